@@ -1,0 +1,55 @@
+"""A blueprint: the contract of one server."""
+
+from pydantic import Field
+
+from skillweave.schema.contract import Event, Invariant, Tool
+from skillweave.schema.entity import Attribute, Entity
+from skillweave.schema.names import Name
+from skillweave.schema.record import Record
+
+
+class Blueprint(Record):
+    server: Name
+    """Also the name of its world: `DentalClinic`."""
+    domain: str
+    """The topic of its domain, in words."""
+    title: str
+    """The company's name, as its policy and its people say it."""
+    core_entity: Name
+    """The person whom the server serves; `:caller` is one of its keys."""
+    entities: list[Entity]
+    """Things and persons."""
+    relationships: list[Entity]
+    """What links them: appointments, loans, claims."""
+    tools: list[Tool]
+    invariants: list[Invariant] = Field(min_length=1)
+    events: list[Event] = Field(default_factory=list)
+
+    @property
+    def tables(self) -> list[Entity]:
+        """Entities and relationships, in that order."""
+        return [*self.entities, *self.relationships]
+
+    @property
+    def core(self) -> Entity:
+        """The entity that `:caller` is a key of."""
+        return self.entity(self.core_entity)
+
+    def entity(self, name: str) -> Entity:
+        """The entity or relationship of that name; KeyError if there is none."""
+        for entity in self.tables:
+            if entity.name == name:
+                return entity
+        raise KeyError(name)
+
+    def tool(self, name: str) -> Tool:
+        """The tool of that name; KeyError if there is none."""
+        for tool in self.tools:
+            if tool.name == name:
+                return tool
+        raise KeyError(name)
+
+    def target(self, reference: str) -> tuple[Entity, Attribute]:
+        """What `Entity.attribute` names; KeyError if nothing."""
+        entity, _, attribute = reference.partition(".")
+        return self.entity(entity), self.entity(entity).attribute(attribute)

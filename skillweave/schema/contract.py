@@ -1,0 +1,112 @@
+"""The contract of a tool: guards, effects and results in SQL (SQLite's dialect), each with its sentence.
+
+Bindings in SQL: each parameter as `:name` (NULL where left out), `:caller`, `:now`, `:new_id`, `:new_id_2`, ...
+A guard holds iff it is exactly true; NULL is broken. Guards are tried in order, before any effect, on one state.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from skillweave.schema.names import Name
+from skillweave.schema.record import Json, Record
+
+ToolKind = Literal["auth", "read", "write"]
+Enforcer = Literal["tool", "agent"]
+Concern = Literal["existence", "ownership", "integrity", "deadline", "fee", "quota", "eligibility"]
+STRUCTURAL: frozenset[Concern] = frozenset({"existence", "ownership", "integrity"})
+"""Concerns that a tool always enforces itself."""
+ParameterType = Literal["string", "integer", "number", "boolean", "date", "datetime", "array", "object"]
+
+
+class Parameter(Record):
+    name: Name
+    type: ParameterType
+    description: str
+    required: bool = True
+    enum: list[str] | None = None
+    refers_to: str | None = None
+    """`Entity.attribute`: the argument names an existing row by its key."""
+    observable: bool = True
+    """False where no effect shows it: the outcome cannot tell which value was given."""
+
+
+class Guard(Record):
+    rule: str
+    """`R7`: unique sentence of the policy; tools may share a rule (same `says`, same `enforced_by`)."""
+    concern: Concern
+    """What the rule is about. Existence, ownership and integrity are held by the tool."""
+    holds: str
+    """An SQL expression."""
+    error: Name
+    """The error code of a broken `tool` guard: `too_late`."""
+    says: str
+    """The rule as one sentence of the policy. It names each number, duration, share and enum value of the SQL."""
+    enforced_by: Enforcer = "tool"
+    """`agent`: the tool would carry the call out; only the policy forbids it."""
+
+
+class Effect(Record):
+    rule: str
+    sql: str
+    """One INSERT, UPDATE or DELETE."""
+    says: str
+    """The effect as one sentence of the policy."""
+
+
+class Returns(Record):
+    rows: Literal["one", "many"]
+    select: str
+    """`many` has a total order; `one` gives exactly one row."""
+
+
+class Tool(Record):
+    name: Name
+    description: str
+    kind: ToolKind
+    confirm: bool = False
+    """The policy asks the agent to confirm with the user before the call."""
+    parameters: list[Parameter] = Field(default_factory=list)
+    guards: list[Guard] = Field(default_factory=list)
+    effects: list[Effect] = Field(default_factory=list)
+    returns: Returns
+
+    def parameter(self, name: str) -> Parameter:
+        """The parameter of that name; KeyError if there is none."""
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        raise KeyError(name)
+
+
+class Invariant(Record):
+    """Something that is never true of a database of this world."""
+
+    id: Name
+    never: str
+    """A SELECT that returns no row, ever."""
+    says: str = ""
+
+
+class Event(Record):
+    """What only the back office does: a no-show, a suspension, a cancelled flight."""
+
+    name: Name
+    pick: str
+    """A SELECT of candidates; the columns of one drawn row are bound in `effects` by their names, beside `:now`."""
+    effects: list[str] = Field(min_length=1)
+    weight: float = 1.0
+    """How often, relative to the world's other events."""
+
+
+class Witness(Record):
+    """Rows and a call that show a guard met or broken, given by an author where the machinery found none."""
+
+    tool: Name
+    rule: str
+    breaks: bool
+    """True: the call is first refused (or forbidden) by this guard. False: it succeeds."""
+    setup: list[str] = Field(default_factory=list)
+    """INSERT or UPDATE statements that prepare the state."""
+    caller: str | None = None
+    arguments: dict[str, Json] = Field(default_factory=dict)

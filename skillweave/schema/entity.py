@@ -1,0 +1,114 @@
+"""Entities: kinds of record with typed attributes, and how their first values are drawn."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from skillweave.schema.names import Name, table_of
+from skillweave.schema.record import Record, Row, Value
+
+AttributeType = Literal["string", "integer", "number", "boolean", "date", "datetime"]
+Comparison = Literal["exact", "normalised", "free"]
+
+
+class Generate(Record):
+    """How the values of an attribute are drawn. Exactly one of `values`, `low`, `sql`, `fake`, `pattern` is set."""
+
+    values: list[Value] | None = None
+    """Draw one of these."""
+    weights: list[float] | None = None
+    """Relative weights of `values`."""
+    low: float | None = None
+    """Smallest number; for date and datetime an offset from the world's `now`, in `unit`."""
+    high: float | None = None
+    step: float = 1
+    """Numbers are `low + k * step`; offsets too."""
+    unit: Literal["days", "hours", "minutes"] = "days"
+    times: list[str] | None = None
+    """For datetime: times of day to draw from, `HH:MM`; without it the drawn offset counts from `now` itself."""
+    sql: str | None = None
+    """An SQL expression over the row's own columns and other tables; computed after all drawn columns."""
+    fake: str | None = None
+    """A kind of invented text: name, first_name, email, phone, street, city, postcode, company, sentence, word."""
+    pattern: str | None = None
+    """`#` is a digit, `?` a capital letter, the rest is literal: `AB-####`."""
+    empty: float = Field(default=0.0, ge=0, le=1)
+    """The share of rows in which the value is NULL (the attribute must be nullable)."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "Generate":
+        ways = [self.values, self.low, self.sql, self.fake, self.pattern]
+        if sum(way is not None for way in ways) != 1:
+            raise ValueError("exactly one of values, low/high, sql, fake, pattern must be given")
+        if (self.low is None) != (self.high is None):
+            raise ValueError("low and high go together")
+        if self.weights is not None and (self.values is None or len(self.weights) != len(self.values)):
+            raise ValueError("weights need as many values")
+        return self
+
+
+class Attribute(Record):
+    name: Name
+    type: AttributeType
+    description: str = ""
+    enum: list[str] | None = None
+    """The only values allowed (type string)."""
+    unit: Literal["cents"] | None = None
+    """`cents` marks money, an integer."""
+    references: str | None = None
+    """`Entity.attribute`: a foreign key."""
+    nullable: bool = False
+    unique: bool = False
+    shared: bool = False
+    """Belongs to the shared person, not to the role that this domain gives it."""
+    initial: Value = None
+    """The value of a freshly made row, for a status that tools then change."""
+    generate: Generate | None = None
+    compare: Comparison = "exact"
+    """How scores compare it: `exact`, `normalised` (case, space, punctuation) or `free` (not compared)."""
+
+
+class Rows(Record):
+    """How many rows an entity starts with. Nothing set: none, tools or history make them all."""
+
+    count: int | None = None
+    """This many rows in all; for the core person, the size of its population."""
+    per: Name | None = None
+    """For each row of this entity (the attribute that references it is filled in) ..."""
+    low: int = 1
+    high: int = 1
+    """... between `low` and `high` rows."""
+    literal: list[Row] | None = None
+    """These rows (for each row of `per`, where that is set); attributes left out are drawn."""
+
+
+class Entity(Record):
+    """A kind of record. Its first attribute is its key: a string id, minted as `PREFIX-0001`."""
+
+    name: Name
+    description: str = ""
+    person: bool = False
+    """Some one, not some thing."""
+    role_of: Name | None = None
+    """For the core person of a domain: the shared person that it is a role of (`Patient`)."""
+    prefix: str = ""
+    """Of its ids; unique in the whole run, allocated by s05."""
+    attributes: list[Attribute] = Field(min_length=1)
+    rows: Rows = Rows()
+
+    @property
+    def table(self) -> str:
+        """The name of its table in SQL."""
+        return table_of(self.name)
+
+    @property
+    def key(self) -> str:
+        """The name of its key attribute."""
+        return self.attributes[0].name
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute of that name; KeyError if there is none."""
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        raise KeyError(name)

@@ -1,0 +1,42 @@
+"""Goals: what a person wants of a world, as an author tells it, before any row or value is chosen."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from skillweave.schema.names import Name
+from skillweave.schema.record import Record
+
+
+class GoalCall(Record):
+    """One step that the goal needs: a write, or the read whose result the person wants to hear."""
+
+    tool: Name
+    same: dict[str, str] = Field(default_factory=dict)
+    """Arguments that come from an earlier call: parameter -> `<call>.<column>`, calls counted from 1."""
+
+
+class Told(Record):
+    """A value of a result that the person wants to hear."""
+
+    call: int = Field(ge=1)
+    """Which of the goal's calls returns it, counted from 1."""
+    column: Name
+    """The column of its result."""
+    noun: str
+    """What the value is, in words: `cancellation fee`."""
+    ask: list[str] = Field(min_length=1)
+    """Noun clauses that fit after `I would like to know`; `{row}` is the row it is about, where the result has many."""
+
+
+class Goal(Record):
+    name: Name
+    kind: Literal["do", "inform"]
+    title: str
+    """`Move an appointment to another day`."""
+    calls: list[GoalCall] = Field(min_length=1)
+    """In the order in which they are to happen. Reads that only look something up are left out: they are found."""
+    tell: list[Told] = Field(default_factory=list)
+    """For `inform` at least one; a `do` goal may ask for a result too (`and tell me the refund`)."""
+    reasons: list[str] = Field(min_length=1)
+    """Why somebody wants it, each a full sentence in the first person, true whatever rows are chosen."""

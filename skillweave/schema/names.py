@@ -1,0 +1,56 @@
+"""Names: what domains, entities, attributes, tools and parameters may be called.
+
+Names end up in SQL, in Python and in fused names joined by two underscores, so they are checked where they enter.
+"""
+
+import keyword
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
+SQL_KEYWORDS = frozenset(
+    "abort action add after all alter always analyze and as asc attach autoincrement before begin between by cascade case "
+    "cast check collate column commit conflict constraint create cross current current_date current_time "
+    "current_timestamp database default deferrable deferred delete desc detach distinct do drop each else end escape "
+    "except exclude exclusive exists explain fail filter first following for foreign from full generated glob group "
+    "groups having if ignore immediate in index indexed initially inner insert instead intersect into is isnull join "
+    "last left like limit match materialized natural no not nothing notnull null nulls of offset on or order others "
+    "outer over partition plan pragma preceding primary query raise range recursive references regexp reindex release "
+    "rename replace restrict returning right rollback row rows savepoint select set table temp temporary then ties to "
+    "transaction trigger unbounded union unique update using vacuum values view virtual when where window with "
+    "without".split()
+)
+"""SQLite's keywords (sqlite.org/lang_keywords.html), `key` apart, which needs no quoting anywhere that we write it."""
+
+
+def fault_of(name: str) -> str | None:
+    """Why `name` cannot be a name, or None where it can."""
+    if not PATTERN.fullmatch(name):
+        return "does not match ^[A-Za-z][A-Za-z0-9_]{0,47}$"
+    if "__" in name:
+        return "holds two underscores in a row"
+    if name.endswith("_"):
+        return "ends in an underscore"
+    if name.lower() in SQL_KEYWORDS:
+        return "is a keyword of SQL"
+    if keyword.iskeyword(name):
+        return "is a keyword of Python"
+    return None
+
+
+def _checked(name: str) -> str:
+    fault = fault_of(name)
+    if fault:
+        raise ValueError(f"name {name!r} {fault}")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_checked)]
+"""A name that is safe in SQL, in Python and in fused names."""
+
+
+def table_of(entity: str) -> str:
+    """The table of an entity: `AppointmentSlot` -> `appointment_slot`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", entity).lower()

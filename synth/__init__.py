@@ -1,0 +1,1 @@
+"""The pipeline: domain names in, worlds and verified tasks out."""
