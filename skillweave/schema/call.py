@@ -1,0 +1,52 @@
+"""Calls of tools, and what came of them."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from skillweave.schema.record import Json, Record
+
+
+class Call(Record):
+    tool: str
+    arguments: dict[str, Json] = Field(default_factory=dict)
+
+
+class ToolError(Record):
+    """Why a call failed, as the agent sees it."""
+
+    code: str
+    """A guard's error, or `unknown_tool`, `invalid_arguments`, `not_authenticated`, `already_authenticated`,
+    `session_ended`, `world_defect`."""
+    message: str
+    rule: str | None = None
+    """The rule that the guard enforces, where one does."""
+
+
+class Verdict(Record):
+    """An `agent` rule, evaluated at the moment of a call. The agent never sees it."""
+
+    rule: str
+    holds: bool
+
+
+class CallResult(Record):
+    call: Call
+    ok: bool
+    value: Json = None
+    """The rows that `returns` gave: an object for `one`, a list of objects for `many`; None where the call failed."""
+    error: ToolError | None = None
+    verdicts: list[Verdict] = Field(default_factory=list)
+    """All `agent` guards of the tool, in order; empty where the call failed before they were reached."""
+    minted: list[str] = Field(default_factory=list)
+    """Ids that the call minted."""
+
+    @property
+    def violations(self) -> list[str]:
+        """Rules that the call broke although the tool carried it out."""
+        return [verdict.rule for verdict in self.verdicts if not verdict.holds] if self.ok else []
+
+
+TransferReason = Literal["policy", "no_tool", "cannot_verify", "user_request"]
+TRANSFER = "transfer_to_human"
+"""The tool that every world offers beside its own: it ends the conversation and is part of what is scored."""

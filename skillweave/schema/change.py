@@ -1,0 +1,23 @@
+"""Row changes: how two states of a world differ, row by row."""
+
+from typing import Literal
+
+from skillweave.schema.record import Json, Record
+
+NEW = "$new"
+"""`{"$new": 3}`: the third id that the run minted, or a value derived from it."""
+ANY = "$any"
+"""`{"$any": true}`: a value that is not compared in this task."""
+
+Cells = dict[str, Json]
+"""Column to value; a value is a scalar, `{"$new": n}` or `{"$any": true}`."""
+
+
+class RowChange(Record):
+    """Insert and delete give the whole row, update gives the changed columns before and after."""
+
+    table: str
+    op: Literal["insert", "update", "delete"]
+    key: Cells
+    before: Cells | None = None
+    after: Cells | None = None
