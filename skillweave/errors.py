@@ -12,9 +12,21 @@ class ConfigError(SkillweaveError):
 class AuthorError(SkillweaveError):
     """A model, or the offline author, gave no usable answer to a question."""
 
+    def __init__(self, message: str, *, question: str = "", key: str = "", reasons: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.question = question
+        self.key = key
+        self.reasons = reasons
+        """What was wrong with the last answer, as it was told to the author."""
+
 
 class ProviderError(SkillweaveError):
     """Transport: an endpoint was not reached, timed out, or refused the request."""
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
+        """True where the same request may succeed at once, and nobody tried it again yet."""
 
 
 class WorldError(SkillweaveError):

@@ -40,6 +40,8 @@ class CallResult(Record):
     """All `agent` guards of the tool, in order; empty where the call failed before they were reached."""
     minted: list[str] = Field(default_factory=list)
     """Ids that the call minted."""
+    changed: list[int] = Field(default_factory=list)
+    """How many rows each effect of the tool changed, in order."""
 
     @property
     def violations(self) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from skillweave.schema.names import Name
-from skillweave.schema.record import Json, Record
+from skillweave.schema.record import Json, Record, Value
 
 ToolKind = Literal["auth", "read", "write"]
 Enforcer = Literal["tool", "agent"]
@@ -27,6 +27,8 @@ class Parameter(Record):
     enum: list[str] | None = None
     refers_to: str | None = None
     """`Entity.attribute`: the argument names an existing row by its key."""
+    examples: list[Value] = Field(default_factory=list)
+    """Values that a person could give, for parameters whose values are in no table: `["card was stolen"]`."""
     observable: bool = True
     """False where no effect shows it: the outcome cannot tell which value was given."""
 

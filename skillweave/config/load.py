@@ -1,0 +1,129 @@
+"""Load a configuration: a YAML file, then overrides, then checks whose messages name the key, the value, what is allowed."""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from skillweave.config.models import Config
+from skillweave.errors import ConfigError
+
+M = TypeVar("M", bound=BaseModel)
+Raw = dict[str, Any]
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which a key stands once."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def load_config(path: Path, overrides: Sequence[str] = (), options: Mapping[str, Any] | None = None) -> Config:
+    """The configuration. `overrides` are `dotted.path=YAML value`, `options` dotted paths with values.
+
+    Raises ConfigError, of one line.
+    """
+    raw = _read(path)
+    apply_overrides(raw, overrides)
+    for dotted, value in (options or {}).items():
+        _set(raw, dotted, value)
+    return check_section(Config, raw, where="", source=path.name)
+
+
+def apply_overrides(raw: Raw, overrides: Iterable[str]) -> None:
+    """Set each `dotted.path=YAML value` in a raw configuration."""
+    for override in overrides:
+        dotted, separator, text = override.partition("=")
+        if not separator or not dotted.strip():
+            raise ConfigError(f"--set {override!r} is no dotted.path=value; for example --set execution.workers=4")
+        try:
+            value = yaml.load(text, _Loader)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"--set {override!r}: the value is no YAML: {_one_line(error)}") from error
+        _set(raw, dotted.strip(), value)
+
+
+def check_section(model: type[M], raw: Mapping[str, Any], *, where: str, source: str) -> M:
+    """A section as its model. Raises ConfigError for the first thing wrong in it."""
+    try:
+        return model.model_validate(dict(raw))
+    except ValidationError as error:
+        first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+        raise ConfigError(f"{source}: {_complaint(model, dict(first), where)}") from error
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or what is known."""
+    choices = sorted(known)
+    found = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
+    return f"did you mean {found[0]!r}?" if found else f"known are {', '.join(choices)}"
+
+
+def _read(path: Path) -> Raw:
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"configuration {str(path)!r} does not exist; write one with: python -m synth init-config"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"configuration {str(path)!r} cannot be read: {_one_line(error)}") from error
+    try:
+        raw = yaml.load(text, _Loader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ConfigError(f"configuration {str(path)!r} is no YAML: {_one_line(error)}") from error
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise ConfigError(f"configuration {str(path)!r} must be a mapping of keys, not {type(raw).__name__}")
+    return raw
+
+
+def _set(raw: Raw, dotted: str, value: Any) -> None:
+    *parents, last = dotted.split(".")
+    section = raw
+    for depth, name in enumerate(parents):
+        found = section.setdefault(name, {})
+        if found is None:
+            found = section[name] = {}
+        if not isinstance(found, dict):
+            path = ".".join(parents[: depth + 1])
+            raise ConfigError(f"cannot set {dotted!r}: {path!r} is {found!r}, no section")
+        section = found
+    section[last] = value
+
+
+def _complaint(model: type[BaseModel], error: dict[str, Any], where: str) -> str:
+    location = [part for part in error["loc"] if not str(part).startswith(("function-", "is-instance"))]
+    path = ".".join(str(part) for part in [*filter(None, [where]), *location])
+    if error["type"] == "extra_forbidden":
+        return f"unknown key {path!r}; {nearest(str(location[-1]), _fields(model, location[:-1]))}"
+    if error["type"] == "missing":
+        return f"key {path!r} is missing"
+    allowed = error["msg"].removeprefix("Value error, ").removeprefix("Input ").removeprefix("should be ")
+    value = repr(error["input"])
+    shown = value if len(value) <= 80 else value[:77] + "..."
+    return f"{path or 'configuration'} is {shown}; it should be {allowed.removeprefix('must ')}"
+
+
+def _fields(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
+    """Names of the fields of the section at a location."""
+    for part in location:
+        field = model.model_fields.get(str(part))
+        if field is not None:
+            annotation = field.annotation
+            candidates = [annotation, *get_args(annotation)]
+            model = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), model)
+    return list(model.model_fields)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,50 @@
+"""Structured output: the answer's schema, sent so that an endpoint decodes by it.
+
+Endpoints demand an object at the root, so any other answer travels as `{"answer": ...}` and is unwrapped on arrival.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from skillweave.llm.request import Reply
+from skillweave.schema.record import Json
+
+FIELD = "answer"
+
+
+def response_format(schema: Mapping[str, Json]) -> dict[str, Json]:
+    """The `response_format` of a chat request."""
+    return {"type": "json_schema", "json_schema": {"name": FIELD, "schema": _rooted(schema)}}
+
+
+def unwrap(reply: Reply, schema: Mapping[str, Json] | None) -> Reply:
+    """`reply` as its author meant it; untouched where it is not wrapped."""
+    if schema is None or _is_object(schema):
+        return reply
+    try:
+        value = json.loads(reply.text)
+    except (ValueError, RecursionError):
+        return reply
+    if not (isinstance(value, dict) and set(value) == {FIELD}):
+        return reply
+    text = reply.text[reply.text.index(":") + 1 : reply.text.rindex("}")]
+    # The author's own text, since decoding it would hide duplicate keys and NaN from the parser.
+    return replace(reply, text=text.strip())
+
+
+def _is_object(schema: Mapping[str, Json]) -> bool:
+    return schema.get("type") == "object" and "properties" in schema
+
+
+def _rooted(schema: Mapping[str, Json]) -> dict[str, Json]:
+    if _is_object(schema):
+        return dict(schema)
+    inner = {key: value for key, value in schema.items() if key != "$defs"}
+    root: dict[str, Json] = {
+        "type": "object",
+        "properties": {FIELD: inner},
+        "required": [FIELD],
+        "additionalProperties": False,
+    }
+    return root | ({"$defs": schema["$defs"]} if "$defs" in schema else {})

@@ -1,0 +1,146 @@
+"""JSON in a text that a model wrote: where it stands, and what it says.
+
+Only outermost values are candidates: of a truncated list no element is ever taken for the whole.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+from skillweave.schema.record import Json
+
+MAX_DEPTH = 64
+OPENERS = {"{": "}", "[": "]"}
+STARTS = frozenset('"{}[]-0123456789tfnNI')
+"""What may follow an opening bracket in JSON: tells `[{` from `[see below]`."""
+
+
+class JsonComplaint(ValueError):
+    """Why a text is not the JSON that we accept."""
+
+
+def candidates(text: str, blocks: Sequence[str]) -> Iterator[str]:
+    """Texts that may be the JSON answer, most likely first, none twice: all of it, fenced blocks, values in prose."""
+    seen: set[str] = set()
+    whole = [text] if text[0] in '{["-0123456789tfn' else []
+    for candidate in [*whole, *sorted(blocks, key=len, reverse=True), *_values(text)]:
+        stripped = candidate.strip()
+        if stripped and stripped not in seen:
+            seen.add(stripped)
+            yield stripped
+
+
+def decode(text: str) -> Json:
+    """The value that `text` is. Raises JsonComplaint."""
+    _check_depth(text)
+    try:
+        return _strict(text)
+    except json.JSONDecodeError as error:
+        repaired = _without_trailing_commas(text)
+        if repaired != text:
+            try:
+                return _strict(repaired)
+            except json.JSONDecodeError:
+                pass
+        cut = " (the answer seems to be cut off)" if error.pos >= len(text.rstrip()) - 1 else ""
+        raise JsonComplaint(f"not valid JSON at line {error.lineno} column {error.colno}: {error.msg}{cut}") from error
+
+
+def _strict(text: str) -> Json:
+    try:
+        value: Json = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
+        )
+    except RecursionError as error:
+        raise JsonComplaint(f"nested deeper than {MAX_DEPTH} levels") from error
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise JsonComplaint("a string holds half of a surrogate pair; write the character itself") from error
+    return value
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for key, value in pairs:
+        if key in found:
+            raise JsonComplaint(f"key {key!r} stands twice in one object")
+        found[key] = value
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise JsonComplaint(f"{name} is no JSON number; use null or a number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise JsonComplaint(f"number {text[:40]} is too large")
+    return value
+
+
+def _integer(text: str) -> int:
+    if len(text) > 40:
+        raise JsonComplaint(f"number {text[:40]}... has {len(text)} digits; at most 40 are read")
+    return int(text)
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for _, character in _structure(text):
+        depth += (character in OPENERS) - (character in "}]")
+        if depth > MAX_DEPTH:
+            raise JsonComplaint(f"nested deeper than {MAX_DEPTH} levels")
+
+
+def _structure(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
+    """Brackets and commas outside of strings, with their positions."""
+    inside = escaped = False
+    for position in range(start, len(text)):
+        character = text[position]
+        if inside:
+            inside = escaped or character != '"'
+            escaped = character == "\\" and not escaped
+        elif character == '"':
+            inside = True
+        elif character in "{}[],":
+            yield position, character
+
+
+def _without_trailing_commas(text: str) -> str:
+    dropped: list[int] = []
+    comma = -1
+    for position, character in _structure(text):
+        if character in "}]" and comma >= 0 and not text[comma + 1 : position].strip():
+            dropped.append(comma)
+        comma = position if character == "," else -1
+    for position in reversed(dropped):
+        text = text[:position] + text[position + 1 :]
+    return text
+
+
+def _values(text: str) -> list[str]:
+    """Outermost objects and lists that stand in prose, longest first; one that never ends is the only one."""
+    found: list[str] = []
+    position = 0
+    while position < len(text):
+        if text[position] in OPENERS and text[position + 1 :].lstrip()[:1] in STARTS:
+            end = _end(text, position)
+            if end is None:
+                return [text[position:]]
+            found.append(text[position:end])
+            position = end
+        else:
+            position += 1
+    return sorted(found, key=len, reverse=True)
+
+
+def _end(text: str, start: int) -> int | None:
+    depth = 0
+    for position, character in _structure(text, start):
+        depth += (character in OPENERS) - (character in "}]")
+        if depth == 0 and character != ",":
+            return position + 1
+    return None

@@ -1,0 +1,105 @@
+"""From a name such as `openai/gpt-5` to a backend that is ready to be asked.
+
+The order of the wrappers is the meaning: what is cached is not paid for, not limited and not retried.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from skillweave.errors import ConfigError
+from skillweave.llm.backend import Backend
+from skillweave.llm.backends.offline import Answer, OfflineBackend
+from skillweave.llm.backends.openai import OpenAIBackend
+from skillweave.llm.backends.replay import ReplayBackend
+from skillweave.llm.ledger import Ledger
+from skillweave.llm.request import Sampling
+from skillweave.llm.wrappers.cache import Cache
+from skillweave.llm.wrappers.defaults import Defaults
+from skillweave.llm.wrappers.limit import Gate, Limited
+from skillweave.llm.wrappers.meter import Metered, Price
+from skillweave.llm.wrappers.record import Recorder
+from skillweave.llm.wrappers.retry import Retrying
+
+Provider = Literal["offline", "openai", "replay"]
+PROVIDERS: tuple[Provider, ...] = ("offline", "openai", "replay")
+
+
+@dataclass(frozen=True)
+class AuthorSpec:
+    """Who answers, as the configuration says it."""
+
+    provider: Provider = "offline"
+    model: str = "author"
+    """For `replay` the path of the cassette."""
+    base_url: str | None = None
+    api_key_env: str | None = None
+    """The environment variable that holds the key; for OpenAI itself `OPENAI_API_KEY` by default."""
+    sampling: Sampling = field(default_factory=Sampling)
+    timeout: float = 120.0
+    """Seconds for one request."""
+    max_retries: int = 4
+    structured: bool = True
+    """Send the answer's schema along, for endpoints that decode by it."""
+
+    @property
+    def name(self) -> str:
+        """`provider/model`."""
+        return f"{self.provider}/{self.model}"
+
+
+def split_name(name: str) -> tuple[Provider, str]:
+    """`provider/model` in two. Raises ConfigError."""
+    provider, _, model = name.partition("/")
+    for known in PROVIDERS:
+        if provider == known and model:
+            return known, model
+    raise ConfigError(
+        f"unknown author {name!r}; write provider/model with one of the providers {', '.join(PROVIDERS)}, "
+        "for example 'offline/author' or 'openai/gpt-5'"
+    )
+
+
+def connect(
+    spec: AuthorSpec,
+    *,
+    offline: Answer | None = None,
+    ledger: Ledger | None = None,
+    price: Price | None = None,
+    budget_usd: float | None = None,
+    gate: Gate | None = None,
+    cache: Path | None = None,
+    record: Path | None = None,
+) -> Backend:
+    """The backend that `spec` names. `offline` is the built-in author. Raises ConfigError, ArtifactError."""
+    backend = _provider(spec, offline)
+    if spec.provider == "openai":
+        backend = Retrying(backend, spec.max_retries)
+    if gate is not None:
+        backend = Limited(backend, gate)
+    if ledger is not None:
+        backend = Metered(backend, ledger, price, budget_usd)
+    if cache is not None:
+        backend = Cache(backend, cache)
+    if record is not None:
+        backend = Recorder(backend, record)
+    return Defaults(backend, spec.model, spec.sampling)
+
+
+def _provider(spec: AuthorSpec, offline: Answer | None) -> Backend:
+    if spec.provider == "replay":
+        return ReplayBackend(Path(spec.model))
+    if spec.provider == "openai":
+        return OpenAIBackend(
+            spec.model,
+            base_url=spec.base_url,
+            api_key_env=spec.api_key_env,
+            timeout=spec.timeout,
+            max_retries=spec.max_retries,
+            structured=spec.structured,
+        )
+    if spec.provider != "offline":
+        split_name(spec.name)
+    if offline is None:
+        raise ConfigError(f"author {spec.name!r} cannot answer here; name another provider, for example 'openai/gpt-5'")
+    return OfflineBackend(offline, spec.model)

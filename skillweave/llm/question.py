@@ -1,0 +1,157 @@
+"""A question: a prompt file, its variables, and the type of its answer.
+
+A prompt is the Jinja file `<name>.md` of a package: the system message, a line `---`, the user message. A variable
+that is not given is an error, never an empty string.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+
+from pydantic import TypeAdapter
+
+from skillweave.errors import ConfigError
+from skillweave.schema.message import Message
+from skillweave.schema.record import Json
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+T = TypeVar("T")
+Role = Literal["textual", "coding", "judge"]
+Form = Literal["json", "code", "text"]
+
+DIVIDER = "---"
+AS_JSON = "Answer with one JSON value and nothing else. It must match this JSON schema:\n\n```json\n{schema}\n```"
+AS_CODE = "Answer with one complete Python source file in a single ```python block, and nothing else."
+AS_TEXT = "Answer with the text itself, in Markdown, and nothing else: no preface, no closing remark."
+
+
+@dataclass(frozen=True)
+class Question(Generic[T]):
+    name: str
+    returns: type[T]
+    role: Role = "textual"
+    package: str = "synth.questions"
+    """The package that holds the prompt file."""
+    form: Form = "json"
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[T]:
+        """The validator of answers."""
+        return TypeAdapter(self.returns)
+
+    @cached_property
+    def schema(self) -> dict[str, Json] | None:
+        """JSON schema of the answer; None where the answer is not JSON."""
+        return self.adapter.json_schema() if self.form == "json" else None
+
+    @cached_property
+    def prompt(self) -> tuple[str, str]:
+        """The templates of the system and the user message."""
+        lines = _source(self.package, f"{self.name}.md").splitlines()
+        if DIVIDER not in lines:
+            raise ConfigError(
+                f"prompt {self.name!r} of package {self.package!r} has no line {DIVIDER!r}; "
+                "write the system message, that line, then the user message"
+            )
+        middle = lines.index(DIVIDER)
+        return "\n".join(lines[:middle]).strip(), "\n".join(lines[middle + 1 :]).strip()
+
+    @cached_property
+    def answer_format(self) -> str:
+        """What a prompt says of the form of the answer: `{{ answer_format }}`."""
+        if self.form == "json":
+            return AS_JSON.format(schema=json.dumps(_untitled(self.schema), indent=1, ensure_ascii=False))
+        return AS_CODE if self.form == "code" else AS_TEXT
+
+    @cached_property
+    def digest(self) -> str:
+        """Changes with the words of the prompt, of what it includes, and with the type of the answer."""
+        texts = [*self.prompt, *(_source(self.package, name) for name in self._included())]
+        content = json.dumps([texts, self.schema, self.form, self.role], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def render(self, variables: Mapping[str, object]) -> tuple[Message, Message]:
+        """The system and the user message. Raises ConfigError where the prompt asks for a variable not given."""
+        from jinja2 import TemplateError
+
+        try:
+            system, user = (
+                self._environment.from_string(part).render(answer_format=self.answer_format, **variables).strip()
+                for part in self.prompt
+            )
+        except TemplateError as error:
+            raise ConfigError(
+                f"prompt {self.name!r} of package {self.package!r} cannot be rendered: {error}; "
+                f"variables given: {', '.join(sorted(variables)) or 'none'}"
+            ) from error
+        return Message(role="system", content=system), Message(role="user", content=user)
+
+    @cached_property
+    def _environment(self) -> "Environment":
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+        environment = Environment(
+            undefined=StrictUndefined,
+            loader=FunctionLoader(lambda name: _source(self.package, name)),
+            trim_blocks=True,
+            lstrip_blocks=True,
+            # Prompts are not HTML; escaping would show authors `&#39;`.
+            autoescape=False,
+        )
+        environment.filters["json"] = _as_json
+        return environment
+
+    def _included(self) -> list[str]:
+        """Files that the prompt includes or imports, transitively, sorted."""
+        from jinja2 import meta
+
+        found: set[str] = set()
+        texts = list(self.prompt)
+        while texts:
+            for name in meta.find_referenced_templates(self._environment.parse(texts.pop())):
+                if name is not None and name not in found:
+                    found.add(name)
+                    texts.append(_source(self.package, name))
+        return sorted(found)
+
+
+def question(
+    name: str,
+    *,
+    returns: type[T],
+    role: Role = "textual",
+    package: str = "synth.questions",
+    form: Form = "json",
+) -> Question[T]:
+    """Declare a question. Its prompt is read when it is first asked."""
+    if form != "json" and returns is not str:
+        raise ConfigError(f"question {name!r} of form {form!r} must return str, not {returns!r}")
+    return Question(name=name, returns=returns, role=role, package=package, form=form)
+
+
+def _source(package: str, name: str) -> str:
+    try:
+        return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    except (FileNotFoundError, ModuleNotFoundError, NotADirectoryError) as error:
+        raise ConfigError(f"prompt file {name!r} is not in package {package!r}; add it there") from error
+
+
+def _as_json(value: object) -> str:
+    from pydantic_core import to_jsonable_python
+
+    return json.dumps(to_jsonable_python(value, exclude_none=True), indent=1, ensure_ascii=False)
+
+
+def _untitled(schema: Json) -> Json:
+    """The schema without the titles that Pydantic derives from names: they say nothing new to an author."""
+    if isinstance(schema, list):
+        return [_untitled(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: _untitled(part) for key, part in schema.items() if not (key == "title" and isinstance(part, str))}

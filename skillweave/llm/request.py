@@ -1,0 +1,93 @@
+"""What is sent to an author, and what comes back.
+
+Network backends read, send and record messages, tools, schema, model and sampling only; question, key and variables
+are for the offline author and for bookkeeping.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from skillweave.schema.message import Message, ToolCall
+from skillweave.schema.record import Json
+
+Stop = Literal["stop", "length", "tool_calls", "content_filter", "context_window"]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """None leaves the choice to the provider."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+
+    def given(self) -> dict[str, float | int]:
+        """The settings that are set, by name."""
+        return {name: value for name, value in sorted(vars(self).items()) if value is not None}
+
+    def or_else(self, other: "Sampling") -> "Sampling":
+        """This, with what it leaves open taken from `other`."""
+        return Sampling(
+            self.temperature if self.temperature is not None else other.temperature,
+            self.top_p if self.top_p is not None else other.top_p,
+            self.max_tokens if self.max_tokens is not None else other.max_tokens,
+            self.seed if self.seed is not None else other.seed,
+        )
+
+
+@dataclass(frozen=True)
+class Request:
+    messages: tuple[Message, ...]
+    schema: Mapping[str, Json] | None = None
+    """JSON schema of the answer; None where the answer is not JSON."""
+    model: str = ""
+    sampling: Sampling = Sampling()
+    question: str = ""
+    key: str = ""
+    """The item that the question is about."""
+    variables: Mapping[str, object] = field(default_factory=dict)
+    """What the prompt was rendered from."""
+    attempt: int = 0
+    """0 for the first answer, then one more for each repair."""
+    tools: tuple[Mapping[str, Json], ...] = ()
+    """OpenAI tool definitions."""
+    tool_choice: Literal["auto", "required", "none"] = "auto"
+
+    def conversation_digest(self) -> str:
+        """Equal for equal words of the same item and attempt, whichever model they are for."""
+        return _digest(self._conversation())
+
+    def digest(self) -> str:
+        """Equal only where the answer of one may stand for the answer of the other."""
+        return _digest([self._conversation(), self.model, {**self.sampling.given()}])
+
+    def _conversation(self) -> Json:
+        messages: list[Json] = [message.model_dump(mode="json", exclude_none=True) for message in self.messages]
+        schema = None if self.schema is None else dict(self.schema)
+        tools: list[Json] = [dict(tool) for tool in self.tools]
+        return [messages, schema, tools, self.tool_choice, self.key, self.attempt]
+
+
+@dataclass(frozen=True)
+class Reply:
+    text: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    model: str = ""
+    """The model that answered, as the endpoint names it."""
+    stop: Stop = "stop"
+    tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: str | None = None
+    cost_usd: float | None = None
+    """None where no price is known."""
+    cached: bool = False
+
+
+def _digest(value: Json) -> str:
+    # Escaped, since a reply may hold lone surrogates, which have no UTF-8 form.
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -1,0 +1,63 @@
+"""Keep replies in one SQLite file, by what was asked. A reply is on disk before anybody reads it.
+
+So a run that is killed while it reads an answer does not pay for that answer again.
+"""
+
+import json
+import sqlite3
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from skillweave.errors import ArtifactError
+from skillweave.llm.backend import Backend
+from skillweave.llm.request import Reply, Request
+
+REPLY = TypeAdapter(Reply)
+WAIT = 30.0
+"""Seconds to wait for another process that writes."""
+
+
+class Cache:
+    def __init__(self, inner: Backend, path: Path) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._lock = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._connection = sqlite3.connect(path, timeout=WAIT, check_same_thread=False, isolation_level=None)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute("CREATE TABLE IF NOT EXISTS reply (digest TEXT PRIMARY KEY, body TEXT NOT NULL)")
+        except sqlite3.DatabaseError as error:
+            raise ArtifactError(f"the cache {str(path)!r} is no usable SQLite file ({error}); delete it") from error
+
+    async def complete(self, request: Request) -> Reply:
+        digest = f"{self.name} {request.digest()}"
+        known = self._find(digest)
+        if known is not None:
+            return known
+        reply = await self._inner.complete(request)
+        # Escaped, since SQLite's text is UTF-8 and a reply may hold lone surrogates.
+        body = json.dumps(REPLY.dump_python(reply, mode="python"), default=vars)
+        with self._lock:
+            self._connection.execute("INSERT OR REPLACE INTO reply VALUES (?, ?)", (digest, body))
+        return reply
+
+    async def close(self) -> None:
+        await self._inner.close()
+        with self._lock:
+            self._connection.close()
+
+    def _find(self, digest: str) -> Reply | None:
+        with self._lock:
+            row = self._connection.execute("SELECT body FROM reply WHERE digest = ?", (digest,)).fetchone()
+        if row is None:
+            return None
+        try:
+            return replace(REPLY.validate_python(json.loads(row[0])), cached=True)
+        except (ValueError, ValidationError):
+            # A damaged entry is as good as none: it is asked again and written over.
+            return None

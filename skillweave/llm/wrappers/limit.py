@@ -1,0 +1,76 @@
+"""At most so many requests at once, over all threads and event loops that share the gate."""
+
+import asyncio
+import threading
+from collections import deque
+
+from skillweave.llm.backend import Backend
+from skillweave.llm.request import Reply, Request
+
+Waiter = asyncio.Future[None]
+
+
+class Gate:
+    """A counter with a queue. asyncio's own semaphores belong to one event loop; runs have several."""
+
+    def __init__(self, slots: int) -> None:
+        self._free = slots
+        self._queue: deque[Waiter] = deque()
+        self._lock = threading.Lock()
+
+    async def __aenter__(self) -> None:
+        with self._lock:
+            if self._free > 0:
+                self._free -= 1
+                return
+            waiter: Waiter = asyncio.get_running_loop().create_future()
+            self._queue.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            self._abandon(waiter)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._release()
+
+    def _release(self) -> None:
+        with self._lock:
+            while self._queue:
+                waiter = self._queue.popleft()
+                try:
+                    waiter.get_loop().call_soon_threadsafe(self._wake, waiter)
+                except RuntimeError:
+                    # Its loop is closed: nobody waits there any more.
+                    continue
+                return
+            self._free += 1
+
+    def _wake(self, waiter: Waiter) -> None:
+        if waiter.done():
+            self._release()
+        else:
+            waiter.set_result(None)
+
+    def _abandon(self, waiter: Waiter) -> None:
+        """Give up waiting: leave the queue, or hand on the slot that was given at the same moment."""
+        with self._lock:
+            if waiter in self._queue:
+                self._queue.remove(waiter)
+                return
+        if waiter.done() and not waiter.cancelled():
+            self._release()
+
+
+class Limited:
+    def __init__(self, inner: Backend, gate: Gate) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._gate = gate
+
+    async def complete(self, request: Request) -> Reply:
+        async with self._gate:
+            return await self._inner.complete(request)
+
+    async def close(self) -> None:
+        await self._inner.close()

@@ -1,0 +1,225 @@
+"""The manifest: what each item of a run came to, and from what, so that a run resumes and an artifact has a past.
+
+Records are appended to a journal as they come, and folded into `manifest.json` at rest; both together are the state,
+and a torn last line of the journal is one record owed.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from skillweave.digest import digest_json
+from skillweave.errors import ArtifactError
+from skillweave.schema.record import Json, Record
+from skillweave.store import CACHE, Store
+
+FORMAT = "skillweave-manifest/1"
+MANIFEST = "manifest.json"
+JOURNAL = f"{CACHE}/journal.jsonl"
+
+State = Literal["done", "rejected", "failed", "skipped"]
+
+
+class Output(Record):
+    """Something that an item wrote."""
+
+    artifact: str
+    """The pattern of its artifact."""
+    key: str
+    label: str
+    """What people call it: `entities.json[DentalClinic]`."""
+    path: str
+    """The file that holds it; for a value of a joined file, where it is kept until then."""
+    digest: str
+    size: int
+    mtime_ns: int
+
+
+class Fingerprint(Record):
+    """What an item's outcome follows from, beside its author and what it reads."""
+
+    code: dict[str, str]
+    """Module -> digest of its syntax tree."""
+    params: dict[str, Json]
+    prompts: dict[str, str]
+    """Question -> digest of its prompt and its answer's type."""
+    libraries: dict[str, str]
+    """Library whose output is kept -> version."""
+    seed: int
+    now: str
+
+    @property
+    def id(self) -> str:
+        """Equal for equal fingerprints."""
+        return digest_json(self.model_dump(mode="json"))[:16]
+
+
+class ItemRecord(Record):
+    """What one item of one step came to."""
+
+    step: str
+    key: str
+    state: State
+    reasons: list[str] = Field(default_factory=list)
+    """Why it is not done."""
+    rejected: dict[str, int] = Field(default_factory=dict)
+    """Parts of the item that were rejected, by reason."""
+    figures: dict[str, int | float] = Field(default_factory=dict)
+    fingerprint: str = ""
+    """The id of its fingerprint."""
+    authors: dict[str, str] = Field(default_factory=dict)
+    """Role -> author, with a digest of what it answers from."""
+    reads: dict[str, str] = Field(default_factory=dict)
+    """What it read -> digest."""
+    outputs: list[Output] = Field(default_factory=list)
+    seconds: float = 0.0
+    asked: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """`s07_policy_generation/DentalClinic`."""
+        return f"{self.step}/{self.key}"
+
+
+class Manifest:
+    """The state of one outputs folder. It may be shared by threads, and appended to by several processes."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._items: dict[tuple[str, str], ItemRecord] = {}
+        self._fingerprints: dict[str, Fingerprint] = {}
+        self._joined: dict[str, Output] = {}
+        self._load()
+
+    def item(self, step: str, key: str) -> ItemRecord | None:
+        """The last record of an item."""
+        return self._items.get((step, key))
+
+    def items(self, step: str | None = None) -> list[ItemRecord]:
+        """All records, or those of one step, sorted."""
+        with self._lock:
+            return [record for name, record in sorted(self._items.items()) if step in (None, name[0])]
+
+    def fingerprint(self, id: str) -> Fingerprint | None:
+        return self._fingerprints.get(id)
+
+    def joined(self, path: str) -> Output | None:
+        """What a joined file was when it was last written."""
+        return self._joined.get(path)
+
+    def put(self, record: ItemRecord, fingerprint: Fingerprint | None = None) -> None:
+        """Record what an item came to; it is on disk when this returns."""
+        if fingerprint is not None and fingerprint.id not in self._fingerprints:
+            self._append({"fingerprint": fingerprint.model_dump(mode="json")})
+        self._append({"item": record.model_dump(mode="json", exclude_defaults=True)})
+
+    def put_joined(self, output: Output) -> None:
+        self._append({"joined": output.model_dump(mode="json")})
+
+    def forget(self, step: str, keys: Iterable[str]) -> None:
+        """Drop the records of items."""
+        for key in keys:
+            self._append({"forget": [step, key]})
+
+    def save(self) -> None:
+        """Fold the journal into `manifest.json`."""
+        with self._lock:
+            used = {record.fingerprint for record in self._items.values()}
+            content: dict[str, Json] = {
+                "format": FORMAT,
+                "artifacts": self._artifacts(),
+                "items": [item.model_dump(mode="json", exclude_defaults=True) for _, item in sorted(self._items.items())],
+                "joined": {path: output.model_dump(mode="json") for path, output in sorted(self._joined.items())},
+                "fingerprints": {
+                    id: found.model_dump(mode="json") for id, found in sorted(self._fingerprints.items()) if id in used
+                },
+            }
+            text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+            self._store.write(MANIFEST, text.encode("utf-8", "backslashreplace"))
+            self._store.path(JOURNAL).unlink(missing_ok=True)
+
+    def _artifacts(self) -> dict[str, Json]:
+        """Each artifact with its past, for readers of the file; made from the items each time."""
+        found: dict[str, Json] = {}
+        for item in self._items.values():
+            for output in item.outputs:
+                found[output.label] = {"digest": output.digest, "step": item.step, "item": item.key} | _past(item)
+        for path, output in self._joined.items():
+            found[path] = {"digest": output.digest, "step": output.key, "item": None}
+        return dict(sorted(found.items()))
+
+    def _append(self, entry: Mapping[str, Json]) -> None:
+        with self._lock:
+            self._apply(entry)
+            line = json.dumps(entry, ensure_ascii=True, separators=(",", ":")) + "\n"
+            path = self._store.path(JOURNAL)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # One write of an appending descriptor is whole, among processes too.
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                os.write(descriptor, line.encode("ascii"))
+            finally:
+                os.close(descriptor)
+
+    def _apply(self, entry: Mapping[str, Json]) -> None:
+        match entry:
+            case {"item": content}:
+                record = ItemRecord.model_validate(content)
+                self._items[record.step, record.key] = record
+            case {"fingerprint": content}:
+                found = Fingerprint.model_validate(content)
+                self._fingerprints[found.id] = found
+            case {"joined": content}:
+                output = Output.model_validate(content)
+                self._joined[output.path] = output
+            case {"forget": [str(step), str(key)]}:
+                self._items.pop((step, key), None)
+            case _:
+                raise ArtifactError(f"unknown entry {str(entry)[:80]!r} in {JOURNAL}")
+
+    def _load(self) -> None:
+        try:
+            if self._store.exists(MANIFEST):
+                self._load_folded(json.loads(self._store.read(MANIFEST)))
+            if self._store.exists(JOURNAL):
+                for line in _whole_lines(self._store.read(JOURNAL)):
+                    self._apply(json.loads(line))
+        except (ValueError, ValidationError, KeyError, TypeError, AttributeError) as error:
+            raise ArtifactError(
+                f"{MANIFEST} of the outputs folder is damaged ({str(error).splitlines()[0]}); "
+                f"remove it and {JOURNAL} to make everything again"
+            ) from error
+
+    def _load_folded(self, content: dict[str, list[Json] | dict[str, Json]]) -> None:
+        if content.get("format") != FORMAT:
+            raise ValueError(f"format is {content.get('format')!r}, not {FORMAT!r}")
+        for item in content["items"]:
+            self._apply({"item": item})
+        for part, entry in (("joined", "joined"), ("fingerprints", "fingerprint")):
+            section = content[part]
+            assert isinstance(section, dict)
+            for value in section.values():
+                self._apply({entry: value})
+
+
+def _past(item: ItemRecord) -> dict[str, Json]:
+    return {
+        "fingerprint": item.fingerprint,
+        "author": dict(item.authors),
+        "seconds": item.seconds,
+        "tokens": item.input_tokens + item.output_tokens,
+        "cost_usd": item.cost_usd,
+    }
+
+
+def _whole_lines(content: bytes) -> list[bytes]:
+    """Lines that were written to their end."""
+    return content.split(b"\n")[:-1]

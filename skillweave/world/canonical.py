@@ -1,0 +1,151 @@
+"""One name for each id that a session minted, so that two runs that did the same compare equal.
+
+Only ids that the session minted are renamed, and values that hold one as a whole token. An id becomes `{"$new": n}`; a
+value derived from ids becomes `{"$new": m, "text": "TC-{3}"}`, so that the rest of its text stays visible. Numbers
+follow from the other columns of the rows, references followed, and never from the ids' own text or position.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Sequence
+
+from skillweave.schema.change import NEW, Cells, RowChange
+from skillweave.schema.record import Json
+
+_BRANCHES = 4
+"""Of ids that look alike and yet are not interchangeable, so many are tried as the first."""
+
+Ranks = dict[str, int]
+"""Minted id to its number so far; those that still look alike share one."""
+
+Look = Callable[[str], str]
+"""How an id is written."""
+
+
+def canonical(changes: Sequence[RowChange], minted: Collection[str]) -> list[RowChange]:
+    """The changes with the minted ids renamed, sorted."""
+    ids = _Ids(minted)
+    used = sorted({found for change in changes for found in ids.used_in(change)})
+    ranks = _settled(changes, ids, dict.fromkeys(used, 0))
+    return _sorted(ids.numbered(changes, _distinct(changes, ids, ranks)))
+
+
+def dump(value: object) -> str:
+    """JSON text that is the same for equal values."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+class _Ids:
+    """Finds minted ids in cells and writes them anew."""
+
+    def __init__(self, minted: Collection[str]) -> None:
+        self._minted = frozenset(minted)
+        choices = "|".join(re.escape(found) for found in sorted(self._minted, key=lambda found: (-len(found), found)))
+        self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{choices})(?![A-Za-z0-9])") if choices else None
+
+    def used_in(self, change: RowChange) -> list[str]:
+        if self._pattern is None:
+            return []
+        cells = [*change.key.values(), *(change.before or {}).values(), *(change.after or {}).values()]
+        return [found for cell in cells if isinstance(cell, str) for found in self._pattern.findall(cell)]
+
+    def seen(self, change: RowChange, ranks: Ranks, focus: str) -> str:
+        """The change as it looks from one id: itself a star, the others their ranks."""
+
+        def look(found: str) -> str:
+            return "*" if found == focus else str(ranks[found])
+
+        return dump([change.table, change.op, *(self._looked(part, look) for part in _parts(change))])
+
+    def _looked(self, cells: Cells | None, look: Look) -> Json:
+        return None if cells is None else {name: self._cell(cell, look) for name, cell in cells.items()}
+
+    def _cell(self, cell: Json, look: Look) -> Json:
+        if self._pattern is None or not isinstance(cell, str) or not self._pattern.search(cell):
+            return cell
+        return [self._pattern.sub(lambda match: "{" + look(match.group()) + "}", cell)]
+
+    def numbered(self, changes: Sequence[RowChange], numbers: Ranks) -> list[RowChange]:
+        derived = sorted({text for change in changes for text in self._derived(change, numbers)})
+        names: dict[str, Json] = {f"{{{number}}}": {NEW: number} for number in numbers.values()}
+        for position, text in enumerate(derived, start=len(numbers) + 1):
+            names[text] = {NEW: position, "text": text}
+
+        def rename(cells: Cells | None) -> Cells | None:
+            if cells is None:
+                return None
+            looked = {name: self._cell(cell, lambda found: str(numbers[found])) for name, cell in cells.items()}
+            return {
+                name: names[str(cell[0])] if isinstance(cell, list) else cell for name, cell in looked.items()
+            }
+
+        return [
+            RowChange.model_construct(
+                table=change.table,
+                op=change.op,
+                key=rename(change.key) or {},
+                before=rename(change.before),
+                after=rename(change.after),
+            )
+            for change in changes
+        ]
+
+    def _derived(self, change: RowChange, numbers: Ranks) -> list[str]:
+        whole = {f"{{{number}}}" for number in numbers.values()}
+        cells = [self._cell(cell, lambda found: str(numbers[found])) for part in _parts(change) for cell in (part or {}).values()]
+        return [str(cell[0]) for cell in cells if isinstance(cell, list) and cell[0] not in whole]
+
+
+def _parts(change: RowChange) -> tuple[Cells | None, ...]:
+    return change.key, change.before, change.after
+
+
+def _settled(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
+    """Ranks told apart as far as the rows tell them apart (colour refinement)."""
+    rows = {found: [change for change in changes if found in ids.used_in(change)] for found in ranks}
+    classes = len(set(ranks.values()))
+    while classes < len(ranks):
+        looks = {
+            found: (ranks[found], sorted(ids.seen(change, ranks, found) for change in rows[found])) for found in ranks
+        }
+        order = sorted(looks.values(), key=dump)
+        places: dict[str, int] = {}
+        for look in order:
+            places.setdefault(dump(look), len(places))
+        ranks = {found: places[dump(look)] for found, look in looks.items()}
+        if len(places) == classes:
+            break
+        classes = len(places)
+    return ranks
+
+
+def _distinct(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
+    """Numbers from 1, each id its own, where ids that look alike are told apart by trial."""
+    by_rank: dict[int, list[str]] = {}
+    for found, rank in ranks.items():
+        by_rank.setdefault(rank, []).append(found)
+    tied = [sorted(found) for rank, found in sorted(by_rank.items()) if len(found) > 1]
+    if not tied:
+        return {found: number for number, found in enumerate(sorted(ranks, key=lambda found: ranks[found]), start=1)}
+    first, *others = tied[0]
+    candidates = [first] + [other for other in others if not _interchangeable(changes, ids, ranks, first, other)]
+    tried = []
+    for candidate in candidates[:_BRANCHES]:
+        split = {found: 2 * rank + (rank == ranks[candidate] and found != candidate) for found, rank in ranks.items()}
+        tried.append(_distinct(changes, ids, _settled(changes, ids, split)))
+    return min(tried, key=lambda numbers: dump([_plain(row) for row in _sorted(ids.numbered(changes, numbers))]))
+
+
+def _interchangeable(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks, one: str, other: str) -> bool:
+    """Whether the changes stay what they are when two ids change places."""
+    unique = {found: position for position, found in enumerate(ranks)}
+    swapped = {**unique, one: unique[other], other: unique[one]}
+    return sorted(ids.seen(row, unique, "") for row in changes) == sorted(ids.seen(row, swapped, "") for row in changes)
+
+
+def _sorted(changes: Sequence[RowChange]) -> list[RowChange]:
+    return sorted(changes, key=lambda change: dump(_plain(change)))
+
+
+def _plain(change: RowChange) -> list[Json]:
+    return [change.table, change.op, *_parts(change)]

@@ -1,0 +1,156 @@
+"""Compares two lists of row changes: what one demands against what happened.
+
+Numbers of `{"$new": n}` are paired by matching rows, so it does not matter how either side numbered. `{"$any": true}`
+and `free` columns are not compared; `normalised` ones without case, space and punctuation.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from skillweave.schema.change import ANY, NEW, Cells, RowChange
+from skillweave.schema.entity import Comparison
+from skillweave.schema.record import Json
+from skillweave.world.canonical import dump
+
+Columns = Callable[[str, str], Comparison]
+"""Table and column to how they are compared."""
+
+MOST_TRIES = 20_000
+"""Pairs of rows that are tried before the best pairing so far counts."""
+
+_NOISE = re.compile(r"[\W_]+")
+
+
+class Difference(NamedTuple):
+    missing: list[RowChange]
+    unexpected: list[RowChange]
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing is missing and nothing unexpected."""
+        return not self.missing and not self.unexpected
+
+
+def compare(expected: Sequence[RowChange], actual: Sequence[RowChange], comparison: Columns) -> Difference:
+    """What `expected` demands and `actual` has not, and the reverse."""
+    search = _Search(expected, actual, comparison)
+    search.pair(0, {}, {}, {})
+    chosen = search.best
+    missing = [row for place, row in enumerate(expected) if place not in chosen and not _is_optional(row)]
+    taken = set(chosen.values())
+    return Difference(missing, [row for place, row in enumerate(actual) if place not in taken])
+
+
+def normalise(text: str) -> str:
+    """Text without case, space and punctuation."""
+    return _NOISE.sub("", text.casefold())
+
+
+class _Search:
+    """Pairs expected rows with actual ones, keeping one number on one side to one number on the other."""
+
+    def __init__(self, expected: Sequence[RowChange], actual: Sequence[RowChange], comparison: Columns) -> None:
+        self._expected = expected
+        self._actual = actual
+        self._comparison = comparison
+        self._tries = 0
+        self.best: dict[int, int] = {}
+        options = [self._options(row) for row in expected]
+        self._options_of = options
+        self._order = sorted(range(len(expected)), key=lambda place: (len(options[place]), place))
+
+    def pair(self, depth: int, chosen: dict[int, int], there: dict[int, int], back: dict[int, int]) -> bool:
+        """Pair the rows from `depth` on; True once every row that must be paired is."""
+        if len(chosen) > len(self.best):
+            self.best = dict(chosen)
+        if depth == len(self._order):
+            return len(chosen) == min(len(self._expected), len(self._actual))
+        place = self._order[depth]
+        taken = set(chosen.values())
+        for option in self._options_of[place]:
+            self._tries += 1
+            if option in taken:
+                continue
+            numbers = _paired(self._numbers(place, option), there, back)
+            if numbers is None:
+                continue
+            if self.pair(depth + 1, {**chosen, place: option}, *numbers):
+                return True
+            if self._tries > MOST_TRIES:
+                return False
+        return self.pair(depth + 1, chosen, there, back)
+
+    def _options(self, row: RowChange) -> list[int]:
+        return [
+            place for place, other in enumerate(self._actual) if self._numbers_between(row, other) is not None
+        ]
+
+    def _numbers(self, place: int, option: int) -> list[tuple[int, int]]:
+        return self._numbers_between(self._expected[place], self._actual[option]) or []
+
+    def _numbers_between(self, expected: RowChange, actual: RowChange) -> list[tuple[int, int]] | None:
+        """Pairs of numbers that the two rows ask for; None where the rows cannot be the same."""
+        if (expected.table, expected.op) != (actual.table, actual.op):
+            return None
+        open_columns = {name for name, cell in (expected.after or {}).items() if _is_any(cell)}
+        found: list[tuple[int, int]] = []
+        parts = ((expected.key, actual.key), (expected.before, actual.before), (expected.after, actual.after))
+        for one, other in parts:
+            numbers = self._numbers_in(expected.table, one or {}, other or {}, open_columns)
+            if numbers is None or (one is None) != (other is None):
+                return None
+            found.extend(numbers)
+        return found
+
+    def _numbers_in(self, table: str, one: Cells, other: Cells, skipped: set[str]) -> list[tuple[int, int]] | None:
+        found: list[tuple[int, int]] = []
+        for name in sorted(one.keys() | other.keys()):
+            how = self._comparison(table, name)
+            if how == "free" or name in skipped or _is_any(one.get(name)):
+                continue
+            if name not in one or name not in other:
+                return None
+            numbers = _numbers_of(one[name], other[name], how)
+            if numbers is None:
+                return None
+            found.extend(numbers)
+        return found
+
+
+def _numbers_of(one: Json, other: Json, how: Comparison) -> list[tuple[int, int]] | None:
+    if isinstance(one, Mapping) and isinstance(other, Mapping) and NEW in one and NEW in other:
+        return _new_numbers(one, other)
+    if how == "normalised" and isinstance(one, str) and isinstance(other, str):
+        return [] if normalise(one) == normalise(other) else None
+    return [] if dump(one) == dump(other) else None
+
+
+_INNER = re.compile(r"\{(\d+)\}")
+
+
+def _new_numbers(one: Mapping[str, Json], other: Mapping[str, Json]) -> list[tuple[int, int]] | None:
+    texts = [str(one.get("text", "")), str(other.get("text", ""))]
+    if _INNER.sub("{}", texts[0]) != _INNER.sub("{}", texts[1]):
+        return None
+    pairs = [(one[NEW], other[NEW]), *zip(*(map(int, _INNER.findall(text)) for text in texts), strict=True)]
+    return [(left, right) for left, right in pairs if isinstance(left, int) and isinstance(right, int)]
+
+
+def _paired(
+    pairs: list[tuple[int, int]], there: dict[int, int], back: dict[int, int]
+) -> tuple[dict[int, int], dict[int, int]] | None:
+    there, back = dict(there), dict(back)
+    for left, right in pairs:
+        if there.setdefault(left, right) != right or back.setdefault(right, left) != left:
+            return None
+    return there, back
+
+
+def _is_any(cell: Json) -> bool:
+    return isinstance(cell, Mapping) and ANY in cell
+
+
+def _is_optional(row: RowChange) -> bool:
+    """An update all of whose values are not compared need not happen."""
+    return row.op == "update" and bool(row.after) and all(map(_is_any, (row.after or {}).values()))

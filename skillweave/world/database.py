@@ -1,0 +1,185 @@
+"""The database of a world: made from its blueprint, filled, saved to the same bytes for the same rows, and checked.
+
+A database file from elsewhere is never run: its rows are copied into tables that we made ourselves.
+"""
+
+import hashlib
+import json
+import math
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from skillweave.errors import ArtifactError
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.entity import Attribute, AttributeType, Entity
+from skillweave.schema.names import table_of
+from skillweave.schema.record import Row, Value
+
+SQL_TYPES: dict[AttributeType, str] = {
+    "string": "TEXT",
+    "integer": "INTEGER",
+    "number": "REAL",
+    "boolean": "INTEGER",
+    "date": "TEXT",
+    "datetime": "TEXT",
+}
+
+
+def connect() -> sqlite3.Connection:
+    """An empty database in memory; transactions are begun by hand, any thread may use it (one at a time)."""
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=1024)
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+def create(blueprint: Blueprint) -> sqlite3.Connection:
+    """The blueprint's tables, without rows, in memory."""
+    connection = connect()
+    connection.execute("PRAGMA page_size = 4096")
+    for entity in blueprint.tables:
+        connection.execute(table_sql(entity))
+    return connection
+
+
+def table_sql(entity: Entity) -> str:
+    """The CREATE TABLE statement. Rows lie in the order of their keys, whatever the order they came in."""
+    columns = [_column(attribute, attribute.name == entity.key) for attribute in entity.attributes]
+    return f"CREATE TABLE {entity.table} (\n  " + ",\n  ".join(columns) + "\n) STRICT, WITHOUT ROWID"
+
+
+def _column(attribute: Attribute, is_key: bool) -> str:
+    name = attribute.name
+    parts = [name, SQL_TYPES[attribute.type]]
+    if is_key:
+        parts.append("PRIMARY KEY")
+    if is_key or not attribute.nullable:
+        parts.append("NOT NULL")
+    if attribute.unique and not is_key:
+        parts.append("UNIQUE")
+    if attribute.enum is not None:
+        allowed = ", ".join("'" + value.replace("'", "''") + "'" for value in attribute.enum)
+        parts.append(f"CHECK ({name} IN ({allowed}))")
+    if attribute.type == "boolean":
+        parts.append(f"CHECK ({name} IN (0, 1))")
+    if attribute.type in ("date", "datetime"):
+        parts.append(f"CHECK ({name} IS {attribute.type}({name}))")
+    if attribute.references is not None:
+        parts.append(_reference(attribute.references))
+    return " ".join(parts)
+
+
+def _reference(reference: str) -> str:
+    entity, _, attribute = reference.partition(".")
+    return f"REFERENCES {table_of(entity)} ({attribute})"
+
+
+def insert(connection: sqlite3.Connection, entity: Entity, rows: Iterable[Mapping[str, Value]]) -> None:
+    """Add rows; columns that a row leaves out are NULL. sqlite3.IntegrityError where a constraint is broken."""
+    names = [attribute.name for attribute in entity.attributes]
+    marks = ", ".join("?" * len(names))
+    statement = f"INSERT INTO {entity.table} ({', '.join(names)}) VALUES ({marks})"
+    connection.executemany(statement, [[row.get(name) for name in names] for row in rows])
+
+
+def rows(connection: sqlite3.Connection, entity: Entity) -> list[Row]:
+    """All rows, sorted by key; booleans as true and false."""
+    names = [attribute.name for attribute in entity.attributes]
+    found = connection.execute(f"SELECT {', '.join(names)} FROM {entity.table} ORDER BY {entity.key}").fetchall()
+    booleans = [index for index, attribute in enumerate(entity.attributes) if attribute.type == "boolean"]
+    return [dict(zip(names, with_booleans(row, booleans), strict=True)) for row in found]
+
+
+def with_booleans(row: tuple[Value, ...], positions: Iterable[int]) -> tuple[Value, ...]:
+    """The row with 0 and 1 at these positions as false and true."""
+    cells = list(row)
+    for position in positions:
+        if cells[position] is not None:
+            cells[position] = bool(cells[position])
+    return tuple(cells)
+
+
+def digest(connection: sqlite3.Connection, blueprint: Blueprint) -> str:
+    """sha256 of `{table: [row, ...]}` as compact JSON: tables and columns sorted by name, rows by key."""
+    state = {entity.table: rows(connection, entity) for entity in blueprint.tables}
+    text = json.dumps(state, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def to_bytes(connection: sqlite3.Connection, blueprint: Blueprint) -> bytes:
+    """The database as a file's content: the same rows give the same bytes, whatever happened before."""
+    fresh = create(blueprint)
+    try:
+        fresh.execute("BEGIN")
+        fresh.execute("PRAGMA defer_foreign_keys = ON")
+        for entity in blueprint.tables:
+            insert(fresh, entity, rows(connection, entity))
+        fresh.execute("COMMIT")
+        return fresh.serialize()
+    finally:
+        fresh.close()
+
+
+def save(connection: sqlite3.Connection, blueprint: Blueprint, path: Path) -> None:
+    """Write the database file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    partial.write_bytes(to_bytes(connection, blueprint))
+    os.replace(partial, path)
+
+
+def load(source: Path | bytes, blueprint: Blueprint) -> sqlite3.Connection:
+    """The rows of a database file in tables of our own. ArtifactError where the file is not of this blueprint."""
+    label = repr(source.name) if isinstance(source, Path) else "given as bytes"
+    try:
+        content = source.read_bytes() if isinstance(source, Path) else source
+    except OSError as error:
+        raise ArtifactError(f"database {label} cannot be read: {error.strerror}") from error
+    foreign = connect()
+    try:
+        foreign.deserialize(content)
+        foreign.execute("PRAGMA cell_size_check = ON")
+        _refuse_foreign(foreign, blueprint, label)
+        return _copied(foreign, blueprint, label)
+    except sqlite3.Error as error:
+        raise ArtifactError(f"database {label} is damaged or breaks its own constraints: {error}") from error
+    finally:
+        foreign.close()
+
+
+def _refuse_foreign(foreign: sqlite3.Connection, blueprint: Blueprint, label: str) -> None:
+    expected = {entity.table: [attribute.name for attribute in entity.attributes] for entity in blueprint.tables}
+    found = foreign.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name").fetchall()
+    for kind, name, sql in found:
+        if kind in ("trigger", "view") or (kind == "table" and str(sql).upper().startswith("CREATE VIRTUAL")):
+            raise ArtifactError(f"database {label} holds the {kind} {name!r}; only plain tables are allowed")
+    tables = {str(name) for kind, name, _ in found if kind == "table"}
+    if tables != set(expected):
+        odd = sorted(tables ^ set(expected))
+        raise ArtifactError(f"database {label} has other tables than {blueprint.server!r}: {', '.join(map(repr, odd))}")
+    for table, columns in expected.items():
+        described = foreign.execute(f"PRAGMA table_xinfo({table})").fetchall()
+        if [row[1] for row in described] != columns or any(row[6] for row in described):
+            raise ArtifactError(f"database {label}: table {table!r} must have the columns {', '.join(columns)}")
+
+
+def _copied(foreign: sqlite3.Connection, blueprint: Blueprint, label: str) -> sqlite3.Connection:
+    own = create(blueprint)
+    own.execute("BEGIN")
+    own.execute("PRAGMA defer_foreign_keys = ON")
+    for entity in blueprint.tables:
+        found = rows(foreign, entity)
+        for row in found:
+            for column, value in row.items():
+                _check_cell(value, f"database {label}: {entity.table}.{column}")
+        insert(own, entity, found)
+    own.execute("COMMIT")
+    return own
+
+
+def _check_cell(value: object, where: str) -> None:
+    if isinstance(value, bytes) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ArtifactError(f"{where} holds {value!r}; only text, finite numbers and NULL are allowed")

@@ -1,0 +1,87 @@
+"""Ids that a session mints: `PREFIX-0061`, the table's prefix and the session's one counter.
+
+The counter starts behind the largest number that ends any key of the data, so no minted id, and no key derived from
+one, is in the data. Numbers have at least four digits (more where the data have more): text order is creation order.
+"""
+
+import re
+import sqlite3
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from skillweave.errors import WorldError
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Tool
+from skillweave.schema.entity import Entity
+from skillweave.world.sql import parse
+
+_NEW = re.compile(r"new_id(?:_(?P<rank>[2-9]|[1-9]\d))?")
+_NUMBER = re.compile(r"\d+$")
+DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Counter:
+    """How far a session has counted."""
+
+    last: int
+    digits: int = DIGITS
+
+    def mint(self, prefixes: tuple[str, ...]) -> "tuple[list[str], Counter]":
+        """One id for each prefix, in order, and the counter behind them."""
+        minted = [f"{prefix}-{self.last + rank:0{self.digits}d}" for rank, prefix in enumerate(prefixes, start=1)]
+        return minted, Counter(self.last + len(prefixes), self.digits)
+
+
+def prefix_of(entity: Entity) -> str:
+    """The prefix of an entity's ids; before any is allocated, the first three letters of its name."""
+    return entity.prefix or entity.name[:3].upper()
+
+
+def is_new(binding: str) -> bool:
+    """Whether a binding stands for a minted id."""
+    return _NEW.fullmatch(binding) is not None
+
+
+def counter_of(connection: sqlite3.Connection, blueprint: Blueprint) -> Counter:
+    """The counter behind everything that the database holds."""
+    last, digits = 0, DIGITS
+    for entity in blueprint.tables:
+        for (key,) in connection.execute(f"SELECT {entity.key} FROM {entity.table}"):
+            number = _NUMBER.search(str(key))
+            if number:
+                last = max(last, int(number.group()))
+                digits = max(digits, len(number.group()))
+    return Counter(last, digits)
+
+
+def minted_by(tool: Tool, blueprint: Blueprint) -> dict[str, Entity]:
+    """`new_id` bindings of a tool's statements, in counting order, each with the entity whose row it keys.
+
+    WorldError where a binding keys no inserted row, or the numbering has a gap.
+    """
+    entities = {entity.table: entity for entity in blueprint.tables}
+    found: dict[str, Entity] = {}
+    used: set[str] = set()
+    for effect in tool.effects:
+        statement = parse(effect.sql)
+        used.update(filter(is_new, statement.bindings))
+        entity = entities.get(statement.target or "")
+        for position, (column, value) in enumerate(statement.inserted):
+            if entity is None or (column or entity.attributes[min(position, 1)].name) != entity.key:
+                continue
+            for node in value.find_all(exp.Placeholder):
+                if is_new(str(node.this)):
+                    found.setdefault(str(node.this), entity)
+    if used - set(found):
+        raise WorldError(f"tool {tool.name!r}: {sorted(used - set(found))} keys no inserted row")
+    ordered = sorted(found, key=_rank)
+    if [_rank(name) for name in ordered] != list(range(1, len(ordered) + 1)):
+        raise WorldError(f"tool {tool.name!r}: new ids must be numbered :new_id, :new_id_2, ...; got {ordered}")
+    return {name: found[name] for name in ordered}
+
+
+def _rank(binding: str) -> int:
+    matched = _NEW.fullmatch(binding)
+    return int(matched["rank"] or 1) if matched else 0

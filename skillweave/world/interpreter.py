@@ -1,0 +1,142 @@
+"""Executes one tool call on a connection: guards in order on one state, then effects, then what is returned.
+
+A call succeeds whole or leaves no trace. A contract that cannot keep its promise (a write that changes nothing, no row
+where one was promised, a broken constraint) is a defect: the call is undone and answers `world_defect`.
+"""
+
+import math
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from skillweave.errors import WorldError
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.call import ToolError, Verdict
+from skillweave.schema.contract import Guard, Tool
+from skillweave.schema.record import Json, Row
+from skillweave.world.database import with_booleans
+from skillweave.world.ids import minted_by, prefix_of
+from skillweave.world.lineage import Lineage
+from skillweave.world.refusals import refused_in
+from skillweave.world.values import Bound
+
+MOST_ROWS = 10_000
+"""A result of more rows is a defect."""
+
+
+class Defect(Exception):
+    """The contract could not keep its promise in this call."""
+
+
+@dataclass(frozen=True)
+class CompiledTool:
+    """A tool, ready to run."""
+
+    tool: Tool
+    guards: tuple[tuple[Guard, str], ...]
+    """Each guard with the query that answers it: 1 if it holds, else 0."""
+    effects: tuple[str, ...]
+    select: str
+    booleans: tuple[int, ...]
+    """Positions of result columns that are true or false."""
+    new: tuple[str, ...]
+    """Bindings of minted ids, in counting order ..."""
+    prefixes: tuple[str, ...]
+    """... and the prefix of each."""
+
+    @cached_property
+    def writes(self) -> bool:
+        """Whether a call can change anything."""
+        return bool(self.effects)
+
+
+@dataclass
+class Outcome:
+    """What came of running a tool."""
+
+    value: Json = None
+    error: ToolError | None = None
+    verdicts: list[Verdict] = field(default_factory=list)
+    changed: list[int] = field(default_factory=list)
+
+
+def guard_query(holds: str) -> str:
+    """The query that answers a guard: exactly true is 1, false and NULL are 0."""
+    return f"SELECT (\n{holds}\n) IS TRUE"
+
+
+def compile_tool(tool: Tool, blueprint: Blueprint) -> CompiledTool:
+    """The tool, ready to run. WorldError where its SQL holds what contracts may not."""
+    texts = [*(guard.holds for guard in tool.guards), *(effect.sql for effect in tool.effects), tool.returns.select]
+    for text in texts:
+        for reason in refused_in(text, blueprint, tool):
+            raise WorldError(f"tool {tool.name!r} is refused: {reason}, in {text!r}")
+    new = minted_by(tool, blueprint)
+    flags = Lineage(blueprint).booleans(tool.returns.select, tool)
+    return CompiledTool(
+        tool=tool,
+        guards=tuple((guard, guard_query(guard.holds)) for guard in tool.guards),
+        effects=tuple(effect.sql for effect in tool.effects),
+        select=tool.returns.select,
+        booleans=tuple(index for index, flag in enumerate(flags) if flag),
+        new=tuple(new),
+        prefixes=tuple(prefix_of(entity) for entity in new.values()),
+    )
+
+
+def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> Outcome:
+    """Run a tool. Raises Defect; the caller undoes what an outcome with an error, or a defect, has left."""
+    outcome = Outcome()
+    try:
+        _try_guards(connection, compiled, bindings, outcome)
+        if outcome.error is None:
+            outcome.changed = _apply(connection, compiled, bindings)
+            outcome.value = _result(connection, compiled, bindings)
+    except sqlite3.Error as error:
+        raise Defect(f"SQL failed: {error}") from error
+    return outcome
+
+
+def _try_guards(
+    connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound], outcome: Outcome
+) -> None:
+    for guard, query in compiled.guards:
+        holds = bool(connection.execute(query, bindings).fetchone()[0])
+        if guard.enforced_by == "agent":
+            outcome.verdicts.append(Verdict.model_construct(rule=guard.rule, holds=holds))
+        elif not holds:
+            outcome.error = ToolError(code=guard.error, message=guard.says, rule=guard.rule)
+            return
+
+
+def _apply(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> list[int]:
+    changed = []
+    for effect in compiled.effects:
+        before = connection.total_changes
+        connection.execute(effect, bindings)
+        changed.append(connection.total_changes - before)
+    if compiled.tool.kind == "write" and not any(changed):
+        raise Defect("the write changed no row")
+    return changed
+
+
+def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> Json:
+    cursor = connection.execute(compiled.select, bindings)
+    found = cursor.fetchmany(MOST_ROWS + 1)
+    names = [column[0] for column in cursor.description]
+    if len(found) > MOST_ROWS:
+        raise Defect(f"the result has more than {MOST_ROWS} rows")
+    records = [_record(names, with_booleans(row, compiled.booleans)) for row in found]
+    if compiled.tool.returns.rows == "many":
+        return [dict(record) for record in records]
+    if len(records) != 1:
+        raise Defect(f"{len(records)} rows where one was promised")
+    return dict(records[0])
+
+
+def _record(names: list[str], row: tuple[Json, ...]) -> Row:
+    for name, cell in zip(names, row, strict=True):
+        if isinstance(cell, bytes) or (isinstance(cell, float) and not math.isfinite(cell)):
+            raise Defect(f"column {name!r} holds {cell!r}")
+    return dict(zip(names, row, strict=True))

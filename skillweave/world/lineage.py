@@ -1,0 +1,131 @@
+"""Where the values of an expression come from: which column of which table, through aliases, subqueries and CTEs."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Tool
+from skillweave.schema.entity import Attribute, Entity
+from skillweave.world.sql import parse
+
+_PREDICATES = (exp.Predicate, exp.Not, exp.And, exp.Or, exp.Boolean, exp.Between, exp.In, exp.Exists)
+
+
+class Lineage:
+    """Resolves columns against the tables of one blueprint."""
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        self._entities = {entity.table: entity for entity in blueprint.tables}
+
+    def attribute(self, column: exp.Column) -> Attribute | None:
+        """The attribute that a column is, wherever it was handed through; None for a computed one."""
+        for scope in _scopes(column):
+            for source in _sources(scope):
+                if column.table and source.alias_or_name.lower() != column.table.lower():
+                    continue
+                found = self._in_source(source, column.name)
+                if found is not None:
+                    return found[0]
+        return None
+
+    def booleans(self, select: str, tool: Tool) -> tuple[bool, ...]:
+        """For each result column whether it is true or false by its making: a boolean column or parameter, or a
+        predicate."""
+        flags = {parameter.name for parameter in tool.parameters if parameter.type == "boolean"}
+        return tuple(self._is_boolean(node, flags) for _, node in self.projections(parse(select).tree))
+
+    def columns(self, select: str) -> tuple[str, ...]:
+        """The names of the result columns."""
+        return tuple(name for name, _ in self.projections(parse(select).tree))
+
+    def projections(self, query: exp.Expression) -> list[tuple[str, exp.Expression]]:
+        """Result columns of a query, stars written out; of a compound query those of its first part."""
+        while isinstance(query, exp.SetOperation | exp.Subquery):
+            query = query.this
+        if not isinstance(query, exp.Select):
+            return []
+        found: list[tuple[str, exp.Expression]] = []
+        for node in query.expressions:
+            if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+                found.extend(self._star(query, node.table if isinstance(node, exp.Column) else ""))
+            else:
+                found.append((node.alias_or_name, node.this if isinstance(node, exp.Alias) else node))
+        return found
+
+    def _star(self, query: exp.Select, qualifier: str) -> Iterator[tuple[str, exp.Expression]]:
+        for source in _sources(query):
+            if qualifier and source.alias_or_name.lower() != qualifier.lower():
+                continue
+            entity = self._entity(source)
+            if entity is not None:
+                for attribute in entity.attributes:
+                    column = exp.column(attribute.name, table=source.alias_or_name)
+                    column.parent = query
+                    yield attribute.name, column
+            else:
+                yield from self.projections(_body(source))
+
+    def _entity(self, source: exp.Expression) -> Entity | None:
+        if isinstance(source, exp.Table) and _cte(source) is None:
+            return self._entities.get(source.name.lower())
+        return None
+
+    def _in_source(self, source: exp.Expression, name: str) -> tuple[Attribute | None] | None:
+        """(attribute,) if the source has that column, (None,) if it is computed there, None if it has it not."""
+        entity = self._entity(source)
+        if entity is not None:
+            matches = [attribute for attribute in entity.attributes if attribute.name.lower() == name.lower()]
+            return (matches[0],) if matches else None
+        for projected, node in self.projections(_body(source)):
+            if projected.lower() == name.lower():
+                return (self.attribute(node) if isinstance(node, exp.Column) else None,)
+        return None
+
+    def _is_boolean(self, node: exp.Expression, flags: set[str]) -> bool:
+        if isinstance(node, exp.Paren):
+            return self._is_boolean(node.this, flags)
+        if isinstance(node, exp.Placeholder):
+            return str(node.this) in flags
+        if isinstance(node, exp.Column):
+            attribute = self.attribute(node)
+            return attribute is not None and attribute.type == "boolean"
+        if isinstance(node, exp.Subquery):
+            inner = self.projections(node)
+            return len(inner) == 1 and self._is_boolean(inner[0][1], flags)
+        return isinstance(node, _PREDICATES)
+
+
+def _scopes(node: exp.Expression) -> Iterator[exp.Expression]:
+    current: exp.Expression | None = node
+    while current is not None:
+        if isinstance(current, exp.Select | exp.Update | exp.Delete):
+            yield current
+        current = current.parent
+
+
+def _sources(scope: exp.Expression) -> Iterator[exp.Expression]:
+    if isinstance(scope, exp.Update | exp.Delete) and isinstance(scope.this, exp.Table):
+        yield scope.this
+    start = scope.args.get("from_")
+    if isinstance(start, exp.From):
+        yield start.this
+        yield from (join.this for join in start.this.args.get("joins") or [])
+    yield from (join.this for join in scope.args.get("joins") or [])
+
+
+def _cte(table: exp.Table) -> exp.CTE | None:
+    current: exp.Expression | None = table.parent
+    while current is not None:
+        clause = current.args.get("with_")
+        for cte in clause.expressions if isinstance(clause, exp.With) else []:
+            if isinstance(cte, exp.CTE) and cte.alias.lower() == table.name.lower():
+                return cte
+        current = current.parent
+    return None
+
+
+def _body(source: exp.Expression) -> exp.Expression:
+    """The query behind a CTE's name or a derived table; NULL where there is none."""
+    inner = _cte(source) if isinstance(source, exp.Table) else source
+    return inner.this if isinstance(inner, exp.CTE | exp.Subquery) else exp.Null()

@@ -1,0 +1,88 @@
+"""Replay: the same calls in a fresh session, each argument that came from a result bound again from this replay's.
+
+Grounding of such an argument is `call <i> <path>`: calls counted from 0, the path in the form `name`, `[2].name` or
+`a.b[0]`, read from the value of that call's result. Replays are deterministic, so positions stand for the same rows.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from skillweave.schema.call import CallResult
+from skillweave.schema.change import RowChange
+from skillweave.schema.record import Json
+from skillweave.schema.task import GoldenCall, Task
+from skillweave.world.canonical import canonical
+from skillweave.world.session import Session
+from skillweave.world.world import World
+
+_SOURCE = re.compile(r"call (?P<call>\d+) (?P<path>\S+)")
+_PART = re.compile(r"\.?(?P<name>[A-Za-z_]\w*)|\[(?P<index>\d+)\]")
+
+
+class Replay(NamedTuple):
+    results: list[CallResult]
+    changes: list[RowChange]
+    """Canonical."""
+    violations: list[str]
+    """`R7 in call 3 (cancel_appointment)`."""
+    defects: list[str]
+    """Contract defects met, and arguments that could not be bound again."""
+
+
+def replay(world: World, task: Task) -> Replay:
+    """The task's golden calls in a fresh session of the task."""
+    with world.session(task) as session:
+        return replay_in(session, task.golden)
+
+
+def replay_in(session: Session, calls: Sequence[GoldenCall]) -> Replay:
+    """The calls in a given session. It stops at an argument that cannot be bound again."""
+    unbound = []
+    for position, call in enumerate(calls):
+        try:
+            arguments = rebound(call, session.results)
+        except LookupError as fault:
+            unbound.append(f"call {position} ({call.tool}): {fault}")
+            break
+        session.call(call.tool, arguments)
+    changes = canonical(session.diff(), session.minted)
+    return Replay(list(session.results), changes, violations(session.results), [*session.defects, *unbound])
+
+
+def violations(results: Sequence[CallResult]) -> list[str]:
+    """Rules that calls broke although the tool carried them out: `R7 in call 3 (cancel_appointment)`."""
+    return [
+        f"{rule} in call {position} ({result.call.tool})"
+        for position, result in enumerate(results)
+        for rule in result.violations
+    ]
+
+
+def rebound(call: GoldenCall, results: Sequence[CallResult]) -> dict[str, Json]:
+    """The call's arguments with those that came from results taken from `results`. LookupError if one is not there."""
+    arguments = dict(call.arguments)
+    for name, source in call.grounding.items():
+        matched = _SOURCE.fullmatch(source)
+        if matched is None or name not in arguments:
+            continue
+        earlier = int(matched["call"])
+        if earlier >= len(results):
+            raise LookupError(f"argument {name!r} comes from call {earlier}, of {len(results)} calls so far")
+        arguments[name] = value_at(results[earlier].value, matched["path"])
+    return arguments
+
+
+def value_at(value: Json, path: str) -> Json:
+    """The part of a result that a path names. LookupError if there is none."""
+    position = 0
+    while position < len(path):
+        part = _PART.match(path, position)
+        if part is None:
+            raise LookupError(f"path {path!r} is not of the form name, [2].name or a.b[0]")
+        try:
+            value = value[part["name"]] if part["name"] else value[int(part["index"])]  # type: ignore[index, call-overload]
+        except (LookupError, TypeError):
+            raise LookupError(f"the result has no {path!r}") from None
+        position = part.end()
+    return value

@@ -1,0 +1,85 @@
+"""Tools as agents are offered them: OpenAI tool definitions, with strict JSON schemas."""
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.call import TRANSFER
+from skillweave.schema.contract import Parameter, ParameterType, Tool
+from skillweave.schema.record import Json
+
+Definition = dict[str, Json]
+"""`{"type": "function", "function": {"name", "description", "parameters", "strict"}}`."""
+
+_JSON_TYPES: dict[ParameterType, str] = {
+    "string": "string",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+    "date": "string",
+    "datetime": "string",
+    "array": "array",
+    "object": "object",
+}
+_FORMS: dict[ParameterType, str] = {"date": "Format: YYYY-MM-DD.", "datetime": "Format: YYYY-MM-DD HH:MM:SS (UTC)."}
+
+TRANSFER_TOOL = Tool.model_validate(
+    {
+        "name": TRANSFER,
+        "description": "Hand the conversation over to a human colleague. It ends the conversation.",
+        "kind": "read",
+        "parameters": [
+            {
+                "name": "reason",
+                "type": "string",
+                "enum": ["policy", "no_tool", "cannot_verify", "user_request"],
+                "description": "Why: a rule forbids the request, no tool can do it, the user could not be identified, "
+                "or the user asked for a human.",
+            },
+            {
+                "name": "rule",
+                "type": "string",
+                "required": False,
+                "description": "The number of the rule that forbids the request, such as R7.",
+            },
+            {"name": "summary", "type": "string", "description": "What the user wants and what was done so far."},
+        ],
+        "returns": {"rows": "one", "select": "SELECT 'transferred' AS status"},
+    }
+)
+"""`transfer_to_human`, in the form of a tool; sessions answer it themselves."""
+
+
+def tool_definitions(blueprint: Blueprint, hidden: frozenset[str] = frozenset()) -> list[Definition]:
+    """The tools of a world, those hidden left out, and `transfer_to_human`."""
+    return [tool_definition(tool) for tool in [*blueprint.tools, TRANSFER_TOOL] if tool.name not in hidden]
+
+
+def tool_definition(tool: Tool) -> Definition:
+    """One tool as OpenAI's chat API takes it."""
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": parameters_schema(tool),
+        },
+    }
+
+
+def parameters_schema(tool: Tool) -> dict[str, Json]:
+    """The JSON schema of a tool's arguments."""
+    return {
+        "type": "object",
+        "properties": {parameter.name: _property(parameter) for parameter in tool.parameters},
+        "required": [parameter.name for parameter in tool.parameters if parameter.required],
+        "additionalProperties": False,
+    }
+
+
+def _property(parameter: Parameter) -> dict[str, Json]:
+    kind = _JSON_TYPES[parameter.type]
+    description = " ".join(filter(None, [parameter.description, _FORMS.get(parameter.type)]))
+    found: dict[str, Json] = {"type": kind if parameter.required else [kind, "null"], "description": description}
+    if parameter.enum is not None:
+        found["enum"] = [*parameter.enum] if parameter.required else [*parameter.enum, None]
+    if parameter.type == "array":
+        found["items"] = {}
+    return found

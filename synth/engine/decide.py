@@ -1,0 +1,79 @@
+"""Decide whether an item is to be redone, and say why in words. Pure: everything it looks at is an argument."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from skillweave.manifest import Fingerprint, ItemRecord, Output
+
+UNCOUNTED = frozenset({"max_rejected"})
+"""Parameters that say how a step is judged, and not what its items come to."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    redo: bool
+    reason: str = "up to date"
+
+
+def decide(
+    previous: ItemRecord | None,
+    before: Fingerprint | None,
+    now: Fingerprint,
+    authors: Mapping[str, str],
+    digest_of: Callable[[str], str | None],
+    is_intact: Callable[[Output], bool],
+) -> Decision:
+    """`digest_of` gives the digest of what a read of that label would see now, `is_intact` whether an output is there
+    as it was written."""
+    if previous is None or previous.state == "skipped":
+        return Decision(True, "new")
+    if previous.state == "failed":
+        return Decision(True, "failed last time")
+    if before is None:
+        return Decision(True, "what it was made from is not known")
+    reason = _change(before, now) or _authors(previous.authors, authors) or _reads(previous.reads, digest_of)
+    if reason:
+        return Decision(True, reason)
+    for output in previous.outputs:
+        if not is_intact(output):
+            return Decision(True, f"output {output.label} changed or missing")
+    return Decision(False)
+
+
+def _change(before: Fingerprint, now: Fingerprint) -> str | None:
+    if before == now:
+        return None
+    for name in sorted(before.prompts.keys() | now.prompts.keys()):
+        if before.prompts.get(name) != now.prompts.get(name):
+            return f"prompt {name} changed"
+    for name in sorted(before.params.keys() | now.params.keys()):
+        if before.params.get(name) != now.params.get(name):
+            return f"parameter {name} changed {before.params.get(name)!r} -> {now.params.get(name)!r}"
+    if before.seed != now.seed:
+        return f"seed changed {before.seed} -> {now.seed}"
+    if before.now != now.now:
+        return f"simulation_time changed {before.now} -> {now.now}"
+    for name in sorted(before.libraries.keys() | now.libraries.keys()):
+        if before.libraries.get(name) != now.libraries.get(name):
+            return f"library {name} changed {before.libraries.get(name)} -> {now.libraries.get(name)}"
+    changed = sorted(
+        name for name in before.code.keys() | now.code.keys() if before.code.get(name) != now.code.get(name)
+    )
+    return f"code of {changed[0]} changed" + (f" (and {len(changed) - 1} more modules)" if len(changed) > 1 else "")
+
+
+def _authors(before: Mapping[str, str], now: Mapping[str, str]) -> str | None:
+    for role in sorted(before.keys() | now.keys()):
+        old, new = before.get(role, "none"), now.get(role, "none")
+        if old != new:
+            names = old.partition("#")[0], new.partition("#")[0]
+            return f"author of {role} changed" + (f" {names[0]} -> {names[1]}" if names[0] != names[1] else "")
+    return None
+
+
+def _reads(before: Mapping[str, str], digest_of: Callable[[str], str | None]) -> str | None:
+    for label, digest in sorted(before.items()):
+        found = digest_of(label)
+        if found != digest:
+            return f"input {label} {'changed' if found else 'is gone'}"
+    return None

@@ -1,0 +1,1 @@
+"""The tool graph: which tools feed, enable or follow which."""

@@ -1,0 +1,81 @@
+"""How a statement is laid out in a server's source: one line where it fits, else a line a clause.
+
+Only the space between tokens is chosen here.
+"""
+
+from collections.abc import Sequence
+
+from synth.offline.coding.tokens import closing, is_word, text_of, tokens_of
+
+CLAUSES = frozenset(
+    "SELECT FROM WHERE GROUP ORDER HAVING LIMIT SET VALUES UNION EXCEPT INTERSECT AND OR WHEN ELSE JOIN LEFT INNER "
+    "CROSS".split()
+)
+"""Words that begin a line where a statement does not fit on one."""
+
+
+def lay_out(sql: str, width: int) -> list[str]:
+    """The lines of a statement, none longer than `width` where that can be had."""
+    return _lines(tokens_of(sql), width)
+
+
+def _lines(tokens: Sequence[str], width: int) -> list[str]:
+    if len(text_of(tokens)) <= width:
+        return [text_of(tokens)]
+    clauses = _clauses(tokens)
+    if len(clauses) > 1:
+        return [line for clause in clauses for line in _lines(clause, width)]
+    return _fill(tokens, width)
+
+
+def _clauses(tokens: Sequence[str]) -> list[list[str]]:
+    """The tokens cut before each clause word that stands outside parentheses."""
+    parts: list[list[str]] = [[]]
+    depth = 0
+    between = False
+    for token in tokens:
+        if depth == 0 and is_word(token, *CLAUSES) and parts[-1]:
+            joined = is_word(token, "JOIN") and is_word(parts[-1][-1], "LEFT", "INNER", "CROSS", "OUTER")
+            if not joined and not (between and is_word(token, "AND")):
+                parts.append([])
+        between = is_word(token, "BETWEEN") or (between and not is_word(token, "AND"))
+        depth += {"(": 1, ")": -1}.get(token, 0)
+        parts[-1].append(token)
+    return parts
+
+
+def _fill(tokens: Sequence[str], width: int) -> list[str]:
+    """A clause over several lines: at its commas, and where a piece is too long, inside its parentheses."""
+    pieces: list[list[str]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += {"(": 1, ")": -1}.get(token, 0)
+        pieces[-1].append(token)
+        if depth == 0 and token == ",":
+            pieces.append([])
+    lines: list[str] = []
+    for piece in pieces:
+        text = text_of(piece)
+        if lines and len(lines[-1]) + 1 + len(text) <= width and not lines[-1].lstrip().startswith(")"):
+            lines[-1] += f" {text}"
+        elif len(text) + 4 * bool(lines) <= width:
+            lines.append(_continued(text, lines))
+        else:
+            lines.extend(_continued(line, lines) for line in _open(piece, width - 4 * bool(lines)))
+    return lines
+
+
+def _continued(text: str, lines: Sequence[str]) -> str:
+    return f"    {text}" if lines else text
+
+
+def _open(piece: Sequence[str], width: int) -> list[str]:
+    """A piece with the contents of its longest parenthesis on lines of their own."""
+    openings = [place for place, token in enumerate(piece) if token == "("]
+    outer = [place for place in openings if not any(other < place < closing(piece, other) for other in openings)]
+    if not outer:
+        return [text_of(piece)]
+    start = max(outer, key=lambda place: closing(piece, place) - place)
+    end = closing(piece, start)
+    head, inner, tail = piece[: start + 1], piece[start + 1 : end], piece[end:]
+    return [text_of(head), *(f"    {line}" for line in _lines(inner, width - 4)), text_of(tail)]

@@ -1,0 +1,135 @@
+"""Slots: what a contract's SQL says about the values that each parameter of a tool can take.
+
+Analysis only. The columns and literals that a parameter is compared with are the source of its candidate values.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from skillweave.schema.contract import Parameter, Tool
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A parameter with what its tool's SQL compares it with."""
+
+    parameter: Parameter
+    columns: tuple[tuple[str, str], ...]
+    """(table, column) pairs that it is compared with, in order of appearance."""
+    literals: tuple[float, ...]
+    """Numbers that it is compared with."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A guard as the search sees it."""
+
+    rule: str
+    holds: str
+    bindings: frozenset[str]
+
+
+def slots(tool: Tool) -> dict[str, Slot]:
+    """The slots of a tool by parameter."""
+    return dict(_slots(tool.model_dump_json()))
+
+
+def conditions(tool: Tool) -> tuple[Condition, ...]:
+    """The guards of a tool, in order."""
+    return tuple(Condition(guard.rule, guard.holds, bindings(guard.holds)) for guard in tool.guards)
+
+
+@cache
+def bindings(sql: str) -> frozenset[str]:
+    """Names bound in a statement or expression."""
+    return frozenset(name for name, _, _ in _positions(sql))
+
+
+@cache
+def substitute(sql: str, name: str, expression: str) -> str:
+    """`sql` with each `:name` replaced by an expression, everything else as its author wrote it."""
+    for found, start, end in reversed(_positions(sql)):
+        if found == name:
+            sql = sql[:start] + expression + sql[end:]
+    return sql
+
+
+@cache
+def _positions(sql: str) -> tuple[tuple[str, int, int], ...]:
+    tokens = sqlglot.tokenize(sql, dialect="sqlite")
+    return tuple(
+        (name.text, colon.start, name.end + 1)
+        for colon, name in zip(tokens, tokens[1:], strict=False)
+        if colon.token_type is TokenType.COLON and name.start == colon.end + 1
+    )
+
+
+@cache
+def _slots(dumped: str) -> tuple[tuple[str, Slot], ...]:
+    tool = Tool.model_validate_json(dumped)
+    texts = [f"SELECT ({guard.holds})" for guard in tool.guards]
+    texts += [effect.sql for effect in tool.effects] + [tool.returns.select]
+    trees = [sqlglot.parse_one(text, dialect="sqlite") for text in texts]
+    found = []
+    for parameter in tool.parameters:
+        columns: dict[tuple[str, str], None] = {}
+        literals: dict[float, None] = {}
+        for tree in trees:
+            for placeholder in tree.find_all(exp.Placeholder):
+                if placeholder.name == parameter.name:
+                    for other in _compared_with(placeholder):
+                        columns.update(dict.fromkeys(_columns(other)))
+                        literals.update(dict.fromkeys(_numbers(other)))
+        found.append((parameter.name, Slot(parameter, tuple(columns), tuple(literals))))
+    return tuple(found)
+
+
+def _compared_with(placeholder: exp.Expression) -> list[exp.Expression]:
+    """The other sides of the comparison that a placeholder stands in, through functions and arithmetic."""
+    node: exp.Expression | None = placeholder
+    while node is not None and not isinstance(node, (exp.Subquery, exp.Select)):
+        parent = node.parent
+        if isinstance(parent, _COMPARISONS):
+            return [parent.right if parent.left is node else parent.left]
+        if isinstance(parent, (exp.Between, exp.In)):
+            return [side for side in parent.iter_expressions() if side is not node]
+        node = parent
+    return []
+
+
+def _columns(expression: exp.Expression) -> list[tuple[str, str]]:
+    found = []
+    for column in expression.find_all(exp.Column):
+        table = _table_of(column)
+        if table:
+            found.append((table, column.name))
+    return found
+
+
+def _table_of(column: exp.Column) -> str | None:
+    """The table that a column belongs to, by the FROM clauses around it; None where that cannot be told."""
+    scope = column.find_ancestor(exp.Select, exp.Update, exp.Delete)
+    while scope is not None:
+        tables = [table for table in scope.find_all(exp.Table) if _owner(table) is scope]
+        if column.table:
+            for table in tables:
+                if table.alias_or_name == column.table:
+                    return table.name
+        elif len(tables) == 1:
+            return tables[0].name
+        scope = scope.find_ancestor(exp.Select, exp.Update, exp.Delete)
+    return None
+
+
+def _owner(table: exp.Table) -> exp.Expression | None:
+    return table.find_ancestor(exp.Select, exp.Update, exp.Delete, exp.Insert)
+
+
+def _numbers(expression: exp.Expression) -> list[float]:
+    return [float(literal.this) for literal in expression.find_all(exp.Literal) if not literal.is_string]

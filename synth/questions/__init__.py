@@ -1,0 +1,1 @@
+"""Prompts, one file a question, and the types of their answers."""

@@ -1,0 +1,44 @@
+"""The types of answers that are no records of the schema: they live between an author and a step."""
+
+from pydantic import Field
+
+from skillweave.schema.contract import Event, Invariant, ToolKind
+from skillweave.schema.entity import Entity
+from skillweave.schema.names import Name
+from skillweave.schema.record import Record
+
+
+class ToolOutline(Record):
+    name: Name
+    kind: ToolKind
+    description: str
+
+
+class Outline(Record):
+    title: str
+    """The company's name."""
+    tools: list[ToolOutline] = Field(min_length=3)
+
+
+class Relationships(Record):
+    relationships: list[Entity]
+
+
+class Rules(Record):
+    invariants: list[Invariant] = Field(min_length=1)
+    events: list[Event] = Field(default_factory=list)
+
+
+class Story(Record):
+    """An edge of the tool graph that only people know: they do the one after the other, for a reason."""
+
+    source: Name
+    target: Name
+    reason: str
+
+
+class RowWords(Record):
+    """By which columns of a read's result people refer to one of its rows, best first."""
+
+    read: Name
+    columns: list[Name]

@@ -1,0 +1,109 @@
+"""A step of the pipeline: an async function of one item, plus the names of what it reads and writes.
+
+A step's full name is its module's name: `s02_entity_extraction`. An item is one key of the artifact `each`; a step
+without one has the single item `all`. An item waits for the items of earlier steps that make what it reads: those of
+its own key, or all of them where it reads `every(...)`, has no key, or is the join.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from pydantic import Field
+
+from skillweave.schema.record import Record
+from synth.artifacts import Artifact, Every
+
+if TYPE_CHECKING:
+    from skillweave.llm.question import Question
+    from synth.context import Context
+
+Mode = Literal["single", "cross", "both"]
+
+ALL = "all"
+"""The key of the one item of a step without `each`."""
+JOIN = "join"
+"""The key of the item that runs after all others of its step."""
+
+
+class Params(Record):
+    """What the configuration can set of every step."""
+
+    repairs: int = Field(default=2, ge=0)
+    """How often an answer that fails its check is sent back to its author."""
+    max_rejected: float = Field(default=0.34, ge=0, le=1)
+    """Share of a step's items that may be rejected before the step counts as failed."""
+
+
+P = TypeVar("P", bound=Params)
+
+
+@dataclass(frozen=True)
+class Step(Generic[P]):
+    """A registered step."""
+
+    name: str
+    module: str
+    title: str
+    """The first line of its module's docstring."""
+    run: "Callable[[Context[P], str], Awaitable[None]]"
+    each: Artifact[Any] | None
+    reads: tuple[Artifact[Any] | Every[Any], ...]
+    writes: tuple[Artifact[Any], ...]
+    params: type[P]
+    questions: "tuple[Question[Any], ...]"
+    join: "Callable[[Context[P], list[str]], Awaitable[None]] | None"
+    join_writes: tuple[Artifact[Any], ...]
+    mode: Mode
+
+    @property
+    def short(self) -> str:
+        """`s02`."""
+        return self.name.partition("_")[0]
+
+    def makes(self, artifact: Artifact[Any]) -> bool:
+        """Whether any of its items writes the artifact."""
+        return artifact in self.writes or artifact in self.join_writes
+
+
+def step(
+    *,
+    each: Artifact[Any] | None,
+    reads: Sequence[Artifact[Any] | Every[Any]],
+    writes: Sequence[Artifact[Any]],
+    params: type[P],
+    questions: "Sequence[Question[Any]]" = (),
+    join: "Callable[[Context[P], list[str]], Awaitable[None]] | None" = None,
+    join_writes: Sequence[Artifact[Any]] = (),
+    mode: Mode = "both",
+) -> "Callable[[Callable[[Context[P], str], Awaitable[None]]], Step[P]]":
+    """Make a step of an async function of a context and an item's key.
+
+    `join(ctx, keys)` runs after all items, with the keys of those that are done; what it writes is in `join_writes`.
+    """
+
+    def register(run: "Callable[[Context[P], str], Awaitable[None]]") -> Step[P]:
+        module = run.__module__
+        return Step(
+            name=module.rpartition(".")[2],
+            module=module,
+            title=_title(module),
+            run=run,
+            each=each,
+            reads=tuple(reads),
+            writes=tuple(writes),
+            params=params,
+            questions=tuple(questions),
+            join=join,
+            join_writes=tuple(join_writes),
+            mode=mode,
+        )
+
+    return register
+
+
+def _title(module: str) -> str:
+    import sys
+
+    lines = (sys.modules[module].__doc__ or "").strip().splitlines()
+    return lines[0].partition(": ")[2] or lines[0] if lines else ""

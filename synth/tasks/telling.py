@@ -1,0 +1,99 @@
+"""What a user asks to be told: a value of a result that nobody could guess, and the row that it is about."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from skillweave.schema.combination import SaidRow
+from skillweave.schema.entity import AttributeType
+from skillweave.schema.goal import Told
+from skillweave.schema.record import Json
+from skillweave.schema.task import FactToTell
+from skillweave.schema.template import TaskTemplate
+from synth.tasks.apart import apart
+
+if TYPE_CHECKING:
+    from synth.tasks.instance import Instance
+
+Table = list[dict[str, Json]]
+
+
+def facts_to_tell(
+    template: TaskTemplate, made: Instance, random: Random
+) -> tuple[list[FactToTell], list[SaidRow]] | None:
+    """The facts that the template's `tell` asks for, with the rows they are about; None where one is not worth it."""
+    facts: list[FactToTell] = []
+    about: list[SaidRow] = []
+    places: dict[int, tuple[int, SaidRow | None]] = {}
+    for number, told in enumerate(template.tell):
+        step = made.steps[told.call - 1]
+        value = made.results[step].value
+        rows = [row for row in (value if isinstance(value, list) else [value]) if isinstance(row, dict)]
+        if step not in places:
+            wanted = [other.column for other in template.tell if other.call == told.call]
+            place = _place(template, made, step, rows, wanted, random)
+            if place is None:
+                return None
+            places[step] = place
+            about += [place[1]] if place[1] else []
+        fact = _fact(number, told, rows, places[step][0])
+        if fact is None:
+            return None
+        facts.append(fact)
+    return facts, about
+
+
+def _place(
+    template: TaskTemplate, made: Instance, step: int, rows: Table, wanted: list[str], random: Random
+) -> tuple[int, SaidRow | None] | None:
+    """Which row of a result is asked about, and how the user refers to it."""
+    read = made.golden[step].tool
+    if not isinstance(made.results[step].value, list):
+        return 0, None
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    columns = [column for column in template.referred_by.get(read, []) if column not in wanted]
+    for index in order:
+        if any(not _worth_telling(rows, index, column) for column in wanted):
+            continue
+        said = apart(rows, index, columns)
+        if said:
+            return index, SaidRow(call=step, parameter=None, entity=None, key=None, read=read, columns=said)
+    return None
+
+
+def _worth_telling(rows: Table, index: int, column: str) -> bool:
+    """Unknown, not to be guessed, and not to be taken for another row's value."""
+    value = rows[index].get(column)
+    if value is None or isinstance(value, (bool, list, dict)) or value == "":
+        return False
+    if isinstance(value, (int, float)) and abs(value) < (1000 if column.endswith("_cents") else 10):
+        return False
+    return all(row.get(column) != value for place, row in enumerate(rows) if place != index)
+
+
+def _fact(number: int, told: Told, rows: Table, index: int) -> FactToTell | None:
+    if index >= len(rows) or told.column not in rows[index] or not _worth_telling(rows, index, told.column):
+        return None
+    value = rows[index][told.column]
+    rivals = [row[told.column] for place, row in enumerate(rows) if place != index and row.get(told.column) is not None]
+    return FactToTell(
+        fact=f"told_{number + 1}",
+        noun=told.noun,
+        values=[value],
+        type=_type(value),
+        unit="cents" if told.column.endswith("_cents") else None,
+        rivals=list(dict.fromkeys(rivals)),
+    )
+
+
+def _type(value: Json) -> AttributeType:
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    text = str(value)
+    if len(text) in (10, 19) and text[4:5] == "-" and text[7:8] == "-":
+        return "date" if len(text) == 10 else "datetime"
+    return "string"
