@@ -39,6 +39,18 @@ class Output(Record):
     mtime_ns: int
 
 
+class JoinedFile(Record):
+    """A joined file as it was when it was last written."""
+
+    step: str
+    path: str
+    digest: str
+    size: int
+    mtime_ns: int
+    values: dict[str, str]
+    """Key -> digest of the value that the file holds."""
+
+
 class Fingerprint(Record):
     """What an item's outcome follows from, beside its author and what it reads."""
 
@@ -96,7 +108,7 @@ class Manifest:
         self._lock = threading.Lock()
         self._items: dict[tuple[str, str], ItemRecord] = {}
         self._fingerprints: dict[str, Fingerprint] = {}
-        self._joined: dict[str, Output] = {}
+        self._joined: dict[str, JoinedFile] = {}
         self._load()
 
     def item(self, step: str, key: str) -> ItemRecord | None:
@@ -111,8 +123,7 @@ class Manifest:
     def fingerprint(self, id: str) -> Fingerprint | None:
         return self._fingerprints.get(id)
 
-    def joined(self, path: str) -> Output | None:
-        """What a joined file was when it was last written."""
+    def joined(self, path: str) -> JoinedFile | None:
         return self._joined.get(path)
 
     def put(self, record: ItemRecord, fingerprint: Fingerprint | None = None) -> None:
@@ -121,8 +132,13 @@ class Manifest:
             self._append({"fingerprint": fingerprint.model_dump(mode="json")})
         self._append({"item": record.model_dump(mode="json", exclude_defaults=True)})
 
-    def put_joined(self, output: Output) -> None:
-        self._append({"joined": output.model_dump(mode="json")})
+    def absorb(self, record: ItemRecord) -> None:
+        """Take over a record that another process has put."""
+        with self._lock:
+            self._items[record.step, record.key] = record
+
+    def put_joined(self, file: JoinedFile) -> None:
+        self._append({"joined": file.model_dump(mode="json")})
 
     def forget(self, step: str, keys: Iterable[str]) -> None:
         """Drop the records of items."""
@@ -137,7 +153,7 @@ class Manifest:
                 "format": FORMAT,
                 "artifacts": self._artifacts(),
                 "items": [item.model_dump(mode="json", exclude_defaults=True) for _, item in sorted(self._items.items())],
-                "joined": {path: output.model_dump(mode="json") for path, output in sorted(self._joined.items())},
+                "joined": {path: file.model_dump(mode="json") for path, file in sorted(self._joined.items())},
                 "fingerprints": {
                     id: found.model_dump(mode="json") for id, found in sorted(self._fingerprints.items()) if id in used
                 },
@@ -152,8 +168,8 @@ class Manifest:
         for item in self._items.values():
             for output in item.outputs:
                 found[output.label] = {"digest": output.digest, "step": item.step, "item": item.key} | _past(item)
-        for path, output in self._joined.items():
-            found[path] = {"digest": output.digest, "step": output.key, "item": None}
+        for path, file in self._joined.items():
+            found[path] = {"digest": file.digest, "step": file.step, "item": None}
         return dict(sorted(found.items()))
 
     def _append(self, entry: Mapping[str, Json]) -> None:
@@ -178,8 +194,8 @@ class Manifest:
                 found = Fingerprint.model_validate(content)
                 self._fingerprints[found.id] = found
             case {"joined": content}:
-                output = Output.model_validate(content)
-                self._joined[output.path] = output
+                file = JoinedFile.model_validate(content)
+                self._joined[file.path] = file
             case {"forget": [str(step), str(key)]}:
                 self._items.pop((step, key), None)
             case _:

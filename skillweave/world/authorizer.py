@@ -19,6 +19,9 @@ FUNCTIONS = frozenset(
 )
 """Functions of contract SQL: their value follows from their arguments."""
 
+_CALLABLE = FUNCTIONS | {"changes"}
+"""The interpreter itself asks for `changes`; contract SQL may not, by its syntax."""
+
 _PRAGMAS = ("defer_foreign_keys", "foreign_key_check")
 """Used where row changes are applied; contract SQL holds no PRAGMA by its syntax."""
 
@@ -50,7 +53,7 @@ def _authorizer(tables: frozenset[str], access: Access) -> _Callback:
         name, detail = first or "", second or ""
         if action == sqlite3.SQLITE_PRAGMA and name in _PRAGMAS:
             return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_FUNCTION and detail in FUNCTIONS:
+        if action == sqlite3.SQLITE_FUNCTION and detail in _CALLABLE:
             access.functions.add(detail)
             return sqlite3.SQLITE_OK
         if _is_log(name, source) or (name in tables and _note(access, action, name, detail)):

@@ -111,14 +111,19 @@ def _try_guards(
 
 
 def _apply(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> list[int]:
-    changed = []
-    for effect in compiled.effects:
-        before = connection.total_changes
-        connection.execute(effect, bindings)
-        changed.append(connection.total_changes - before)
+    changed = [changed_by(connection, effect, bindings) for effect in compiled.effects]
     if compiled.tool.kind == "write" and not any(changed):
         raise Defect("the write changed no row")
     return changed
+
+
+def changed_by(connection: sqlite3.Connection, statement: str, bindings: Mapping[str, Bound]) -> int:
+    """Run a statement that writes; how many rows it changed, at least 1 where only a trigger changed any."""
+    before = connection.total_changes
+    changed = connection.execute(statement, bindings).rowcount
+    if changed < 0:  # Python does not count what begins with WITH.
+        changed = int(connection.execute("SELECT changes()").fetchone()[0])
+    return changed or int(connection.total_changes > before)
 
 
 def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> Json:

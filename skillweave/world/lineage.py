@@ -67,7 +67,7 @@ class Lineage:
                 yield from self.projections(_body(source))
 
     def _entity(self, source: exp.Expression) -> Entity | None:
-        if isinstance(source, exp.Table) and _cte(source) is None:
+        if isinstance(source, exp.Table) and cte_of(source) is None:
             return self._entities.get(source.name.lower())
         return None
 
@@ -114,7 +114,7 @@ def _sources(scope: exp.Expression) -> Iterator[exp.Expression]:
     yield from (join.this for join in scope.args.get("joins") or [])
 
 
-def _cte(table: exp.Table) -> exp.CTE | None:
+def cte_of(table: exp.Table) -> exp.CTE | None:
     current: exp.Expression | None = table.parent
     while current is not None:
         clause = current.args.get("with_")
@@ -127,5 +127,5 @@ def _cte(table: exp.Table) -> exp.CTE | None:
 
 def _body(source: exp.Expression) -> exp.Expression:
     """The query behind a CTE's name or a derived table; NULL where there is none."""
-    inner = _cte(source) if isinstance(source, exp.Table) else source
+    inner = cte_of(source) if isinstance(source, exp.Table) else source
     return inner.this if isinstance(inner, exp.CTE | exp.Subquery) else exp.Null()

@@ -141,11 +141,12 @@ class ContractSession:
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
-    def execute(self, sql: str, bindings: Mapping[str, Bound]) -> int:
-        """Run a statement of the back office (an event); how many rows it changed. Not part of the session's record."""
-        before = self._open.total_changes
-        self._open.execute(sql, {**bindings})
-        return self._open.total_changes - before
+    def execute(self, sql: str, bindings: Mapping[str, Bound] | None = None) -> int:
+        """Run an INSERT, UPDATE or DELETE for the engine (an event of the back office); how many rows changed.
+
+        It is part of the difference, and of no call. sqlite3.Error leaves the state as it was.
+        """
+        return interpreter.changed_by(self._open, sql, bindings or {})
 
     def peek(self, tool: str, arguments: Mapping[str, Json]) -> CallResult:
         """What a call would give; it leaves no trace in state or record."""
@@ -209,7 +210,7 @@ class ContractSession:
         if call.tool == TRANSFER and TRANSFER not in self._hidden:
             bind(TRANSFER_TOOL, call.arguments)
             self.transfer = call.arguments
-            return CallResult.model_construct(call=call, ok=True, value={"status": "transferred"}, minted=[], verdicts=[], changed=[])
+            return CallResult(call=call, ok=True, value={"status": "transferred"})
         if call.tool in self._hidden or not self.world.has_tool(call.tool):
             offered = ", ".join(_name(tool) for tool in self.tools)
             return _failed(call, "unknown_tool", f"There is no tool {call.tool!r}; there are {offered}.")

@@ -29,7 +29,7 @@ class Plan:
     days: int
     calls: int = 3
     """Calls of one visit at most."""
-    events: float = 0.25
+    events: float = 1.0
     """Events for each visit, on average."""
 
 
@@ -66,7 +66,7 @@ class Simulation:
             for moment in self._moments():
                 session.now = moment
                 self._visit(session, writes)
-                if self.random.random() < self.plan.events:
+                for _ in range(self._number(self.plan.events)):
                     self._happen(session)
             self.history.rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
         return self.history
@@ -82,6 +82,9 @@ class Simulation:
             found.append(min(moment, end - timedelta(minutes=5)).strftime(CLOCK))
         return sorted(found)
 
+    def _number(self, average: float) -> int:
+        return int(average) + (self.random.random() < average % 1)
+
     def _visit(self, session: ContractSession, writes: list[Tool]) -> None:
         weights = [activity(place) for place in range(1, len(self.callers) + 1)]
         session.caller = self.random.choices(self.callers, weights)[0]
@@ -91,7 +94,7 @@ class Simulation:
             self._use(session, self.random.choices(writes, rare)[0])
 
     def _use(self, session: ContractSession, tool: Tool) -> None:
-        search = Search(self.world.blueprint, tool, session, session.caller, session.now, self.random, nodes=40)
+        search = Search(self.world.blueprint, tool, session, session.caller, session.now, self.random, nodes=80)
         arguments = next(search.meeting(), None)
         if arguments is None:
             return

@@ -4,6 +4,7 @@ Guards are tried on one state, so a row is looked up once and serves all of them
 """
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
@@ -90,7 +91,7 @@ class Scope:
             if attribute.name.lower() == name.lower():
                 if attribute.name not in row.columns:
                     row.columns.append(attribute.name)
-                kind = "text" if attribute.type in TEXT_TYPES else "number"
+                kind: Literal["text", "number"] = "text" if attribute.type in TEXT_TYPES else "number"
                 code = f'{row.variable}["{attribute.name}"]'
                 return Operand(code, kind, nullable=attribute.nullable, needs=(row.variable,))
         return None

@@ -1,0 +1,1 @@
+"""Where generated code runs: no network, no writes outside its folder, bounded memory, time, files and output."""

@@ -1,0 +1,1 @@
+"""What runs on the far side: standard library only, started by path, with relative imports and nothing of ours."""

@@ -1,0 +1,162 @@
+"""The launcher: the trusted process between us and generated code. Its one rule: nothing outlives the line to us.
+
+We hold one end of a socket, the line. The launcher starts the code, confined, and waits; when the code ends it reports
+the exit status over the line, when the line closes (we are done, or dead) it kills everything. It exists because the
+kernel's parent-death signal follows the thread that forked, and ours come and go.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+from typing import Any, NoReturn
+
+from . import landlock, namespaces, seccomp
+
+PR_SET_PDEATHSIG = 1
+PR_SET_NO_NEW_PRIVS = 38
+UNCONFINED = 126
+"""Exit status of code that could not be confined and so was not started."""
+POLL_MS = 10
+
+Plan = dict[str, Any]
+
+
+def main() -> None:
+    plan: Plan = json.loads(sys.argv[1])
+    if plan["stage"] == "probe":
+        _probe()
+    elif plan["stage"] == "payload":
+        _payload(plan)
+    else:
+        _launch(plan)
+
+
+def _probe() -> None:
+    """Print what this machine offers."""
+    offers = [name for name, there in (("landlock", landlock.version() > 0), ("seccomp", seccomp.is_known())) if there]
+    try:
+        namespaces.enter()
+        pid = os.fork()
+        if pid == 0:
+            namespaces.seal([])
+            os._exit(0)
+        if os.waitpid(pid, 0)[1] == 0:
+            offers.append("namespaces")
+    except OSError:
+        pass
+    print(json.dumps(offers))
+
+
+def _launch(plan: Plan) -> None:
+    line = socket.socket(fileno=plan["line"])
+    line.set_inheritable(False)
+    if plan["strength"] == "namespaces":
+        namespaces.enter()
+    alive, mine = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(mine)
+        _die_with_parent(alive)
+        _start(plan)
+    for descriptor in (0, 1, 2):
+        os.close(descriptor)
+    status = _watch(pid, line)
+    if status is not None:
+        line.sendall(str(status).encode())
+
+
+def _start(plan: Plan) -> NoReturn:
+    """In the first child: become, or start, the payload."""
+    try:
+        if plan["strength"] == "bubblewrap":
+            os.execv(plan["bubblewrap"][0], plan["bubblewrap"])
+        if plan["strength"] == "limits":
+            os.setsid()
+            _payload(plan)
+        namespaces.seal(plan["writable"])
+        pid = os.fork()
+        if pid == 0:
+            _payload(plan)
+        os._exit(_reap(pid))
+    except OSError as error:
+        _refuse(error)
+
+
+def _reap(pid: int) -> int:
+    """As the first process of a namespace: bury all until `pid` ends. The kernel kills what is left."""
+    while True:
+        ended, status = os.wait()
+        if ended == pid:
+            return _exit_status(status)
+
+
+def _payload(plan: Plan) -> NoReturn:
+    """Confine this process, then become the generated code."""
+    try:
+        os.chdir(plan["folder"])
+        libc = ctypes.CDLL(None, use_errno=True)
+        if sys.platform == "linux":
+            libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        if "landlock" in plan["offers"]:
+            landlock.restrict(plan["readable"], plan["writable"])
+        for name, value in plan["limits"].items():
+            resource.setrlimit(getattr(resource, name), tuple(value))
+        if "seccomp" in plan["offers"]:
+            seccomp.restrict()
+        os.execve(plan["argv"][0], plan["argv"], plan["environment"])
+    except (OSError, ValueError) as error:
+        _refuse(error)
+
+
+def _refuse(error: Exception) -> NoReturn:
+    os.write(2, f"sandbox: could not confine the code, so it was not started: {error}\n".encode())
+    os._exit(UNCONFINED)
+
+
+def _die_with_parent(alive: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    # The parent may have died before the call; then it closed its end.
+    poll = select.poll()
+    poll.register(alive, select.POLLHUP)
+    if poll.poll(0):
+        os._exit(UNCONFINED)
+
+
+def _watch(pid: int, line: socket.socket) -> int | None:
+    """The exit status of `pid`; None where the line closed first and everything was killed."""
+    poll = select.poll()
+    poll.register(line.fileno(), select.POLLIN | select.POLLHUP)
+    has_descriptor = hasattr(os, "pidfd_open")
+    if has_descriptor:
+        poll.register(os.pidfd_open(pid), select.POLLIN)
+    while True:
+        ready = {descriptor for descriptor, _ in poll.poll(None if has_descriptor else POLL_MS)}
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            _kill_group(pid)
+            return _exit_status(status)
+        if line.fileno() in ready:
+            _kill_group(pid)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return None
+
+
+def _kill_group(pid: int) -> None:
+    """Kill what shares the payload's session, where it leads one; in a namespace the kernel does it."""
+    try:
+        if pid != os.getpgid(0):
+            os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _exit_status(status: int) -> int:
+    """As shells say it: 128 and more for signals."""
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)

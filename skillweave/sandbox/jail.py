@@ -1,0 +1,153 @@
+"""A jail: a fresh folder with one confined Python process in it. What it holds is gone when it is closed.
+
+Both one-shot runs and long-lived workers stand on it.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Self
+
+from skillweave.sandbox.folder import Files, delete, place
+from skillweave.sandbox.limits import Limits
+from skillweave.sandbox.strength import Offer, launcher_command, offer, package_folder
+
+SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+GRACE = 5.0
+"""Seconds for the launcher to kill what it started before it is killed itself."""
+
+Stream = int | IO[bytes]
+
+
+class Jail:
+    def __init__(
+        self,
+        files: Files,
+        arguments: Sequence[str],
+        *,
+        limits: Limits,
+        readable: Sequence[Path] = (),
+        packages: bool = False,
+        stdin: Stream = subprocess.PIPE,
+        stdout: Stream = subprocess.PIPE,
+        stderr: Stream = subprocess.PIPE,
+    ) -> None:
+        self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="skillweave-")))
+        try:
+            place(self.folder, files)
+            self.line, theirs = socket.socketpair()
+            with theirs:
+                plan = _plan(self.folder, arguments, limits, readable, packages, offer())
+                self.process = subprocess.Popen(
+                    launcher_command({**plan, "line": theirs.fileno()}),
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    env={},
+                    cwd=self.folder,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+
+    def exit_status(self) -> int | None:
+        """Of the code, 128 and more for signals; waits for it. None where the launcher itself came to grief."""
+        report = b""
+        while part := self.line.recv(4096):
+            report += part
+        return int(report) if report else None
+
+    def kill(self) -> None:
+        """End everything in the jail, now; returns when it is over."""
+        self.line.close()
+        try:
+            self.process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def close(self) -> None:
+        """Kill what runs and delete the folder."""
+        self.kill()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                try:
+                    stream.close()
+                except BrokenPipeError:
+                    pass
+        delete(self.folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def scrub(self, output: bytes) -> bytes:
+        """`output` without this machine's paths, which differ from run to run."""
+        for path, name in ((self.folder, b"."), (Path(sys.prefix), b"<python>"), (Path(sys.base_prefix), b"<python>")):
+            output = output.replace(os.fsencode(path), name)
+        return output
+
+
+def _plan(
+    folder: Path, arguments: Sequence[str], limits: Limits, readable: Sequence[Path], packages: bool, found: Offer
+) -> dict[str, object]:
+    # -I would also switch off the environment, and with it the fixed hash seed; the environment is ours anyway.
+    options = ["-P", "-s"] if packages else ["-P", "-s", "-S"]
+    visible = _readable(readable, packages)
+    plan: dict[str, object] = {
+        "stage": "launch",
+        "strength": found.strength,
+        "offers": found.kernel,
+        "folder": str(folder),
+        "argv": [sys.executable, *options, *arguments],
+        "environment": _environment(folder),
+        "readable": [*visible, *DEVICES],
+        "writable": [str(folder)],
+        "limits": limits.of_kernel(),
+    }
+    if found.bubblewrap is not None:
+        plan["bubblewrap"] = _bubblewrap(found.bubblewrap, folder, visible, plan)
+    return plan
+
+
+def _readable(extra: Sequence[Path], packages: bool) -> list[str]:
+    """Existing paths: the interpreter and its libraries, and what the caller adds."""
+    python = [os.path.realpath(sys.executable), sys.base_prefix]
+    if packages:
+        python += [sys.prefix]
+    else:
+        python += [sys.executable, os.path.join(sys.prefix, "pyvenv.cfg")]
+    paths = [*SYSTEM, *python, *(os.path.realpath(path) for path in extra)]
+    return sorted({path for path in paths if os.path.exists(path)})
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return {
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "PYTHONPATH": str(folder),
+        "PYTHONHASHSEED": "0",
+        "PYTHONUTF8": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def _bubblewrap(program: str, folder: Path, visible: list[str], plan: dict[str, object]) -> list[str]:
+    command = [program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
+    for path in [*visible, package_folder()]:
+        command += ["--ro-bind", path, path]
+    command += ["--dev", "/dev", "--bind", str(folder), str(folder), "--chdir", str(folder), "--"]
+    return [*command, *launcher_command({**plan, "stage": "payload"})]

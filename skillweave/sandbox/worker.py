@@ -1,0 +1,148 @@
+"""A worker: generated code that stays in its sandbox and is asked many times, in lines of JSON.
+
+Its main file reads a line from standard input and writes a line to standard output, in turn; `serve` of the module
+`sandbox_worker`, which lies in its folder, does that. A worker that fails once is over; it costs its item only.
+"""
+
+import json
+import os
+import selectors
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import NoReturn, Self
+
+from skillweave.errors import WorldError
+from skillweave.sandbox.folder import Files, excess
+from skillweave.sandbox.jail import Jail
+from skillweave.sandbox.limits import Limits
+from skillweave.schema.record import Json
+
+SERVE = "sandbox_worker.py"
+CHUNK = 65536
+TAIL = 2000
+"""Characters of standard error that an error repeats at most."""
+LIFE = Limits(cpu_seconds=300)
+"""CPU time counts over the whole life of a worker; `seconds` is for one answer."""
+
+
+class WorkerError(WorldError):
+    """Generated code did not answer: it died, hung, flooded, or said something that is no JSON."""
+
+
+class Worker:
+    def __init__(
+        self,
+        files: Files,
+        main: str = "worker_main.py",
+        limits: Limits = LIFE,
+        *,
+        arguments: Sequence[str] = (),
+        readable: Sequence[Path] = (),
+        packages: bool = False,
+    ) -> None:
+        serve = resources.files(__package__).joinpath("inside", SERVE).read_bytes()
+        self._main = main
+        self._limits = limits
+        self._said = b""
+        self._lock = threading.Lock()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the worker
+        try:
+            self._jail = Jail(
+                {SERVE: serve, **files},
+                [main, *arguments],
+                limits=limits,
+                readable=readable,
+                packages=packages,
+                stderr=self._errors,
+            )
+        except BaseException:
+            self._errors.close()
+            raise
+        assert self._jail.process.stdin is not None and self._jail.process.stdout is not None
+        self._stdin = self._jail.process.stdin.fileno()
+        self._stdout = self._jail.process.stdout.fileno()
+        os.set_blocking(self._stdin, False)
+        self._failed: str | None = None
+
+    def ask(self, message: Json, timeout: float | None = None) -> Json:
+        """The answer to `message`, within `timeout` seconds (the limits' by default). Raises WorkerError. Blocks."""
+        with self._lock:
+            if self._failed is not None:
+                raise WorkerError(f"worker {self._main!r} is over: {self._failed}; start another one")
+            line = self._exchange(json.dumps(message).encode() + b"\n", timeout or self._limits.seconds)
+            if too_much := excess(self._jail.folder, self._limits):
+                self._fail(too_much)
+            try:
+                answer: Json = json.loads(line, parse_constant=_refuse)
+            except (ValueError, RecursionError) as error:
+                self._fail(f"it answered with a line that is no JSON ({error}): {line[:200]!r}")
+            return answer
+
+    def close(self) -> None:
+        """End the worker and delete its folder. It may be closed twice."""
+        with self._lock:
+            if not self._errors.closed:
+                self._jail.close()
+                self._errors.close()
+                self._failed = self._failed or "it was closed"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _exchange(self, given: bytes, seconds: float) -> bytes:
+        """Send `given` and read one line. Both at once, since the worker may speak before it has read all."""
+        deadline = time.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._stdout, selectors.EVENT_READ)
+            selector.register(self._stdin, selectors.EVENT_WRITE)
+            while b"\n" not in self._said:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    self._fail(f"it did not answer within {seconds:g} seconds")
+                for key, _ in selector.select(left):
+                    if key.fd == self._stdin:
+                        given = self._send(given)
+                        if not given:
+                            selector.unregister(self._stdin)
+                    else:
+                        self._receive()
+        line, _, self._said = self._said.partition(b"\n")
+        return line
+
+    def _send(self, given: bytes) -> bytes:
+        """What is still to be sent."""
+        try:
+            return given[os.write(self._stdin, given[:CHUNK]) :]
+        except BlockingIOError:
+            return given
+        except BrokenPipeError:
+            # It stopped reading, most likely since it died: standard output will tell.
+            return b""
+
+    def _receive(self) -> None:
+        chunk = os.read(self._stdout, CHUNK)
+        if not chunk:
+            self._fail("it ended")
+        self._said += chunk
+        if len(self._said) > self._limits.output_bytes:
+            self._fail(f"it answered with more than {self._limits.output_bytes} bytes")
+
+    def _fail(self, reason: str) -> NoReturn:
+        """End the worker, and say what it said last."""
+        self._jail.kill()
+        size = self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(0, size - TAIL))
+        said = self._jail.scrub(self._errors.read()).decode("utf-8", "replace").strip()
+        self._failed = reason
+        raise WorkerError(f"worker {self._main!r}: {reason}" + (f"; its last words:\n{said}" if said else ""))
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")

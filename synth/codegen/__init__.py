@@ -1,0 +1,1 @@
+"""Generated MCP servers: what they stand on, how they are checked, and how they are proved equal to their contract."""

@@ -1,0 +1,172 @@
+"""The authors of a run: one backend a role, all on one event loop, since items run on loops of their own.
+
+An author's identity says what its answers follow from: for the offline author a digest of its code and of what it
+knows of an item; for a model its name, endpoint and sampling.
+"""
+
+import asyncio
+import importlib
+import threading
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from skillweave.config.load import check_section, nearest
+from skillweave.config.models import AuthorConfig, Config
+from skillweave.errors import ConfigError
+from skillweave.llm.backend import Backend
+from skillweave.llm.ledger import Ledger
+from skillweave.llm.models import AuthorSpec, Price, connect, split_name
+from skillweave.llm.request import Reply, Request, Sampling
+from skillweave.llm.wrappers.limit import Gate
+
+R = TypeVar("R")
+ROLES = ("textual", "coding", "judge")
+
+
+class BuiltIn(Protocol):
+    """The offline author."""
+
+    def answer(self, request: Request) -> str: ...
+
+    def digest(self, key: str) -> str:
+        """Of its code and of what it knows of the domain `key`; of all that it knows where that is no domain."""
+        ...
+
+
+class Authors:
+    def __init__(self, config: Config, built_in: str, cache: Path) -> None:
+        """`built_in` is `module:Class` of the offline author."""
+        self._config = config
+        self._built_in_name = built_in
+        self._built_in: BuiltIn | None = None
+        self._cache = cache
+        self._backends: dict[AuthorConfig, Backend] = {}
+        self._identities: dict[tuple[AuthorConfig, str], str] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.RLock()
+        self._gate: Gate | None = None
+        self.ledger = Ledger()
+
+    def backend(self, step: str, role: str) -> Backend:
+        """Who answers for a role in a step. Raises ConfigError."""
+        author = self._author(step, role)
+        with self._lock:
+            if author not in self._backends:
+                self._backends[author] = _OnLoop(self._connect(author), self)
+            return self._backends[author]
+
+    def identity(self, step: str, role: str, key: str) -> str:
+        """`provider/model#what its answers follow from`."""
+        author = self._author(step, role)
+        with self._lock:
+            if (author, key) not in self._identities:
+                self._identities[author, key] = self._identify(author, key)
+            return self._identities[author, key]
+
+    def call(self, work: Coroutine[Any, Any, R]) -> "asyncio.Future[R]":
+        """Run on the authors' loop; to be awaited on the caller's."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="authors", daemon=True).start()
+            return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def close(self) -> None:
+        """Let go of connections."""
+        with self._lock:
+            if self._loop is None:
+                return
+            for backend in self._backends.values():
+                asyncio.run_coroutine_threadsafe(backend.close(), self._loop).result(timeout=10)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop = None
+            self._backends.clear()
+
+    def _author(self, step: str, role: str) -> AuthorConfig:
+        overrides = self._config.steps.get(step, {}).get("llm")
+        if overrides is None:
+            found: AuthorConfig = getattr(self._config.llm, role)
+            return found
+        return _override(step, overrides).get(role) or getattr(self._config.llm, role)
+
+    def _connect(self, author: AuthorConfig) -> Backend:
+        spec = spec_of(author, self._config)
+        if spec.provider == "offline":
+            return connect(spec, offline=self._offline().answer, ledger=self.ledger)
+        llm = self._config.llm
+        if self._gate is None:
+            self._gate = Gate(llm.max_concurrency)
+        price = llm.prices.get(author.model)
+        return connect(
+            spec,
+            ledger=self.ledger,
+            price=Price(price.input, price.output) if price else None,
+            budget_usd=llm.budget_usd,
+            gate=self._gate,
+            cache=self._cache if llm.cache and spec.provider != "replay" else None,
+        )
+
+    def _offline(self) -> BuiltIn:
+        if self._built_in is None:
+            module, _, name = self._built_in_name.partition(":")
+            self._built_in = getattr(importlib.import_module(module), name)(seed=self._config.seed)
+        assert self._built_in is not None
+        return self._built_in
+
+    def _identify(self, author: AuthorConfig, key: str) -> str:
+        spec = spec_of(author, self._config)
+        if spec.provider == "offline":
+            return f"{author.model}#{self._offline().digest(key)}"
+        sampling = ",".join(f"{name}={value}" for name, value in sorted(spec.sampling.given().items()))
+        return f"{author.model}#{spec.base_url or ''},{sampling}"
+
+
+class _OnLoop:
+    """A backend that is called from any event loop and works on the authors' own."""
+
+    def __init__(self, inner: Backend, authors: Authors) -> None:
+        self._inner = inner
+        self._authors = authors
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    async def complete(self, request: Request) -> Reply:
+        return await self._authors.call(self._inner.complete(request))
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def spec_of(author: AuthorConfig, config: Config) -> AuthorSpec:
+    """What `connect` needs to know. Raises ConfigError for an unknown provider."""
+    provider, model = split_name(author.model)
+    return AuthorSpec(
+        provider=provider,
+        model=model,
+        base_url=author.base_url,
+        api_key_env=author.api_key_env,
+        sampling=Sampling(author.temperature, author.top_p, author.max_tokens, author.seed),
+        timeout=config.llm.timeout,
+        max_retries=config.llm.max_retries,
+        structured=author.structured,
+    )
+
+
+def _override(step: str, overrides: object) -> Mapping[str, AuthorConfig]:
+    if not isinstance(overrides, dict):
+        raise ConfigError(f"steps.{step}.llm is {overrides!r}; it should be a mapping of roles to authors")
+    for role in overrides:
+        if role not in ROLES:
+            raise ConfigError(f"unknown role {role!r} in steps.{step}.llm; {nearest(str(role), ROLES)}")
+    return {
+        role: check_section(
+            AuthorConfig,
+            {"model": author} if isinstance(author, str) else author,
+            where=f"steps.{step}.llm.{role}",
+            source="config",
+        )
+        for role, author in overrides.items()
+    }

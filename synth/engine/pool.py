@@ -1,0 +1,52 @@
+"""The process pool of a run, for work that would keep a core busy. Its processes die with us.
+
+They are forked from a server process that has loaded what most work needs, so that the first call is soon answered.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import TypeVar
+
+from synth.engine.lifeline import die_with
+
+R = TypeVar("R")
+
+PRELOADED = ["skillweave.schema.task", "sqlglot"]
+
+
+class Pool:
+    """Started with the first call."""
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._executor: ProcessPoolExecutor | None = None
+        self._lock = threading.Lock()
+
+    def submit(self, function: Callable[..., R], *arguments: object) -> Awaitable[R]:
+        """The result, to be awaited in the running event loop."""
+        return asyncio.wrap_future(self._started().submit(function, *arguments))
+
+    def close(self) -> None:
+        """Drop what is waiting; what runs is ended when we end."""
+        with self._lock:
+            if self._executor is not None:
+                self._executor.shutdown(wait=False, cancel_futures=True)
+                self._executor = None
+
+    def _started(self) -> ProcessPoolExecutor:
+        with self._lock:
+            if self._executor is None:
+                # Not `spawn`: Linux sends the signal when the *thread* that started a child ends, and calls come from
+                # threads that end. The fork server is a process of one thread.
+                method = multiprocessing.get_context("forkserver")
+                method.set_forkserver_preload(PRELOADED)
+                self._executor = ProcessPoolExecutor(self._workers, mp_context=method, initializer=_begin)
+            return self._executor
+
+
+def _begin() -> None:
+    die_with(os.getppid())

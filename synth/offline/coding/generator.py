@@ -1,0 +1,242 @@
+"""The offline author's generator: a Python script that draws the rows of the tables that no tool fills.
+
+The script is ordinary code for exactly these tables. `generate(seed, now, people, pools)` in it returns
+`{table: [row, ...]}`; derived columns are computed in an SQLite database in memory, in the script itself.
+"""
+
+from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
+from pprint import pformat
+from textwrap import indent
+
+from skillweave.errors import AuthorError
+from skillweave.schema.entity import Attribute, Entity, Generate
+
+HEAD = '''"""Rows of {server} that are there before anybody uses a tool.
+
+{about}
+"""
+
+import sqlite3
+from datetime import datetime, timedelta
+from random import Random
+
+
+def key(prefix, number):
+    """The key of a row."""
+    return f"{{prefix}}-{{number:04d}}"
+
+
+def unseen(seen, draw):
+    """A value that was not drawn before, or the last one drawn after many tries."""
+    for _ in range(1000):
+        value = draw()
+        if value not in seen:
+            break
+    seen.add(value)
+    return value
+
+
+def number(rng, low, high, step):
+    """low, low + step, ... up to high."""
+    value = low + step * rng.randint(0, int((high - low) / step + 1e-9))
+    return int(value) if value == int(value) and step == int(step) else round(value, 4)
+
+
+def day(rng, clock, low, high, step):
+    """A date so many days from the clock."""
+    return (clock + timedelta(days=number(rng, low, high, step))).strftime("%Y-%m-%d")
+
+
+def moment(rng, clock, unit, low, high, step, times):
+    """A moment so far from the clock; at one of the times of day, where there are any."""
+    found = clock + timedelta(**{{unit: number(rng, low, high, step)}})
+    if times:
+        hour, minute = rng.choice(times).split(":")
+        found = found.replace(hour=int(hour), minute=int(minute), second=0)
+    return found.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def pattern(rng, text):
+    """`#` becomes a digit, `?` a capital letter."""
+    letters = "ABCDEFGHJKLMNPQRSTUVWXYZ"
+    return "".join(
+        str(rng.randrange(10)) if mark == "#" else rng.choice(letters) if mark == "?" else mark for mark in text
+    )
+'''
+TAIL = '''
+
+def generate(seed, now, people, pools):
+    """All rows by table."""
+    clock = datetime.strptime(now, "%Y-%m-%d %H:%M:%S")
+    made = {{}}
+{calls}
+    derive(made, now)
+    return made
+
+
+def derive(made, now):
+    """Compute the columns that follow from others."""
+    database = sqlite3.connect(":memory:")
+    for table, columns in COLUMNS.items():
+        database.execute(f"CREATE TABLE {{table}} ({{', '.join(columns)}})")
+        marks = ", ".join("?" for _ in columns)
+        rows = [[row.get(column) for column in columns] for row in made.get(table, [])]
+        database.executemany(f"INSERT INTO {{table}} VALUES ({{marks}})", rows)
+    for table, column, expression in DERIVED:
+        given = {{"now": now}} if ":now" in expression else {{}}
+        database.execute(f"UPDATE {{table}} SET {{column}} = ({{expression}})", given)
+    for table, column, _ in DERIVED:
+        values = [value for (value,) in database.execute(f"SELECT {{column}} FROM {{table}} ORDER BY rowid")]
+        for row, value in zip(made[table], values):
+            row[column] = bool(value) if (table, column) in BOOLEAN and value is not None else value
+
+
+COLUMNS = {columns}
+DERIVED = {derived}
+BOOLEAN = {boolean}
+'''
+
+
+def write_generator(server: str, core: str, filled: Sequence[Entity], tables: Sequence[Entity]) -> str:
+    """The script for the tables to be filled; `tables` are all tables, which derived columns may read.
+
+    AuthorError where the tables need each other in a circle, or nothing says how a column is drawn.
+    """
+    ordered = _in_order(filled)
+    about = f"Tables, in the order in which they need each other: {', '.join(e.table for e in ordered)}."
+    parts = [HEAD.format(server=server, about=_wrapped(about))]
+    parts += [_function(entity, entity.name == core) for entity in ordered]
+    derived = [
+        (e.table, a.name, a.generate.sql) for e in ordered for a in e.attributes if a.generate and a.generate.sql
+    ]
+    boolean = sorted((e.table, a.name) for e in ordered for a in e.attributes if a.type == "boolean")
+    parts.append(
+        TAIL.format(
+            calls="\n".join(f'    made["{e.table}"] = {e.table}(seed, clock, people, pools, made)' for e in ordered),
+            columns=_literal({e.table: [a.name for a in e.attributes] for e in tables}),
+            derived=_literal(derived),
+            boolean=_literal(boolean),
+        )
+    )
+    return "".join(parts)
+
+
+def _in_order(filled: Sequence[Entity]) -> list[Entity]:
+    by_name = {entity.name: entity for entity in filled}
+    needs = {
+        entity.name: sorted(
+            {a.references.partition(".")[0] for a in entity.attributes if a.references and not a.nullable}
+            & by_name.keys() - {entity.name}
+        )
+        for entity in filled
+    }
+    try:
+        return [by_name[name] for name in TopologicalSorter(needs).static_order()]
+    except CycleError as error:
+        raise AuthorError(f"entities need each other in a circle: {error.args[1]}") from error
+
+
+def _function(entity: Entity, is_core: bool) -> str:
+    lines = [f'rng = Random(f"{{seed}}/{entity.table}")', "rows = []"]
+    lines += [f"seen_{a.name} = set()" for a in entity.attributes if a.unique and a.generate and not a.generate.sql]
+    literal = entity.rows.literal
+    if literal:
+        lines.append(f"fixed = {_literal(literal)}")
+    depth, loops = 0, []
+    if is_core:
+        loops.append("for person in people:")
+    elif entity.rows.per:
+        loops.append(f'for parent in made["{_parent_table(entity)}"]:')
+    if literal:
+        loops.append("for given in fixed:")
+    elif entity.rows.per and not is_core:
+        loops.append(f"for _ in range(rng.randint({entity.rows.low}, {entity.rows.high})):")
+    elif not is_core:
+        loops.append(f"for _ in range({entity.rows.count or 0}):")
+    for loop in loops:
+        lines.append("    " * depth + loop)
+        depth += 1
+    lines.append("    " * depth + "row = {")
+    lines += ["    " * (depth + 1) + f'"{a.name}": {_drawn(entity, a, is_core)},' for a in entity.attributes]
+    lines.append("    " * depth + "}")
+    if literal:
+        lines.append("    " * depth + "row.update(given)")
+    lines += ["    " * depth + "rows.append(row)", "return rows"]
+    head = f'\n\ndef {entity.table}(seed, clock, people, pools, made):\n    """{entity.description or entity.name}"""\n'
+    return head + indent("\n".join(lines), "    ") + "\n"
+
+
+def _drawn(entity: Entity, attribute: Attribute, is_core: bool) -> str:
+    """The expression that draws a column of one row."""
+    if attribute.name == entity.key:
+        return f'key("{entity.prefix}", len(rows) + 1)'
+    if is_core and attribute.shared:
+        return f'person["{attribute.name}"]'
+    parent = entity.rows.per
+    if parent and attribute.references and attribute.references.partition(".")[0] == parent:
+        if attribute.name == _parent_reference(entity):
+            return f'parent["{attribute.references.partition(".")[2]}"]'
+    generate = attribute.generate
+    if generate is None:
+        return _undrawn(entity, attribute)
+    if generate.sql:
+        return "None"
+    drawn = _expression(attribute, generate)
+    if attribute.unique:
+        drawn = f"unseen(seen_{attribute.name}, lambda: {drawn})"
+    return f"None if rng.random() < {generate.empty} else {drawn}" if generate.empty else drawn
+
+
+def _undrawn(entity: Entity, attribute: Attribute) -> str:
+    if attribute.initial is not None:
+        return repr(attribute.initial)
+    if attribute.nullable or (entity.rows.literal and all(attribute.name in row for row in entity.rows.literal)):
+        return "None"
+    if attribute.references:
+        target, _, column = attribute.references.partition(".")
+        return f'rng.choice(made["{Entity.model_construct(name=target).table}"])["{column}"]'
+    raise AuthorError(f"nothing says how {entity.name}.{attribute.name} is drawn; give it `generate` or `initial`")
+
+
+def _expression(attribute: Attribute, generate: Generate) -> str:
+    if generate.values is not None:
+        if generate.weights is None:
+            return f"rng.choice({generate.values!r})"
+        return f"rng.choices({generate.values!r}, {generate.weights!r})[0]"
+    if generate.pattern is not None:
+        return f"pattern(rng, {generate.pattern!r})"
+    if generate.fake is not None:
+        return f'rng.choice(pools["{generate.fake}"])'
+    bounds = f"{_short(generate.low)}, {_short(generate.high)}, {_short(generate.step)}"
+    if attribute.type == "date":
+        return f"day(rng, clock, {bounds})"
+    if attribute.type == "datetime":
+        return f'moment(rng, clock, "{generate.unit}", {bounds}, {generate.times!r})'
+    return f"number(rng, {bounds})"
+
+
+def _short(value: float | None) -> str:
+    return f"{value:g}" if value is not None and abs(value) < 1e6 else repr(int(value or 0))
+
+
+def _parent_reference(entity: Entity) -> str:
+    """The attribute by which a row belongs to the row that it is drawn for."""
+    for attribute in entity.attributes[1:]:
+        if attribute.references and attribute.references.partition(".")[0] == entity.rows.per:
+            return attribute.name
+    raise AuthorError(f"rows of {entity.name} are per {entity.rows.per}, but no attribute references it")
+
+
+def _parent_table(entity: Entity) -> str:
+    return Entity.model_construct(name=entity.rows.per or "").table
+
+
+def _literal(value: object) -> str:
+    return pformat(value, width=112, sort_dicts=False)
+
+
+def _wrapped(text: str) -> str:
+    from textwrap import fill
+
+    return fill(text, 112)
