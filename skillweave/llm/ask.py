@@ -57,7 +57,7 @@ async def ask(
         if answer is not None and not reasons:
             ledger.answered(question.name, request.attempt)
             return answer[0]
-        if request.attempt >= repairs or _repeats(request, reply):
+        if request.attempt >= repairs or reply.stop == "context_window" or _repeats(request, reply):
             ledger.rejected(question.name)
             raise _rejection(question.name, key, request.attempt + 1, reasons)
         request = _again(request, reply, reasons)
@@ -77,6 +77,8 @@ async def _judge(
     question: Question[T], reply: Reply, check: Check[T] | None
 ) -> tuple[tuple[T] | None, tuple[str, ...]]:
     """The answer, boxed since None may be one, and what is wrong with it."""
+    if reply.stop == "context_window":
+        return None, ("the question and its repairs do not fit into the model's context window",)
     try:
         answer = parse(question, reply.text)
     except ParseError as error:

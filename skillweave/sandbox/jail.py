@@ -116,6 +116,9 @@ def _plan(
         "writable": [str(folder)],
         "limits": limits.of_kernel(),
     }
+    if "seccomp" not in found.kernel:
+        # Without the filter that tells threads from processes, neither may be started.
+        plan["limits"] = limits.of_kernel() | {"RLIMIT_NPROC": (0, 0)}
     if found.bubblewrap is not None:
         plan["bubblewrap"] = _bubblewrap(found.bubblewrap, folder, visible, plan)
     return plan

@@ -6,7 +6,7 @@ where one was promised, a broken constraint) is a defect: the call is undone and
 
 import math
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from skillweave.schema.record import Json, Row
 from skillweave.world.database import with_booleans
 from skillweave.world.ids import minted_by, prefix_of
 from skillweave.world.lineage import Lineage
-from skillweave.world.refusals import refused_in
+from skillweave.world.refusals import Form, refused_in, texts_of
 from skillweave.world.values import Bound
 
 MOST_ROWS = 10_000
@@ -68,12 +68,12 @@ def guard_query(holds: str) -> str:
 
 def compile_tool(tool: Tool, blueprint: Blueprint) -> CompiledTool:
     """The tool, ready to run. WorldError where its SQL holds what contracts may not."""
-    texts = [*(guard.holds for guard in tool.guards), *(effect.sql for effect in tool.effects), tool.returns.select]
-    for text in texts:
-        for reason in refused_in(text, blueprint, tool):
-            raise WorldError(f"tool {tool.name!r} is refused: {reason}, in {text!r}")
+    lineage = Lineage(blueprint)
+    for text, form in _texts(tool):
+        for reason in refused_in(text, form, lineage, texts_of(tool)):
+            raise WorldError(f"tool {tool.name!r} is refused: it {reason}, in {text!r}")
     new = minted_by(tool, blueprint)
-    flags = Lineage(blueprint).booleans(tool.returns.select, tool)
+    flags = lineage.booleans(tool.returns.select, tool)
     return CompiledTool(
         tool=tool,
         guards=tuple((guard, guard_query(guard.holds)) for guard in tool.guards),
@@ -83,6 +83,14 @@ def compile_tool(tool: Tool, blueprint: Blueprint) -> CompiledTool:
         new=tuple(new),
         prefixes=tuple(prefix_of(entity) for entity in new.values()),
     )
+
+
+def _texts(tool: Tool) -> Iterator[tuple[str, Form]]:
+    for guard in tool.guards:
+        yield guard.holds, "expression"
+    for effect in tool.effects:
+        yield effect.sql, "change"
+    yield tool.returns.select, "query"
 
 
 def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> Outcome:

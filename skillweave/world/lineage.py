@@ -18,15 +18,34 @@ class Lineage:
     def __init__(self, blueprint: Blueprint) -> None:
         self._entities = {entity.table: entity for entity in blueprint.tables}
 
+    @property
+    def tables(self) -> list[str]:
+        """The tables of the blueprint."""
+        return list(self._entities)
+
+    def has_table(self, name: str) -> bool:
+        """Whether the blueprint has a table of that name, in any case."""
+        return name.lower() in self._entities
+
+    def knows(self, column: exp.Column) -> bool:
+        """Whether a column without a table is one of what stands around it."""
+        return any(
+            self._in_source(source, column.name) is not None for scope in _scopes(column) for source in _sources(scope)
+        )
+
     def attribute(self, column: exp.Column) -> Attribute | None:
         """The attribute that a column is, wherever it was handed through; None for a computed one."""
+        origin = self.origin(column)
+        return origin if isinstance(origin, Attribute) else None
+
+    def origin(self, column: exp.Column) -> Attribute | exp.Expression | None:
+        """The attribute that a column is, or the expression that it was computed by; None where it cannot be told."""
         for scope in _scopes(column):
             for source in _sources(scope):
-                if column.table and source.alias_or_name.lower() != column.table.lower():
-                    continue
-                found = self._in_source(source, column.name)
-                if found is not None:
-                    return found[0]
+                if not column.table or source.alias_or_name.lower() == column.table.lower():
+                    found = self._in_source(source, column.name)
+                    if found is not None:
+                        return found[0]
         return None
 
     def booleans(self, select: str, tool: Tool) -> tuple[bool, ...]:
@@ -64,23 +83,35 @@ class Lineage:
                     column.parent = query
                     yield attribute.name, column
             else:
-                yield from self.projections(_body(source))
+                yield from self._renamed(source, self.projections(_body(source)))
 
     def _entity(self, source: exp.Expression) -> Entity | None:
         if isinstance(source, exp.Table) and cte_of(source) is None:
             return self._entities.get(source.name.lower())
         return None
 
-    def _in_source(self, source: exp.Expression, name: str) -> tuple[Attribute | None] | None:
-        """(attribute,) if the source has that column, (None,) if it is computed there, None if it has it not."""
+    def _in_source(self, source: exp.Expression, name: str) -> tuple[Attribute | exp.Expression | None] | None:
+        """What the source's column of that name is, as `origin` says it; None if it has no such column."""
         entity = self._entity(source)
         if entity is not None:
             matches = [attribute for attribute in entity.attributes if attribute.name.lower() == name.lower()]
             return (matches[0],) if matches else None
-        for projected, node in self.projections(_body(source)):
+        body = _body(source)
+        for projected, node in self._renamed(source, self.projections(body)):
             if projected.lower() == name.lower():
-                return (self.attribute(node) if isinstance(node, exp.Column) else None,)
+                if isinstance(body, exp.SetOperation):
+                    return (None,)
+                return (self.origin(node) if isinstance(node, exp.Column) else node,)
         return None
+
+    def _renamed(
+        self, source: exp.Expression, projected: list[tuple[str, exp.Expression]]
+    ) -> list[tuple[str, exp.Expression]]:
+        """Result columns under the names that `c (x, y)` gives them."""
+        named = cte_of(source) if isinstance(source, exp.Table) else source
+        alias = named.args.get("alias") if named is not None else None
+        names = [column.name for column in alias.args.get("columns") or []] if alias is not None else []
+        return [(names[place] if place < len(names) else name, node) for place, (name, node) in enumerate(projected)]
 
     def _is_boolean(self, node: exp.Expression, flags: set[str]) -> bool:
         if isinstance(node, exp.Paren):

@@ -11,6 +11,7 @@ from functools import lru_cache
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token
 
 from skillweave.errors import WorldError
 
@@ -77,3 +78,12 @@ def parse(text: str) -> Statement:
     if isinstance(trees[0], exp.Command):
         raise WorldError(f"SQL statement {str(trees[0].this)!r} may not be used; use SELECT, INSERT, UPDATE or DELETE")
     return Statement(text, trees[0])
+
+
+@lru_cache(maxsize=4096)
+def tokens(text: str) -> tuple[Token, ...]:
+    """The tokens of a statement; WorldError where it holds none that SQL knows."""
+    try:
+        return tuple(sqlglot.tokenize(text, dialect="sqlite"))
+    except SqlglotError as error:
+        raise WorldError(f"SQL does not parse: {str(error).splitlines()[0]}") from error

@@ -13,6 +13,8 @@ UNCOUNTED = frozenset({"max_rejected"})
 class Decision:
     redo: bool
     reason: str = "up to date"
+    blocked_by: str | None = None
+    """Why nothing can be done: what the item stands on was not made."""
 
 
 def decide(

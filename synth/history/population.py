@@ -11,6 +11,15 @@ from skillweave.schema.record import Row
 
 SIZE = 60
 """Persons of one kind in a run."""
+SHARED = {
+    "full_name": "string",
+    "date_of_birth": "date",
+    "email": "string",
+    "phone": "string",
+    "postcode": "string",
+    "city": "string",
+}
+"""What worlds may share of a person, with the type that they must give it."""
 CORE = 0.75
 """Share of a world's persons who are in every world."""
 

@@ -78,7 +78,7 @@ class Simulation:
         found = []
         for _ in range(self.plan.visits):
             moment = start + timedelta(days=self.random.uniform(0, self.plan.days))
-            moment = moment.replace(hour=self.random.randint(7, 21), minute=self.random.randrange(60))
+            moment = moment.replace(hour=self.random.randint(7, 21), minute=self.random.randrange(60), second=0)
             found.append(min(moment, end - timedelta(minutes=5)).strftime(CLOCK))
         return sorted(found)
 
@@ -131,4 +131,3 @@ def perform(session: ContractSession, event: Event, row: Row) -> int:
         session.execute(sql, {name: value for name, value in [*row.items(), ("now", session.now)] if f":{name}" in sql})
         for sql in event.effects
     )
-

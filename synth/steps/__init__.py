@@ -1,1 +1,1 @@
-"""The steps, one module each: `sNN_name.py`. A module of that name is a step; nothing else registers it."""
+"""The steps of the pipeline, one file each, in order."""

@@ -2,19 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from random import Random
 
 from skillweave.schema.record import Json
 
 MOST = 3
-"""Columns that a person names at most."""
+"""Columns that a person names at most, beside one that they add for clearness."""
 
 
-def apart(rows: Sequence[Mapping[str, Json]], index: int, columns: Sequence[str]) -> dict[str, Json] | None:
-    """Columns of `rows[index]`, with their values, that no other row shares; None where there are none."""
+def apart(
+    rows: Sequence[Mapping[str, Json]], index: int, columns: Sequence[str], random: Random
+) -> dict[str, Json] | None:
+    """Columns of `rows[index]`, with their values, that no other row shares; None where there are none.
+
+    Often people say a little more than they must: half of the time one more column is added.
+    """
     row = rows[index]
     usable = [column for column in columns if row.get(column) is not None and not isinstance(row[column], bool)]
     for size in range(1, min(MOST, len(usable)) + 1):
         for chosen in combinations(usable, size):
             if sum(all(other.get(column) == row[column] for column in chosen) for other in rows) == 1:
-                return {column: row[column] for column in chosen}
+                more = [column for column in usable if column not in chosen][:1] if random.random() < 0.5 else []
+                return {column: row[column] for column in usable if column in {*chosen, *more}}
     return None

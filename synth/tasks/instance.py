@@ -112,7 +112,7 @@ class Builder:
         self, tool: Tool, call: TemplateCall, arguments: Arguments, linked: dict[str, str]
     ) -> dict[str, Lookup] | None:
         """A look-up for each argument that names a row which nothing before has given; None where one is missing."""
-        finder = Finder(self.world.blueprint, self.template, self.session)
+        finder = Finder(self.world.blueprint, self.template, self.session, self.random)
         open_rows = []
         for name, value in arguments.items():
             parameter = tool.parameter(name)

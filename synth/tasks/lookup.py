@@ -7,6 +7,7 @@ which one it is. A look-up is that read, with arguments that are themselves said
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
+from random import Random
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Parameter, Tool
@@ -52,6 +53,7 @@ class Finder:
     blueprint: Blueprint
     template: TaskTemplate
     session: ContractSession
+    random: Random
     known: dict[str, Given] = field(default_factory=dict)
     """Arguments already settled for the call at hand, by parameter; a look-up of it shares them."""
 
@@ -83,7 +85,7 @@ class Finder:
             rows = self.rows(tool.name, {name: given.value for name, given in arguments.items()})
             places = [number for number, row in enumerate(rows) if row.get(source.column) == key]
             if len(places) == 1:
-                said = apart(rows, places[0], self.template.referred_by.get(tool.name, []))
+                said = apart(rows, places[0], self.template.referred_by.get(tool.name, []), self.random)
                 if said is not None:
                     entity = reference.partition(".")[0]
                     return Lookup(tool.name, source.column, key, arguments, said, places[0], entity)

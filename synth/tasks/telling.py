@@ -57,7 +57,7 @@ def _place(
     for index in order:
         if any(not _worth_telling(rows, index, column) for column in wanted):
             continue
-        said = apart(rows, index, columns)
+        said = apart(rows, index, columns, random)
         if said:
             return index, SaidRow(call=step, parameter=None, entity=None, key=None, read=read, columns=said)
     return None

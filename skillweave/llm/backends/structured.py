@@ -4,6 +4,7 @@ Endpoints demand an object at the root, so any other answer travels as `{"answer
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from skillweave.llm.request import Reply
 from skillweave.schema.record import Json
 
 FIELD = "answer"
+WRAPPED = re.compile(r'\{\s*"answer"\s*:(.*)\}', re.DOTALL)
 
 
 def response_format(schema: Mapping[str, Json]) -> dict[str, Json]:
@@ -22,15 +24,20 @@ def unwrap(reply: Reply, schema: Mapping[str, Json] | None) -> Reply:
     """`reply` as its author meant it; untouched where it is not wrapped."""
     if schema is None or _is_object(schema):
         return reply
-    try:
-        value = json.loads(reply.text)
-    except (ValueError, RecursionError):
+    match = WRAPPED.fullmatch(reply.text.strip())
+    if match is None or not _is_alone(reply.text):
         return reply
-    if not (isinstance(value, dict) and set(value) == {FIELD}):
-        return reply
-    text = reply.text[reply.text.index(":") + 1 : reply.text.rindex("}")]
     # The author's own text, since decoding it would hide duplicate keys and NaN from the parser.
-    return replace(reply, text=text.strip())
+    return replace(reply, text=match[1].strip())
+
+
+def _is_alone(text: str) -> bool:
+    """Whether the field is the only one, as far as the text can be read."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return True
+    return isinstance(value, dict) and len(value) == 1
 
 
 def _is_object(schema: Mapping[str, Json]) -> bool:

@@ -103,14 +103,23 @@ def _payload(plan: Plan) -> NoReturn:
         if sys.platform == "linux":
             libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if "landlock" in plan["offers"]:
-            landlock.restrict(plan["readable"], plan["writable"])
-        for name, value in plan["limits"].items():
-            resource.setrlimit(getattr(resource, name), tuple(value))
+            landlock.restrict(plan["readable"], [*plan["writable"], os.devnull])
+        _limit(plan["limits"])
         if "seccomp" in plan["offers"]:
             seccomp.restrict()
         os.execve(plan["argv"][0], plan["argv"], plan["environment"])
     except (OSError, ValueError) as error:
         _refuse(error)
+
+
+def _limit(limits: dict[str, list[int]]) -> None:
+    for name, (soft, hard) in limits.items():
+        try:
+            resource.setrlimit(getattr(resource, name), (soft, hard))
+        except (OSError, ValueError):
+            # macOS knows some limits by name only. There the log has said that the sandbox is weak.
+            if sys.platform == "linux":
+                raise
 
 
 def _refuse(error: Exception) -> NoReturn:
@@ -151,8 +160,7 @@ def _watch(pid: int, line: socket.socket) -> int | None:
 def _kill_group(pid: int) -> None:
     """Kill what shares the payload's session, where it leads one; in a namespace the kernel does it."""
     try:
-        if pid != os.getpgid(0):
-            os.killpg(pid, signal.SIGKILL)
+        os.killpg(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         pass
 

@@ -48,9 +48,11 @@ class Translator:
                 return self._joined(parts, joined, negated, row)
         if is_word(tokens[0], "NOT"):
             return self._condition(tokens[1:], not negated, row)
+        before = self.scope.mark()
         found = self._leaf(tokens, negated, row)
         if found is not None:
             return found
+        self.scope.undo(before)
         if row is not None:
             raise Untranslatable
         return self._asked(tokens, negated)
@@ -75,12 +77,7 @@ class Translator:
         return query(self._call("true", ["NOT", "(", *tokens, ")"] if negated else tokens))
 
     def _call(self, method: str, tokens: Tokens) -> str:
-        arguments = [string(text_of(tokens)), *(f"{name}={name}" for name in self.bound(tokens))]
-        return f"db.{method}({', '.join(arguments)})"
-
-    def bound(self, tokens: Tokens) -> list[str]:
-        """Names that a statement's caller has to give: the session itself gives the caller and the clock."""
-        return [name for name in bindings(tokens) if name not in ("caller", "now")]
+        return f"db.{method}({', '.join([string(text_of(tokens)), *bound(tokens)])})"
 
     def _leaf(self, tokens: Tokens, negated: bool, row: Lookup | None) -> Condition | None:
         known = self.scope.facts
@@ -160,17 +157,10 @@ class Translator:
         try:
             parts += [self._condition(select.bare(part), False, row) for part in select.rest]
         except Untranslatable:
-            self._forget(row)
             return None
         finally:
             self.scope.facts = before
         return join(parts, "and")
-
-    def _forget(self, row: Lookup) -> None:
-        """Drop a lookup that nothing needs after all."""
-        if row in self.scope.pending and not row.columns:
-            self.scope.pending.remove(row)
-            self.scope.lookups = {place: kept for place, kept in self.scope.lookups.items() if kept is not row}
 
     def _row(self, select: Select) -> Lookup | None:
         """The lookup of a row by its key, where the key's value is at hand."""
@@ -218,8 +208,7 @@ class Translator:
         return self.scope.column(found, select.column) if found is not None else None
 
     def _fetched(self, tokens: Tokens, name: str) -> str:
-        bound = {item: item for item in self.bound(tokens)}
-        return self.scope.fetch(text_of(tokens), bound, name)
+        return self.scope.fetch(text_of(tokens), bound(tokens), name)
 
     def _case(self, tokens: Tokens, row: Lookup | None) -> Operand | None:
         """`CASE x WHEN 'a' THEN 1 ... ELSE 2 END` as a look into a dictionary."""
@@ -242,6 +231,11 @@ class Translator:
         codes = [made.code for made in values if made is not None]
         pairs = [f"{key.code}: {code}" for key, code in zip(keys, codes, strict=False) if key is not None]
         return Operand(f"{{{', '.join(pairs)}}}.get({subject.code}, {codes[-1]})", kinds.pop())
+
+
+def bound(tokens: Tokens) -> list[str]:
+    """Arguments that give a statement its bindings; the session itself gives the caller and the clock."""
+    return [f"{name}={name}" for name in bindings(tokens) if name not in ("caller", "now")]
 
 
 class Untranslatable(Exception):

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from synth.offline.coding.tokens import closing, is_word, text_of, tokens_of
 
 CLAUSES = frozenset(
-    "SELECT FROM WHERE GROUP ORDER HAVING LIMIT SET VALUES UNION EXCEPT INTERSECT AND OR WHEN ELSE JOIN LEFT INNER "
-    "CROSS".split()
-)
+    "SELECT FROM WHERE GROUP ORDER HAVING LIMIT SET VALUES UNION EXCEPT INTERSECT AND OR".split()
+) | frozenset("WHEN ELSE JOIN LEFT INNER CROSS".split())
 """Words that begin a line where a statement does not fit on one."""
 
 
@@ -24,8 +23,14 @@ def _lines(tokens: Sequence[str], width: int) -> list[str]:
         return [text_of(tokens)]
     clauses = _clauses(tokens)
     if len(clauses) > 1:
-        return [line for clause in clauses for line in _lines(clause, width)]
+        return [line for clause in clauses for line in _clause(clause, width)]
     return _fill(tokens, width)
+
+
+def _clause(tokens: Sequence[str], width: int) -> list[str]:
+    """The lines of a clause; what continues a condition stands a little further in."""
+    inset = "  " if is_word(tokens[0], "AND", "OR") else ""
+    return [inset + line for line in _lines(tokens, width - len(inset))]
 
 
 def _clauses(tokens: Sequence[str]) -> list[list[str]]:

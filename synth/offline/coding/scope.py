@@ -4,7 +4,7 @@ Guards are tried on one state, so a row is looked up once and serves all of them
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
@@ -32,7 +32,7 @@ class Lookup:
         """The line that fetches the row, or its lines."""
         columns = ", ".join(self.columns or [self.entity.key])
         sql = f"SELECT {columns} FROM {self.entity.table} WHERE {self.entity.key} = :{self.binding}"
-        bound = {} if self.binding in ("caller", "now") else {self.binding: self.value}
+        bound = [] if self.binding in ("caller", "now") else [f"{self.binding}={self.value}"]
         return call(f"{self.variable} = db.one(", sql, bound, ")")
 
 
@@ -42,7 +42,7 @@ class Fetch:
 
     variable: str
     sql: str
-    bound: dict[str, str]
+    bound: list[str]
 
     def statement(self) -> list[str]:
         """The line that fetches the value, or its lines."""
@@ -96,13 +96,25 @@ class Scope:
                 return Operand(code, kind, nullable=attribute.nullable, needs=(row.variable,))
         return None
 
-    def fetch(self, sql: str, bound: dict[str, str], name: str) -> str:
+    def fetch(self, sql: str, bound: list[str], name: str) -> str:
         """The variable that holds the query's value."""
         if sql not in self.fetches:
             found = Fetch(self.name(name), sql, bound)
             self.fetches[sql] = found
             self.pending.append(found)
         return self.fetches[sql].variable
+
+    def mark(self) -> "Mark":
+        """What is fetched so far, to return to."""
+        columns = [(row, list(row.columns)) for row in self.lookups.values()]
+        return Mark(dict(self.lookups), dict(self.fetches), list(self.pending), columns, set(self._names))
+
+    def undo(self, mark: "Mark") -> None:
+        """Forget what was fetched since the mark."""
+        self.lookups, self.fetches, self.pending = dict(mark.lookups), dict(mark.fetches), list(mark.pending)
+        for row, columns in mark.columns:
+            row.columns[:] = columns
+        self._names = set(mark.names)
 
     def name(self, stem: str) -> str:
         """A name that is not taken, like `stem`."""
@@ -111,3 +123,11 @@ class Scope:
             name, number = f"{stem}_{number}", number + 1
         self._names.add(name)
         return name
+
+
+class Mark(NamedTuple):
+    lookups: dict[tuple[str, str], Lookup]
+    fetches: dict[str, Fetch]
+    pending: list[Lookup | Fetch]
+    columns: list[tuple[Lookup, list[str]]]
+    names: set[str]

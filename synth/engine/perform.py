@@ -1,0 +1,93 @@
+"""Perform an item: run the step's function, and say what it came to. Nothing that a step raises goes past here."""
+
+import asyncio
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from skillweave.errors import AuthorError, SkillweaveError
+from skillweave.manifest import ItemRecord, State
+from synth.context import Context
+from synth.step import JOIN, Step
+
+INTERRUPTED = "interrupted"
+
+
+@dataclass
+class Performer:
+    """Runs items on event loops of their own, one a thread, and can stop them."""
+
+    _running: dict["asyncio.Task[None]", asyncio.AbstractEventLoop] = field(default_factory=dict)
+    # Reentrant: a signal handler stops what its own thread may be starting.
+    _lock: "threading.RLock" = field(default_factory=threading.RLock)
+    is_stopped: bool = False
+
+    def stop(self) -> None:
+        """Begin nothing more, and cancel what runs at its next wait."""
+        self.is_stopped = True
+        with self._lock:
+            for task, loop in self._running.items():
+                loop.call_soon_threadsafe(task.cancel)
+
+    def perform(self, step: Step[Any], context: Context[Any], done_keys: Sequence[str]) -> ItemRecord:
+        """The record of an item, without what it stands on. `done_keys` are the step's items, for the join."""
+        started = time.perf_counter()
+        state: State = "done"
+        reasons: list[str] = []
+        try:
+            asyncio.run(self._run(step, context, done_keys))
+        except AuthorError as error:
+            state, reasons = "rejected", list(error.reasons) or [str(error)]
+            context.log(f"rejected: {error}")
+        except asyncio.CancelledError:
+            return interrupted(step, context.key)
+        except Exception as error:
+            # A step is foreign to the engine: what it raises costs its item, and is kept.
+            state, reasons = "failed", [_said(error)]
+            context.log("".join(traceback.format_exception(error)).rstrip())
+        account = context.account
+        return ItemRecord(
+            step=step.name,
+            key=context.key,
+            state=state,
+            reasons=reasons,
+            rejected=dict(sorted(account.rejected.items())),
+            figures=dict(sorted(account.figures.items())),
+            reads=dict(sorted(account.reads.items())),
+            outputs=[output for _, output in sorted(account.outputs.items())],
+            seconds=round(time.perf_counter() - started, 3),
+            asked=account.asked,
+            input_tokens=account.input_tokens,
+            output_tokens=account.output_tokens,
+            cost_usd=account.cost_usd,
+        )
+
+    async def _run(self, step: Step[Any], context: Context[Any], done_keys: Sequence[str]) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        with self._lock:
+            if self.is_stopped:
+                raise asyncio.CancelledError
+            self._running[task] = asyncio.get_running_loop()
+        try:
+            if context.key == JOIN and step.join is not None:
+                await step.join(context, sorted(done_keys))
+            else:
+                await step.run(context, context.key)
+        finally:
+            with self._lock:
+                del self._running[task]
+
+
+def interrupted(step: Step[Any], key: str) -> ItemRecord:
+    """What an item comes to that was not let run to its end; it is not put in the manifest."""
+    return ItemRecord(step=step.name, key=key, state="skipped", reasons=[INTERRUPTED])
+
+
+def _said(error: Exception) -> str:
+    """An error in one line."""
+    text = " ".join(str(error).split())[:400]
+    return text if isinstance(error, SkillweaveError) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,154 @@
+"""Schedule: which items are settled, which are ready to be done, and which wait for others.
+
+Keys come to be known as the steps that make them end, so planning goes on while items run. An item is ready when all
+that it waits for is settled; only then is it decided whether it has to be done at all, so a redone item that comes out
+equal stops the wave.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from skillweave.manifest import ItemRecord
+from synth.engine.run import Run
+from synth.step import ALL, JOIN, Step
+
+
+class Item(NamedTuple):
+    """One item of one step, by name."""
+
+    step: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Work:
+    """An item that is to be done, now that all it waits for is settled."""
+
+    step: Step[Any]
+    item: Item
+    upstream: tuple[Item, ...]
+    reason: str
+
+
+@dataclass
+class Plan:
+    """The items of one step."""
+
+    step: Step[Any]
+    keys: list[str]
+    items: list[Item]
+    is_ended: bool = False
+
+
+class Schedule:
+    def __init__(self, run: Run, steps: list[Step[Any]], on_end: Callable[[Plan], None]) -> None:
+        """`steps` are planned in their order; `on_end` is called when all items of one are settled."""
+        self._run = run
+        self._on_end = on_end
+        self.unplanned = list(steps)
+        self.plans: dict[str, Plan] = {}
+        self.records: dict[Item, ItemRecord] = {}
+        self.ready: dict[Item, Work] = {}
+        """To be done, or being done."""
+        self.blocked: dict[Item, tuple[Item, ...]] = {}
+        """Items that wait, with what they wait for."""
+
+    def start(self) -> list[Work]:
+        """The work that is known at first. None: everything is up to date."""
+        return self._advance()
+
+    def settle(self, item: Item, record: ItemRecord) -> list[Work]:
+        """Take what an item came to; the work that can be done now."""
+        del self.ready[item]
+        self.records[item] = record
+        self._end_where_settled(item.step)
+        return self._advance()
+
+    def waits_for(self, item: Item) -> list[str]:
+        """Short names of the steps that a blocked item waits for."""
+        return sorted(
+            {self.plans[before.step].step.short for before in self.blocked[item] if before not in self.records}
+        )
+
+    def _advance(self) -> list[Work]:
+        found: list[Work] = []
+        moved = True
+        while moved:
+            unblocked = [item for item, upstream in self.blocked.items() if self._are_settled(upstream)]
+            for item in unblocked:
+                found.extend(self._consider(self.plans[item.step].step, item, self.blocked.pop(item)))
+                self._end_where_settled(item.step)
+            plannable = [step for step in self.unplanned if self._plan(step)]
+            moved = bool(unblocked or plannable)
+        return found
+
+    def _are_settled(self, items: tuple[Item, ...]) -> bool:
+        return all(item in self.records for item in items)
+
+    def _plan(self, step: Step[Any]) -> bool:
+        """Plan a step, if its keys can be known; all its items wait at first."""
+        keys = self._keys(step)
+        if keys is None:
+            return False
+        self.unplanned = [other for other in self.unplanned if other is not step]
+        items = [Item(step.name, key) for key in keys]
+        if step.join is not None:
+            items.append(Item(step.name, JOIN))
+        self.plans[step.name] = Plan(step, keys, items)
+        self.blocked.update({item: self._upstream(step, item.key) for item in items})
+        self._drop_gone(step, {item.key for item in items})
+        self._end_where_settled(step.name)
+        return True
+
+    def _consider(self, step: Step[Any], item: Item, upstream: tuple[Item, ...]) -> list[Work]:
+        """Settle an item that is up to date or cannot be done; else it is work."""
+        records = [self.records[before] for before in upstream]
+        decision = self._run.decide(step, item.key, records)
+        previous = self._run.manifest.item(*item)
+        if decision.blocked_by:
+            self.records[item] = self._run.skip(step, item.key, decision.blocked_by)
+        elif not decision.redo and previous is not None:
+            self.records[item] = previous
+        else:
+            self.ready[item] = Work(step, item, upstream, decision.reason)
+            return [self.ready[item]]
+        return []
+
+    def _upstream(self, step: Step[Any], key: str) -> tuple[Item, ...]:
+        found: list[Item] = []
+        for wait in self._run.pipeline.waits(step):
+            items = self.plans[wait.producer.name].items
+            found.extend(item for item in items if wait.whole or key in (JOIN, item.key))
+        if key == JOIN:
+            found.extend(item for item in self.plans[step.name].items if item.key != JOIN)
+        return tuple(found)
+
+    def _keys(self, step: Step[Any]) -> list[str] | None:
+        """The keys of a step's items; None where they cannot be known yet."""
+        if any(wait.producer.name not in self.plans for wait in self._run.pipeline.waits(step)):
+            return None
+        if step.each is None:
+            return [ALL]
+        found: set[str] = set()
+        for maker in self._run.pipeline.makers(step.each, step):
+            if maker.each is not None and step.each in maker.writes:
+                found.update(self.plans[maker.name].keys)
+                continue
+            source = self.records.get(Item(maker.name, ALL if maker.each is None else JOIN))
+            if source is None:
+                return None
+            found.update(output.key for output in source.outputs if output.artifact == step.each.pattern)
+        return sorted(found)
+
+    def _drop_gone(self, step: Step[Any], keys: set[str]) -> None:
+        """Remove what items made whose keys there are no longer."""
+        for record in self._run.manifest.items(step.name):
+            if record.key not in keys:
+                self._run.remove(record)
+
+    def _end_where_settled(self, step: str) -> None:
+        plan = self.plans[step]
+        if not plan.is_ended and all(item in self.records for item in plan.items):
+            plan.is_ended = True
+            self._on_end(plan)

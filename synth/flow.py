@@ -1,0 +1,112 @@
+"""The flow: one Prefect flow, one task an item. The only module that imports Prefect.
+
+Tasks are given the items that they stand on as futures. An item is submitted when all it waits for is settled, so none
+holds a worker while it waits; one that is up to date is never submitted. Nothing is decided here: the schedule does.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from queue import SimpleQueue
+from typing import Any
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+from prefect.futures import PrefectFuture
+from prefect.states import Completed, State
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+
+from skillweave.config.models import ExecutionConfig
+from skillweave.errors import ConfigError
+from skillweave.manifest import ItemRecord
+from synth.engine.run import Run, RunSpec
+from synth.engine.schedule import Item, Schedule, Work
+
+Settled = Callable[[Item, ItemRecord], None]
+
+_LOCAL: dict[RunSpec, Run] = {}
+"""Runs that are open in this process already."""
+
+
+@task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
+def do_item(
+    name: str, spec: RunSpec, step: str, key: str, known: list[ItemRecord], made: list[ItemRecord]
+) -> State[ItemRecord]:
+    """Do one item. It stands on records known before, and on those `made` in this flow."""
+    run = _LOCAL.get(spec) or _opened(spec)
+    record = run.do(run.pipeline.step(step), key, [*known, *made])
+    message = "; ".join(record.reasons) or None
+    return Completed(name=record.state.capitalize(), message=message, data=record)
+
+
+def run_flow(run: Run, schedule: Schedule, work: list[Work], on_settled: Settled) -> None:
+    """Do all work, and what follows from it."""
+    _LOCAL[run.spec] = run
+    try:
+        _flow_on(_runner(run.spec.config.execution))(run, schedule, work, on_settled)
+    finally:
+        del _LOCAL[run.spec]
+
+
+def _flow_on(runner: TaskRunner[Any]) -> Callable[[Run, Schedule, list[Work], Settled], None]:
+    @flow(name="skillweave", task_runner=runner, validate_parameters=False, persist_result=False)
+    def skillweave(run: Run, schedule: Schedule, work: list[Work], on_settled: Settled) -> None:
+        futures: dict[Item, PrefectFuture[ItemRecord]] = {}
+        ended: SimpleQueue[Item] = SimpleQueue()
+        _submit(run, schedule, work, futures, ended)
+        under_way = len(work)
+        while under_way:
+            item = ended.get()
+            record = futures[item].result()
+            run.manifest.absorb(record)
+            on_settled(item, record)
+            following = [] if run.is_stopped else schedule.settle(item, record)
+            _submit(run, schedule, following, futures, ended)
+            under_way += len(following) - 1
+
+    return skillweave
+
+
+def _submit(
+    run: Run,
+    schedule: Schedule,
+    work: list[Work],
+    futures: dict[Item, PrefectFuture[ItemRecord]],
+    ended: "SimpleQueue[Item]",
+) -> None:
+    for each in work:
+        future: PrefectFuture[ItemRecord] = do_item.submit(
+            name=f"{each.step.short}/{each.item.key}",
+            spec=run.spec,
+            step=each.item.step,
+            key=each.item.key,
+            known=[schedule.records[before] for before in each.upstream if before not in futures],
+            made=[futures[before] for before in each.upstream if before in futures],
+        )
+        futures[each.item] = future
+        future.add_done_callback(lambda _, item=each.item: ended.put(item))  # type: ignore[misc]
+
+
+def _runner(execution: ExecutionConfig) -> TaskRunner[Any]:
+    """Raises ConfigError where a runner's package is not installed."""
+    if execution.runner == "threads":
+        return ThreadPoolTaskRunner(max_workers=execution.workers)
+    try:
+        if execution.runner == "dask":
+            from prefect_dask import DaskTaskRunner
+
+            options = {"n_workers": execution.workers, "threads_per_worker": 1, "dashboard_address": None}
+            return DaskTaskRunner(cluster_kwargs=options)
+        from prefect_ray import RayTaskRunner
+
+        return RayTaskRunner(init_kwargs={"num_cpus": execution.workers, "include_dashboard": False})
+    except ImportError as error:
+        raise ConfigError(
+            f"runner {execution.runner!r} is not installed; "
+            f"install it with: pip install 'skillweave[{execution.runner}]', or use --runner threads"
+        ) from error
+
+
+@cache
+def _opened(spec: RunSpec) -> Run:
+    """In a worker process: the run, opened once."""
+    return Run(spec)

@@ -1,0 +1,59 @@
+"""Answers about tasks: stories, goals, how people refer to rows, and how they tell what they want (s08, s14, s17)."""
+
+from collections.abc import Mapping
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.goal import Goal
+from skillweave.schema.tool_graph import ToolEdge
+from synth.offline.answers.asked import Asked
+from synth.questions.types import RowWords, Story
+
+
+def stories(asked: Asked) -> list[Story]:
+    """Pairs of tools that one of the catalogue's goals uses one after the other."""
+    blueprint = asked.get("blueprint", Blueprint)
+    there = {tool.name for tool in blueprint.tools}
+    found: dict[tuple[str, str], Story] = {}
+    for goal in asked.variant(blueprint.server).rendered.goals:
+        for first, second in zip(goal.calls, goal.calls[1:], strict=False):
+            if {first.tool, second.tool} <= there:
+                story = Story(source=first.tool, target=second.tool, reason=goal.title)
+                found.setdefault((first.tool, second.tool), story)
+    return list(found.values())
+
+
+def goals(asked: Asked) -> list[Goal]:
+    """The goals whose tools, result columns, stories and rows are there."""
+    blueprint = asked.get("blueprint", Blueprint)
+    columns = asked.get("columns", Mapping)
+    counts = asked.get("counts", Mapping)
+    linked = {(edge.source, edge.target) for edge in asked.many("stories", ToolEdge)}
+    known = asked.variant(blueprint.server).rendered.goals
+    fitting = [goal for goal in known if _fits(goal, blueprint, columns, linked)]
+    if not any(counts.values()):
+        return []
+    return fitting[: asked.get("count", int)]
+
+
+def references(asked: Asked) -> list[RowWords]:
+    """By which columns of each read people refer to its rows: those that the catalogue has words for."""
+    blueprint = asked.get("blueprint", Blueprint)
+    columns = asked.get("columns", Mapping)
+    talk = asked.variant(blueprint.server).rendered.talk
+    found = []
+    for read, names in columns.items():
+        said = [column for entity in talk.entities.values() for column in entity.qualifiers if column in names]
+        if said:
+            found.append(RowWords(read=read, columns=list(dict.fromkeys(said))))
+    return found
+
+
+def _fits(goal: Goal, blueprint: Blueprint, columns: Mapping[str, list[str]], linked: set[tuple[str, str]]) -> bool:
+    tools = {tool.name: tool for tool in blueprint.tools}
+    for call in goal.calls:
+        if call.tool not in tools or not call.same.keys() <= {p.name for p in tools[call.tool].parameters}:
+            return False
+    if any(told.column not in columns[goal.calls[told.call - 1].tool] for told in goal.tell):
+        return False
+    pairs = zip(goal.calls, goal.calls[1:], strict=False)
+    return all((first.tool, second.tool) in linked for first, second in pairs)

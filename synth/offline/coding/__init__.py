@@ -1,0 +1,1 @@
+"""The offline coding author: servers and their tests, compiled from contracts."""

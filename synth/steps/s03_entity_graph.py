@@ -1,0 +1,61 @@
+"""s03: relate the entities of each domain to the person whom it serves.
+
+The graph is walked from that person: an entity that cannot be reached belongs to nobody, and is named to the author.
+"""
+
+from collections.abc import Sequence
+
+import networkx as nx
+
+from skillweave.llm.question import question
+from skillweave.schema.entity import Entity
+from skillweave.schema.graph import EntityGraph, Relation
+from skillweave.schema.names import fault_of
+from synth.artifacts import DOMAIN_TOPICS, ENTITIES, ENTITY_GRAPH
+from synth.context import Context
+from synth.step import Params, step
+
+RELATE = question("graph.relate", returns=list[Relation])
+
+
+@step(each=ENTITIES, reads=[DOMAIN_TOPICS, ENTITIES], writes=[ENTITY_GRAPH], params=Params, questions=[RELATE])
+async def entity_graph(ctx: Context[Params], key: str) -> None:
+    domain, entities = ctx.read(DOMAIN_TOPICS), ctx.read(ENTITIES)
+    relations = await ctx.ask(
+        RELATE, domain=domain, entities=entities, check=lambda relations: faults(entities, relations)
+    )
+    ctx.count("relations", len(relations))
+    ctx.write(ENTITY_GRAPH, key, EntityGraph(domain=key, core_entity=entities[0].name, relations=relations))
+
+
+def reachable(graph: EntityGraph) -> set[str]:
+    """Entities and relationships that are connected with the core person, itself included."""
+    return set(nx.node_connected_component(_network(graph.core_entity, graph.relations), graph.core_entity))
+
+
+def faults(entities: Sequence[Entity], relations: Sequence[Relation]) -> list[str]:
+    """What is wrong with a domain's relations, in words for their author."""
+    names = {entity.name for entity in entities}
+    links = {relation.through for relation in relations if relation.through}
+    found = [f"relationship {link!r} is named like an entity" for link in sorted(links & names)]
+    for relation in relations:
+        for end in (relation.source, relation.target):
+            if end not in names | links:
+                found.append(f"{end!r} is neither an entity nor a relationship; there are {', '.join(sorted(names))}")
+        if relation.through and fault_of(relation.through):
+            found.append(f"relationship {relation.through!r} {fault_of(relation.through)}")
+    if not found:
+        lost = names - set(nx.node_connected_component(_network(entities[0].name, relations), entities[0].name))
+        found += [f"{name} is not connected with {entities[0].name}" for name in sorted(lost)]
+    return found
+
+
+def _network(core: str, relations: Sequence[Relation]) -> "nx.Graph[str]":
+    network: nx.Graph[str] = nx.Graph()
+    network.add_node(core)
+    for relation in relations:
+        network.add_edge(relation.source, relation.target)
+        if relation.through:
+            network.add_edge(relation.source, relation.through)
+            network.add_edge(relation.target, relation.through)
+    return network
