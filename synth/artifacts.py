@@ -15,6 +15,7 @@ from skillweave.schema.domain import Domain
 from skillweave.schema.entity import Entity
 from skillweave.schema.graph import EntityGraph
 from skillweave.schema.record import Json, Row
+from skillweave.schema.summary import Summary
 from skillweave.schema.task import Task
 from skillweave.schema.template import TaskTemplate
 from skillweave.schema.tool_graph import ToolGraph
@@ -96,6 +97,7 @@ ENTITY_ROWS = each("database/outputs/entities/{key}.json", list[Row])
 """By `Patient` (a shared person) or `DentalClinic__Dentist`."""
 RELATIONSHIP_ROWS = each("database/outputs/relationships/{key}.json", list[Row])
 """By `DentalClinic/Appointment`."""
+SUMMARIES = each("database_summary/{key}.json", Summary)
 POLICIES = text("policies/{key}.md")
 TOOL_GRAPHS = each("tool_graphs/{key}.json", ToolGraph)
 SERVERS = text("mcp_servers/{key}.py")

@@ -43,7 +43,8 @@ def decode(text: str) -> Json:
                 return _strict(repaired)
             except json.JSONDecodeError:
                 pass
-        cut = " (the answer seems to be cut off)" if error.pos >= len(text.rstrip()) - 1 else ""
+        is_cut = error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip()) - 1
+        cut = " (the answer seems to be cut off)" if is_cut else ""
         raise JsonComplaint(f"not valid JSON at line {error.lineno} column {error.colno}: {error.msg}{cut}") from error
 
 

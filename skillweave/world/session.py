@@ -152,10 +152,14 @@ class ContractSession:
         """What a call would give; it leaves no trace in state or record."""
         mark = self.mark()
         result = self.call(tool, arguments)
+        self.forget(mark)
+        return result
+
+    def forget(self, mark: int) -> None:
+        """Be as at that mark, and give it up."""
         self.undo(mark)
         self._open.execute(f"RELEASE mark_{mark}")
         del self._marks[mark:]
-        return result
 
     def diff(self) -> list[RowChange]:
         """Row changes since the start, sorted by table and key, with the ids as they are."""

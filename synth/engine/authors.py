@@ -27,7 +27,7 @@ ROLES = ("textual", "coding", "judge")
 class BuiltIn(Protocol):
     """The offline author."""
 
-    def answer(self, request: Request) -> str: ...
+    def __call__(self, request: Request) -> str: ...
 
     def digest(self, key: str) -> str:
         """Of its code and of what it knows of the domain `key`; of all that it knows where that is no domain."""
@@ -93,7 +93,7 @@ class Authors:
     def _connect(self, author: AuthorConfig) -> Backend:
         spec = spec_of(author, self._config)
         if spec.provider == "offline":
-            return connect(spec, offline=self._offline().answer, ledger=self.ledger)
+            return connect(spec, offline=self._offline(), ledger=self.ledger)
         llm = self._config.llm
         if self._gate is None:
             self._gate = Gate(llm.max_concurrency)

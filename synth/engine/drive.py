@@ -16,7 +16,7 @@ from skillweave.manifest import ItemRecord
 from synth.engine import prefect_environment
 from synth.engine.api_server import ApiServer
 from synth.engine.run import Run
-from synth.engine.schedule import Item, Plan, Schedule, Work
+from synth.engine.schedule import Item, Plan, Schedule
 from synth.step import Step
 
 

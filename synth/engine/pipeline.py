@@ -60,7 +60,9 @@ class Pipeline:
             artifact = read.artifact if isinstance(read, Every) else read
             for maker in self.makers(artifact, step):
                 index = self.index(maker)
-                everything = isinstance(read, Every) or step.each is None or artifact in maker.join_writes
+                everything = (
+                    isinstance(read, Every) or step.each is None or maker.each is None or artifact in maker.join_writes
+                )
                 whole[index] = whole.get(index, False) or everything
         return [Wait(self.steps[index], everything) for index, everything in sorted(whole.items())]
 

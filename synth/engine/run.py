@@ -5,7 +5,7 @@
 
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,7 +33,7 @@ OFFLINE_AUTHOR = "synth.offline.author:OfflineAuthor"
 
 @dataclass(frozen=True)
 class RunSpec:
-    config: Config
+    config: Config = field(hash=False)
     outputs: Path
     package: str = "synth.steps"
     author: str = OFFLINE_AUTHOR

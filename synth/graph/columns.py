@@ -63,3 +63,9 @@ def subject(blueprint: Blueprint, tool: Tool) -> str | None:
     if not isinstance(table, exp.Table):
         return None
     return next((entity.name for entity in blueprint.tables if entity.table == table.name), None)
+
+
+def inserted_tables(blueprint: Blueprint) -> set[str]:
+    """Tables that some tool inserts into."""
+    trees = [sqlglot.parse_one(effect.sql, dialect="sqlite") for tool in blueprint.tools for effect in tool.effects]
+    return {tree.find(exp.Table).name for tree in trees if isinstance(tree, exp.Insert) and tree.find(exp.Table)}  # type: ignore[union-attr]

@@ -8,37 +8,14 @@ from itertools import islice
 from random import Random
 
 from skillweave.schema.contract import Guard, Tool
-from skillweave.schema.record import Record
+from skillweave.schema.summary import Coverage, Unmet
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
+from synth.history.simulation import broken_invariant
 from synth.planner.search import Arguments, Search
 
 CALLERS = 40
 """Persons for whom a call is looked for before it counts as out of reach."""
-
-
-class Unmet(Record):
-    """A guard that nothing in the database breaks first."""
-
-    tool: str
-    rule: str
-
-
-class Coverage(Record):
-    tools: int
-    tools_succeeding: int
-    failing_tools: list[str]
-    effects: int
-    effects_taking_place: int
-    idle_effects: list[str]
-    guards: int
-    guards_first_broken: int
-    unmet: list[Unmet]
-
-    @property
-    def reached(self) -> int:
-        """Everything reached, as one number by which databases are compared."""
-        return self.tools_succeeding * 1000 + self.guards_first_broken * 10 + self.effects_taking_place
 
 
 @dataclass
@@ -50,11 +27,14 @@ class Survey:
     random: Random
     effective: dict[str, list[int]] = field(default_factory=dict)
     """Tool -> for each effect, in how many calls of the history it changed a row."""
+    unsound: list[str] = field(default_factory=list)
 
     def run(self) -> Coverage:
         """What the database offers."""
         blueprint = self.world.blueprint
-        failing, idle, unmet = [], [], []
+        failing: list[str] = []
+        idle: list[str] = []
+        unmet: list[Unmet] = []
         with self.world.session() as session:
             for tool in blueprint.tools:
                 changed = self._succeeds(session, tool)
@@ -76,6 +56,7 @@ class Survey:
             guards=guards,
             guards_first_broken=guards - len(unmet),
             unmet=unmet,
+            unsound=self.unsound,
         )
 
     def _succeeds(self, session: ContractSession, tool: Tool) -> list[int] | None:
@@ -91,12 +72,23 @@ class Survey:
         """A call that this guard is the first to refuse or forbid; None where there is none."""
         for caller in self._callers(tool):
             for arguments in islice(self._search(session, tool, caller).breaking(guard.rule), 2):
-                result = session.peek(tool.name, arguments)
-                refused = result.error is not None and result.error.rule == guard.rule
-                forbidden = next((v.rule for v in result.verdicts if not v.holds), None) == guard.rule
-                if refused or forbidden:
+                if self._is_first(session, tool, guard, arguments):
                     return arguments
         return None
+
+    def _is_first(self, session: ContractSession, tool: Tool, guard: Guard, arguments: Arguments) -> bool:
+        """Whether the call is refused, or forbidden, by this guard first. A breach that corrupts data is noted."""
+        mark = session.mark()
+        result = session.call(tool.name, arguments)
+        if guard.enforced_by == "tool":
+            first = result.error is not None and result.error.rule == guard.rule
+        else:
+            first = next((verdict.rule for verdict in result.verdicts if not verdict.holds), None) == guard.rule
+            broken = broken_invariant(session, self.world.blueprint) if result.ok else None
+            if first and (broken or (result.error and result.error.code == "world_defect")):
+                self.unsound.append(f"{tool.name} against {guard.rule}: {broken or session.defects[-1]}")
+        session.forget(mark)
+        return first
 
     def _callers(self, tool: Tool) -> list[str | None]:
         if tool.kind == "auth":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 
+from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Event, Tool
 from skillweave.schema.record import Row
 from skillweave.world.session import ContractSession
@@ -119,10 +120,18 @@ class Simulation:
                 self._check(session, f"event {event.name}({row})")
 
     def _check(self, session: ContractSession, what: str) -> None:
-        for invariant in self.world.blueprint.invariants:
-            broken = session.query(f"SELECT * FROM ({invariant.never}) LIMIT 1")
-            if broken:
-                raise InvariantBroken(f"invariant {invariant.id} is broken by {what}: {broken[0]}")
+        broken = broken_invariant(session, self.world.blueprint)
+        if broken:
+            raise InvariantBroken(f"{broken} after {what}")
+
+
+def broken_invariant(session: ContractSession, blueprint: Blueprint) -> str | None:
+    """The first invariant that does not hold in a session's state, with a row that shows it; None where all hold."""
+    for invariant in blueprint.invariants:
+        rows = session.query(f"SELECT * FROM ({invariant.never}) LIMIT 1")
+        if rows:
+            return f"invariant {invariant.id} is broken ({rows[0]})"
+    return None
 
 
 def perform(session: ContractSession, event: Event, row: Row) -> int:

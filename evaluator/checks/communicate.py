@@ -1,0 +1,114 @@
+"""Whether the user was told what they asked for.
+
+A fact counts as told iff it stands in the agent's last statement of it: a sentence of an assistant message, never a tool
+call and never the user's own words, that names the fact (one content word of its noun) and gives a value of its kind.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+
+from evaluator.checks.mentions import Mentions, mentions, number_in, sentences
+from skillweave.schema.message import Message
+from skillweave.schema.record import Json
+from skillweave.schema.score import CommunicateCheck
+from skillweave.schema.task import FactToTell
+
+_EMPTY_WORDS = frozenset("a an and at by for from in is my of on or our per the their to total with your".split())
+_WORD = re.compile(r"[^\W_]+")
+
+
+def check_communicate(facts: Sequence[FactToTell], messages: Sequence[Message]) -> CommunicateCheck:
+    """The share of the facts that were told; 1 where there is nothing to tell."""
+    said = [[mentions(sentence) for sentence in sentences(text)] for text in _words_of_agent(messages)]
+    missing = [fact.fact for fact in facts if not _is_told(fact, said)]
+    return CommunicateCheck(score=1 - len(missing) / len(facts) if facts else 1.0, missing=missing)
+
+
+def _words_of_agent(messages: Sequence[Message]) -> list[str]:
+    return [message.content for message in messages if message.role == "assistant" and message.content]
+
+
+def _is_told(fact: FactToTell, said: Sequence[Sequence[Mentions]]) -> bool:
+    nouns = content_words(fact.noun)
+    for message in reversed(said):
+        stating = [sentence for sentence in message if _names(nouns, sentence) and _gives_some(fact, sentence)]
+        if stating:
+            spoiled = any(_gives(fact, rival, sentence) for rival in fact.rivals for sentence in stating)
+            return not spoiled and _gives_right(fact, stating[-1])
+    return False
+
+
+def content_words(noun: str) -> frozenset[str]:
+    """The words of a noun that carry its meaning, in the singular."""
+    words = [_singular(word) for word in _WORD.findall(noun.casefold())]
+    return frozenset(word for word in words if word not in _EMPTY_WORDS) or frozenset(words)
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _names(nouns: frozenset[str], sentence: Mentions) -> bool:
+    return any(_singular(word) in nouns for word in _WORD.findall(sentence.text.casefold()))
+
+
+def _gives_right(fact: FactToTell, sentence: Mentions) -> bool:
+    return any(_gives(fact, value, sentence) for value in fact.values)
+
+
+def _gives_some(fact: FactToTell, sentence: Mentions) -> bool:
+    """Whether the sentence gives the fact, a rival, or another value of its kind."""
+    if any(_gives(fact, value, sentence) for value in [*fact.values, *fact.rivals]):
+        return True
+    if fact.unit == "cents":
+        return sentence.amounts > 0
+    if fact.type in ("date", "datetime"):
+        return bool(sentence.days or sentence.times)
+    return fact.type in ("integer", "number") and bool(sentence.numbers)
+
+
+def _gives(fact: FactToTell, value: Json, sentence: Mentions) -> bool:
+    """Whether the sentence gives this value, in whatever form it is written."""
+    if isinstance(value, str) and _holds_words(value, sentence.text):
+        return True
+    if fact.unit == "cents":
+        cents = _cents(value)
+        return cents is not None and cents in sentence.cents
+    if fact.type in ("integer", "number"):
+        number = _number(value)
+        return number is not None and number in sentence.numbers
+    if fact.type in ("date", "datetime") and isinstance(value, str):
+        return _gives_moment(value, sentence)
+    return False
+
+
+def _holds_words(value: str, text: str) -> bool:
+    wanted, words = _WORD.findall(value.casefold()), _WORD.findall(text.casefold())
+    spans = range(len(words) - len(wanted) + 1)
+    return bool(wanted) and any(words[start : start + len(wanted)] == wanted for start in spans)
+
+
+def _cents(value: Json) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    number = _number(value)
+    return int(number * 100) if number is not None else None
+
+
+def _number(value: Json) -> Decimal | None:
+    if isinstance(value, bool):
+        return None
+    return number_in(str(value)) if isinstance(value, int | float | str) else None
+
+
+def _gives_moment(value: str, sentence: Mentions) -> bool:
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    is_day = any(day.is_day(date(moment.year, moment.month, moment.day)) for day in sentence.days)
+    return is_day and (len(value) <= len("2025-01-24") or (moment.hour, moment.minute) in sentence.times)

@@ -1,0 +1,35 @@
+"""The score of a session: its checks, and their product over what the task asks for."""
+
+from collections.abc import Sequence
+from math import prod
+
+from evaluator.checks.communicate import check_communicate
+from evaluator.checks.policy import check_policy
+from evaluator.checks.state import check_state
+from skillweave.schema.message import Message
+from skillweave.schema.score import Checks, Score
+from skillweave.schema.task import Task
+from skillweave.world.canonical import canonical
+from skillweave.world.session import Session
+
+
+def score(task: Task, session: Session, messages: Sequence[Message] | None = None) -> Score:
+    """What the session, and the conversation held in it, are worth.
+
+    Without messages nothing is said of words: where the task asks for them, `passed` and `reward` are None.
+    """
+    changes = canonical(session.diff(), session.minted)
+    checks = Checks(
+        state=check_state(task.criteria, changes, session.comparison),
+        communicate=check_communicate(task.criteria.communicate, messages) if messages is not None else None,
+        policy=check_policy(session.results),
+    )
+    reward = _reward(task, checks)
+    return Score(task_id=task.id, passed=None if reward is None else reward == 1, reward=reward, checks=checks)
+
+
+def _reward(task: Task, checks: Checks) -> float | None:
+    parts = {"state": checks.state, "communicate": checks.communicate, "policy": checks.policy}
+    asked = [parts[basis] for basis in task.criteria.reward_basis]
+    scores = [part.score for part in asked if part is not None]
+    return prod(scores) if len(scores) == len(asked) else None

@@ -1,0 +1,112 @@
+"""The differential test: the same cases to the contract's session and to the generated server, answer by answer.
+
+A server is right iff it answers every call as its contract does, and leaves the same state. The server runs in the
+sandbox; one that hangs or dies is a difference like any other.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from skillweave.sandbox.limits import Limits
+from skillweave.sandbox.run import run
+from skillweave.schema.record import Json
+from skillweave.world.world import World
+from synth.codegen.case import Case, Observed, observe
+from synth.codegen.runtime_files import runtime_files
+
+LIMITS = Limits(seconds=60, cpu_seconds=30, output_bytes=64 * 1024 * 1024)
+SHOWN = 400
+"""Characters of an answer that a difference shows."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One case in which the server is not its contract."""
+
+    case: str
+    told: str
+    """What was called, what the contract gives and what the server gave."""
+
+    def __str__(self) -> str:
+        return f"{self.case}: {self.told}"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Cases with what the contract gives: the same for every attempt of an author."""
+
+    world: World
+    cases: tuple[Case, ...]
+    observed: tuple[Observed, ...]
+
+
+def expect(world: World, cases: Sequence[Case]) -> Expected:
+    """Run the cases on the contract."""
+    return Expected(world, tuple(cases), tuple(observe(world, case) for case in cases))
+
+
+def differences(expected: Expected, source: str, most: int = 8) -> list[Difference]:
+    """Where the server `source` is not its contract, at most `most` of them; empty where it is."""
+    world = expected.world
+    name = world.blueprint.server
+    first: Json = {"server": name, "now": world.now}
+    lines = [json.dumps(line) for line in [first, *(case.as_json(world.now) for case in expected.cases)]]
+    outcome = run(
+        {**runtime_files(), f"{name}.py": source, "probe.py": _probe(), "world.sqlite": world.content},
+        ["probe.py"],
+        stdin="\n".join(lines).encode() + b"\n",
+        limits=LIMITS,
+    )
+    told = outcome.stdout.splitlines()
+    if not told:
+        return [Difference("the server does not start", f"{outcome.reason}: {outcome.stderr[-SHOWN:]}")]
+    found = _tools(world, json.loads(told[0]))
+    for case, observed, line in zip(expected.cases, expected.observed, told[1:], strict=False):
+        if len(found) >= most:
+            return found
+        answers, changes = json.loads(line)
+        found.extend(_compare(case, observed, answers, changes))
+    if len(told) - 1 < len(expected.cases):
+        stopped = expected.cases[len(told) - 1]
+        found.append(
+            Difference(stopped.about, f"the server gave no answer: {outcome.reason}; {outcome.stderr[-SHOWN:]}")
+        )
+    return found[:most]
+
+
+def _probe() -> str:
+    return files("synth.codegen").joinpath("inside/probe.py").read_text("utf-8")
+
+
+def _tools(world: World, offered: Json) -> list[Difference]:
+    """Whether the server offers the tools that agents are offered, word by word."""
+    expected = [_definition(tool) for tool in world.tools]
+    if offered == expected:
+        return []
+    given = {json.dumps(tool) for tool in offered} if isinstance(offered, list) else set()
+    wrong = [tool for tool in expected if json.dumps(tool) not in given]
+    return [Difference("the tools offered", f"expected {_short(wrong[:2] or expected)} in this order")]
+
+
+def _definition(tool: dict[str, Json]) -> Json:
+    function = tool["function"]
+    assert isinstance(function, dict)
+    return [function["name"], function["description"], function["parameters"]]
+
+
+def _compare(case: Case, observed: Observed, answers: list[Json], changes: Json) -> list[Difference]:
+    for call, expected, given in zip(case.calls, observed.answers, answers, strict=True):
+        if json.dumps(expected, sort_keys=True) != json.dumps(given, sort_keys=True):
+            told = f"{call.tool}({_short(call.arguments)}) must give {_short(expected)}, not {_short(given)}"
+            return [Difference(case.about, told)]
+    if observed.changes != changes:
+        calls = ", ".join(f"{call.tool}({_short(call.arguments)})" for call in case.calls)
+        return [Difference(case.about, f"{calls} must change {_short(observed.changes)}, not {_short(changes)}")]
+    return []
+
+
+def _short(value: Json) -> str:
+    text = json.dumps(value, sort_keys=True)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

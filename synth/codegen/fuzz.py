@@ -1,0 +1,119 @@
+"""Calls that nobody would make: wrong types, unknown names, huge numbers, odd text, no sign-in."""
+
+from collections.abc import Iterator, Mapping
+from random import Random
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.call import TRANSFER, Call
+from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.record import Json
+from synth.codegen.case import Case
+
+ODD: tuple[Json, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    2**63 - 1,
+    2**63,
+    -(2**63) - 1,
+    1.5,
+    1e308,
+    float("nan"),
+    float("inf"),
+    "",
+    " ",
+    "'; DROP TABLE x; --",
+    "%",
+    "1",
+    "naïve — 日本語 \U0001f600",
+    "a\x00b",
+    "\ud800",
+    "x" * 5000,
+    [],
+    ["a", 1, None],
+    {},
+    {"a": {"b": [1]}},
+    "2025-02-30",
+    "20250120",
+    "2025-01-20T10:00:00+02:00",
+    "2025-01-20 10:00",
+    "2025-W04-1",
+    "0001-01-01T00:00:00+23:59",
+)
+PER_PARAMETER = 9
+"""Odd values tried at each parameter; a seed chooses which."""
+
+
+def odd_cases(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], caller: str, seed: str) -> list[Case]:
+    """Cases of odd calls, each tool's beginning with `arguments[tool]`, which are in order."""
+    cases = [
+        Case(
+            f"{tool.name}, {about}",
+            (Call.model_construct(tool=tool.name, arguments=given),),
+            caller=_caller(tool, caller),
+        )
+        for tool in blueprint.tools
+        for about, given in _odd(tool, arguments[tool.name], Random(f"{seed}/{tool.name}"))
+    ]
+    return [*cases, *_sessions(blueprint, arguments, caller)]
+
+
+def _caller(tool: Tool, caller: str) -> str | None:
+    return None if tool.kind == "auth" else caller
+
+
+def _odd(tool: Tool, good: dict[str, Json], random: Random) -> Iterator[tuple[str, dict[str, Json]]]:
+    yield "an unknown argument", {**good, "no_such_argument": 1}
+    yield "no arguments", {}
+    for parameter in tool.parameters:
+        yield f"without {parameter.name}", {name: value for name, value in good.items() if name != parameter.name}
+        for value in [*random.sample(ODD, PER_PARAMETER), *_near(parameter)]:
+            yield f"{parameter.name} is {ascii(value)[:40]}", {**good, parameter.name: value}
+
+
+def _near(parameter: Parameter) -> list[Json]:
+    """Values that are almost right."""
+    if parameter.enum:
+        return [parameter.enum[0].upper(), parameter.enum[0] + " "]
+    return {
+        "string": ["no-such-row", 7],
+        "integer": [1.0, "3"],
+        "number": [3, "3.0"],
+        "boolean": [1, "true"],
+        "date": ["2025-01-20T00:00:00", 20250120],
+        "datetime": ["2025-01-20", "2025-01-20T10:00:00.5Z"],
+        "array": ["[]", [[["deep"]]]],
+        "object": ["{}", {"é": 1.5}],
+    }[parameter.type]
+
+
+def _sessions(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], caller: str) -> list[Case]:
+    """Sessions that begin, go on or end as they should not."""
+
+    def call(tool: str, **given: Json) -> Call:
+        return Call.model_construct(tool=tool, arguments=given)
+
+    auth = next(tool.name for tool in blueprint.tools if tool.kind == "auth")
+    other = next(tool.name for tool in blueprint.tools if tool.kind != "auth")
+    sign_in = Call(tool=auth, arguments=arguments[auth])
+    bye = call(TRANSFER, reason="policy", rule="R1", summary="done")
+    return [
+        Case("every tool before signing in", tuple(call(tool.name) for tool in blueprint.tools)),
+        Case("sign in, twice, then call", (sign_in, sign_in, Call(tool=other, arguments=arguments[other]))),
+        Case("sign in where signed in already", (sign_in,), caller=caller),
+        Case("an unknown tool", (call("no_such_tool"), call("")), caller=caller),
+        Case("calls after a transfer", (bye, Call(tool=other, arguments=arguments[other]), bye), caller=caller),
+        Case("transfer before signing in", (bye, sign_in)),
+        Case(
+            "odd transfers",
+            (
+                call(TRANSFER),
+                call(TRANSFER, reason="because", summary="x"),
+                call(TRANSFER, reason="policy", summary=1),
+                call(TRANSFER, reason="policy", summary="x", why="y"),
+                call(TRANSFER, reason="no_tool", rule=None, summary=""),
+            ),
+            caller=caller,
+        ),
+    ]

@@ -1,0 +1,200 @@
+"""Moves: the small changes of a trial, to an argument, a cell, or a row, that may turn a guard.
+
+Numbers and times are tried on a coarse grid; the exact place where a guard turns is found by halving.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.entity import Attribute, Entity
+from skillweave.schema.record import Json, Row, Value
+from skillweave.world.sql import parse
+from skillweave.world.world import World
+from synth.codegen.trial import Edit, Lab, Trial
+from sqlglot import exp
+
+HOURS = (0, 1, 5, 13, 25, 50, 80, 24 * 8, 24 * 16, 24 * 33, 24 * 100, 24 * 400, 24 * 1100)
+NUMBERS = (0, 1, 2, 3, 5, 11, 40, 120, 1001, 10_003, 100_007, 5_000_011)
+TEXT = frozenset({"string"})
+MOMENT = "%Y-%m-%d %H:%M:%S"
+DAY = "%Y-%m-%d"
+
+
+@dataclass(frozen=True)
+class Move:
+    about: str
+    """What it changes: `slot.starts_at`, `amount_cents`, `row of loan`."""
+    trial: Trial
+    """The trial after the move."""
+    old: Json = None
+    new: Json = None
+
+
+class Mover:
+    """Lists the moves from a trial of one tool."""
+
+    def __init__(self, lab: Lab, tool: Tool) -> None:
+        self.lab = lab
+        self.world: World = lab.world
+        self.tool = tool
+        self.tables, self.columns = read_by(self.world, tool)
+        self.now = datetime.strptime(self.world.now, MOMENT)
+
+    def moves(self, trial: Trial) -> Iterator[Move]:
+        """Every single move, arguments first."""
+        near = self.lab.near(trial, self.tables)
+        for parameter in self.tool.parameters:
+            old = dict(trial.arguments)[parameter.name]
+            for value in self._arguments(parameter, old, near):
+                yield Move(parameter.name, trial.with_argument(parameter.name, value), old, value)
+        for table, rows in near.items():
+            for row in rows:
+                yield from self._cells(trial, self.tables[table], row, near)
+        for table, entity in self.tables.items():
+            yield from self._rows(trial, entity, near)
+
+    def _cells(self, trial: Trial, entity: Entity, row: Row, near: Mapping[str, list[Row]]) -> Iterator[Move]:
+        key = str(row[entity.key])
+        for attribute in entity.attributes:
+            if attribute.name == entity.key or attribute.name not in self.columns:
+                continue
+            for value in self._values(attribute, row[attribute.name], near, trial):
+                edit = Edit(entity.table, key, attribute.name, value)
+                about = f"{entity.table}.{attribute.name}"
+                yield Move(about, trial.with_edit(edit), row[attribute.name], value)
+
+    def _rows(self, trial: Trial, entity: Entity, near: Mapping[str, list[Row]]) -> Iterator[Move]:
+        """A row less, and rows more: copies of one that is there, tied to the rows at hand."""
+        for row in near[entity.table][:2]:
+            yield Move(f"no row of {entity.table}", trial.with_edit(Edit(entity.table, str(row[entity.key]))))
+        if entity.name == self.world.blueprint.core_entity:
+            return
+        models = near[entity.table][:2] or self._any(entity)
+        for model in models:
+            moved = trial
+            for rank in range(1, 7):
+                edit = self._copy(entity, model, near, trial, rank)
+                moved = moved.with_edit(edit)
+                yield Move(f"{rank} more of {entity.table}", moved)
+
+    def _any(self, entity: Entity) -> list[Row]:
+        names = [attribute.name for attribute in entity.attributes]
+        found = self.lab.connection.execute(
+            f"SELECT {', '.join(names)} FROM {entity.table} ORDER BY {entity.key} LIMIT 1"
+        ).fetchall()
+        return [dict(zip(names, row, strict=True)) for row in found] or [self._invented(entity)]
+
+    def _invented(self, entity: Entity) -> Row:
+        """A row of a table that has none."""
+        blank: dict[str, Value] = {"string": "text", "integer": 1, "number": 1.0, "boolean": 0}
+        blank |= {"date": self.world.now[:10], "datetime": self.world.now}
+        return {
+            a.name: a.initial if a.initial is not None else a.enum[0] if a.enum else blank[a.type]
+            for a in entity.attributes
+        }
+
+    def _copy(self, entity: Entity, model: Row, near: Mapping[str, list[Row]], trial: Trial, rank: int) -> Edit:
+        row = dict(model)
+        given = dict(trial.arguments)
+        row[entity.key] = f"{entity.prefix or 'NEW'}-X{rank}"
+        for attribute in entity.attributes:
+            if attribute.references and attribute.name != entity.key:
+                target, _ = self.world.blueprint.target(attribute.references)
+                own = trial.caller if target.name == self.world.blueprint.core_entity else given.get(attribute.name)
+                rows = near.get(target.table) or [{}]
+                row[attribute.name] = str(own or rows[0].get(target.key) or row[attribute.name])
+            elif attribute.unique and attribute.name != entity.key:
+                row[attribute.name] = f"{row[attribute.name]}~{rank}"
+        return Edit(entity.table, str(row[entity.key]), row=tuple(row.items()))
+
+    def _arguments(self, parameter: Parameter, old: Json, near: Mapping[str, list[Row]]) -> list[Json]:
+        found: list[Json] = [] if parameter.required else [None]
+        if parameter.refers_to:
+            entity, attribute = self.world.blueprint.target(parameter.refers_to)
+            found += [row[attribute.name] for row in near.get(entity.table, [])]
+            found += [row[attribute.name] for row in self._some(entity)] + ["NONE-0000"]
+        elif parameter.enum:
+            found += parameter.enum
+        else:
+            found += self._typed(parameter.type, old)
+            found += [row[parameter.name] for rows in near.values() for row in rows if parameter.name in row]
+            if parameter.type == "boolean":
+                found = [bool(value) if isinstance(value, int) else value for value in found]
+        return [value for value in _distinct(found) if value != old or isinstance(value, bool) != isinstance(old, bool)]
+
+    def _some(self, entity: Entity) -> list[Row]:
+        cursor = self.lab.connection.execute(f"SELECT {entity.key} FROM {entity.table} ORDER BY {entity.key} LIMIT 6")
+        return [{entity.key: row[0]} for row in cursor]
+
+    def _values(self, attribute: Attribute, old: Value, near: Mapping[str, list[Row]], trial: Trial) -> list[Value]:
+        found: list[Value] = [None] if attribute.nullable else []
+        if attribute.enum:
+            found += attribute.enum
+        elif attribute.references:
+            entity, target = self.world.blueprint.target(attribute.references)
+            found += [row[target.name] for row in near.get(entity.table, [])]
+            found += [row[entity.key] for row in self._some(entity)][:2]
+        else:
+            found += [value for value in self._typed(attribute.type, old) if not isinstance(value, list | dict)]
+            given = [value for _, value in trial.arguments if isinstance(value, str) == (attribute.type in TEXT)]
+            found += [value for value in given if isinstance(value, str | int | float) and attribute.type in TEXT]
+        return [value for value in _distinct(found) if value != old]
+
+    def _typed(self, kind: str, old: Json) -> list[Json]:
+        """Values of a type, round the old one and round the clock."""
+        if kind == "boolean":
+            return [0, 1]
+        if kind in ("integer", "number"):
+            base = old if isinstance(old, int | float) and not isinstance(old, bool) else 0
+            near = [base - 1, base + 1, base * 2 + 1, -base, *NUMBERS, -7]
+            return [float(value) if kind == "number" else int(value) for value in near]
+        if kind in ("date", "datetime"):
+            form = DAY if kind == "date" else MOMENT
+            found = [self.now + timedelta(hours=sign * hours) for hours in HOURS for sign in (1, -1)]
+            return [moment.strftime(form) for moment in found]
+        return ["other", "A much longer text than there was before, to be sure."] if kind == "string" else []
+
+
+def read_by(world: World, tool: Tool) -> tuple[dict[str, Entity], set[str]]:
+    """The tables that a tool's SQL names, and the names of the columns in it."""
+    texts = [*(g.holds for g in tool.guards), *(e.sql for e in tool.effects), tool.returns.select]
+    trees = [parse(text).tree for text in texts]
+    named = {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
+    columns = {column.name for tree in trees for column in tree.find_all(exp.Column)}
+    return {entity.table: entity for entity in world.blueprint.tables if entity.table in named}, columns
+
+
+def between(old: Json, new: Json) -> Json:
+    """A value half way from the one to the other; None where there is none between."""
+    if isinstance(old, bool) or isinstance(new, bool):
+        return None
+    if isinstance(old, int) and isinstance(new, int):
+        middle = (old + new) // 2
+        return None if middle in (old, new) else middle
+    if isinstance(old, float) and isinstance(new, float):
+        half = round((old + new) / 2, 2)
+        return None if half in (old, new) else half
+    if isinstance(old, str) and isinstance(new, str):
+        return _moment_between(old, new)
+    return None
+
+
+def _moment_between(old: str, new: str) -> str | None:
+    form = DAY if len(old) == 10 else MOMENT
+    try:
+        start, end = datetime.strptime(old, form), datetime.strptime(new, form)
+    except ValueError:
+        return None
+    unit = timedelta(days=1) if form == DAY else timedelta(seconds=1)
+    steps = (end - start) // unit
+    middle = start + (steps // 2 if steps > 0 else -(-steps // 2)) * unit
+    return None if middle in (start, end) else middle.strftime(form)
+
+
+def _distinct(values: list[Json]) -> list[Json]:
+    seen: dict[str, Json] = {}
+    for value in values:
+        seen.setdefault(repr(value), value)
+    return list(seen.values())

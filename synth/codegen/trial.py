@@ -1,0 +1,202 @@
+"""A trial: one call on the world's database with a few rows changed, and what the contract's SQL makes of it.
+
+Trials are cheap and many: rows are changed inside a savepoint, the tool's own guards and effects are run, and all is
+rolled back.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from skillweave.schema.call import Call
+from skillweave.schema.change import RowChange
+from skillweave.schema.contract import Guard, Tool
+from skillweave.schema.entity import Entity
+from skillweave.schema.record import Json, Row, Value
+from skillweave.world import database
+from skillweave.world.values import ArgumentError, bind
+from skillweave.world.world import World
+from synth.codegen.case import Case
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One row changed: a cell set, a row added, or a row deleted."""
+
+    table: str
+    key: str
+    column: str | None = None
+    """The cell to set; None where the whole row comes or goes."""
+    value: Value = None
+    row: tuple[tuple[str, Value], ...] | None = None
+    """The row to add."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    tool: Tool
+    caller: str | None
+    arguments: tuple[tuple[str, Json], ...]
+    edits: tuple[Edit, ...] = ()
+
+    def given(self) -> dict[str, Json]:
+        """The arguments; those that are None are left out."""
+        return {name: value for name, value in self.arguments if value is not None}
+
+    def with_argument(self, name: str, value: Json) -> "Trial":
+        """The trial with one argument replaced."""
+        return replace(self, arguments=tuple((key, value if key == name else old) for key, old in self.arguments))
+
+    def with_edit(self, edit: Edit) -> "Trial":
+        """The trial with one more edit; a former one of the same cell is replaced."""
+        kept = tuple(e for e in self.edits if (e.table, e.key, e.column) != (edit.table, edit.key, edit.column))
+        return replace(self, edits=(*kept, edit))
+
+    def case(self, about: str, world: World) -> Case:
+        """The trial as a case of the differential test."""
+        patch = tuple(_change(edit, world.blueprint.entity) for edit in self._by_table(world))
+        return Case(
+            f"{self.tool.name}, {about}", (Call(tool=self.tool.name, arguments=self.given()),), self.caller, patch
+        )
+
+    def _by_table(self, world: World) -> list[tuple[Edit, Entity]]:
+        return [(edit, world.entity(edit.table)) for edit in self.edits]
+
+
+def _change(edited: tuple[Edit, Entity], _: object) -> RowChange:
+    edit, entity = edited
+    key: dict[str, Json] = {entity.key: edit.key}
+    if edit.row is not None:
+        return RowChange(table=edit.table, op="insert", key=key, after=dict(edit.row))
+    if edit.column is None:
+        return RowChange(table=edit.table, op="delete", key=key)
+    return RowChange(table=edit.table, op="update", key=key, after={edit.column: edit.value})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the contract makes of a trial."""
+
+    broken: int
+    """Place of the first broken guard of the tool itself; as many as there are where all hold."""
+    agent: tuple[bool, ...]
+    """Whether each rule of the agent holds; empty where the tool refuses."""
+    counts: tuple[int, ...]
+    """Rows that each effect changed."""
+    numbers: tuple[Value, ...]
+    """Numbers in the result."""
+
+
+class Lab:
+    """Runs trials."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.connection = database.load(world.content, world.blueprint)
+        self.ran = 0
+        self._guards: dict[str, tuple[list[Guard], str, list[Guard], str]] = {}
+
+    def guards(self, tool: Tool) -> list[Guard]:
+        """The guards that the tool itself enforces, in order."""
+        return self._compiled(tool)[0]
+
+    @contextmanager
+    def state(self, trial: Trial) -> Iterator[sqlite3.Connection]:
+        """The database as the trial has it, for the time of the block. sqlite3.Error where it cannot be so."""
+        self.connection.execute("SAVEPOINT trial")
+        try:
+            for edit in trial.edits:
+                self._apply(edit)
+            yield self.connection
+        finally:
+            self.connection.execute("ROLLBACK TO trial")
+            self.connection.execute("RELEASE trial")
+
+    def outcome(self, trial: Trial) -> Outcome | None:
+        """What comes of the trial; None where its rows or its arguments cannot be so."""
+        self.ran += 1
+        try:
+            bindings = bind(trial.tool, trial.given())
+            with self.state(trial) as connection:
+                return self._outcome(connection, trial, {**bindings, "caller": trial.caller, "now": self.world.now})
+        except (sqlite3.Error, ArgumentError):
+            return None
+
+    def _outcome(self, connection: sqlite3.Connection, trial: Trial, bindings: Mapping[str, Value]) -> Outcome:
+        own, own_query, agent, agent_query = self._compiled(trial.tool)
+        held = connection.execute(own_query, bindings).fetchone() if own else ()
+        broken = next((place for place, holds in enumerate(held) if not holds), len(own))
+        if broken < len(own):
+            return Outcome(broken, (), (), ())
+        verdicts = connection.execute(agent_query, bindings).fetchone() if agent else ()
+        compiled = self.world.compiled(trial.tool.name)
+        bound = {**bindings, **{name: f"ZZZ-{rank}" for rank, name in enumerate(compiled.new)}}
+        counts = []
+        for effect in compiled.effects:
+            before = connection.total_changes
+            connection.execute(effect, bound)
+            counts.append(connection.total_changes - before)
+        rows = connection.execute(compiled.select, bound).fetchmany(50)
+        numbers = tuple(cell for row in rows for cell in row if isinstance(cell, int | float))
+        return Outcome(broken, tuple(map(bool, verdicts)), tuple(counts), numbers)
+
+    def _compiled(self, tool: Tool) -> tuple[list[Guard], str, list[Guard], str]:
+        if tool.name not in self._guards:
+            own = [guard for guard in tool.guards if guard.enforced_by == "tool"]
+            agent = [guard for guard in tool.guards if guard.enforced_by == "agent"]
+            self._guards[tool.name] = (own, _query(own), agent, _query(agent))
+        return self._guards[tool.name]
+
+    def _apply(self, edit: Edit) -> None:
+        key = self.world.entity(edit.table).key
+        if edit.row is not None:
+            names = ", ".join(name for name, _ in edit.row)
+            marks = ", ".join("?" * len(edit.row))
+            self.connection.execute(
+                f"INSERT INTO {edit.table} ({names}) VALUES ({marks})", [value for _, value in edit.row]
+            )
+        elif edit.column is None:
+            self.connection.execute(f"DELETE FROM {edit.table} WHERE {key} = ?", (edit.key,))
+        else:
+            self.connection.execute(
+                f"UPDATE {edit.table} SET {edit.column} = ? WHERE {key} = ?", (edit.value, edit.key)
+            )
+
+    def near(self, trial: Trial, tables: Mapping[str, Entity], most: int = 3) -> dict[str, list[Row]]:
+        """Rows that the trial is about: of its arguments and caller, and what these refer to or are referred to by."""
+        wanted = {str(value) for value in [trial.caller, *(value for _, value in trial.arguments)] if value is not None}
+        found: dict[str, dict[str, Row]] = {table: {} for table in tables}
+        with self.state(trial):
+            for _ in range(3):
+                for table, entity in tables.items():
+                    for row in self._linked(entity, wanted, dict(trial.arguments), most):
+                        if len(found[table]) < most:
+                            found[table].setdefault(str(row[entity.key]), row)
+                wanted |= {
+                    str(row[attribute.name])
+                    for table, entity in tables.items()
+                    for row in found[table].values()
+                    for attribute in entity.attributes
+                    if attribute.name == entity.key or (attribute.references and row[attribute.name] is not None)
+                }
+        return {table: list(rows.values()) for table, rows in found.items()}
+
+    def _linked(self, entity: Entity, wanted: set[str], arguments: Mapping[str, Json], most: int) -> list[Row]:
+        values = sorted(wanted)
+        marks = ", ".join("?" * len(values))
+        keys = [a.name for a in entity.attributes if a.name == entity.key or a.references]
+        named = [a.name for a in entity.attributes if a.name in arguments and a.name not in keys]
+        terms = [f"{name} IN ({marks})" for name in [*keys, *named]]
+        names = [attribute.name for attribute in entity.attributes]
+        weight = " + ".join(f"coalesce({name} IN ({marks}), 0)" for name in [*keys, *named])
+        cursor = self.connection.execute(
+            f"SELECT {', '.join(names)} FROM {entity.table} WHERE {' OR '.join(terms)} "
+            f"ORDER BY {weight} DESC, {entity.key} LIMIT {most}",
+            values * (2 * len(terms)),
+        )
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def _query(guards: list[Guard]) -> str:
+    return "SELECT " + ", ".join(f"(\n{guard.holds}\n) IS TRUE" for guard in guards)

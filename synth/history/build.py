@@ -1,0 +1,60 @@
+"""Building a world's database: several histories over the same reference rows, of which the fullest is kept."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.record import Row
+from skillweave.schema.summary import Summary
+from skillweave.world.world import World
+from synth.history.coverage import Survey
+from synth.history.generation import state_of
+from synth.history.simulation import InvariantBroken, Plan, Simulation
+
+
+@dataclass(frozen=True)
+class Built:
+    """One history, and what it offers. `fault` is set where an invariant broke, and then nothing else."""
+
+    rows: dict[str, list[Row]]
+    summary: Summary | None
+    fault: str = ""
+
+
+def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, plan: Plan, seed: str) -> Built:
+    """Live through one history and survey what came of it. Pure: the same arguments, the same rows."""
+    world = World(blueprint, state_of(rows, blueprint), now=now)
+    callers = [str(row[blueprint.core.key]) for row in rows[blueprint.core.table]]
+    try:
+        history = Simulation(world, callers, plan, Random(f"{seed}/history")).run()
+    except InvariantBroken as broken:
+        return Built({}, None, str(broken))
+    lived = World(blueprint, state_of(history.rows, blueprint), now=now)
+    coverage = Survey(lived, callers, Random(f"{seed}/survey"), history.effective).run()
+    summary = Summary(
+        server=blueprint.server,
+        rows={table: len(found) for table, found in history.rows.items()},
+        values=_value_counts(blueprint, history.rows),
+        calls=history.succeeded,
+        events=history.happened,
+        coverage=coverage,
+    )
+    return Built(history.rows, summary)
+
+
+def fullest(histories: Sequence[Built]) -> Built:
+    """The history that lets most of the contract happen; the first of equals."""
+    whole = [built for built in histories if built.summary]
+    return max(whole, key=lambda built: built.summary.coverage.reached if built.summary else 0)
+
+
+def _value_counts(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, int]]:
+    found = {}
+    for entity in blueprint.tables:
+        for attribute in entity.attributes:
+            if attribute.enum:
+                counted = Counter(str(row[attribute.name]) for row in rows[entity.table])
+                found[f"{entity.table}.{attribute.name}"] = dict(sorted(counted.items()))
+    return found

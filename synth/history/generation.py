@@ -1,0 +1,128 @@
+"""Generation: an author's generator script is run in the sandbox, and its rows are checked before anything uses them.
+
+A generator gives the rows of the tables that no tool inserts into. It is code from elsewhere: what it prints is read
+as JSON, and each row has to fit its table.
+"""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from skillweave.sandbox.run import run
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.entity import Entity
+from skillweave.schema.record import Row
+from skillweave.world import database
+from synth.graph.columns import inserted_tables
+from synth.history.population import members, population
+
+MAIN = """import json, sys
+import generator
+given = json.load(sys.stdin)
+json.dump(generator.generate(given["seed"], given["now"], given["people"], given["pools"]), sys.stdout)
+"""
+_ROWS: TypeAdapter[dict[str, list[Row]]] = TypeAdapter(dict[str, list[Row]])
+POOL = 240
+"""Invented texts of each kind that a generator can draw from."""
+
+
+def filled_tables(blueprint: Blueprint) -> list[Entity]:
+    """The tables that a generator fills: those that no tool inserts into."""
+    inserted = inserted_tables(blueprint)
+    return [entity for entity in blueprint.tables if entity.table not in inserted]
+
+
+def people_of(blueprint: Blueprint, seed: int, now: str) -> list[Row]:
+    """The shared persons whom a world knows, the most active first."""
+    person = blueprint.core.role_of or blueprint.core_entity
+    everybody = population(seed, person, date.fromisoformat(now[:10]))
+    ranks = members(seed, person, blueprint.server, blueprint.core.rows.count or 40)
+    return [everybody[rank - 1] for rank in ranks]
+
+
+def generated(script: str, blueprint: Blueprint, seed: int, now: str) -> tuple[dict[str, list[Row]], list[str]]:
+    """The rows that a script gives, and what is wrong with them, in words for its author."""
+    given = {"seed": seed, "now": now, "people": people_of(blueprint, seed, now), "pools": pools(seed)}
+    outcome = run({"generator.py": script, "main.py": MAIN}, ["main.py"], stdin=json.dumps(given).encode())
+    if not outcome.ok:
+        return {}, [f"the script did not run to its end: {outcome.reason}; {outcome.stderr[-600:]}"]
+    try:
+        rows = _ROWS.validate_json(outcome.stdout)
+    except ValidationError as error:
+        return {}, [f"the result is not {{table: [row, ...]}} of plain values: {error.errors()[0]['msg']}"]
+    return rows, row_faults(rows, blueprint)
+
+
+def row_faults(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -> list[str]:
+    """Why rows do not fit their tables, or break an invariant; empty where they do."""
+    wanted = {entity.table: entity for entity in filled_tables(blueprint)}
+    found = [
+        f"table {table!r} is not to be filled; only {', '.join(wanted)} are" for table in rows if table not in wanted
+    ]
+    for table, entity in wanted.items():
+        if not rows.get(table):
+            found.append(f"table {table!r} has no rows")
+        found += [
+            f"{table}: key {row.get(entity.key)!r} does not begin with {entity.prefix}-"
+            for row in rows.get(table, [])
+            if not str(row.get(entity.key)).startswith(f"{entity.prefix}-")
+        ][:1]
+    return found[:8] or _insertion_faults(rows, blueprint)
+
+
+def state_of(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -> sqlite3.Connection:
+    """A database in memory with these rows. sqlite3.Error where they do not fit."""
+    connection = database.create(blueprint)
+    connection.execute("PRAGMA foreign_keys = OFF")
+    for entity in blueprint.tables:
+        database.insert(connection, entity, rows.get(entity.table, []))
+    connection.commit()
+    return connection
+
+
+def _insertion_faults(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -> list[str]:
+    connection = database.create(blueprint)
+    connection.execute("PRAGMA foreign_keys = OFF")
+    for entity in blueprint.tables:
+        try:
+            database.insert(connection, entity, rows.get(entity.table, []))
+        except (sqlite3.Error, KeyError) as error:
+            return [f"{entity.table}: {error}"]
+    connection.commit()
+    lost = [f"{row[0]}: a row references a {row[2]} that is not there" for row in _foreign_key_faults(connection)]
+    broken = [
+        f"invariant {invariant.id}: {connection.execute(invariant.never).fetchone()}"
+        for invariant in blueprint.invariants
+        if connection.execute(invariant.never).fetchone()
+    ]
+    connection.close()
+    return [*sorted(set(lost)), *broken]
+
+
+def _foreign_key_faults(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    return connection.execute("PRAGMA foreign_key_check").fetchall()
+
+
+def pools(seed: int) -> dict[str, list[str]]:
+    """Invented texts by kind, for generators to draw from."""
+    from faker import Faker
+
+    faker = Faker("en_GB")
+    faker.seed_instance(f"{seed}/pools")
+    makers = {
+        "name": faker.name_nonbinary,
+        "first_name": faker.first_name,
+        "email": faker.safe_email,
+        "phone": faker.phone_number,
+        "street": faker.street_address,
+        "city": faker.city,
+        "postcode": faker.postcode,
+        "company": faker.company,
+        "sentence": faker.sentence,
+        "word": faker.word,
+    }
+    return {kind: [make().replace("\n", ", ") for _ in range(POOL)] for kind, make in makers.items()}

@@ -1,0 +1,152 @@
+"""s06: fill each world's database: reference rows by a generator, all else by persons who use the tools.
+
+The coding author writes the generator, the sandbox runs it, and its rows are checked. Then several histories are lived
+through, and the one that lets most of the contract happen is kept. What it leaves unmet goes to the author by name.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from pydantic import Field
+
+from skillweave.errors import AuthorError
+from skillweave.llm.question import question
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Witness
+from skillweave.schema.record import Row
+from skillweave.schema.summary import Coverage, Summary, Unmet
+from skillweave.world import database
+from skillweave.world.world import World
+from synth.artifacts import BLUEPRINTS, DATABASE, ENTITY_ROWS, GENERATORS, RELATIONSHIP_ROWS, SUMMARIES
+from synth.context import Context
+from synth.history.build import Built, build, fullest
+from synth.history.generation import filled_tables, generated, people_of, state_of
+from synth.history.simulation import Plan
+from synth.history.witness import is_witness
+from synth.step import Params, step
+
+GENERATOR = question("database.generator", returns=str, role="coding", form="code")
+WITNESS = question("blueprint.witness", returns=Witness | None)  # type: ignore[arg-type]
+
+
+class DatabaseParams(Params):
+    visits: int = Field(default=1200, ge=0)
+    """Visits of a history, each of one person who makes one to three requests."""
+    days: int = Field(default=60, ge=1)
+    """How far back a history goes."""
+    histories: int = Field(default=3, ge=1)
+    """Histories to choose from."""
+    witnesses: bool = True
+    """Ask the author for a case of each guard that no history has met."""
+
+
+async def population_map(ctx: Context[DatabaseParams], keys: list[str]) -> None:
+    """One file for each shared person: everybody, and the role that they have in each world."""
+    by_person: dict[str, list[Blueprint]] = {}
+    for server in keys:
+        blueprint = ctx.read(BLUEPRINTS, server)
+        by_person.setdefault(blueprint.core.role_of or blueprint.core_entity, []).append(blueprint)
+    for person, blueprints in by_person.items():
+        rows: dict[str, Row] = {}
+        for blueprint in blueprints:
+            for number, row in enumerate(people_of(blueprint, ctx.seed, ctx.now), start=1):
+                known = rows.setdefault(str(row["person_id"]), dict(row))
+                known[blueprint.server] = f"{blueprint.core.prefix}-{number:04d}"
+        columns = ["person_id", "full_name", *sorted(blueprint.server for blueprint in blueprints)]
+        ordered = [{**row, **{column: row.get(column) for column in columns}} for _, row in sorted(rows.items())]
+        ctx.write(ENTITY_ROWS, person, ordered)
+
+
+@step(
+    each=BLUEPRINTS,
+    reads=[BLUEPRINTS],
+    writes=[DATABASE, GENERATORS, ENTITY_ROWS, RELATIONSHIP_ROWS, SUMMARIES],
+    params=DatabaseParams,
+    questions=[GENERATOR, WITNESS],
+    join=population_map,
+    join_writes=[ENTITY_ROWS],
+)
+async def database_generation(ctx: Context[DatabaseParams], key: str) -> None:
+    blueprint = ctx.read(BLUEPRINTS)
+    script, rows = await _generate(ctx, blueprint)
+    built = await _live(ctx, blueprint, rows)
+    summary = built.summary
+    if summary is None or summary.coverage.failing_tools or summary.coverage.unsound:
+        coverage = summary.coverage if summary else None
+        raise AuthorError(f"the world of {key} is defective: {_defects(built.fault, coverage)}")
+    summary = await _witnessed(ctx, blueprint, built.rows, summary)
+    state = state_of(built.rows, blueprint)
+    with ctx.write_path(DATABASE, key) as path:
+        database.save(state, blueprint, path)
+    ctx.write(GENERATORS, key, script)
+    ctx.write(SUMMARIES, key, summary)
+    for entity in blueprint.entities:
+        ctx.write(ENTITY_ROWS, f"{key}__{entity.name}", built.rows[entity.table])
+    for entity in blueprint.relationships:
+        ctx.write(RELATIONSHIP_ROWS, f"{key}/{entity.name}", built.rows[entity.table])
+    ctx.count("rows", sum(summary.rows.values()))
+    ctx.count("guards met", summary.coverage.guards_first_broken)
+    ctx.count("guards unmet", len(summary.coverage.unmet))
+
+
+async def _generate(ctx: Context[DatabaseParams], blueprint: Blueprint) -> tuple[str, dict[str, list[Row]]]:
+    rows: dict[str, list[Row]] = {}
+
+    async def faults(script: str) -> Sequence[str]:
+        nonlocal rows
+        rows, found = await asyncio.to_thread(generated, script, blueprint, ctx.seed, ctx.now)
+        return found
+
+    script = await ctx.ask(
+        GENERATOR,
+        blueprint=blueprint,
+        filled=filled_tables(blueprint),
+        shared=[attribute.name for attribute in blueprint.core.attributes if attribute.shared],
+        check=faults,
+    )
+    return script, rows
+
+
+async def _live(ctx: Context[DatabaseParams], blueprint: Blueprint, rows: Mapping[str, Sequence[Row]]) -> Built:
+    plan = Plan(visits=ctx.params.visits, days=ctx.params.days)
+    seeds = [f"{ctx.seed}/{blueprint.server}/{number}" for number in range(ctx.params.histories)]
+    histories = await asyncio.gather(*(ctx.offload(build, blueprint, rows, ctx.now, plan, seed) for seed in seeds))
+    broken = next((built for built in histories if built.fault), None)
+    return broken or fullest(histories)
+
+
+async def _witnessed(
+    ctx: Context[DatabaseParams], blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], summary: Summary
+) -> Summary:
+    """Ask for a case of each unmet guard, and keep what turns out to be one."""
+    if not ctx.params.witnesses or not summary.coverage.unmet:
+        return summary
+    world = World(blueprint, state_of(rows, blueprint), now=ctx.now)
+
+    async def ask(unmet: Unmet) -> bool:
+        try:
+            found = await ctx.ask(
+                WITNESS,
+                key=f"{blueprint.server}/{unmet.tool}/{unmet.rule}",
+                blueprint=blueprint,
+                tables=blueprint.tables,
+                invariants=blueprint.invariants,
+                tool=blueprint.tool(unmet.tool),
+                rule=unmet.rule,
+                check=lambda answer: is_witness(answer, unmet, world) if answer else [],
+            )
+        except AuthorError:
+            return False
+        return found is not None
+
+    answers = await asyncio.gather(*(ask(unmet) for unmet in summary.coverage.unmet))
+    witnessed = [unmet for unmet, found in zip(summary.coverage.unmet, answers, strict=True) if found]
+    return summary.model_copy(update={"witnessed": witnessed})
+
+
+def _defects(fault: str, coverage: Coverage | None) -> str:
+    parts = [fault] if fault else []
+    if coverage:
+        parts += [f"tool {name} never succeeds" for name in coverage.failing_tools]
+        parts += coverage.unsound
+    return "; ".join(parts)

@@ -1,0 +1,1 @@
+"""A pipeline of five small steps, for testing the engine."""

@@ -1,0 +1,15 @@
+"""The toy's author."""
+
+from skillweave.llm.request import Request
+
+
+class ToyAuthor:
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def __call__(self, request: Request) -> str:
+        word = str(request.variables["word"])
+        return f'"{word} is a word"' if word != "mute" else "no"
+
+    def digest(self, key: str) -> str:
+        return f"toy-{self._seed}"

@@ -1,0 +1,14 @@
+"""s02: count letters; only whether there are many matters further on."""
+
+from synth.context import Context
+from synth.step import Params, step
+from tests.engine.toy.artifacts import LENGTHS, WORDS
+
+
+class LengthParams(Params):
+    most: int = 100
+
+
+@step(each=WORDS, reads=[WORDS], writes=[LENGTHS], params=LengthParams)
+async def lengths(ctx: Context[LengthParams], key: str) -> None:
+    ctx.write(LENGTHS, key, min(len(ctx.read(WORDS)), ctx.params.most))

@@ -1,0 +1,42 @@
+"""s03: have each word explained."""
+
+import os
+import time
+from pathlib import Path
+
+from skillweave.llm.question import question
+from synth.context import Context
+from synth.step import Params, step
+from tests.engine.toy.artifacts import LENGTHS, LINES, NOTES, SUMMARY, WORDS
+from tests.engine.toy.wording import shout
+
+NOTE = question("note", returns=str, package="tests.engine.toy.questions")
+
+
+async def summary(ctx: Context[Params], keys: list[str]) -> None:
+    ctx.write(SUMMARY, "", "".join(f"{key}: {len(ctx.read(NOTES, key))}\n" for key in keys))
+
+
+@step(
+    each=LENGTHS,
+    reads=[WORDS, LENGTHS],
+    writes=[NOTES, LINES],
+    params=Params,
+    questions=[NOTE],
+    join=summary,
+    join_writes=[SUMMARY],
+)
+async def notes(ctx: Context[Params], key: str) -> None:
+    if key == "broken":
+        raise RuntimeError("this word breaks things")
+    if "TOY_DELAY" in os.environ:
+        time.sleep(float(os.environ["TOY_DELAY"]))
+    word = ctx.read(WORDS)
+    answer = await ctx.ask(NOTE, word=word)
+    drawn = ctx.random(key).randrange(1000)
+    ctx.write(NOTES, key, f"{answer}, loudly {await ctx.offload(shout, word)}, of {ctx.read(LENGTHS)} letters, {drawn}\n")
+    ctx.write(LINES, key, [{"n": n} for n in range(ctx.read(LENGTHS))])
+    ctx.reject("the letter z", "rare letter")
+    if "TOY_LOG" in os.environ:
+        with Path(os.environ["TOY_LOG"]).open("a") as stream:
+            stream.write(f"{key}\n")

@@ -1,0 +1,12 @@
+"""s04: keep notes as bytes."""
+
+from synth.context import Context
+from synth.step import Params, step
+from tests.engine.toy.artifacts import BLOBS, NOTES, SHOUTS
+
+
+@step(each=NOTES, reads=[NOTES], writes=[BLOBS, SHOUTS], params=Params)
+async def blobs(ctx: Context[Params], key: str) -> None:
+    with ctx.write_path(BLOBS, key) as path:
+        path.write_bytes(ctx.read(NOTES).encode())
+    ctx.write(SHOUTS, key, {"note": ctx.path(NOTES).read_text()})

@@ -1,0 +1,6 @@
+"""A module that a toy step stands on."""
+
+
+def shout(word: str) -> str:
+    """Loudly."""
+    return word.upper() + "!"

@@ -1,0 +1,242 @@
+import asyncio
+import json
+import logging
+import time
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request as HTTPRequest
+from werkzeug import Response
+
+from skillweave.errors import AuthorError, ConfigError, ProviderError
+from skillweave.llm.backends.openai import OpenAIBackend
+from skillweave.llm.models import AuthorSpec, connect
+from skillweave.llm.request import Reply, Request, Sampling
+from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.schema.record import Json
+
+KEY = "sk-this-is-the-secret-key"
+PATH = "/v1/chat/completions"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+def a_request(**changes: Any) -> Request:
+    settings: dict[str, Any] = {"messages": (Message(role="user", content="Hello?"),), "model": "m", "key": "k"}
+    return Request(**(settings | changes))
+
+
+def a_body(content: str | None = "Hi.", *, reason: str = "stop", **message: Any) -> dict[str, Any]:
+    return {
+        "id": "c1",
+        "object": "chat.completion",
+        "model": "m-2026",
+        "choices": [
+            {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": content, **message}}
+        ],
+        "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
+    }
+
+
+def complete(server: HTTPServer, request: Request | None = None, **options: Any) -> Reply:
+    settings = {"base_url": server.url_for("/v1"), "api_key_env": "TEST_KEY", "max_retries": 0, "timeout": 5.0}
+    backend = OpenAIBackend("m", **(settings | options))
+
+    async def once() -> Reply:
+        try:
+            return await backend.complete(request or a_request())
+        finally:
+            await backend.close()
+
+    return asyncio.run(once())
+
+
+def sent(server: HTTPServer) -> Mapping[str, Any]:
+    body: Mapping[str, Any] = json.loads(server.log[-1][0].data)
+    return body
+
+
+def test_a_reply_has_text_tokens_and_model(httpserver: HTTPServer) -> None:
+    httpserver.expect_request(PATH).respond_with_json(a_body())
+    reply = complete(httpserver, a_request(sampling=Sampling(temperature=0.5, max_tokens=9)))
+    assert reply == Reply("Hi.", input_tokens=7, output_tokens=3, model="m-2026")
+    assert sent(httpserver) == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Hello?"}],
+        "temperature": 0.5,
+        "max_tokens": 9,
+    }
+    assert httpserver.log[-1][0].headers["Authorization"] == f"Bearer {KEY}"
+
+
+def test_only_messages_schema_and_sampling_are_sent(httpserver: HTTPServer) -> None:
+    httpserver.expect_request(PATH).respond_with_json(a_body())
+    complete(httpserver, a_request(question="secret.question", variables={"golden": "secret-variable"}))
+    assert b"secret" not in httpserver.log[-1][0].data
+
+
+def test_tools_go_out_and_calls_come_back(httpserver: HTTPServer) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "book", "arguments": '{"day": 1}'}}
+    httpserver.expect_request(PATH).respond_with_json(a_body(None, reason="tool_calls", tool_calls=[call]))
+    tool: dict[str, Json] = {"type": "function", "function": {"name": "book", "parameters": {}}}
+    earlier = Message(
+        role="assistant",
+        tool_calls=[ToolCall(id="c0", function=FunctionCall(name="find", arguments={"day": 1}))],
+        reasoning_content="hidden",
+    )
+    answer = Message(role="tool", content="[]", tool_call_id="c0")
+    reply = complete(httpserver, a_request(messages=(earlier, answer), tools=(tool,)))
+    assert (reply.stop, reply.text) == ("tool_calls", "")
+    assert reply.tool_calls[0].function == FunctionCall(name="book", arguments='{"day": 1}')
+    first, second = sent(httpserver)["messages"]
+    assert first["tool_calls"][0]["function"]["arguments"] == '{"day": 1}'
+    assert "reasoning_content" not in first and second["tool_call_id"] == "c0"
+    assert sent(httpserver)["tools"] == [tool]
+
+
+def test_an_answer_that_is_no_object_travels_in_one(httpserver: HTTPServer) -> None:
+    httpserver.expect_request(PATH).respond_with_json(a_body('{"answer": [1, 2]}'))
+    schema: dict[str, Json] = {"type": "array", "items": {"type": "integer"}}
+    assert complete(httpserver, a_request(schema=schema)).text == "[1, 2]"
+    form = sent(httpserver)["response_format"]
+    assert form["type"] == "json_schema" and form["json_schema"]["schema"]["properties"]["answer"] == schema
+    assert complete(httpserver, a_request(schema=schema), structured=False).text == '{"answer": [1, 2]}'
+    assert "response_format" not in sent(httpserver)
+
+
+def test_too_many_requests_are_repeated_after_the_time_asked_for(httpserver: HTTPServer) -> None:
+    httpserver.expect_ordered_request(PATH).respond_with_data("slow", status=429, headers={"Retry-After": "1"})
+    httpserver.expect_ordered_request(PATH).respond_with_json(a_body())
+    began = time.monotonic()
+    assert complete(httpserver, max_retries=2).text == "Hi."
+    assert time.monotonic() - began >= 1
+    assert len(httpserver.log) == 2
+
+
+def test_a_server_error_is_repeated_then_said(httpserver: HTTPServer) -> None:
+    httpserver.expect_request(PATH).respond_with_data("boom", status=500, headers={"retry-after-ms": "5"})
+    with pytest.raises(ProviderError, match="openai/m: status 500") as caught:
+        complete(httpserver, max_retries=2)
+    assert len(httpserver.log) == 3
+    assert not caught.value.transient
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"<html>It works!</html>", "text/html"),
+        (b'{"choices": [', "application/json"),
+        (b'{"choices": []}', "application/json"),
+        (b'{"choices": [{"message": null}]}', "application/json"),
+        (b"\xff\xfe\x00", "application/json"),
+        (b"", "application/json"),
+    ],
+)
+def test_a_body_that_is_no_completion_is_a_transient_error(httpserver: HTTPServer, body: bytes, kind: str) -> None:
+    httpserver.expect_request(PATH).respond_with_data(body, content_type=kind)
+    with pytest.raises(ProviderError, match="no chat completion|no text") as caught:
+        complete(httpserver)
+    assert caught.value.transient
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (a_body(None, refusal="I won't."), 'refused to answer: "I won\'t."'),
+        (a_body(None, reason="content_filter"), "content filter"),
+        (a_body(""), "empty answer"),
+        (a_body(None, reason="length"), "empty answer .finish reason 'length'"),
+    ],
+)
+def test_an_author_that_says_nothing_is_an_author_error(
+    httpserver: HTTPServer, body: dict[str, Any], words: str
+) -> None:
+    httpserver.expect_request(PATH).respond_with_json(body)
+    with pytest.raises(AuthorError, match=words):
+        complete(httpserver)
+
+
+def test_a_full_context_window_is_a_stop_reason(httpserver: HTTPServer) -> None:
+    error = {"message": "This model's maximum context length is 8 tokens", "code": "context_length_exceeded"}
+    httpserver.expect_request(PATH).respond_with_json({"error": error}, status=400)
+    assert complete(httpserver).stop == "context_window"
+
+
+def test_a_slow_server_is_a_provider_error(httpserver: HTTPServer) -> None:
+    def sleep(_: HTTPRequest) -> Response:
+        time.sleep(1)
+        return Response("{}")
+
+    httpserver.expect_request(PATH).respond_with_handler(sleep)
+    with pytest.raises(ProviderError, match="APITimeoutError"):
+        complete(httpserver, timeout=0.2)
+
+
+def test_a_server_that_is_not_there_is_a_provider_error() -> None:
+    backend = OpenAIBackend("m", base_url="http://127.0.0.1:9/v1", max_retries=0)
+    with pytest.raises(ProviderError, match="APIConnectionError"):
+        asyncio.run(backend.complete(a_request()))
+
+
+def test_the_key_is_in_no_error_and_no_log(httpserver: HTTPServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    error = {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "invalid_api_key"}}
+    httpserver.expect_request(PATH).respond_with_json(error, status=401)
+    with pytest.raises(ProviderError, match="check the key") as caught:
+        complete(httpserver)
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+    assert KEY not in repr(caught.value.__context__)
+    assert KEY not in caplog.text
+
+
+def test_a_missing_key_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TEST_KEY")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match="'TEST_KEY' holds no API key"):
+        OpenAIBackend("m", api_key_env="TEST_KEY")
+    with pytest.raises(ConfigError, match="'OPENAI_API_KEY' holds no API key"):
+        OpenAIBackend("m")
+
+
+def test_another_endpoint_is_never_sent_the_key_of_openai(
+    httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    httpserver.expect_request(PATH).respond_with_json(a_body())
+    complete(httpserver, api_key_env=None)
+    assert KEY not in str(httpserver.log[-1][0].headers)
+
+
+def test_one_backend_serves_several_event_loops(httpserver: HTTPServer) -> None:
+    httpserver.expect_request(PATH).respond_with_json(a_body())
+    backend = OpenAIBackend("m", base_url=httpserver.url_for("/v1"))
+
+    async def twice() -> None:
+        await asyncio.gather(backend.complete(a_request()), backend.complete(a_request()))
+        await backend.close()
+
+    asyncio.run(twice())
+    asyncio.run(twice())
+    assert len(httpserver.log) == 4
+
+
+def test_a_connected_author_mends_garbled_bodies(httpserver: HTTPServer) -> None:
+    httpserver.expect_ordered_request(PATH).respond_with_data("{", content_type="application/json")
+    httpserver.expect_ordered_request(PATH).respond_with_json(a_body())
+    spec = AuthorSpec("openai", "m", base_url=httpserver.url_for("/v1"), sampling=Sampling(seed=3))
+
+    async def once() -> Reply:
+        backend = connect(spec)
+        try:
+            return await backend.complete(a_request(model=""))
+        finally:
+            await backend.close()
+
+    assert asyncio.run(once()).text == "Hi."
+    assert (sent(httpserver)["model"], sent(httpserver)["seed"]) == ("m", 3)

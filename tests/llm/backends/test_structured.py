@@ -1,0 +1,36 @@
+import pytest
+
+from skillweave.llm.backends.structured import response_format, unwrap
+from skillweave.llm.request import Reply
+from skillweave.schema.record import Json
+
+LIST: dict[str, Json] = {"type": "array", "items": {"$ref": "#/$defs/Colour"}, "$defs": {"Colour": {"type": "string"}}}
+OBJECT: dict[str, Json] = {"type": "object", "properties": {"answer": {"type": "string"}}}
+
+
+def test_an_object_travels_as_it_is() -> None:
+    assert response_format(OBJECT)["json_schema"] == {"name": "answer", "schema": OBJECT}
+    assert unwrap(Reply('{"answer": "x"}'), OBJECT).text == '{"answer": "x"}'
+
+
+def test_definitions_stay_at_the_root_when_wrapped() -> None:
+    form = response_format(LIST)["json_schema"]
+    assert isinstance(form, dict) and isinstance(form["schema"], dict)
+    assert form["schema"]["$defs"] == LIST["$defs"]
+    assert form["schema"]["properties"] == {"answer": {"type": "array", "items": {"$ref": "#/$defs/Colour"}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "inner"),
+    [
+        ('{"answer": ["a"]}', '["a"]'),
+        (' {\n "answer" : [NaN, {"a": 1, "a": 2}] } ', '[NaN, {"a": 1, "a": 2}]'),
+        ('{"answer": ["a",]}', '["a",]'),
+        ('["a"]', '["a"]'),
+        ('{"answer": 1, "other": 2}', '{"answer": 1, "other": 2}'),
+        ('{"answer": ["a"', '{"answer": ["a"'),
+        ("words", "words"),
+    ],
+)
+def test_only_a_wrapped_answer_is_unwrapped_and_its_text_kept(text: str, inner: str) -> None:
+    assert unwrap(Reply(text), LIST).text == inner

@@ -1,0 +1,45 @@
+import asyncio
+import subprocess
+import sys
+
+import pytest
+
+from skillweave.errors import ConfigError
+from skillweave.llm.models import AuthorSpec, connect, split_name
+from skillweave.llm.request import Request, Sampling
+
+
+def test_a_name_is_provider_and_model() -> None:
+    assert split_name("openai/org/model") == ("openai", "org/model")
+
+
+@pytest.mark.parametrize("name", ["anthropic/claude", "openai", "openai/", "", "Offline/author"])
+def test_an_unknown_provider_is_refused_with_those_that_are_known(name: str) -> None:
+    with pytest.raises(ConfigError, match="offline, openai, replay"):
+        split_name(name)
+
+
+def test_the_offline_author_has_to_be_given() -> None:
+    with pytest.raises(ConfigError, match="'offline/author' cannot answer here"):
+        connect(AuthorSpec())
+
+
+def test_what_a_request_leaves_open_comes_from_the_spec() -> None:
+    seen: list[Request] = []
+
+    def answer(request: Request) -> str:
+        seen.append(request)
+        return ""
+
+    backend = connect(AuthorSpec(model="author", sampling=Sampling(temperature=0.5, seed=1)), offline=answer)
+    asyncio.run(backend.complete(Request(messages=(), sampling=Sampling(temperature=0.0))))
+    assert (seen[0].model, seen[0].sampling) == ("author", Sampling(temperature=0.0, seed=1))
+    assert backend.name == "offline/author"
+
+
+def test_no_sdk_is_loaded_before_it_is_needed() -> None:
+    code = "import sys, skillweave.llm.models; print([name for name in ('openai', 'aiohttp', 'jinja2') if name in sys.modules])"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)}
+    )
+    assert loaded.stdout.strip() == "[]"

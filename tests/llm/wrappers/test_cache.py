@@ -1,0 +1,104 @@
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillweave.errors import ArtifactError, ProviderError
+from skillweave.llm.backends.offline import OfflineBackend
+from skillweave.llm.request import Reply, Request, Sampling
+from skillweave.llm.wrappers.cache import Cache
+from skillweave.schema.message import Message
+
+
+class Counting:
+    def __init__(self, reply: str = "yes") -> None:
+        self.asked = 0
+        self.reply = reply
+
+    def __call__(self, _: Request) -> Reply:
+        self.asked += 1
+        return Reply(self.reply, 5, 6, "m", cost_usd=0.5)
+
+
+def a_request(**changes: Any) -> Request:
+    settings: dict[str, Any] = {"messages": (Message(role="user", content="?"),), "model": "m", "key": "k"}
+    return Request(**(settings | changes))
+
+
+def through(path: Path, author: Counting, *requests: Request, model: str = "m") -> list[Reply]:
+    async def all_of_them() -> list[Reply]:
+        cache = Cache(OfflineBackend(author, model), path)
+        replies = [await cache.complete(request) for request in requests]
+        await cache.close()
+        return replies
+
+    return asyncio.run(all_of_them())
+
+
+def test_an_answer_is_paid_for_once_even_across_runs(tmp_path: Path) -> None:
+    author = Counting("é \ud800")
+    first, second = through(tmp_path / "c", author, a_request(), a_request())
+    (third,) = through(tmp_path / "c", author, a_request())
+    assert author.asked == 1
+    assert (first.cached, second.cached, third.cached) == (False, True, True)
+    assert first.text == second.text == third.text == "é \ud800"
+
+
+def test_whatever_could_change_the_answer_is_part_of_its_address(tmp_path: Path) -> None:
+    author = Counting()
+    through(
+        tmp_path / "c",
+        author,
+        a_request(),
+        a_request(messages=(Message(role="user", content="!"),)),
+        a_request(model="n"),
+        a_request(sampling=Sampling(temperature=0.0)),
+        a_request(key="other"),
+        a_request(attempt=1),
+        a_request(schema={"type": "string"}),
+        a_request(tools=({"type": "function"},)),
+    )
+    assert author.asked == 8
+    through(tmp_path / "c", author, a_request(), model="other")
+    assert author.asked == 9
+
+
+def test_the_question_name_and_variables_are_no_part_of_it(tmp_path: Path) -> None:
+    author = Counting()
+    through(tmp_path / "c", author, a_request(), a_request(question="renamed", variables={"x": 1}))
+    assert author.asked == 1
+
+
+def test_a_failure_is_not_kept(tmp_path: Path) -> None:
+    def broken(_: Request) -> str:
+        raise ProviderError("down")
+
+    cache = Cache(OfflineBackend(broken, "m"), tmp_path / "c")
+    with pytest.raises(ProviderError):
+        asyncio.run(cache.complete(a_request()))
+    author = Counting()
+    assert through(tmp_path / "c", author, a_request())[0].text == "yes"
+
+
+def test_a_reply_is_on_disk_before_it_is_read(tmp_path: Path) -> None:
+    cache = Cache(OfflineBackend(Counting(), "m"), tmp_path / "c")
+    asyncio.run(cache.complete(a_request()))
+    with sqlite3.connect(tmp_path / "c") as other:
+        assert other.execute("SELECT count(*) FROM reply").fetchone() == (1,)
+
+
+def test_a_damaged_entry_is_asked_again(tmp_path: Path) -> None:
+    author = Counting()
+    through(tmp_path / "c", author, a_request())
+    with sqlite3.connect(tmp_path / "c") as other:
+        other.execute("UPDATE reply SET body = '{\"text\": 3}'")
+    assert through(tmp_path / "c", author, a_request(), a_request())[1].cached
+    assert author.asked == 2
+
+
+def test_a_file_that_is_no_cache_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "c").write_text("not a database, not a database, not a database")
+    with pytest.raises(ArtifactError, match="delete it"):
+        Cache(OfflineBackend(Counting()), tmp_path / "c")

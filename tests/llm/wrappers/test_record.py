@@ -1,0 +1,78 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from skillweave.errors import ArtifactError, ProviderError
+from skillweave.llm.ask import ask
+from skillweave.llm.models import AuthorSpec, connect
+from skillweave.llm.request import Reply, Request
+from skillweave.schema.message import FunctionCall, Message, ToolCall
+
+from ..conftest import Maker
+
+CALL = ToolCall(id="c1", function=FunctionCall(name="book", arguments={"day": 1}))
+
+
+def a_request(key: str = "k", **changes: int) -> Request:
+    return Request(messages=(Message(role="user", content="é?"),), question="q", key=key, **changes)
+
+
+def record(path: Path, *requests: Request, reply: str | Reply = "yes") -> None:
+    backend = connect(AuthorSpec(), offline=lambda request: reply, record=path)
+    for request in requests:
+        asyncio.run(backend.complete(request))
+
+
+def replay(path: Path, request: Request) -> Reply:
+    return asyncio.run(connect(AuthorSpec("replay", str(path))).complete(request))
+
+
+def test_a_recorded_reply_is_replayed_whole(tmp_path: Path) -> None:
+    reply = Reply("é \ud800", 3, 4, "m", "tool_calls", (CALL,), "because", 0.25)
+    record(tmp_path / "c.jsonl", a_request(), reply=reply)
+    assert replay(tmp_path / "c.jsonl", a_request()) == reply
+
+
+def test_a_repaired_conversation_is_replayed_to_the_same_answer(tmp_path: Path, a_question: Maker) -> None:
+    question, path = a_question(list[int]), tmp_path / "c.jsonl"
+    answers = ["no", "[7]"]
+    live = connect(AuthorSpec(), offline=lambda request: answers[request.attempt], record=path)
+    taped = asyncio.run(ask(live, question, key="k", variables={"thing": 1}))
+    again = connect(AuthorSpec("replay", str(path)))
+    assert asyncio.run(ask(again, question, key="k", variables={"thing": 1})) == taped == [7]
+
+
+def test_another_item_or_attempt_has_no_answer(tmp_path: Path) -> None:
+    record(tmp_path / "c.jsonl", a_request())
+    with pytest.raises(ProviderError, match="no answer to question 'q' for 'other', attempt 0: .* record it again"):
+        replay(tmp_path / "c.jsonl", a_request("other"))
+    with pytest.raises(ProviderError, match="attempt 1"):
+        replay(tmp_path / "c.jsonl", a_request(attempt=1))
+
+
+def test_a_torn_last_line_is_one_reply_owed(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    record(path, a_request("a"), a_request("b"))
+    path.write_bytes(path.read_bytes()[:-30])
+    assert replay(path, a_request("a")).text == "yes"
+    with pytest.raises(ProviderError, match="'b'"):
+        replay(path, a_request("b"))
+    record(path, a_request("b"), reply="later")
+    assert [replay(path, a_request(key)).text for key in "ab"] == ["yes", "later"]
+
+
+def test_a_damaged_cassette_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    record(path, a_request("a"), a_request("b"))
+    path.write_text("{}\n" + path.read_text())
+    with pytest.raises(ArtifactError, match="line 1 of cassette"):
+        replay(path, a_request("a"))
+    with pytest.raises(ArtifactError, match="cannot be read"):
+        connect(AuthorSpec("replay", str(tmp_path / "none.jsonl")))
+
+
+def test_variables_are_not_recorded(tmp_path: Path) -> None:
+    request = Request(messages=(), key="k", variables={"golden": "hidden-value"})
+    record(tmp_path / "c.jsonl", request)
+    assert "hidden-value" not in (tmp_path / "c.jsonl").read_text()
