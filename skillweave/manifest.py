@@ -145,6 +145,10 @@ class Manifest:
         for key in keys:
             self._append({"forget": [step, key]})
 
+    def forget_joined(self, path: str) -> None:
+        """Drop what is known of a joined file."""
+        self._append({"unjoined": path})
+
     def save(self) -> None:
         """Fold the journal into `manifest.json`."""
         with self._lock:
@@ -152,7 +156,9 @@ class Manifest:
             content: dict[str, Json] = {
                 "format": FORMAT,
                 "artifacts": self._artifacts(),
-                "items": [item.model_dump(mode="json", exclude_defaults=True) for _, item in sorted(self._items.items())],
+                "items": [
+                    item.model_dump(mode="json", exclude_defaults=True) for _, item in sorted(self._items.items())
+                ],
                 "joined": {path: file.model_dump(mode="json") for path, file in sorted(self._joined.items())},
                 "fingerprints": {
                     id: found.model_dump(mode="json") for id, found in sorted(self._fingerprints.items()) if id in used
@@ -198,6 +204,8 @@ class Manifest:
                 self._joined[file.path] = file
             case {"forget": [str(step), str(key)]}:
                 self._items.pop((step, key), None)
+            case {"unjoined": str(path)}:
+                self._joined.pop(path, None)
             case _:
                 raise ArtifactError(f"unknown entry {str(entry)[:80]!r} in {JOURNAL}")
 

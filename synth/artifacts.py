@@ -4,7 +4,6 @@
 makes them has ended. All others are one file a key.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Literal, TypeVar

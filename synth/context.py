@@ -4,7 +4,7 @@ What an item reads, asks and writes goes through here and is recorded, which is 
 would come out otherwise. An item sees what the items that it waits for have made, and nothing else.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ from skillweave.manifest import Output
 from skillweave.store import CACHE, Store
 from synth.artifacts import Artifact, Every
 from synth.engine.codec import decode, encode
-from synth.step import ALL, JOIN, Params, Step
+from synth.step import JOIN, Params, Step
 
 P = TypeVar("P", bound=Params)
 T = TypeVar("T")

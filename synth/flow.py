@@ -21,8 +21,6 @@ from skillweave.manifest import ItemRecord
 from synth.engine.run import Run, RunSpec
 from synth.engine.schedule import Item, Schedule, Work
 
-Settled = Callable[[Item, ItemRecord], None]
-
 _LOCAL: dict[RunSpec, Run] = {}
 """Runs that are open in this process already."""
 
@@ -38,18 +36,18 @@ def do_item(
     return Completed(name=record.state.capitalize(), message=message, data=record)
 
 
-def run_flow(run: Run, schedule: Schedule, work: list[Work], on_settled: Settled) -> None:
+def run_flow(run: Run, schedule: Schedule, work: list[Work]) -> None:
     """Do all work, and what follows from it."""
     _LOCAL[run.spec] = run
     try:
-        _flow_on(_runner(run.spec.config.execution))(run, schedule, work, on_settled)
+        _flow_on(_runner(run.spec.config.execution))(run, schedule, work)
     finally:
         del _LOCAL[run.spec]
 
 
-def _flow_on(runner: TaskRunner[Any]) -> Callable[[Run, Schedule, list[Work], Settled], None]:
+def _flow_on(runner: TaskRunner[Any]) -> Callable[[Run, Schedule, list[Work]], None]:
     @flow(name="skillweave", task_runner=runner, validate_parameters=False, persist_result=False)
-    def skillweave(run: Run, schedule: Schedule, work: list[Work], on_settled: Settled) -> None:
+    def skillweave(run: Run, schedule: Schedule, work: list[Work]) -> None:
         futures: dict[Item, PrefectFuture[ItemRecord]] = {}
         ended: SimpleQueue[Item] = SimpleQueue()
         _submit(run, schedule, work, futures, ended)
@@ -58,7 +56,6 @@ def _flow_on(runner: TaskRunner[Any]) -> Callable[[Run, Schedule, list[Work], Se
             item = ended.get()
             record = futures[item].result()
             run.manifest.absorb(record)
-            on_settled(item, record)
             following = [] if run.is_stopped else schedule.settle(item, record)
             _submit(run, schedule, following, futures, ended)
             under_way += len(following) - 1

@@ -9,18 +9,20 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
 
-_MONTHS = (
-    "january february march april may june july august september october november december".split()
-)
+_MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in _MONTHS).replace("sep(?:tember)?", "sept?(?:ember)?")
 _ISO = re.compile(r"(?<!\d)(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)")
 _DAY_FIRST = re.compile(
-    rf"(?<![\w.])(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<name>{_MONTH})\b\.?(?:,? (?P<year>\d{{4}})(?!\d))?", re.I
+    rf"(?<![\w.])(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<name>{_MONTH})\b\.?(?:,? (?P<year>\d{{4}})(?!\d))?",
+    re.I,
 )
 _MONTH_FIRST = re.compile(
-    rf"\b(?P<name>{_MONTH})\.? (?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])(?:,? (?P<year>\d{{4}})(?!\d))?", re.I
+    rf"\b(?P<name>{_MONTH})\.? (?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])(?:,? (?P<year>\d{{4}})(?!\d))?",
+    re.I,
 )
-_TIME = re.compile(r"(?<![\d.:])T?(?P<hour>\d{1,2})[:.](?P<minute>\d\d)(?::\d\d)?\s?(?P<half>[ap]\.?m\b\.?)?(?![\d:])", re.I)
+_TIME = re.compile(
+    r"(?<![\d.:])T?(?P<hour>\d{1,2})[:.](?P<minute>\d\d)(?::\d\d)?\s?(?P<half>[ap]\.?m\b\.?)?(?![\d:])", re.I
+)
 _HOUR = re.compile(r"(?<![\d.:])(?P<hour>\d{1,2})\s?(?P<half>[ap]\.?m\b\.?)", re.I)
 _NUMBER = re.compile(
     r"(?<![\w.,])(?P<sign>-?)(?P<before>[$€£]|(?:EUR|USD|GBP)\s)?\s?(?P<figures>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"

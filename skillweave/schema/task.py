@@ -105,13 +105,15 @@ class Difficulty(Record):
 
 
 class Gates(Record):
-    """Each gate that the task has passed, with its figure."""
+    """Each gate that the task has passed, with its figures."""
 
     golden: dict[str, Json]
     not_already_true: dict[str, Json]
     minimal: dict[str, Json]
-    mutants: dict[str, Json]
-    equivalents: dict[str, Json]
+    mutants: dict[str, Json] = Field(default_factory=dict)
+    """Empty: not run."""
+    equivalents: dict[str, Json] = Field(default_factory=dict)
+    """Empty: not run."""
     grounded: dict[str, Json]
     lawful: dict[str, Json]
 

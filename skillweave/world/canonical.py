@@ -75,9 +75,7 @@ class _Ids:
             if cells is None:
                 return None
             looked = {name: self._cell(cell, lambda found: str(numbers[found])) for name, cell in cells.items()}
-            return {
-                name: names[str(cell[0])] if isinstance(cell, list) else cell for name, cell in looked.items()
-            }
+            return {name: names[str(cell[0])] if isinstance(cell, list) else cell for name, cell in looked.items()}
 
         return [
             RowChange.model_construct(
@@ -92,7 +90,11 @@ class _Ids:
 
     def _derived(self, change: RowChange, numbers: Ranks) -> list[str]:
         whole = {f"{{{number}}}" for number in numbers.values()}
-        cells = [self._cell(cell, lambda found: str(numbers[found])) for part in _parts(change) for cell in (part or {}).values()]
+        cells = [
+            self._cell(cell, lambda found: str(numbers[found]))
+            for part in _parts(change)
+            for cell in (part or {}).values()
+        ]
         return [str(cell[0]) for cell in cells if isinstance(cell, list) and cell[0] not in whole]
 
 

@@ -82,9 +82,7 @@ class _Search:
         return self.pair(depth + 1, chosen, there, back)
 
     def _options(self, row: RowChange) -> list[int]:
-        return [
-            place for place, other in enumerate(self._actual) if self._numbers_between(row, other) is not None
-        ]
+        return [place for place, other in enumerate(self._actual) if self._numbers_between(row, other) is not None]
 
     def _numbers(self, place: int, option: int) -> list[tuple[int, int]]:
         return self._numbers_between(self._expected[place], self._actual[option]) or []

@@ -23,9 +23,7 @@ _ORDER = {"delete": 0, "update": 1, "insert": 2}
 
 def log_touched(connection: sqlite3.Connection, blueprint: Blueprint) -> None:
     """Have the connection log the key of each row that a statement inserts, updates or deletes."""
-    connection.execute(
-        f"CREATE TEMP TABLE {LOG_TABLE} (tbl TEXT, id TEXT, PRIMARY KEY (tbl, id)) WITHOUT ROWID"
-    )
+    connection.execute(f"CREATE TEMP TABLE {LOG_TABLE} (tbl TEXT, id TEXT, PRIMARY KEY (tbl, id)) WITHOUT ROWID")
     for entity in blueprint.tables:
         for event, sides in (("INSERT", ("NEW",)), ("UPDATE", ("OLD", "NEW")), ("DELETE", ("OLD",))):
             values = ", ".join(f"('{entity.table}', {side}.{entity.key})" for side in sides)
@@ -128,4 +126,3 @@ def _check_columns(entity: Entity, names: Iterable[str]) -> None:
     unknown = sorted(set(names) - known)
     if unknown:
         raise WorldError(f"table {entity.table!r} has no column {unknown[0]!r}; it has {', '.join(sorted(known))}")
-

@@ -38,7 +38,7 @@ class Lineage:
         origin = self.origin(column)
         return origin if isinstance(origin, Attribute) else None
 
-    def origin(self, column: exp.Column) -> Attribute | exp.Expression | None:
+    def origin(self, column: exp.Column) -> Attribute | exp.Expr | None:
         """The attribute that a column is, or the expression that it was computed by; None where it cannot be told."""
         for scope in _scopes(column):
             for source in _sources(scope):
@@ -58,13 +58,17 @@ class Lineage:
         """The names of the result columns."""
         return tuple(name for name, _ in self.projections(parse(select).tree))
 
-    def projections(self, query: exp.Expression) -> list[tuple[str, exp.Expression]]:
+    def times(self, select: str) -> frozenset[str]:
+        """Result columns that are dates, datetimes or numbers: columns of these types, and date functions."""
+        return frozenset(name for name, node in self.projections(parse(select).tree) if self._is_no_text(node))
+
+    def projections(self, query: exp.Expr) -> list[tuple[str, exp.Expr]]:
         """Result columns of a query, stars written out; of a compound query those of its first part."""
         while isinstance(query, exp.SetOperation | exp.Subquery):
             query = query.this
         if not isinstance(query, exp.Select):
             return []
-        found: list[tuple[str, exp.Expression]] = []
+        found: list[tuple[str, exp.Expr]] = []
         for node in query.expressions:
             if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
                 found.extend(self._star(query, node.table if isinstance(node, exp.Column) else ""))
@@ -72,7 +76,7 @@ class Lineage:
                 found.append((node.alias_or_name, node.this if isinstance(node, exp.Alias) else node))
         return found
 
-    def _star(self, query: exp.Select, qualifier: str) -> Iterator[tuple[str, exp.Expression]]:
+    def _star(self, query: exp.Select, qualifier: str) -> Iterator[tuple[str, exp.Expr]]:
         for source in _sources(query):
             if qualifier and source.alias_or_name.lower() != qualifier.lower():
                 continue
@@ -85,12 +89,12 @@ class Lineage:
             else:
                 yield from self._renamed(source, self.projections(_body(source)))
 
-    def _entity(self, source: exp.Expression) -> Entity | None:
+    def _entity(self, source: exp.Expr) -> Entity | None:
         if isinstance(source, exp.Table) and cte_of(source) is None:
             return self._entities.get(source.name.lower())
         return None
 
-    def _in_source(self, source: exp.Expression, name: str) -> tuple[Attribute | exp.Expression | None] | None:
+    def _in_source(self, source: exp.Expr, name: str) -> tuple[Attribute | exp.Expr | None] | None:
         """What the source's column of that name is, as `origin` says it; None if it has no such column."""
         entity = self._entity(source)
         if entity is not None:
@@ -105,15 +109,25 @@ class Lineage:
         return None
 
     def _renamed(
-        self, source: exp.Expression, projected: list[tuple[str, exp.Expression]]
-    ) -> list[tuple[str, exp.Expression]]:
+        self, source: exp.Expr, projected: list[tuple[str, exp.Expr]]
+    ) -> list[tuple[str, exp.Expr]]:
         """Result columns under the names that `c (x, y)` gives them."""
         named = cte_of(source) if isinstance(source, exp.Table) else source
         alias = named.args.get("alias") if named is not None else None
         names = [column.name for column in alias.args.get("columns") or []] if alias is not None else []
         return [(names[place] if place < len(names) else name, node) for place, (name, node) in enumerate(projected)]
 
-    def _is_boolean(self, node: exp.Expression, flags: set[str]) -> bool:
+    def _is_no_text(self, node: exp.Expr) -> bool:
+        if isinstance(node, exp.Column):
+            attribute = self.attribute(node)
+            return attribute is not None and attribute.type != "string"
+        return (
+            str(node.this).lower() in ("date", "datetime")
+            if isinstance(node, exp.Anonymous)
+            else isinstance(node, exp.Date)
+        )
+
+    def _is_boolean(self, node: exp.Expr, flags: set[str]) -> bool:
         if isinstance(node, exp.Paren):
             return self._is_boolean(node.this, flags)
         if isinstance(node, exp.Placeholder):
@@ -127,15 +141,15 @@ class Lineage:
         return isinstance(node, _PREDICATES)
 
 
-def _scopes(node: exp.Expression) -> Iterator[exp.Expression]:
-    current: exp.Expression | None = node
+def _scopes(node: exp.Expr) -> Iterator[exp.Expr]:
+    current: exp.Expr | None = node
     while current is not None:
         if isinstance(current, exp.Select | exp.Update | exp.Delete):
             yield current
         current = current.parent
 
 
-def _sources(scope: exp.Expression) -> Iterator[exp.Expression]:
+def _sources(scope: exp.Expr) -> Iterator[exp.Expr]:
     if isinstance(scope, exp.Update | exp.Delete) and isinstance(scope.this, exp.Table):
         yield scope.this
     start = scope.args.get("from_")
@@ -146,7 +160,7 @@ def _sources(scope: exp.Expression) -> Iterator[exp.Expression]:
 
 
 def cte_of(table: exp.Table) -> exp.CTE | None:
-    current: exp.Expression | None = table.parent
+    current: exp.Expr | None = table.parent
     while current is not None:
         clause = current.args.get("with_")
         for cte in clause.expressions if isinstance(clause, exp.With) else []:
@@ -156,7 +170,7 @@ def cte_of(table: exp.Table) -> exp.CTE | None:
     return None
 
 
-def _body(source: exp.Expression) -> exp.Expression:
+def _body(source: exp.Expr) -> exp.Expr:
     """The query behind a CTE's name or a derived table; NULL where there is none."""
     inner = cte_of(source) if isinstance(source, exp.Table) else source
     return inner.this if isinstance(inner, exp.CTE | exp.Subquery) else exp.Null()

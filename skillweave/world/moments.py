@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from skillweave.world.lineage import Lineage
 from skillweave.world.sql import tokens
@@ -27,7 +27,7 @@ _HARMLESS = (exp.Null, exp.Star, exp.Predicate, exp.Not, exp.Boolean, exp.Curren
 _WRAPPERS = (exp.Paren, exp.Cast, exp.TsOrDsToTimestamp, exp.Alias, exp.Sum, exp.Count, exp.Trunc)
 
 
-def faults_in_times(text: str, tree: exp.Expression, lineage: Lineage, texts: frozenset[str]) -> list[str]:
+def faults_in_times(text: str, tree: exp.Expr, lineage: Lineage, texts: frozenset[str]) -> list[str]:
     """What date functions are given that could read the clock; `texts` are the bindings that hold free text."""
     calls = [node for node in tree.dfs() if _is_date_call(node)]
     if len(calls) != _named_in(text):
@@ -51,26 +51,26 @@ def _named_in(text: str) -> int:
     )
 
 
-def _is_date_call(node: exp.Expression) -> bool:
+def _is_date_call(node: exp.Expr) -> bool:
     if isinstance(node, exp.Anonymous):
         return str(node.this).lower() in NAMES
     return isinstance(node, exp.Date | exp.TimeToStr)
 
 
-def _arguments(call: exp.Expression) -> list[exp.Expression]:
+def _arguments(call: exp.Expr) -> list[exp.Expr]:
     if isinstance(call, exp.Anonymous):
         given = list(call.expressions)
         return given[1:] if str(call.this).lower() == "strftime" else given
     return [part for name in call.arg_types for part in _parts(call, name) if name != "format"]
 
 
-def _parts(node: exp.Expression, name: str) -> list[exp.Expression]:
+def _parts(node: exp.Expr, name: str) -> list[exp.Expr]:
     part = node.args.get(name)
     listed = part if isinstance(part, list) else [part]
-    return [one for one in listed if isinstance(one, exp.Expression)]
+    return [one for one in listed if isinstance(one, exp.Expr)]
 
 
-def _faults(node: exp.Expression, lineage: Lineage, texts: frozenset[str]) -> Iterator[str]:
+def _faults(node: exp.Expr, lineage: Lineage, texts: frozenset[str]) -> Iterator[str]:
     if isinstance(node, exp.Literal):
         if node.is_string and not (_TIME.fullmatch(str(node.this)) or _MODIFIER.fullmatch(str(node.this).strip())):
             yield f"gives {str(node.this)!r} to a date function; use :now, dates, and modifiers such as '+3 days'"
@@ -79,7 +79,7 @@ def _faults(node: exp.Expression, lineage: Lineage, texts: frozenset[str]) -> It
             yield f"gives the text :{node.this} to a date function; make it a date, datetime or number"
     elif isinstance(node, exp.Column):
         origin = lineage.origin(node)
-        if isinstance(origin, exp.Expression):
+        if isinstance(origin, exp.Expr):
             yield from _faults(origin, lineage, texts)
         elif origin is None or origin.type == "string":
             yield f"gives the column {node.name!r} to a date function; only dates, datetimes and numbers may be"
@@ -91,7 +91,7 @@ def _faults(node: exp.Expression, lineage: Lineage, texts: frozenset[str]) -> It
             yield from _faults(value, lineage, texts)
 
 
-def _values(node: exp.Expression, lineage: Lineage) -> list[exp.Expression] | None:
+def _values(node: exp.Expr, lineage: Lineage) -> list[exp.Expr] | None:
     """The expressions that a value is chosen from or made of; None where that is not known."""
     if isinstance(node, _HARMLESS):
         return []

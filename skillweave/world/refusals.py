@@ -24,7 +24,7 @@ _FORMS: dict[Form, str] = {
     "query": "must be one SELECT",
     "change": "must be one INSERT, UPDATE or DELETE",
 }
-_REFUSED: list[tuple[type[exp.Expression], str]] = [
+_REFUSED: list[tuple[type[exp.Expr], str]] = [
     (exp.CurrentTimestamp, "reads the clock (CURRENT_TIMESTAMP); use :now"),
     (exp.CurrentDate, "reads the clock (CURRENT_DATE); use :now"),
     (exp.CurrentTime, "reads the clock (CURRENT_TIME); use :now"),
@@ -54,12 +54,14 @@ def refused_in(text: str, form: Form, lineage: Lineage, texts: frozenset[str] = 
     return list(dict.fromkeys(found))
 
 
-def _has_form(tree: exp.Expression, form: Form) -> bool:
+def _has_form(tree: exp.Expr, form: Form) -> bool:
     if form == "change":
         return isinstance(tree, exp.Insert | exp.Update | exp.Delete)
     if form == "query":
         return isinstance(tree, exp.Select | exp.SetOperation)
-    return isinstance(tree, exp.Condition | exp.Subquery) and not isinstance(tree, exp.Select | exp.SetOperation | exp.Star)
+    return isinstance(tree, exp.Condition | exp.Subquery) and not isinstance(
+        tree, exp.Select | exp.SetOperation | exp.Star
+    )
 
 
 def _structure(statement: Statement, lineage: Lineage) -> Iterator[str]:

@@ -81,7 +81,7 @@ def value_at(value: Json, path: str) -> Json:
         if part is None:
             raise LookupError(f"path {path!r} is not of the form name, [2].name or a.b[0]")
         try:
-            value = value[part["name"]] if part["name"] else value[int(part["index"])]  # type: ignore[index, call-overload]
+            value = value[part["name"]] if part["name"] else value[int(part["index"])]  # type: ignore[index]
         except (LookupError, TypeError):
             raise LookupError(f"the result has no {path!r}") from None
         position = part.end()

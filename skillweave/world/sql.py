@@ -11,7 +11,7 @@ from functools import lru_cache
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token
+from sqlglot.tokenizer_core import Token
 
 from skillweave.errors import WorldError
 
@@ -23,7 +23,7 @@ class Statement:
     """One statement, or one expression, of a contract."""
 
     text: str
-    tree: exp.Expression
+    tree: exp.Expr
 
     @property
     def bindings(self) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ class Statement:
         return str(table.name) if isinstance(table, exp.Table) else None
 
     @property
-    def inserted(self) -> list[tuple[str | None, exp.Expression]]:
+    def inserted(self) -> list[tuple[str | None, exp.Expr]]:
         """For an INSERT of one row: (column, value); the column is None where no list names it."""
         if not isinstance(self.tree, exp.Insert):
             return []
@@ -53,11 +53,11 @@ class Statement:
             return [(None, value) for value in values]
         return list(zip([column.name for column in self.tree.this.expressions], values, strict=False))
 
-    def _all(self, kind: type[exp.Expression]) -> Iterator[exp.Expression]:
+    def _all(self, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
         return (node for node in self.tree.dfs() if isinstance(node, kind))
 
 
-def _first_row(source: exp.Expression | None) -> list[exp.Expression]:
+def _first_row(source: exp.Expr | None) -> list[exp.Expr]:
     if isinstance(source, exp.Values) and source.expressions:
         row = source.expressions[0]
         return list(row.expressions) if isinstance(row, exp.Tuple) else [row]

@@ -6,10 +6,10 @@ Nothing is coerced but integer to number. Dates and datetimes in other ISO forms
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 
-from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.contract import Parameter, ParameterType, Tool
 from skillweave.schema.record import Json
 
 Bound = None | int | float | str
@@ -150,7 +150,7 @@ def _check(value: Json, depth: int) -> None:
         _number(value)
 
 
-_BINDERS = {
+_BINDERS: dict[ParameterType, Callable[[Json], Bound]] = {
     "string": _string,
     "integer": _integer,
     "number": _number,

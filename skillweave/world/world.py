@@ -48,7 +48,7 @@ class World:
         blueprint: Blueprint,
         state: bytes | Path | sqlite3.Connection,
         *,
-        now: str = "2025-01-20 09:00:00",
+        now: str,
         policy: Policy | None = None,
     ) -> None:
         self.blueprint = blueprint

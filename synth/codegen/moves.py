@@ -47,7 +47,7 @@ class Mover:
         near = self.lab.near(trial, self.tables)
         for parameter in self.tool.parameters:
             old = dict(trial.arguments)[parameter.name]
-            for value in self._arguments(parameter, old, near):
+            for value in self.arguments(parameter, old, near):
                 yield Move(parameter.name, trial.with_argument(parameter.name, value), old, value)
         for table, rows in near.items():
             for row in rows:
@@ -74,10 +74,10 @@ class Mover:
         models = near[entity.table][:2] or self._any(entity)
         for model in models:
             moved = trial
-            for rank in range(1, 7):
+            for rank in range(len(trial.edits) + 1, len(trial.edits) + 7):
                 edit = self._copy(entity, model, near, trial, rank)
                 moved = moved.with_edit(edit)
-                yield Move(f"{rank} more of {entity.table}", moved)
+                yield Move(f"{rank - len(trial.edits)} more of {entity.table}", moved)
 
     def _any(self, entity: Entity) -> list[Row]:
         names = [attribute.name for attribute in entity.attributes]
@@ -109,7 +109,8 @@ class Mover:
                 row[attribute.name] = f"{row[attribute.name]}~{rank}"
         return Edit(entity.table, str(row[entity.key]), row=tuple(row.items()))
 
-    def _arguments(self, parameter: Parameter, old: Json, near: Mapping[str, list[Row]]) -> list[Json]:
+    def arguments(self, parameter: Parameter, old: Json, near: Mapping[str, list[Row]]) -> list[Json]:
+        """Values to try for a parameter, other than the old one."""
         found: list[Json] = [] if parameter.required else [None]
         if parameter.refers_to:
             entity, attribute = self.world.blueprint.target(parameter.refers_to)

@@ -49,24 +49,24 @@ class Trial:
         return replace(self, arguments=tuple((key, value if key == name else old) for key, old in self.arguments))
 
     def with_edit(self, edit: Edit) -> "Trial":
-        """The trial with one more edit; a former one of the same cell is replaced."""
-        kept = tuple(e for e in self.edits if (e.table, e.key, e.column) != (edit.table, edit.key, edit.column))
-        return replace(self, edits=(*kept, edit))
+        """The trial with one more edit; what it makes void is left out."""
+        if edit.column is not None:
+            kept = tuple(e for e in self.edits if (e.table, e.key, e.column) != (edit.table, edit.key, edit.column))
+            return replace(self, edits=(*kept, edit))
+        kept = tuple(e for e in self.edits if (e.table, e.key) != (edit.table, edit.key))
+        was_added = any(e.row is not None and (e.table, e.key) == (edit.table, edit.key) for e in self.edits)
+        return replace(self, edits=kept if was_added and edit.row is None else (*kept, edit))
 
     def case(self, about: str, world: World) -> Case:
         """The trial as a case of the differential test."""
-        patch = tuple(_change(edit, world.blueprint.entity) for edit in self._by_table(world))
+        patch = tuple(_change(edit, world.entity(edit.table).key) for edit in self.edits)
         return Case(
             f"{self.tool.name}, {about}", (Call(tool=self.tool.name, arguments=self.given()),), self.caller, patch
         )
 
-    def _by_table(self, world: World) -> list[tuple[Edit, Entity]]:
-        return [(edit, world.entity(edit.table)) for edit in self.edits]
 
-
-def _change(edited: tuple[Edit, Entity], _: object) -> RowChange:
-    edit, entity = edited
-    key: dict[str, Json] = {entity.key: edit.key}
+def _change(edit: Edit, key_column: str) -> RowChange:
+    key: dict[str, Json] = {key_column: edit.key}
     if edit.row is not None:
         return RowChange(table=edit.table, op="insert", key=key, after=dict(edit.row))
     if edit.column is None:

@@ -6,53 +6,45 @@ Where nothing is to be done, neither a server nor Prefect itself is loaded.
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from skillweave.manifest import ItemRecord
+from skillweave.errors import ConfigError
 from synth.engine import prefect_environment
 from synth.engine.api_server import ApiServer
 from synth.engine.run import Run
-from synth.engine.schedule import Item, Plan, Schedule
+from synth.engine.schedule import Listener, Schedule
 from synth.step import Step
 
 
-@dataclass
-class Listener:
-    """What wants to know how a run goes."""
+def drive(run: Run, before: Sequence[Step[Any]], steps: Sequence[Step[Any]], listener: Listener) -> Schedule:
+    """Bring `steps` up to date; those `before` them must be so already. The lock is held by the caller.
 
-    on_plan: Callable[[Schedule], None] = lambda schedule: None
-    on_settled: Callable[[Item, ItemRecord], None] = lambda item, record: None
-
-
-def drive(run: Run, steps: list[Step[Any]], listener: Listener) -> Schedule:
-    """Bring steps up to date. The lock is held by the caller."""
-    schedule = schedule_of(run, steps)
-    work = schedule.start()
-    listener.on_plan(schedule)
+    Raises ConfigError where they are not.
+    """
+    schedule = Schedule(run, listener)
+    check_settled(schedule, before)
+    work = schedule.add(steps)
     try:
         if work:
-            with _stopping(run), _api(run) as _:
+            with _stopping(run), _api(run):
                 from synth.flow import run_flow
 
-                run_flow(run, schedule, work, listener.on_settled)
+                run_flow(run, schedule, work)
     finally:
         run.manifest.save()
     return schedule
 
 
-def schedule_of(run: Run, steps: list[Step[Any]]) -> Schedule:
-    """The schedule of a run, which ends steps as their items are settled."""
-    schedule: Schedule
-
-    def end(plan: Plan) -> None:
-        run.finish(plan.step, [schedule.records[item] for item in plan.items])
-
-    schedule = Schedule(run, steps, end)
-    return schedule
+def check_settled(schedule: Schedule, steps: Sequence[Step[Any]]) -> None:
+    """Take on steps that have to be up to date. Raises ConfigError, naming the first item that is not."""
+    for work in schedule.add(steps):
+        raise ConfigError(
+            f"{work.item.step}/{work.item.key} is not up to date ({work.reason}), and later steps stand on it; "
+            f"run it first: --step {work.step.short}"
+        )
 
 
 @contextmanager

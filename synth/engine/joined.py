@@ -48,6 +48,12 @@ class JoinedFiles:
             )
         )
 
+    def remove(self, artifact: Artifact[Any]) -> None:
+        """Remove the file and what is known of it."""
+        self._store.remove(artifact.pattern)
+        self._manifest.forget_joined(artifact.pattern)
+        self._changed.pop(artifact.pattern, None)
+
     def _changed_values(self, artifact: Artifact[Any]) -> dict[str, str] | None:
         """Digests of the values in a file that is not as we left it; None where it is, or is missing."""
         if artifact.pattern not in self._changed:

@@ -38,6 +38,8 @@ class RunSpec:
     package: str = "synth.steps"
     author: str = OFFLINE_AUTHOR
     read_only: bool = False
+    fresh: frozenset[str] = frozenset()
+    """Steps whose items are to be done again in any case, by name."""
 
 
 class Run:
@@ -85,6 +87,8 @@ class Run:
         blocked = obstacle(step, key, self.pipeline, upstream)
         if blocked:
             return Decision(True, blocked_by=blocked)
+        if step.name in self.spec.fresh:
+            return Decision(True, "asked for")
         previous = self.manifest.item(step.name, key)
         visible = visible_to(step, key, upstream)
         return decide(
@@ -149,6 +153,15 @@ class Run:
                 made = [output for output in outputs if output.artifact == artifact.pattern]
                 self.joined.write(artifact, step.name, made)
 
+    def forget(self, steps: Sequence[Step[Any]]) -> None:
+        """Remove all that steps produced."""
+        for step in steps:
+            for record in self.manifest.items(step.name):
+                self.remove(record)
+            for artifact in (*step.writes, *step.join_writes):
+                if artifact.kind == "joined":
+                    self.joined.remove(artifact)
+
     def remove(self, record: ItemRecord) -> None:
         """Remove what an item wrote, and its record."""
         if self.spec.read_only:
@@ -156,6 +169,12 @@ class Run:
         for output in record.outputs:
             self.store.remove(output.path)
         self.manifest.forget(record.step, [record.key])
+
+    def check_authors(self, steps: Sequence[Step[Any]]) -> None:
+        """Raise ConfigError where an author that steps ask cannot be had: an unknown name, a missing key."""
+        for step in steps:
+            for question in step.questions:
+                self.authors.backend(step.name, question.role)
 
     @property
     def is_stopped(self) -> bool:

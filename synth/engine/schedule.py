@@ -5,7 +5,7 @@ that it waits for is settled; only then is it decided whether it has to be done 
 equal stops the wave.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -41,12 +41,24 @@ class Plan:
     is_ended: bool = False
 
 
+class Listener:
+    """Who wants to know how a run goes. It does nothing; displays do."""
+
+    def planned(self, plan: Plan) -> None:
+        """The items of a step are known."""
+
+    def ready(self, work: Work) -> None:
+        """An item is to be done."""
+
+    def settled(self, item: Item, record: ItemRecord, *, was_done: bool) -> None:
+        """An item is settled: done now, up to date, or skipped."""
+
+
 class Schedule:
-    def __init__(self, run: Run, steps: list[Step[Any]], on_end: Callable[[Plan], None]) -> None:
-        """`steps` are planned in their order; `on_end` is called when all items of one are settled."""
+    def __init__(self, run: Run, listener: Listener) -> None:
         self._run = run
-        self._on_end = on_end
-        self.unplanned = list(steps)
+        self._listener = listener
+        self.unplanned: list[Step[Any]] = []
         self.plans: dict[str, Plan] = {}
         self.records: dict[Item, ItemRecord] = {}
         self.ready: dict[Item, Work] = {}
@@ -54,14 +66,15 @@ class Schedule:
         self.blocked: dict[Item, tuple[Item, ...]] = {}
         """Items that wait, with what they wait for."""
 
-    def start(self) -> list[Work]:
-        """The work that is known at first. None: everything is up to date."""
+    def add(self, steps: Sequence[Step[Any]]) -> list[Work]:
+        """Take on steps, which stand on those taken on before. The work that is known at once."""
+        self.unplanned.extend(steps)
         return self._advance()
 
     def settle(self, item: Item, record: ItemRecord) -> list[Work]:
         """Take what an item came to; the work that can be done now."""
         del self.ready[item]
-        self.records[item] = record
+        self._put(item, record, was_done=True)
         self._end_where_settled(item.step)
         return self._advance()
 
@@ -96,6 +109,7 @@ class Schedule:
         if step.join is not None:
             items.append(Item(step.name, JOIN))
         self.plans[step.name] = Plan(step, keys, items)
+        self._listener.planned(self.plans[step.name])
         self.blocked.update({item: self._upstream(step, item.key) for item in items})
         self._drop_gone(step, {item.key for item in items})
         self._end_where_settled(step.name)
@@ -107,13 +121,18 @@ class Schedule:
         decision = self._run.decide(step, item.key, records)
         previous = self._run.manifest.item(*item)
         if decision.blocked_by:
-            self.records[item] = self._run.skip(step, item.key, decision.blocked_by)
+            self._put(item, self._run.skip(step, item.key, decision.blocked_by), was_done=False)
         elif not decision.redo and previous is not None:
-            self.records[item] = previous
+            self._put(item, previous, was_done=False)
         else:
-            self.ready[item] = Work(step, item, upstream, decision.reason)
-            return [self.ready[item]]
+            work = self.ready[item] = Work(step, item, upstream, decision.reason)
+            self._listener.ready(work)
+            return [work]
         return []
+
+    def _put(self, item: Item, record: ItemRecord, *, was_done: bool) -> None:
+        self.records[item] = record
+        self._listener.settled(item, record, was_done=was_done)
 
     def _upstream(self, step: Step[Any], key: str) -> tuple[Item, ...]:
         found: list[Item] = []
@@ -151,4 +170,4 @@ class Schedule:
         plan = self.plans[step]
         if not plan.is_ended and all(item in self.records for item in plan.items):
             plan.is_ended = True
-            self._on_end(plan)
+            self._run.finish(plan.step, [self.records[item] for item in plan.items])

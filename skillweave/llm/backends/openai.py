@@ -49,18 +49,18 @@ class OpenAIBackend:
     async def complete(self, request: Request) -> Reply:
         from openai import APIError
 
+        failure: ProviderError
         try:
             raw = await self._client().chat.completions.with_raw_response.create(**self._arguments(request))
-            body = raw.text
+            return self._read(raw.text, request)
         except APIError as error:
             if _is_full(error):
                 return Reply(text="", model=request.model, stop="context_window")
-            # Chained, the SDK's error would carry the request and its headers along.
-            raise self._translated(error) from None
+            failure = self._translated(error)
         except UnicodeError:
-            raise ProviderError(f"{self.name} answered with bytes that are no text", transient=True) from None
-        reply = read_completion(body, self.name)
-        return unwrap(reply, request.schema) if self._structured else reply
+            failure = ProviderError(f"{self.name} answered with bytes that are no text", transient=True)
+        # Raised out here, since the SDK's error, chained to ours, would carry the request and its headers along.
+        raise failure
 
     async def close(self) -> None:
         """Close the connections of the running event loop; each loop closes its own."""
@@ -85,6 +85,10 @@ class OpenAIBackend:
                 )
             return client
 
+    def _read(self, body: str, request: Request) -> Reply:
+        reply = read_completion(body, self.name)
+        return unwrap(reply, request.schema) if self._structured else reply
+
     def _arguments(self, request: Request) -> dict[str, Any]:
         given: dict[str, Any] = dict(request.sampling.given())
         if self._base_url is None and "max_tokens" in given:
@@ -99,7 +103,9 @@ class OpenAIBackend:
     def _translated(self, error: "APIError") -> ProviderError:
         status = getattr(error, "status_code", None)
         what = f"status {status}" if status else type(error).__name__
-        words = str(error).replace(self._key, "***") if self._key != NO_KEY else str(error)
+        words = str(error) + (f" {error.__cause__}" if status is None and error.__cause__ else "")
+        if self._key != NO_KEY:
+            words = words.replace(self._key, "***")
         advice = {401: "check the key", 403: "check the key", 404: "check the model's name and base_url"}.get(
             status or 0, f"gave up after {self._max_retries} retries" if status in (None, 408, 409, 429) else ""
         )

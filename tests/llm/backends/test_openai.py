@@ -45,7 +45,12 @@ def a_body(content: str | None = "Hi.", *, reason: str = "stop", **message: Any)
 
 
 def complete(server: HTTPServer, request: Request | None = None, **options: Any) -> Reply:
-    settings = {"base_url": server.url_for("/v1"), "api_key_env": "TEST_KEY", "max_retries": 0, "timeout": 5.0}
+    settings: dict[str, Any] = {
+        "base_url": server.url_for("/v1"),
+        "api_key_env": "TEST_KEY",
+        "max_retries": 0,
+        "timeout": 5.0,
+    }
     backend = OpenAIBackend("m", **(settings | options))
 
     async def once() -> Reply:
@@ -180,7 +185,7 @@ def test_a_slow_server_is_a_provider_error(httpserver: HTTPServer) -> None:
 
 def test_a_server_that_is_not_there_is_a_provider_error() -> None:
     backend = OpenAIBackend("m", base_url="http://127.0.0.1:9/v1", max_retries=0)
-    with pytest.raises(ProviderError, match="APIConnectionError"):
+    with pytest.raises(ProviderError, match="API(Connection|Timeout)Error.*127.0.0.1"):
         asyncio.run(backend.complete(a_request()))
 
 
@@ -191,7 +196,7 @@ def test_the_key_is_in_no_error_and_no_log(httpserver: HTTPServer, caplog: pytes
     with pytest.raises(ProviderError, match="check the key") as caught:
         complete(httpserver)
     assert KEY not in "".join(traceback.format_exception(caught.value))
-    assert KEY not in repr(caught.value.__context__)
+    assert caught.value.__context__ is None
     assert KEY not in caplog.text
 
 

@@ -57,7 +57,8 @@ def test_a_bounded_loop_survives_a_faulty_author(a_question: Maker) -> None:
     async def outcome(seed: int) -> str:
         backend = Faulty(OfflineBackend(lambda _: ANSWER), seed, 0.5, ("truncated", "prose", "duplicate_key"))
         try:
-            return (await ask(backend, question, key="k", variables={"thing": 1}, repairs=3))[0].rule
+            guards: list[Guard] = await ask(backend, question, key="k", variables={"thing": 1}, repairs=3)
+            return guards[0].rule
         except AuthorError as error:
             return "rejected" if error.reasons else "without reason"
 

@@ -14,8 +14,8 @@ from ..conftest import Maker
 CALL = ToolCall(id="c1", function=FunctionCall(name="book", arguments={"day": 1}))
 
 
-def a_request(key: str = "k", **changes: int) -> Request:
-    return Request(messages=(Message(role="user", content="é?"),), question="q", key=key, **changes)
+def a_request(key: str = "k", attempt: int = 0) -> Request:
+    return Request(messages=(Message(role="user", content="é?"),), question="q", key=key, attempt=attempt)
 
 
 def record(path: Path, *requests: Request, reply: str | Reply = "yes") -> None:

@@ -34,7 +34,9 @@ async def notes(ctx: Context[Params], key: str) -> None:
     word = ctx.read(WORDS)
     answer = await ctx.ask(NOTE, word=word)
     drawn = ctx.random(key).randrange(1000)
-    ctx.write(NOTES, key, f"{answer}, loudly {await ctx.offload(shout, word)}, of {ctx.read(LENGTHS)} letters, {drawn}\n")
+    ctx.write(
+        NOTES, key, f"{answer}, loudly {await ctx.offload(shout, word)}, of {ctx.read(LENGTHS)} letters, {drawn}\n"
+    )
     ctx.write(LINES, key, [{"n": n} for n in range(ctx.read(LENGTHS))])
     ctx.reject("the letter z", "rare letter")
     if "TOY_LOG" in os.environ:

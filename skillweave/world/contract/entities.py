@@ -1,0 +1,91 @@
+"""Entities: keys, references, enums, and names that would meet in SQL, where case does not count."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.entity import Attribute, Entity
+from skillweave.world.contract.problem import Problem
+
+
+def entity_problems(blueprint: Blueprint) -> Iterator[Problem]:
+    """What is wrong with the tables of a blueprint."""
+    yield from duplicates("blueprint", "entity", [entity.name for entity in blueprint.tables])
+    yield from duplicates("blueprint", "table", [entity.table for entity in blueprint.tables])
+    yield from duplicates("blueprint", "prefix", [entity.prefix for entity in blueprint.tables if entity.prefix])
+    yield from _core(blueprint)
+    for entity in blueprint.tables:
+        yield from duplicates(f"entity {entity.name}", "attribute", [one.name for one in entity.attributes])
+        yield from _key(entity)
+        yield from _rows(blueprint, entity)
+        for attribute in entity.attributes:
+            yield from _attribute(blueprint, entity, attribute)
+
+
+def duplicates(where: str, noun: str, names: Iterable[str]) -> Iterator[Problem]:
+    """Names that occur twice; case does not count."""
+    for name, count in sorted(Counter(name.lower() for name in names).items()):
+        if count > 1:
+            yield Problem(where, f"{noun} {name!r} occurs {count} times; names must differ, apart from their case too")
+
+
+def _core(blueprint: Blueprint) -> Iterator[Problem]:
+    names = [entity.name for entity in blueprint.entities]
+    if blueprint.core_entity not in names:
+        yield Problem("blueprint", f"core_entity {blueprint.core_entity!r} is none of {', '.join(names)}")
+    elif not blueprint.core.person:
+        yield Problem("blueprint", f"core_entity {blueprint.core_entity!r} must be a person")
+
+
+def _key(entity: Entity) -> Iterator[Problem]:
+    key = entity.attributes[0]
+    where = f"entity {entity.name}, attribute {key.name}"
+    if key.type != "string":
+        yield Problem(where, f"the first attribute is the key and must be a string, not {key.type}")
+    if key.nullable or key.enum is not None or key.references is not None:
+        yield Problem(where, "the first attribute is the key: it takes no nullable, enum or references")
+
+
+def _attribute(blueprint: Blueprint, entity: Entity, attribute: Attribute) -> Iterator[Problem]:
+    where = f"entity {entity.name}, attribute {attribute.name}"
+    if attribute.enum is not None:
+        if attribute.type != "string":
+            yield Problem(where, f"enum needs type string, not {attribute.type}")
+        if not attribute.enum or len(set(attribute.enum)) < len(attribute.enum):
+            yield Problem(where, f"enum {attribute.enum!r} must hold values, each once")
+        if attribute.initial is not None and attribute.initial not in attribute.enum:
+            yield Problem(where, f"initial {attribute.initial!r} is none of {', '.join(attribute.enum)}")
+    if attribute.unit == "cents" and attribute.type != "integer":
+        yield Problem(where, f"money is integer cents, not {attribute.type}")
+    if attribute.references is not None:
+        yield from _reference(blueprint, where, attribute)
+    if attribute.generate is not None and attribute.generate.empty and not attribute.nullable:
+        yield Problem(where, "generate.empty leaves values out, so the attribute must be nullable")
+
+
+def _reference(blueprint: Blueprint, where: str, attribute: Attribute) -> Iterator[Problem]:
+    yield from missing_key(blueprint, where, "references", str(attribute.references))
+    if attribute.type != "string":
+        yield Problem(where, f"a reference is a string, as keys are, not {attribute.type}")
+
+
+def missing_key(blueprint: Blueprint, where: str, field: str, reference: str) -> Iterator[Problem]:
+    """A problem where `Entity.attribute` names no key."""
+    entity_name, _, attribute_name = reference.partition(".")
+    keys = {entity.name: entity.key for entity in blueprint.tables}
+    if keys.get(entity_name) != attribute_name:
+        known = ", ".join(f"{name}.{key}" for name, key in keys.items())
+        yield Problem(where, f"{field} {reference!r} names no key; keys are {known}")
+
+
+def _rows(blueprint: Blueprint, entity: Entity) -> Iterator[Problem]:
+    where = f"entity {entity.name}, rows"
+    known = {attribute.name for attribute in entity.attributes}
+    for row in entity.rows.literal or []:
+        for name in sorted(set(row) - known):
+            yield Problem(
+                where, f"literal row has the unknown attribute {name!r}; there are {', '.join(sorted(known))}"
+            )
+    parent = entity.rows.per
+    if parent is not None and not any((one.references or "").startswith(f"{parent}.") for one in entity.attributes):
+        yield Problem(where, f"per {parent!r} needs an attribute that references it")

@@ -1,0 +1,144 @@
+"""What is odd in a blueprint that runs: values that nothing shows, writes or reaches."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Tool
+from skillweave.schema.entity import Attribute, Entity
+from skillweave.world.contract.problem import Problem
+from skillweave.world.contract.statements import Statements
+from skillweave.world.sql import parse
+
+Column = tuple[str, str]
+"""Table and column."""
+
+
+def notes(blueprint: Blueprint, statements: Statements) -> Iterator[Problem]:
+    """Notes on a blueprint without fatal problems."""
+    for tool in blueprint.tools:
+        yield from _implied(tool)
+        yield from _unobservable(tool)
+    yield from _unwritten_values(blueprint)
+    yield from _unfilled_columns(blueprint, statements)
+
+
+def _implied(tool: Tool) -> Iterator[Problem]:
+    """A guard is implied by a later one that asks the same of the same row, and more: it never fails alone."""
+    asked = [_asked(guard.holds) for guard in tool.guards]
+    for place, guard in enumerate(tool.guards):
+        for later in range(place + 1, len(tool.guards)):
+            one, other = asked[place], asked[later]
+            if one and other and one[0] == other[0] and one[1] <= other[1]:
+                message = f"implied by the later guard {tool.guards[later].rule}: it is never the only one to fail"
+                yield Problem(f"tool {tool.name}, guard {guard.rule}", message, fatal=False)
+
+
+def _asked(holds: str) -> tuple[str, frozenset[str]] | None:
+    """Table and conditions of `EXISTS (SELECT ... FROM table WHERE ...)`; None for another form."""
+    tree = parse(holds).tree.unnest()
+    select = tree.this if isinstance(tree, exp.Exists) else None
+    if (
+        not isinstance(select, exp.Select)
+        or select.args.get("joins")
+        or not isinstance(select.args.get("where"), exp.Where)
+    ):
+        return None
+    source = select.args["from_"].this
+    if not isinstance(source, exp.Table) or source.alias:
+        return None
+    condition = select.args["where"].this
+    parts = condition.flatten() if isinstance(condition, exp.And) else [condition]
+    return source.name.lower(), frozenset(part.sql("sqlite").lower() for part in parts)
+
+
+def _unobservable(tool: Tool) -> Iterator[Problem]:
+    shown = {binding for effect in tool.effects for binding in parse(effect.sql).bindings}
+    for parameter in tool.parameters:
+        if tool.kind == "write" and parameter.observable and parameter.name not in shown:
+            message = "no effect shows it: the outcome cannot tell which value was given (observable: false)"
+            yield Problem(f"tool {tool.name}, parameter {parameter.name}", message, fatal=False)
+
+
+def _unwritten_values(blueprint: Blueprint) -> Iterator[Problem]:
+    written = _written(blueprint)
+    for entity in blueprint.tables:
+        for attribute in entity.attributes:
+            sources = written.get((entity.table, attribute.name), [])
+            if attribute.enum is None or any(source is None for source in sources):
+                continue
+            reached = {value for source in sources if source is not None for value in source} | _drawn(
+                entity, attribute
+            )
+            for value in attribute.enum:
+                if value not in reached:
+                    where = f"entity {entity.name}, attribute {attribute.name}"
+                    yield Problem(where, f"nobody writes the value {value!r}", fatal=False)
+
+
+def _drawn(entity: Entity, attribute: Attribute) -> set[object]:
+    generate = attribute.generate
+    if generate is not None and generate.values is None:
+        return set(attribute.enum or [])
+    literal = {row.get(attribute.name) for row in entity.rows.literal or []}
+    return {attribute.initial, *(generate.values or [] if generate else []), *literal}
+
+
+def _written(blueprint: Blueprint) -> dict[Column, list[set[str] | None]]:
+    """For each column that effects write the values of each write; None where they cannot be told."""
+    found: dict[Column, list[set[str] | None]] = {}
+    for tool in blueprint.tools:
+        enums = {parameter.name: parameter.enum for parameter in tool.parameters if parameter.enum is not None}
+        for effect in tool.effects:
+            _note_written(effect.sql, enums, found)
+    for event in blueprint.events:
+        for sql in event.effects:
+            _note_written(sql, {}, found)
+    return found
+
+
+def _note_written(sql: str, enums: dict[str, list[str]], found: dict[Column, list[set[str] | None]]) -> None:
+    statement = parse(sql)
+    assigned = [(column, value) for column, value in statement.inserted if column is not None]
+    if isinstance(statement.tree, exp.Update):
+        assigned = [
+            (part.this.name, part.expression) for part in statement.tree.expressions if isinstance(part, exp.EQ)
+        ]
+    for column, value in assigned:
+        values = _values(value, enums)
+        found.setdefault(((statement.target or "").lower(), column), []).append(values)
+
+
+def _values(value: exp.Expr, enums: dict[str, list[str]]) -> set[str] | None:
+    if isinstance(value, exp.Literal):
+        return {str(value.this)}
+    if isinstance(value, exp.Null):
+        return set()
+    if isinstance(value, exp.Placeholder) and str(value.this) in enums:
+        return set(enums[str(value.this)])
+    if isinstance(value, exp.Case):
+        branches = [*(branch.args["true"] for branch in value.args["ifs"]), value.args.get("default")]
+        parts = [_values(branch, enums) for branch in branches if branch is not None]
+        return None if any(part is None for part in parts) else {one for part in parts for one in part or ()}
+    return None
+
+
+def _unfilled_columns(blueprint: Blueprint, statements: Statements) -> Iterator[Problem]:
+    written = set(_written(blueprint))
+    for tool in blueprint.tools:
+        for guard in tool.guards:
+            reads = statements.access(guard.holds, "expression").reads
+            for entity in blueprint.tables:
+                for name in sorted(reads.get(entity.table, set()) - {""}):
+                    if (entity.table, name) not in written and not _is_filled(entity, entity.attribute(name)):
+                        where = f"tool {tool.name}, guard {guard.rule}"
+                        yield Problem(
+                            where, f"reads {entity.table}.{name}, which nobody generates or writes", fatal=False
+                        )
+
+
+def _is_filled(entity: Entity, attribute: Attribute) -> bool:
+    given = attribute.generate is not None or attribute.initial is not None or attribute.references is not None
+    literal = any(attribute.name in row for row in entity.rows.literal or [])
+    return given or literal or attribute.shared or attribute.name == entity.key

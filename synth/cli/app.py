@@ -1,0 +1,130 @@
+"""The commands and their options. Errors become one line and an exit status here, and nowhere else."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skillweave.errors import ArtifactError, ConfigError, SkillweaveError
+from synth.cli.place import Options, Place
+
+app = typer.Typer(
+    name="synth",
+    help="From domain names to worlds and verified tasks.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+ConfigOption = Annotated[Path, typer.Option("--config", help="The configuration file.")]
+OutputsOption = Annotated[
+    Path | None, typer.Option("--outputs-dir", "--outputs", help="The outputs folder, instead of the configuration's.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Override a key: dotted.path=YAML value. Repeats.", metavar="KEY=VALUE"),
+]
+CONFIG = Path("config.yaml")
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    config: ConfigOption = CONFIG,
+    outputs_dir: OutputsOption = None,
+    seed: Annotated[int | None, typer.Option(help="Override the seed.")] = None,
+    overrides: SetOption = None,
+    step: Annotated[str | None, typer.Option(help="Only this step; a prefix of its name is enough.")] = None,
+    first: Annotated[str | None, typer.Option("--from", help="Begin with this step.")] = None,
+    until: Annotated[str | None, typer.Option(help="End with this step.")] = None,
+    fresh: Annotated[str | None, typer.Option(help="Forget what this step and all after it made, then run.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would run and why; run and write nothing.")
+    ] = False,
+    runner: Annotated[str | None, typer.Option(help="Where items run: threads, dask or ray.")] = None,
+    workers: Annotated[int | None, typer.Option(help="How many items run at once.")] = None,
+) -> None:
+    """Run the pipeline; what is finished and unchanged is not redone."""
+    from synth.cli.run import Selection, run_pipeline
+
+    options = Options(config, outputs_dir, overrides or [], seed=seed, runner=runner, workers=workers)
+    selection = Selection(step=step, first=first, until=until, fresh=fresh)
+    raise typer.Exit(run_pipeline(_place(context), options, selection, dry_run=dry_run))
+
+
+@app.command()
+def status(context: typer.Context, config: ConfigOption = CONFIG, outputs_dir: OutputsOption = None) -> None:
+    """Show what each step came to."""
+    from synth.cli.status import show_status
+
+    show_status(_place(context), Options(config, outputs_dir))
+
+
+@app.command("list-steps")
+def list_steps(
+    context: typer.Context,
+    single: Annotated[bool, typer.Option("--single", help="Only the steps of single-domain runs.")] = False,
+    cross: Annotated[bool, typer.Option("--cross-domain", help="Only the steps of cross-domain runs.")] = False,
+) -> None:
+    """List the steps, and what they read and write."""
+    from synth.cli.status import show_steps
+
+    show_steps(_place(context), "both" if single == cross else "single" if single else "cross_domain")
+
+
+@app.command("init-config")
+def init_config(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="Where to write it; `-` is standard output.")] = CONFIG,
+) -> None:
+    """Write a commented configuration with every default."""
+    from synth.cli.init_config import write_config
+
+    write_config(_place(context), path)
+
+
+@app.command()
+def explain(
+    context: typer.Context,
+    id: Annotated[str, typer.Argument(help="A task's id, an artifact's path, or step/item.")],
+    config: ConfigOption = CONFIG,
+    outputs_dir: OutputsOption = None,
+) -> None:
+    """Show what a task or an artifact was made from, back to its seed."""
+    from synth.cli.explain import show_lineage
+
+    show_lineage(_place(context), Options(config, outputs_dir), id)
+
+
+@app.command()
+def verify(
+    context: typer.Context, outputs: Annotated[Path, typer.Argument(help="The outputs folder of a dataset.")]
+) -> None:
+    """Prove a finished dataset again from its files."""
+    from synth.cli.verify import verify_outputs
+
+    raise typer.Exit(verify_outputs(_place(context), outputs))
+
+
+def main(place: Place | None = None, arguments: list[str] | None = None) -> None:
+    """The whole program. Ends the process: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted."""
+    try:
+        app(args=arguments, obj=place or Place())
+    except (ConfigError, ArtifactError) as error:
+        _complain(error, 2)
+    except SkillweaveError as error:
+        _complain(error, 1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _place(context: typer.Context) -> Place:
+    place: Any = context.obj
+    assert isinstance(place, Place)
+    return place
+
+
+def _complain(error: SkillweaveError, status: int) -> None:
+    print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+    sys.exit(status)

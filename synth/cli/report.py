@@ -1,0 +1,77 @@
+"""The report of a run: a table of its steps, what was rejected and why, and the next command."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from skillweave.manifest import ItemRecord
+from synth.cli.table import show_table
+from synth.cli.wording import counted
+from synth.engine.run import Run
+from synth.engine.schedule import Schedule
+from synth.step import Step
+
+
+def show_report(run: Run, schedule: Schedule, steps: Sequence[Step[Any]]) -> None:
+    """Print it; the last line says what was written and what to do next."""
+    rows = [_row(step, _records(schedule, step)) for step in steps if step.name in schedule.plans]
+    show_table(["step", "items", "done", "rejected", "failed", "skipped", "parts rejected", "seconds"], rows)
+    for step in steps:
+        for line in _reasons(step, _records(schedule, step)):
+            print(line)
+    print(_last_line(run, schedule, steps))
+
+
+def failures(run: Run, schedule: Schedule, steps: Sequence[Step[Any]]) -> list[str]:
+    """What makes the run itself have failed, in words."""
+    found = []
+    for step in steps:
+        records = _records(schedule, step)
+        failed = sum(record.state == "failed" for record in records)
+        if failed:
+            found.append(f"{step.short}: {counted(failed, 'item')} failed")
+        rejected = sum(record.state == "rejected" for record in records)
+        limit = run.params[step.name].max_rejected
+        if records and rejected / len(records) > limit:
+            found.append(f"{step.short}: {rejected} of {len(records)} rejected, more than {limit:.0%}")
+    return found
+
+
+def _row(step: Step[Any], records: list[ItemRecord]) -> list[str]:
+    states = Counter(record.state for record in records)
+    parts = sum(sum(record.rejected.values()) for record in records)
+    seconds = sum(record.seconds for record in records)
+    counts = [len(records), *(states[state] for state in ("done", "rejected", "failed", "skipped")), parts]
+    return [step.name, *map(str, counts), f"{seconds:.1f}"]
+
+
+def _reasons(step: Step[Any], records: list[ItemRecord]) -> list[str]:
+    parts: Counter[str] = Counter()
+    for record in records:
+        parts.update(record.rejected)
+    lines = [f"{step.short} rejected {count} x {reason}" for reason, count in parts.most_common()]
+    for record in records:
+        if record.state in ("rejected", "failed"):
+            lines.append(f"{step.short} {record.key} {record.state}: {'; '.join(record.reasons)[:300]}")
+    return lines
+
+
+def _records(schedule: Schedule, step: Step[Any]) -> list[ItemRecord]:
+    plan = schedule.plans.get(step.name)
+    return [schedule.records[item] for item in plan.items if item in schedule.records] if plan else []
+
+
+def _last_line(run: Run, schedule: Schedule, steps: Sequence[Step[Any]]) -> str:
+    outputs = run.spec.outputs
+    if run.is_stopped:
+        return f"interrupted; what was finished is kept in {outputs}; run the same command to go on"
+    wrong = failures(run, schedule, steps)
+    if wrong:
+        return f"{'; '.join(wrong)}; see {outputs / 'logs'}, then run the same command again"
+    written = sum(len(record.outputs) for record in schedule.records.values())
+    following = f"python -m rollout run --outputs-dir {outputs}" if _is_whole(run, steps) else "python -m synth run"
+    return f"wrote {counted(written, 'artifact')} to {outputs}; next: {following}"
+
+
+def _is_whole(run: Run, steps: Sequence[Step[Any]]) -> bool:
+    return bool(steps) and steps[-1] == run.pipeline.steps[-1]

@@ -1,0 +1,76 @@
+"""`run`: which steps, under the lock, with a display; then what came of it, and what to do next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skillweave.config.models import Config
+from skillweave.errors import ConfigError
+from skillweave.lock import locked
+from skillweave.store import Store
+from synth.cli.display import display
+from synth.cli.estimate import show_estimate
+from synth.cli.place import Options, Place
+from synth.cli.report import failures, show_report
+from synth.engine.drive import drive
+from synth.engine.pipeline import Pipeline, load_pipeline
+from synth.engine.run import Run
+from synth.step import Step
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which steps a command line asks for; a prefix of a name is enough."""
+
+    step: str | None = None
+    first: str | None = None
+    until: str | None = None
+    fresh: str | None = None
+
+    def split(self, pipeline: Pipeline) -> tuple[Sequence[Step[Any]], Sequence[Step[Any]]]:
+        """The steps that have to be up to date already, and those to run. Raises ConfigError."""
+        if self.step and (self.first or self.until):
+            raise ConfigError("--step excludes --from and --until; give one or the other")
+        first = self.step or self.first
+        last = self.step or self.until
+        begin = pipeline.index(pipeline.step(first)) if first else 0
+        end = pipeline.index(pipeline.step(last)) + 1 if last else len(pipeline.steps)
+        if begin >= end:
+            raise ConfigError(f"--from {first!r} comes after --until {last!r}; swap them")
+        return pipeline.steps[:begin], pipeline.steps[begin:end]
+
+    def forgotten(self, pipeline: Pipeline) -> Sequence[Step[Any]]:
+        """The steps whose products are to be forgotten."""
+        return pipeline.steps[pipeline.index(pipeline.step(self.fresh)) :] if self.fresh else ()
+
+
+def run_pipeline(place: Place, options: Options, selection: Selection, *, dry_run: bool) -> int:
+    """The exit status. Raises ConfigError."""
+    config = options.load()
+    pipeline = load_pipeline(place.package).restricted(config.task_mode)
+    selection.split(pipeline)
+    fresh = selection.forgotten(pipeline)
+    if dry_run:
+        names = frozenset(step.name for step in fresh)
+        run = Run(options.spec(place, read_only=True, fresh=names))
+        show_estimate(run, *selection.split(run.pipeline))
+        return 0
+    store = Store(options.spec(place).outputs)
+    store.prepare()
+    with locked(store):
+        return _run(Run(options.spec(place)), selection, config)
+
+
+def _run(run: Run, selection: Selection, config: Config) -> int:
+    run.forget(selection.forgotten(run.pipeline))
+    before, steps = selection.split(run.pipeline)
+    run.check_authors(steps)
+    try:
+        with display() as shown:
+            schedule = drive(run, before, steps, shown)
+    finally:
+        run.close()
+    show_report(run, schedule, steps)
+    if run.is_stopped:
+        return 130
+    return 1 if failures(run, schedule, steps) else 0

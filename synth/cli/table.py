@@ -1,0 +1,18 @@
+"""A table of plain text, the same on a terminal and in a file."""
+
+from collections.abc import Sequence
+
+
+def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print it: the first column to the left, numbers to the right."""
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    for row in (header, *rows):
+        first, *others = (
+            cell.ljust(width) if not column or not _is_number(rows, column) else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        print("  ".join((first, *others)).rstrip())
+
+
+def _is_number(rows: Sequence[Sequence[str]], column: int) -> bool:
+    return all(row[column].replace(".", "", 1).lstrip("$").isdigit() for row in rows)

@@ -1,0 +1,61 @@
+"""`verify`: whether a dataset's files are what its manifest says, each by its digest."""
+
+from pathlib import Path
+
+from skillweave.digest import digest_bytes, digest_file
+from skillweave.errors import ArtifactError, ConfigError
+from skillweave.manifest import MANIFEST, Manifest, Output
+from skillweave.store import Store
+from synth.artifacts import Artifact
+from synth.cli.place import Place
+from synth.cli.wording import counted
+from synth.engine.codec import split_parts
+from synth.engine.item import artifacts_of
+from synth.engine.pipeline import load_pipeline
+
+
+def verify_outputs(place: Place, outputs: Path) -> int:
+    """Print what is wrong; the exit status. Raises ConfigError where there is no dataset."""
+    store = Store(outputs)
+    if not (outputs / MANIFEST).is_file():
+        raise ConfigError(f"{str(outputs)!r} holds no {MANIFEST}; give the outputs folder of a run")
+    manifest = Manifest(store)
+    joined = {
+        artifact.pattern: artifact
+        for step in load_pipeline(place.package).steps
+        for artifact in artifacts_of(step)
+        if artifact.kind == "joined"
+    }
+    written = [output for record in manifest.items() for output in record.outputs]
+    wrong = [line for output in written if output.artifact not in joined for line in _check(store, output)]
+    for pattern, artifact in sorted(joined.items()):
+        wrong.extend(_check_joined(store, artifact, [output for output in written if output.artifact == pattern]))
+    for line in wrong:
+        print(line)
+    if wrong:
+        print(f"{counted(len(wrong), 'artifact')} of {len(written)} in {outputs} changed; next: python -m synth run")
+        return 1
+    print(f"{counted(len(written), 'artifact')} in {outputs} are as they were written; next: python -m rollout run")
+    return 0
+
+
+def _check(store: Store, output: Output) -> list[str]:
+    try:
+        if not store.exists(output.path):
+            return [f"{output.label}: missing"]
+        same = digest_file(store.path(output.path)) == output.digest
+    except ArtifactError as error:
+        return [f"{output.label}: {error}"]
+    return [] if same else [f"{output.label}: changed"]
+
+
+def _check_joined(store: Store, artifact: Artifact[object], outputs: list[Output]) -> list[str]:
+    if not outputs:
+        return []
+    try:
+        found = {key: digest_bytes(part) for key, part in split_parts(store.read(artifact.pattern), artifact).items()}
+    except ArtifactError as error:
+        return [f"{artifact.pattern}: {error}"]
+    expected = {output.key: output.digest for output in outputs}
+    keys = sorted(key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key))
+    return [f"{artifact.label(key)}: {'changed' if key in found else 'missing'}" for key in keys]

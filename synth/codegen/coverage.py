@@ -1,0 +1,62 @@
+"""All cases of a world's differential test, and what they do not reach."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skillweave.schema.call import Call
+from skillweave.schema.contract import Tool
+from skillweave.schema.record import Json
+from skillweave.world.world import World
+from synth.codegen.case import Case
+from synth.codegen.explore import sessions
+from synth.codegen.fuzz import odd_cases
+from synth.codegen.trial import Lab, Trial
+from synth.codegen.witness import Found, Search
+
+
+@dataclass(frozen=True)
+class Cases:
+    cases: tuple[Case, ...]
+    tools_unmet: tuple[str, ...]
+    """Tools that no case makes succeed."""
+    guards_unmet: tuple[str, ...]
+    """`tool rule`: guards that no case breaks first, and rules of the agent that no case breaks in a call carried out."""
+    guards: int
+    """How many guards there are."""
+
+
+def cases_of(world: World, seed: str, likely: Sequence[tuple[str | None, Call]] = ()) -> Cases:
+    """The cases. `likely` are calls (caller, call) that have succeeded on this database."""
+    lab = Lab(world)
+    found: dict[str, Found] = {}
+    for tool in world.blueprint.tools:
+        starts = [_trial(tool, caller, call) for caller, call in likely if call.tool == tool.name]
+        found[tool.name] = Search(lab, tool, seed).run(starts[:20])
+    lab.connection.close()
+    successes = {name: made.success.given() for name, made in found.items() if made.success is not None}
+    arguments: dict[str, dict[str, Json]] = {tool.name: successes.get(tool.name, {}) for tool in world.blueprint.tools}
+    signed_in = [made.success.caller for made in found.values() if made.success is not None and made.success.caller]
+    caller = signed_in[0] if signed_in else "NOBODY-0001"
+    return Cases(
+        cases=(
+            *(case for made in found.values() for case in made.cases),
+            *odd_cases(world.blueprint, arguments, caller, seed),
+            *sessions(world, successes, seed),
+        ),
+        tools_unmet=tuple(name for name, made in found.items() if made.success is None),
+        guards_unmet=tuple(unmet for tool in world.blueprint.tools for unmet in _unmet(tool, found[tool.name])),
+        guards=sum(len(tool.guards) for tool in world.blueprint.tools),
+    )
+
+
+def _trial(tool: Tool, caller: str | None, call: Call) -> Trial:
+    arguments = tuple((parameter.name, call.arguments.get(parameter.name)) for parameter in tool.parameters)
+    return Trial(tool, None if tool.kind == "auth" else caller, arguments)
+
+
+def _unmet(tool: Tool, found: Found) -> list[str]:
+    own = [guard for guard in tool.guards if guard.enforced_by == "tool"]
+    agent = [guard for guard in tool.guards if guard.enforced_by == "agent"]
+    missed = [guard for place, guard in enumerate(own) if place not in found.broken]
+    missed += [guard for place, guard in enumerate(agent) if place not in found.agent_broken]
+    return [f"{tool.name} {guard.rule}" for guard in missed]

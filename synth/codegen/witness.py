@@ -1,0 +1,248 @@
+"""Witnesses: for each guard of a tool, calls that just meet it and calls that just break it, as its first broken one.
+
+The search changes arguments and rows one small move at a time from a call that succeeds. It is a hill climb with a
+cap on trials: what it does not find is reported, not proved impossible.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+
+from skillweave.schema.contract import Tool
+from skillweave.schema.record import Json
+from skillweave.world.world import World
+from synth.codegen.case import Case
+from synth.codegen.moves import Move, Mover, between
+from synth.codegen.trial import Lab, Outcome, Trial
+
+STARTS = 250
+"""Random calls tried for a place to begin."""
+CLIMB = 3000
+"""Trials spent on making one tool succeed."""
+SWEEP = 900
+"""Single moves tried from one success."""
+PAIRS = 1200
+"""Pairs of moves tried for one guard that no single move breaks first."""
+BASES = 4
+"""Successes from which moves are tried."""
+PER_PLACE = 2
+"""Cases kept of one place (cell, argument or table) and one outcome."""
+
+
+@dataclass
+class Found:
+    """What a search has found for one tool."""
+
+    cases: list[Case] = field(default_factory=list)
+    broken: set[int] = field(default_factory=set)
+    """Places of guards that were the first to be broken."""
+    success: Trial | None = None
+    agent_broken: set[int] = field(default_factory=set)
+    """Places of rules of the agent that were broken in a call that the tool carries out."""
+
+
+class Search:
+    """Searches witnesses for one tool."""
+
+    def __init__(self, lab: Lab, tool: Tool, seed: str) -> None:
+        self.lab = lab
+        self.world: World = lab.world
+        self.tool = tool
+        self.mover = Mover(lab, tool)
+        self.random = Random(f"{seed}/{tool.name}")
+        self.guards = lab.guards(tool)
+        self.found = Found()
+        self._kept: dict[tuple[str, str], int] = {}
+
+    def run(self, likely: Sequence[Trial] = ()) -> Found:
+        """Search, beginning with `likely` calls where there are any."""
+        best, outcome = self._climb(*self._start(likely))
+        if outcome.broken < len(self.guards):
+            return self.found
+        self.found.success = best
+        bases = [best]
+        self._keep("succeeds", best, outcome)
+        for base in bases:
+            others = self._sweep(base)
+            bases += others[: BASES - len(bases)]
+        for place in range(len(self.guards)):
+            if place not in self.found.broken:
+                self._pairs(best, place)
+        return self.found
+
+    def _start(self, likely: Sequence[Trial]) -> tuple[Trial, Outcome]:
+        """The call, of many random ones, whose first broken guard comes latest."""
+        best: tuple[Trial, Outcome] | None = None
+        for trial in [*likely, *(self._random_trial() for _ in range(STARTS))]:
+            outcome = self.lab.outcome(trial)
+            if outcome is not None:
+                self._note(trial, outcome, "as it is")
+                if best is None or outcome.broken > best[1].broken:
+                    best = trial, outcome
+        if best is None:
+            return self._random_trial(), Outcome(0, (), (), ())
+        return best
+
+    def _random_trial(self) -> Trial:
+        core = self.world.blueprint.core
+        people = self.lab.connection.execute(f"SELECT {core.key} FROM {core.table} ORDER BY 1").fetchall()
+        caller = str(self.random.choice(people)[0]) if people else None
+        blank = Trial(self.tool, caller, tuple((parameter.name, None) for parameter in self.tool.parameters))
+        if self.tool.kind == "auth":
+            return self._facts(blank, caller)
+        near = self.lab.near(blank, self.mover.tables)
+        for parameter in self.tool.parameters:
+            if not parameter.required and self.random.random() < 0.6:
+                continue
+            values = [value for value in self.mover.arguments(parameter, None, near) if value is not None]
+            blank = blank.with_argument(parameter.name, self.random.choice(values) if values else "text")
+        return blank
+
+    def _facts(self, blank: Trial, person: str | None) -> Trial:
+        """What a person says to be signed in: parameters named like columns of the core person."""
+        core = self.world.blueprint.core
+        row = self.lab.connection.execute(f"SELECT * FROM {core.table} WHERE {core.key} = ?", (person,)).fetchone()
+        columns = [attribute.name for attribute in core.attributes]
+        facts = dict(zip(columns, row, strict=True)) if row else {}
+        for parameter in self.tool.parameters:
+            blank = blank.with_argument(parameter.name, facts.get(parameter.name))
+        return Trial(self.tool, None, blank.arguments)
+
+    def _climb(self, trial: Trial, outcome: Outcome) -> tuple[Trial, Outcome]:
+        """Move by move to a success, or as far as the cap reaches."""
+        spent = self.lab.ran
+        while outcome.broken < len(self.guards) and self.lab.ran - spent < CLIMB:
+            better = self._better(trial, outcome, CLIMB - (self.lab.ran - spent))
+            if better is None:
+                break
+            trial, outcome = better
+        return trial, outcome
+
+    def _better(self, trial: Trial, outcome: Outcome, cap: int) -> tuple[Trial, Outcome] | None:
+        """The first move, or pair of moves, that gets past the broken guard."""
+        singles = list(self.mover.moves(trial))
+        for move in singles[:cap]:
+            made = self._tried(move)
+            if made is not None and made.broken > outcome.broken:
+                return move.trial, made
+        left = max(0, cap - len(singles))
+        firsts = self.random.sample(singles, min(len(singles), 12))
+        for first in firsts:
+            for second in islice(self.mover.moves(first.trial), left // max(1, len(firsts))):
+                made = self._tried(second)
+                if made is not None and made.broken > outcome.broken:
+                    return second.trial, made
+        return None
+
+    def _tried(self, move: Move) -> Outcome | None:
+        outcome = self.lab.outcome(move.trial)
+        if outcome is not None:
+            self._note(move.trial, outcome, move.about)
+        return outcome
+
+    def _sweep(self, base: Trial) -> list[Trial]:
+        """Every single move from a success; the successes among them that differ in an argument."""
+        start = self.lab.outcome(base)
+        others: list[Trial] = []
+        if start is None:
+            return others
+        moves = list(self.mover.moves(base))
+        for move in moves if len(moves) <= SWEEP else self.random.sample(moves, SWEEP):
+            outcome = self.lab.outcome(move.trial)
+            if outcome is None:
+                continue
+            if _alike(start, outcome, move):
+                self._keep(f"{move.about} changed", move.trial, outcome)
+                if move.trial.arguments != base.arguments and not move.trial.edits:
+                    others.append(move.trial)
+            else:
+                self._turn(base, start, move, outcome)
+        return others
+
+    def _turn(self, base: Trial, start: Outcome, move: Move, outcome: Outcome) -> None:
+        """A move that turned something: keep it, and the two neighbours between which it turns."""
+        self._note(move.trial, outcome, move.about)
+        if self._kept.get((move.about, f"turn {outcome.broken} {outcome.agent} {outcome.counts}"), 0) >= PER_PLACE:
+            return
+        self._count(move.about, f"turn {outcome.broken} {outcome.agent} {outcome.counts}")
+        same, other = move.old, move.new
+        middle = between(same, other)
+        if middle is None and not _steps(same, other):
+            self._keep(f"{move.about} = {other!r}, which turns it", move.trial, outcome)
+            return
+        while middle is not None:
+            halfway = _moved(base, move, middle)
+            made = self.lab.outcome(halfway)
+            if made is None:
+                return
+            if _alike(start, made, move):
+                same = middle
+            else:
+                other = middle
+            middle = between(same, other)
+        for value in (same, other):
+            edge = _moved(base, move, value)
+            self.found.cases.append(edge.case(f"{move.about} = {value!r}, where it turns", self.world))
+            made = self.lab.outcome(edge)
+            if made is not None:
+                self._note(edge, made, move.about)
+
+    def _pairs(self, base: Trial, place: int) -> None:
+        """Two moves that together break a guard which none breaks first."""
+        spent = self.lab.ran
+        singles = list(self.mover.moves(base))
+        self.random.shuffle(singles)
+        for first in singles:
+            outcome = self.lab.outcome(first.trial)
+            if outcome is None or outcome.broken < place:
+                continue
+            for second in islice(self.mover.moves(first.trial), PAIRS // 4):
+                made = self._tried(second)
+                if made is not None and made.broken == place or self.lab.ran - spent > PAIRS:
+                    return
+
+    def _note(self, trial: Trial, outcome: Outcome, about: str) -> None:
+        """Record what guard a trial breaks, and keep it as a case unless there are such cases."""
+        if outcome.broken < len(self.guards):
+            self.found.broken.add(outcome.broken)
+            self._keep(f"{self.guards[outcome.broken].rule} broken by {about}", trial, outcome)
+        else:
+            fresh = {place for place, holds in enumerate(outcome.agent) if not holds}
+            if fresh:
+                self.found.agent_broken |= fresh
+                self._keep(f"a rule of the agent broken by {about}", trial, outcome)
+
+    def _keep(self, about: str, trial: Trial, outcome: Outcome) -> None:
+        if self._count(about, f"{outcome.broken} {outcome.agent}"):
+            self.found.cases.append(trial.case(about, self.world))
+
+    def _count(self, about: str, kind: str) -> bool:
+        """Whether there is room for another case of this kind."""
+        kept = self._kept.get((about, kind), 0)
+        self._kept[about, kind] = kept + 1
+        return kept < PER_PLACE
+
+
+def _steps(old: Json, new: Json) -> bool:
+    """Whether two values are neighbours among numbers."""
+    plain = not isinstance(old, bool) and not isinstance(new, bool)
+    return plain and isinstance(old, int | float) and isinstance(new, int | float)
+
+
+def _moved(base: Trial, move: Move, value: Json) -> Trial:
+    """The move with another value."""
+    if move.trial.arguments != base.arguments:
+        name = move.about
+        return base.with_argument(name, value)
+    edit = move.trial.edits[-1]
+    cell = value if isinstance(value, str | int | float) or value is None else None
+    return base.with_edit(type(edit)(edit.table, edit.key, edit.column, cell))
+
+
+def _alike(start: Outcome, outcome: Outcome, move: Move) -> bool:
+    """Whether a move turned nothing; for a moved time, numbers in the result count too: fees come in steps."""
+    alike = (start.broken, start.agent, start.counts) == (outcome.broken, outcome.agent, outcome.counts)
+    if alike and isinstance(move.new, str) and between(move.old, move.new) is not None:
+        return start.numbers == outcome.numbers
+    return alike

@@ -1,0 +1,33 @@
+"""The gauntlet: all gates in order. A combination comes out validated, or Rejected says at which gate it fell."""
+
+from collections.abc import Collection
+
+from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.task import Gates
+from skillweave.schema.template import TaskTemplate
+from skillweave.world.world import World
+from synth.gates.criteria import criteria_of
+from synth.gates.golden import golden
+from synth.gates.grounded import grounded
+from synth.gates.lawful import lawful
+from synth.gates.minimal import minimal
+from synth.gates.not_already_true import not_already_true
+from synth.gates.observable import observable
+
+
+def validated(world: World, combination: Combination, template: TaskTemplate, stated: Collection[str]) -> ValidatedTask:
+    """The combination with its criteria and its gates' figures. `stated` are the rules that the policy prints."""
+    made, replayed = golden(world, combination)
+    kept = lawful(world, combination, made, stated)
+    criteria = criteria_of(world, combination, made)
+    gates = Gates(
+        golden=replayed,
+        not_already_true=not_already_true(world, combination, criteria),
+        minimal=minimal(world, combination, criteria),
+        grounded={
+            **grounded(world, combination, template, criteria),
+            "varied": observable(world, combination, criteria),
+        },
+        lawful=kept,
+    )
+    return ValidatedTask(combination=combination, criteria=criteria, gates=gates)

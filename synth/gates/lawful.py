@@ -1,0 +1,23 @@
+"""Gate 7, lawful: the golden calls break no rule, and the policy states every rule that they meet."""
+
+from collections.abc import Collection
+
+from skillweave.schema.combination import Combination
+from skillweave.schema.record import Json
+from skillweave.world.world import World
+from synth.gates.attempt import Attempt
+from synth.gates.rejection import Rejected
+
+
+def lawful(world: World, combination: Combination, made: Attempt, stated: Collection[str]) -> dict[str, Json]:
+    """The gate's figure: the agent's rules that were in play, all of them kept."""
+    broken = [rule for result in made.results for rule in result.violations]
+    if broken:
+        raise Rejected("golden breaks a rule", ", ".join(broken))
+    tools = dict.fromkeys(call.tool for call in combination.golden)
+    rules = [guard.rule for tool in tools for guard in world.blueprint.tool(tool).guards]
+    unstated = [rule for rule in rules if rule not in stated]
+    if unstated:
+        raise Rejected("rule not in the policy", ", ".join(unstated))
+    in_play = sorted({verdict.rule for result in made.results for verdict in result.verdicts})
+    return {"rules_met": len(set(rules)), "agent_rules_in_play": [*in_play], "violations": 0}

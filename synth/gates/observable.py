@@ -1,0 +1,72 @@
+"""Named rejections of gate 4: an argument that the outcome cannot see.
+
+An argument is free where another lawful value leads to the same end state: then nobody could say that it was right. It
+is tried by execution, on values that the guards of the moment allow.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from random import Random
+
+from evaluator.checks.state import check_state
+from skillweave.schema.combination import Combination
+from skillweave.schema.contract import Tool
+from skillweave.schema.record import Json, Value
+from skillweave.schema.task import Criteria
+from skillweave.world.world import World
+from synth.gates.attempt import attempt, carry_out, opened
+from synth.gates.rejection import Rejected
+from synth.planner.search import Search
+from synth.tasks.fills import filled_by
+
+OTHERS = 3
+"""Other values of one argument that are tried."""
+
+
+def observable(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
+    """The figure: arguments that were varied, and how many other values were tried of them."""
+    arguments = tried = 0
+    for place, call in enumerate(combination.golden):
+        tool = world.blueprint.tool(call.tool)
+        if tool.kind != "write":
+            continue
+        for name in call.arguments:
+            if tool.parameter(name).observable is False:
+                raise Rejected("unobservable argument", f"{tool.name}.{name}")
+            if call.grounding[name].startswith("call ") and tool.parameter(name).refers_to is None:
+                continue
+            if _fills_only_free(world, tool, name):
+                continue
+            arguments += 1
+            for value in _others(world, combination, place, name):
+                tried += 1
+                made = attempt(world, combination, instead={(place, name): value})
+                if made.succeeded and check_state(criteria, made.changes, world.comparison).score == 1:
+                    raise Rejected("free argument", f"{tool.name}.{name} may as well be {value!r}")
+    return {"arguments": arguments, "others_tried": tried}
+
+
+def _others(world: World, combination: Combination, place: int, name: str) -> Iterator[Value]:
+    """Other values of an argument with which its call goes through where it stands."""
+    call = combination.golden[place]
+    tool = world.blueprint.tool(call.tool)
+    with opened(world, combination) as session:
+        results = carry_out(session, combination.golden[:place])
+        del results
+        fixed = {other: _scalar(value) for other, value in call.arguments.items() if other != name}
+        fixed |= {p.name: None for p in tool.parameters if p.name not in call.arguments}
+        random = Random(f"{combination.id}/{place}/{name}")
+        search = Search(world.blueprint, tool, session, session.caller, session.now, random, fixed, nodes=40)
+        found = (arguments.get(name) for arguments in search.meeting())
+        yield from islice((value for value in found if value is not None and value != call.arguments[name]), OTHERS)
+
+
+def _fills_only_free(world: World, tool: Tool, name: str) -> bool:
+    filled = filled_by(tool, name)
+    return filled is not None and all(
+        world.comparison(table, column) == "free" for table, columns in filled.items() for column in columns
+    )
+
+
+def _scalar(value: Json) -> Value:
+    return None if isinstance(value, (list, dict)) else value
