@@ -8,7 +8,7 @@ import json
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -107,6 +107,7 @@ class Manifest:
         self._store = store
         self._lock = threading.Lock()
         self._items: dict[tuple[str, str], ItemRecord] = {}
+        self._owners: dict[str, tuple[str, str]] = {}
         self._fingerprints: dict[str, Fingerprint] = {}
         self._joined: dict[str, JoinedFile] = {}
         self._load()
@@ -119,6 +120,10 @@ class Manifest:
         """All records, or those of one step, sorted."""
         with self._lock:
             return [record for name, record in sorted(self._items.items()) if step in (None, name[0])]
+
+    def owner(self, label: str) -> tuple[str, str] | None:
+        """The item that wrote what is called so: step and key."""
+        return self._owners.get(label)
 
     def fingerprint(self, id: str) -> Fingerprint | None:
         return self._fingerprints.get(id)
@@ -135,7 +140,7 @@ class Manifest:
     def absorb(self, record: ItemRecord) -> None:
         """Take over a record that another process has put."""
         with self._lock:
-            self._items[record.step, record.key] = record
+            self._take(record)
 
     def put_joined(self, file: JoinedFile) -> None:
         self._append({"joined": file.model_dump(mode="json")})
@@ -173,7 +178,7 @@ class Manifest:
         found: dict[str, Json] = {}
         for item in self._items.values():
             for output in item.outputs:
-                found[output.label] = {"digest": output.digest, "step": item.step, "item": item.key} | _past(item)
+                found[output.label] = _past(item, output)
         for path, file in self._joined.items():
             found[path] = {"digest": file.digest, "step": file.step, "item": None}
         return dict(sorted(found.items()))
@@ -194,8 +199,7 @@ class Manifest:
     def _apply(self, entry: Mapping[str, Json]) -> None:
         match entry:
             case {"item": content}:
-                record = ItemRecord.model_validate(content)
-                self._items[record.step, record.key] = record
+                self._take(ItemRecord.model_validate(content))
             case {"fingerprint": content}:
                 found = Fingerprint.model_validate(content)
                 self._fingerprints[found.id] = found
@@ -203,11 +207,23 @@ class Manifest:
                 file = JoinedFile.model_validate(content)
                 self._joined[file.path] = file
             case {"forget": [str(step), str(key)]}:
-                self._items.pop((step, key), None)
+                self._drop((step, key))
             case {"unjoined": str(path)}:
                 self._joined.pop(path, None)
             case _:
                 raise ArtifactError(f"unknown entry {str(entry)[:80]!r} in {JOURNAL}")
+
+    def _take(self, record: ItemRecord) -> None:
+        name = (record.step, record.key)
+        self._drop(name)
+        self._items[name] = record
+        self._owners.update({output.label: name for output in record.outputs})
+
+    def _drop(self, name: tuple[str, str]) -> None:
+        before = self._items.pop(name, None)
+        for output in before.outputs if before else ():
+            if self._owners.get(output.label) == name:
+                del self._owners[output.label]
 
     def _load(self) -> None:
         try:
@@ -222,20 +238,22 @@ class Manifest:
                 f"remove it and {JOURNAL} to make everything again"
             ) from error
 
-    def _load_folded(self, content: dict[str, list[Json] | dict[str, Json]]) -> None:
-        if content.get("format") != FORMAT:
-            raise ValueError(f"format is {content.get('format')!r}, not {FORMAT!r}")
+    def _load_folded(self, content: Mapping[str, Any]) -> None:
+        if content["format"] != FORMAT:
+            raise ValueError(f"format is {content['format']!r}, not {FORMAT!r}")
         for item in content["items"]:
             self._apply({"item": item})
-        for part, entry in (("joined", "joined"), ("fingerprints", "fingerprint")):
-            section = content[part]
-            assert isinstance(section, dict)
-            for value in section.values():
-                self._apply({entry: value})
+        for file in content["joined"].values():
+            self._apply({"joined": file})
+        for fingerprint in content["fingerprints"].values():
+            self._apply({"fingerprint": fingerprint})
 
 
-def _past(item: ItemRecord) -> dict[str, Json]:
+def _past(item: ItemRecord, output: Output) -> dict[str, Json]:
     return {
+        "digest": output.digest,
+        "step": item.step,
+        "item": item.key,
         "fingerprint": item.fingerprint,
         "author": dict(item.authors),
         "seconds": item.seconds,

@@ -32,7 +32,7 @@ class Store:
         """Make the folder. Raises ConfigError where it cannot be written to."""
         try:
             (self.root / CACHE / "tmp").mkdir(parents=True, exist_ok=True)
-            probe = self.root / CACHE / "tmp" / f"probe-{os.getpid()}"
+            probe = self.root / CACHE / f"probe-{os.getpid()}"
             probe.write_bytes(b"")
             probe.unlink()
         except OSError as error:
@@ -40,6 +40,11 @@ class Store:
                 f"outputs folder {str(self.root)!r} cannot be written: {error.strerror or error}; "
                 "give another one with --outputs-dir"
             ) from error
+
+    def clean(self) -> None:
+        """Remove temporary files that a killed run left; the caller holds the lock."""
+        for left in (self.root / CACHE / "tmp").iterdir():
+            left.unlink()
 
     def path(self, relative: str) -> Path:
         """Where a relative path lies. Raises ArtifactError where it leads out of the folder, or through a link."""
@@ -82,10 +87,8 @@ class Store:
             yield temporary
             if not temporary.is_file():
                 raise ArtifactError(f"nothing was written for {relative!r}")
-            with temporary.open("rb+") as stream:
-                os.fsync(stream.fileno())
             path.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(temporary, path)
+            temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
 

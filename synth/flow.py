@@ -4,15 +4,15 @@ Tasks are given the items that they stand on as futures. An item is submitted wh
 holds a worker while it waits; one that is up to date is never submitted. Nothing is decided here: the schedule does.
 """
 
-from collections.abc import Callable
 from functools import cache
 from queue import SimpleQueue
 from typing import Any
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
-from prefect.states import Completed, State
+from prefect.states import Completed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from skillweave.config.models import ExecutionConfig
@@ -20,6 +20,9 @@ from skillweave.errors import ConfigError
 from skillweave.manifest import ItemRecord
 from synth.engine.run import Run, RunSpec
 from synth.engine.schedule import Item, Schedule, Work
+
+Ended = PrefectFuture[Any]
+"""The future of an item's record."""
 
 _LOCAL: dict[RunSpec, Run] = {}
 """Runs that are open in this process already."""
@@ -38,17 +41,10 @@ def do_item(
 
 def run_flow(run: Run, schedule: Schedule, work: list[Work]) -> None:
     """Do all work, and what follows from it."""
-    _LOCAL[run.spec] = run
-    try:
-        _flow_on(_runner(run.spec.config.execution))(run, schedule, work)
-    finally:
-        del _LOCAL[run.spec]
 
-
-def _flow_on(runner: TaskRunner[Any]) -> Callable[[Run, Schedule, list[Work]], None]:
-    @flow(name="skillweave", task_runner=runner, validate_parameters=False, persist_result=False)
-    def skillweave(run: Run, schedule: Schedule, work: list[Work]) -> None:
-        futures: dict[Item, PrefectFuture[ItemRecord]] = {}
+    @flow(name="skillweave", task_runner=_runner(run.spec.config.execution), persist_result=False)
+    def skillweave() -> None:
+        futures: dict[Item, Ended] = {}
         ended: SimpleQueue[Item] = SimpleQueue()
         _submit(run, schedule, work, futures, ended)
         under_way = len(work)
@@ -60,18 +56,22 @@ def _flow_on(runner: TaskRunner[Any]) -> Callable[[Run, Schedule, list[Work]], N
             _submit(run, schedule, following, futures, ended)
             under_way += len(following) - 1
 
-    return skillweave
+    _LOCAL[run.spec] = run
+    try:
+        skillweave()
+    finally:
+        del _LOCAL[run.spec]
 
 
 def _submit(
     run: Run,
     schedule: Schedule,
     work: list[Work],
-    futures: dict[Item, PrefectFuture[ItemRecord]],
+    futures: dict[Item, Ended],
     ended: "SimpleQueue[Item]",
 ) -> None:
     for each in work:
-        future: PrefectFuture[ItemRecord] = do_item.submit(
+        future: Ended = do_item.submit(
             name=f"{each.step.short}/{each.item.key}",
             spec=run.spec,
             step=each.item.step,
@@ -92,10 +92,12 @@ def _runner(execution: ExecutionConfig) -> TaskRunner[Any]:
             from prefect_dask import DaskTaskRunner
 
             options = {"n_workers": execution.workers, "threads_per_worker": 1, "dashboard_address": None}
-            return DaskTaskRunner(cluster_kwargs=options)
+            dask: TaskRunner[Any] = DaskTaskRunner(cluster_kwargs=options)
+            return dask
         from prefect_ray import RayTaskRunner
 
-        return RayTaskRunner(init_kwargs={"num_cpus": execution.workers, "include_dashboard": False})
+        ray: TaskRunner[Any] = RayTaskRunner(init_kwargs={"num_cpus": execution.workers, "include_dashboard": False})
+        return ray
     except ImportError as error:
         raise ConfigError(
             f"runner {execution.runner!r} is not installed; "

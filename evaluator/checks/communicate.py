@@ -1,7 +1,8 @@
 """Whether the user was told what they asked for.
 
-A fact counts as told iff it stands in the agent's last statement of it: a sentence of an assistant message, never a tool
-call and never the user's own words, that names the fact (one content word of its noun) and gives a value of its kind.
+A fact counts as told iff it stands in the agent's last statement of it: a sentence of an assistant message, never a
+tool call and never the user's own words, that names the fact (one content word of its noun) and gives a value of its
+kind.
 """
 
 import re
@@ -15,7 +16,8 @@ from skillweave.schema.record import Json
 from skillweave.schema.score import CommunicateCheck
 from skillweave.schema.task import FactToTell
 
-_EMPTY_WORDS = frozenset("a an and at by for from in is my of on or our per the their to total with your".split())
+_SMALL_WORDS = "a an and at by for from in is my of on or our per the their to total with your"
+_EMPTY_WORDS = frozenset(_SMALL_WORDS.split())
 _WORD = re.compile(r"[^\W_]+")
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
 
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTH_NAMES = "january february march april may june july august september october november december"
+_MONTHS = _MONTH_NAMES.split()
 _MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in _MONTHS).replace("sep(?:tember)?", "sept?(?:ember)?")
 _ISO = re.compile(r"(?<!\d)(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)")
 _DAY_FIRST = re.compile(
@@ -29,6 +30,10 @@ _NUMBER = re.compile(
     r"(?P<after>\s?(?:[€£$%]|cents?\b|EUR\b|USD\b|GBP\b|euros?\b|dollars?\b|pounds?\b))?(?![\w]|[.,]\d)",
     re.I,
 )
+
+
+_ID = re.compile(r"\b[A-Za-z]\w*(?:-\w+)*-\d[\w-]*")
+"""`APT-0012`: its figures are no number."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Mentions:
 def mentions(sentence: str) -> Mentions:
     """What the sentence mentions."""
     found = Mentions(sentence)
-    rest = _ISO.sub(lambda match: _take_day(match, found), sentence)
+    rest = _ISO.sub(lambda match: _take_day(match, found), _ID.sub(" | ", sentence))
     rest = _DAY_FIRST.sub(lambda match: _take_day(match, found), rest)
     rest = _MONTH_FIRST.sub(lambda match: _take_day(match, found), rest)
     rest = _TIME.sub(lambda match: _take_time(match, found), rest)
@@ -123,7 +128,7 @@ def _decimal(match: re.Match[str]) -> Decimal | None:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a message. A line that ends in a colon goes on with the lines below it, to the next empty one."""
+    """The sentences of a message; a line that ends in a colon takes in the lines below it, to the next empty one."""
     open_line = ""
     for line in [*text.splitlines(), ""]:
         plain = re.sub(r"[*_`#]+", "", line).strip()

@@ -1,4 +1,7 @@
-"""Load a configuration: a YAML file, then overrides, then checks whose messages name the key, the value, what is allowed."""
+"""Load a configuration: a YAML file, then overrides, then checks.
+
+Whatever is wrong is one ConfigError of one line, which names the key, the value and what is allowed.
+"""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence

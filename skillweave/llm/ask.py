@@ -79,11 +79,14 @@ async def _judge(
     """The answer, boxed since None may be one, and what is wrong with it."""
     if reply.stop == "context_window":
         return None, ("the question and its repairs do not fit into the model's context window",)
+    cut = ["the answer was cut off at the token limit; answer more briefly"] if reply.stop == "length" else []
     try:
         answer = parse(question, reply.text)
     except ParseError as error:
-        cut = ["the answer was cut off at the token limit; answer more briefly"] if reply.stop == "length" else []
         return None, (*cut, *error.complaints)
+    if cut and question.form != "json":
+        # JSON shows by itself whether it is whole; text and code do not.
+        return None, tuple(cut)
     if check is None:
         return (answer,), ()
     found = check(answer)

@@ -80,12 +80,15 @@ def delete(folder: Path) -> None:
     """Delete it although the code may have taken away our own rights in it."""
 
     def unlock(_: object, path: str, __: object) -> None:
-        os.chmod(os.path.dirname(path), 0o700)
-        if not os.path.islink(path):
-            os.chmod(path, 0o700)
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            os.unlink(path)
+        try:
+            os.chmod(os.path.dirname(path), 0o700)
+            if os.path.isdir(path) and not os.path.islink(path):
+                os.chmod(path, 0o700)
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                os.unlink(path)
+        except FileNotFoundError:
+            # What we want.
+            return
 
     shutil.rmtree(folder, onerror=unlock)

@@ -20,6 +20,9 @@ from skillweave.sandbox.strength import Offer, launcher_command, offer, package_
 
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+INNER_ID = "1000"
+DISMISSED = b"."
+"""A word on the line, so that the launcher can tell our leave from our death."""
 GRACE = 5.0
 """Seconds for the launcher to kill what it started before it is killed itself."""
 
@@ -62,12 +65,17 @@ class Jail:
     def exit_status(self) -> int | None:
         """Of the code, 128 and more for signals; waits for it. None where the launcher itself came to grief."""
         report = b""
-        while part := self.line.recv(4096):
+        while not report.endswith(b"\n") and (part := self.line.recv(64)):
             report += part
         return int(report) if report else None
 
     def kill(self) -> None:
         """End everything in the jail, now; returns when it is over."""
+        try:
+            self.line.sendall(DISMISSED)
+        except OSError:
+            # Closed already, by us or by the launcher's own death.
+            pass
         self.line.close()
         try:
             self.process.wait(GRACE)
@@ -149,7 +157,8 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _bubblewrap(program: str, folder: Path, visible: list[str], plan: dict[str, object]) -> list[str]:
-    command = [program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
+    command = [program, "--unshare-all", "--unshare-user", "--uid", INNER_ID, "--gid", INNER_ID, "--cap-drop", "ALL"]
+    command += ["--die-with-parent", "--new-session", "--clearenv"]
     for path in [*visible, package_folder()]:
         command += ["--ro-bind", path, path]
     command += ["--dev", "/dev", "--bind", str(folder), str(folder), "--chdir", str(folder), "--"]

@@ -1,4 +1,4 @@
-"""What statements touch: SQLite prepares them on the blueprint's own tables and tells which columns they read and write."""
+"""What statements touch: SQLite prepares them on the blueprint's tables and tells which columns they read and write."""
 
 import sqlite3
 

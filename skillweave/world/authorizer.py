@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 LOG_TABLE = "touched__rows"
 """Where sessions log which rows were touched. Two underscores: no entity can have this table."""
 
-FUNCTIONS = frozenset(
-    "abs avg ceil ceiling char coalesce count cume_dist date datetime dense_rank first_value floor format glob group_concat "
-    "ifnull iif instr json_array_length json_extract json_type json_valid julianday lag last_value lead length like "
-    "lower ltrim max min mod nth_value ntile nullif percent_rank pow power printf rank replace round row_number rtrim "
-    "sign strftime substr substring sum time total trim trunc unicode unixepoch upper -> ->>".split()
+_NAMES = (
+    "abs avg ceil ceiling char coalesce count cume_dist date datetime dense_rank first_value floor format glob "
+    "group_concat ifnull iif instr json_array_length json_extract json_type json_valid julianday lag last_value lead "
+    "length like lower ltrim max min mod nth_value ntile nullif percent_rank pow power printf rank replace round "
+    "row_number rtrim sign strftime substr substring sum time total trim trunc unicode unixepoch upper -> ->>"
 )
+FUNCTIONS = frozenset(_NAMES.split())
 """Functions of contract SQL: their value follows from their arguments."""
 
 _CALLABLE = FUNCTIONS | {"changes"}

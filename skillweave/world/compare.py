@@ -11,7 +11,6 @@ from typing import NamedTuple
 from skillweave.schema.change import ANY, NEW, Cells, RowChange
 from skillweave.schema.entity import Comparison
 from skillweave.schema.record import Json
-from skillweave.world.canonical import dump
 
 Columns = Callable[[str, str], Comparison]
 """Table and column to how they are compared."""
@@ -51,41 +50,34 @@ class _Search:
     """Pairs expected rows with actual ones, keeping one number on one side to one number on the other."""
 
     def __init__(self, expected: Sequence[RowChange], actual: Sequence[RowChange], comparison: Columns) -> None:
-        self._expected = expected
-        self._actual = actual
         self._comparison = comparison
         self._tries = 0
         self.best: dict[int, int] = {}
-        options = [self._options(row) for row in expected]
-        self._options_of = options
-        self._order = sorted(range(len(expected)), key=lambda place: (len(options[place]), place))
+        self._most = min(len(expected), len(actual))
+        self._options = [self._options_of(row, actual) for row in expected]
+        self._order = sorted(range(len(expected)), key=lambda place: (len(self._options[place]), place))
 
     def pair(self, depth: int, chosen: dict[int, int], there: dict[int, int], back: dict[int, int]) -> bool:
-        """Pair the rows from `depth` on; True once every row that must be paired is."""
+        """Pair the rows from `depth` on; True once no pairing can be better."""
         if len(chosen) > len(self.best):
             self.best = dict(chosen)
-        if depth == len(self._order):
-            return len(chosen) == min(len(self._expected), len(self._actual))
+        if len(self.best) == self._most or self._tries > MOST_TRIES:
+            return True
+        if len(chosen) + len(self._order) - depth <= len(self.best):
+            return False
         place = self._order[depth]
         taken = set(chosen.values())
-        for option in self._options_of[place]:
+        for option, pairs in self._options[place].items():
             self._tries += 1
-            if option in taken:
-                continue
-            numbers = _paired(self._numbers(place, option), there, back)
-            if numbers is None:
-                continue
-            if self.pair(depth + 1, {**chosen, place: option}, *numbers):
+            numbers = _paired(pairs, there, back) if option not in taken else None
+            if numbers is not None and self.pair(depth + 1, {**chosen, place: option}, *numbers):
                 return True
-            if self._tries > MOST_TRIES:
-                return False
         return self.pair(depth + 1, chosen, there, back)
 
-    def _options(self, row: RowChange) -> list[int]:
-        return [place for place, other in enumerate(self._actual) if self._numbers_between(row, other) is not None]
-
-    def _numbers(self, place: int, option: int) -> list[tuple[int, int]]:
-        return self._numbers_between(self._expected[place], self._actual[option]) or []
+    def _options_of(self, row: RowChange, actual: Sequence[RowChange]) -> dict[int, list[tuple[int, int]]]:
+        """Places of the actual rows that this can be, each with the numbers that would be paired."""
+        found = {place: self._numbers_between(row, other) for place, other in enumerate(actual)}
+        return {place: numbers for place, numbers in found.items() if numbers is not None}
 
     def _numbers_between(self, expected: RowChange, actual: RowChange) -> list[tuple[int, int]] | None:
         """Pairs of numbers that the two rows ask for; None where the rows cannot be the same."""
@@ -121,7 +113,12 @@ def _numbers_of(one: Json, other: Json, how: Comparison) -> list[tuple[int, int]
         return _new_numbers(one, other)
     if how == "normalised" and isinstance(one, str) and isinstance(other, str):
         return [] if normalise(one) == normalise(other) else None
-    return [] if dump(one) == dump(other) else None
+    return [] if _is_same(one, other) else None
+
+
+def _is_same(one: Json, other: Json) -> bool:
+    """Equal, where 5 is 5.0 and 1 is not true."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
 _INNER = re.compile(r"\{(\d+)\}")

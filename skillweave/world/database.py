@@ -128,7 +128,7 @@ def save(connection: sqlite3.Connection, blueprint: Blueprint, path: Path) -> No
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     partial.write_bytes(to_bytes(connection, blueprint))
-    os.replace(partial, path)
+    partial.replace(path)
 
 
 def load(source: Path | bytes, blueprint: Blueprint) -> sqlite3.Connection:

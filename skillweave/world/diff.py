@@ -64,8 +64,13 @@ def change_between(entity: Entity, key: str, before: Row | None, after: Row | No
         return None
     cells: Cells = {entity.key: key}
     if before is None or after is None:
-        op = "insert" if before is None else "delete"
-        return RowChange.model_construct(table=entity.table, op=op, key=cells, before=before, after=after)
+        return RowChange.model_construct(
+            table=entity.table,
+            op="insert" if before is None else "delete",
+            key=cells,
+            before=None if before is None else {**before},
+            after=None if after is None else {**after},
+        )
     changed = [name for name in before if before[name] != after[name]]
     return RowChange.model_construct(
         table=entity.table,

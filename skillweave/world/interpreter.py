@@ -14,7 +14,7 @@ from skillweave.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import ToolError, Verdict
 from skillweave.schema.contract import Guard, Tool
-from skillweave.schema.record import Json, Row
+from skillweave.schema.record import Json, Row, Value
 from skillweave.world.database import with_booleans
 from skillweave.world.ids import minted_by, prefix_of
 from skillweave.world.lineage import Lineage
@@ -25,7 +25,7 @@ MOST_ROWS = 10_000
 """A result of more rows is a defect."""
 
 
-class Defect(Exception):
+class DefectError(Exception):
     """The contract could not keep its promise in this call."""
 
 
@@ -94,7 +94,7 @@ def _texts(tool: Tool) -> Iterator[tuple[str, Form]]:
 
 
 def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> Outcome:
-    """Run a tool. Raises Defect; the caller undoes what an outcome with an error, or a defect, has left."""
+    """Run a tool. Raises DefectError; the caller undoes what an outcome with an error, or a defect, has left."""
     outcome = Outcome()
     try:
         _try_guards(connection, compiled, bindings, outcome)
@@ -102,7 +102,7 @@ def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mappin
             outcome.changed = _apply(connection, compiled, bindings)
             outcome.value = _result(connection, compiled, bindings)
     except sqlite3.Error as error:
-        raise Defect(f"SQL failed: {error}") from error
+        raise DefectError(f"SQL failed: {error}") from error
     return outcome
 
 
@@ -121,7 +121,7 @@ def _try_guards(
 def _apply(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> list[int]:
     changed = [changed_by(connection, effect, bindings) for effect in compiled.effects]
     if compiled.tool.kind == "write" and not any(changed):
-        raise Defect("the write changed no row")
+        raise DefectError("the write changed no row")
     return changed
 
 
@@ -139,17 +139,17 @@ def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Ma
     found = cursor.fetchmany(MOST_ROWS + 1)
     names = [column[0] for column in cursor.description]
     if len(found) > MOST_ROWS:
-        raise Defect(f"the result has more than {MOST_ROWS} rows")
+        raise DefectError(f"the result has more than {MOST_ROWS} rows")
     records = [_record(names, with_booleans(row, compiled.booleans)) for row in found]
     if compiled.tool.returns.rows == "many":
         return [dict(record) for record in records]
     if len(records) != 1:
-        raise Defect(f"{len(records)} rows where one was promised")
+        raise DefectError(f"{len(records)} rows where one was promised")
     return dict(records[0])
 
 
-def _record(names: list[str], row: tuple[Json, ...]) -> Row:
+def _record(names: list[str], row: tuple[Value, ...]) -> Row:
     for name, cell in zip(names, row, strict=True):
         if isinstance(cell, bytes) or (isinstance(cell, float) and not math.isfinite(cell)):
-            raise Defect(f"column {name!r} holds {cell!r}")
+            raise DefectError(f"column {name!r} holds {cell!r}")
     return dict(zip(names, row, strict=True))

@@ -9,7 +9,14 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.world.sql import parse
 
+Origin = Attribute | exp.Expr
+"""What a value is: an attribute, or the expression that computes it."""
+
 _PREDICATES = (exp.Predicate, exp.Not, exp.And, exp.Or, exp.Boolean, exp.Between, exp.In, exp.Exists)
+
+_NUMBERS = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Abs, exp.Round, exp.Count, exp.Sum, exp.Avg)
+_NO_TEXT = (*_PREDICATES, *_NUMBERS, exp.Date, exp.Length, exp.Null)
+_TIMES = ("date", "datetime", "time", "julianday", "unixepoch", "total")
 
 
 class Lineage:
@@ -35,18 +42,18 @@ class Lineage:
 
     def attribute(self, column: exp.Column) -> Attribute | None:
         """The attribute that a column is, wherever it was handed through; None for a computed one."""
-        origin = self.origin(column)
-        return origin if isinstance(origin, Attribute) else None
+        origins = self.origins(column)
+        return origins[0] if len(origins) == 1 and isinstance(origins[0], Attribute) else None
 
-    def origin(self, column: exp.Column) -> Attribute | exp.Expr | None:
-        """The attribute that a column is, or the expression that it was computed by; None where it cannot be told."""
+    def origins(self, column: exp.Column) -> list[Origin]:
+        """What a column is; of a compound query one for each part. Empty where it cannot be told."""
         for scope in _scopes(column):
             for source in _sources(scope):
                 if not column.table or source.alias_or_name.lower() == column.table.lower():
                     found = self._in_source(source, column.name)
                     if found is not None:
-                        return found[0]
-        return None
+                        return found
+        return []
 
     def booleans(self, select: str, tool: Tool) -> tuple[bool, ...]:
         """For each result column whether it is true or false by its making: a boolean column or parameter, or a
@@ -61,6 +68,10 @@ class Lineage:
     def times(self, select: str) -> frozenset[str]:
         """Result columns that are dates, datetimes or numbers: columns of these types, and date functions."""
         return frozenset(name for name, node in self.projections(parse(select).tree) if self._is_no_text(node))
+
+    def values(self, query: exp.Expr) -> list[exp.Expr]:
+        """The result expressions of a query, those of each part of a compound one."""
+        return [node for part in _parts(query) for _, node in self.projections(part)]
 
     def projections(self, query: exp.Expr) -> list[tuple[str, exp.Expr]]:
         """Result columns of a query, stars written out; of a compound query those of its first part."""
@@ -94,23 +105,20 @@ class Lineage:
             return self._entities.get(source.name.lower())
         return None
 
-    def _in_source(self, source: exp.Expr, name: str) -> tuple[Attribute | exp.Expr | None] | None:
-        """What the source's column of that name is, as `origin` says it; None if it has no such column."""
+    def _in_source(self, source: exp.Expr, name: str) -> list[Origin] | None:
+        """What the source's column of that name is; None if it has no such column."""
         entity = self._entity(source)
         if entity is not None:
-            matches = [attribute for attribute in entity.attributes if attribute.name.lower() == name.lower()]
-            return (matches[0],) if matches else None
-        body = _body(source)
-        for projected, node in self._renamed(source, self.projections(body)):
-            if projected.lower() == name.lower():
-                if isinstance(body, exp.SetOperation):
-                    return (None,)
-                return (self.origin(node) if isinstance(node, exp.Column) else node,)
-        return None
+            matches: list[Origin] = [one for one in entity.attributes if one.name.lower() == name.lower()]
+            return matches or None
+        parts = [self.projections(part) for part in _parts(_body(source))]
+        names = [projected.lower() for projected, _ in self._renamed(source, parts[0])] if parts else []
+        if name.lower() not in names:
+            return None
+        nodes = [part[names.index(name.lower())][1] for part in parts if len(part) == len(names)]
+        return [origin for node in nodes for origin in (self.origins(node) if isinstance(node, exp.Column) else [node])]
 
-    def _renamed(
-        self, source: exp.Expr, projected: list[tuple[str, exp.Expr]]
-    ) -> list[tuple[str, exp.Expr]]:
+    def _renamed(self, source: exp.Expr, projected: list[tuple[str, exp.Expr]]) -> list[tuple[str, exp.Expr]]:
         """Result columns under the names that `c (x, y)` gives them."""
         named = cte_of(source) if isinstance(source, exp.Table) else source
         alias = named.args.get("alias") if named is not None else None
@@ -119,13 +127,22 @@ class Lineage:
 
     def _is_no_text(self, node: exp.Expr) -> bool:
         if isinstance(node, exp.Column):
-            attribute = self.attribute(node)
-            return attribute is not None and attribute.type != "string"
-        return (
-            str(node.this).lower() in ("date", "datetime")
-            if isinstance(node, exp.Anonymous)
-            else isinstance(node, exp.Date)
-        )
+            origins = self.origins(node)
+            return bool(origins) and all(
+                one.type != "string" if isinstance(one, Attribute) else self._is_no_text(one) for one in origins
+            )
+        if isinstance(node, exp.Literal):
+            return not node.is_string
+        if isinstance(node, exp.Case):
+            chosen = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
+            return all(self._is_no_text(one) for one in chosen if isinstance(one, exp.Expr))
+        if isinstance(node, exp.Subquery):
+            return all(map(self._is_no_text, self.values(node)))
+        if isinstance(node, exp.Paren | exp.Min | exp.Max):
+            return self._is_no_text(node.this)
+        if isinstance(node, exp.Coalesce | exp.Greatest | exp.Least):
+            return all(map(self._is_no_text, [node.this, *node.expressions]))
+        return isinstance(node, _NO_TEXT) or (isinstance(node, exp.Anonymous) and str(node.this).lower() in _TIMES)
 
     def _is_boolean(self, node: exp.Expr, flags: set[str]) -> bool:
         if isinstance(node, exp.Paren):
@@ -139,6 +156,15 @@ class Lineage:
             inner = self.projections(node)
             return len(inner) == 1 and self._is_boolean(inner[0][1], flags)
         return isinstance(node, _PREDICATES)
+
+
+def _parts(query: exp.Expr) -> list[exp.Expr]:
+    """The SELECTs that a query is compounded of."""
+    if isinstance(query, exp.SetOperation):
+        return [*_parts(query.this), *_parts(query.expression)]
+    if isinstance(query, exp.Subquery):
+        return _parts(query.this)
+    return [query] if isinstance(query, exp.Select) else []
 
 
 def _scopes(node: exp.Expr) -> Iterator[exp.Expr]:

@@ -6,6 +6,7 @@ column or parameter, a literal date, another date function, or something chosen 
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -46,7 +47,7 @@ def _named_in(text: str) -> int:
     read = tokens(text)
     return sum(
         one.text.lower() in NAMES and after.token_type == TokenType.L_PAREN
-        for one, after in zip(read, read[1:], strict=False)
+        for one, after in pairwise(read)
         if one.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
     )
 
@@ -78,11 +79,12 @@ def _faults(node: exp.Expr, lineage: Lineage, texts: frozenset[str]) -> Iterator
         if str(node.this) in texts:
             yield f"gives the text :{node.this} to a date function; make it a date, datetime or number"
     elif isinstance(node, exp.Column):
-        origin = lineage.origin(node)
-        if isinstance(origin, exp.Expr):
-            yield from _faults(origin, lineage, texts)
-        elif origin is None or origin.type == "string":
+        origins = lineage.origins(node)
+        if not origins or any(not isinstance(one, exp.Expr) and one.type == "string" for one in origins):
             yield f"gives the column {node.name!r} to a date function; only dates, datetimes and numbers may be"
+        for origin in origins:
+            if isinstance(origin, exp.Expr):
+                yield from _faults(origin, lineage, texts)
     elif not _is_date_call(node):
         values = _values(node, lineage)
         if values is None:
@@ -95,8 +97,8 @@ def _values(node: exp.Expr, lineage: Lineage) -> list[exp.Expr] | None:
     """The expressions that a value is chosen from or made of; None where that is not known."""
     if isinstance(node, _HARMLESS):
         return []
-    if isinstance(node, exp.Subquery) and not isinstance(node.this, exp.SetOperation):
-        return [value for _, value in lineage.projections(node)]
+    if isinstance(node, exp.Subquery):
+        return lineage.values(node)
     if isinstance(node, exp.Case):
         return [*(branch.args["true"] for branch in node.args["ifs"]), *_parts(node, "default")]
     if isinstance(node, exp.If):

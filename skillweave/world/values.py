@@ -44,22 +44,22 @@ def bind_one(parameter: Parameter, value: Json) -> Bound:
         return None
     try:
         bound = _BINDERS[parameter.type](value)
-    except _Unfit as unfit:
+    except _UnfitError as unfit:
         raise ArgumentError(f"argument {parameter.name!r} {unfit}") from None
     if parameter.enum is not None and bound not in parameter.enum:
         raise ArgumentError(f"argument {parameter.name!r} must be one of {', '.join(parameter.enum)}")
     return bound
 
 
-class _Unfit(Exception):
+class _UnfitError(Exception):
     pass
 
 
 def _text(value: Json, kind: str = "string") -> str:
     if not isinstance(value, str):
-        raise _Unfit(f"must be a {kind}")
+        raise _UnfitError(f"must be a {kind}")
     if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-        raise _Unfit("is not valid text")
+        raise _UnfitError("is not valid text")
     return value
 
 
@@ -69,63 +69,63 @@ def _string(value: Json) -> str:
 
 def _integer(value: Json) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _Unfit("must be an integer")
+        raise _UnfitError("must be an integer")
     if not -_LARGEST <= value < _LARGEST:
-        raise _Unfit("must fit in 64 bits")
+        raise _UnfitError("must fit in 64 bits")
     return value
 
 
 def _number(value: Json) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Unfit("must be a number")
+        raise _UnfitError("must be a number")
     if isinstance(value, int):
         return float(_integer(value))
     if not math.isfinite(value):
-        raise _Unfit("must be a finite number")
+        raise _UnfitError("must be a finite number")
     return value
 
 
 def _boolean(value: Json) -> int:
     if not isinstance(value, bool):
-        raise _Unfit("must be true or false")
+        raise _UnfitError("must be true or false")
     return int(value)
 
 
 def _date(value: Json) -> str:
     text = _text(value, "date, YYYY-MM-DD")
     if not _DATE_FORM.fullmatch(text):
-        raise _Unfit("must be a date, YYYY-MM-DD")
+        raise _UnfitError("must be a date, YYYY-MM-DD")
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise _Unfit("must be a date, YYYY-MM-DD") from None
+        raise _UnfitError("must be a date, YYYY-MM-DD") from None
 
 
 def _datetime(value: Json) -> str:
     fault = "must be a datetime, YYYY-MM-DD HH:MM:SS"
     text = _text(value, "datetime, YYYY-MM-DD HH:MM:SS")
     if not _DATETIME_FORM.fullmatch(text):
-        raise _Unfit(fault)
+        raise _UnfitError(fault)
     try:
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is not None:
             moment = moment.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
-        raise _Unfit(fault) from None
+        raise _UnfitError(fault) from None
     if moment.microsecond:
-        raise _Unfit(f"{fault}, in whole seconds")
+        raise _UnfitError(f"{fault}, in whole seconds")
     return moment.isoformat(sep=" ")
 
 
 def _array(value: Json) -> str:
     if not isinstance(value, list):
-        raise _Unfit("must be an array")
+        raise _UnfitError("must be an array")
     return _json(value)
 
 
 def _object(value: Json) -> str:
     if not isinstance(value, dict):
-        raise _Unfit("must be an object")
+        raise _UnfitError("must be an object")
     return _json(value)
 
 
@@ -136,7 +136,7 @@ def _json(value: Json) -> str:
 
 def _check(value: Json, depth: int) -> None:
     if not depth:
-        raise _Unfit(f"must not be nested deeper than {_DEPTH} levels")
+        raise _UnfitError(f"must not be nested deeper than {_DEPTH} levels")
     if isinstance(value, dict):
         for key, item in value.items():
             _text(key)

@@ -1,4 +1,7 @@
-"""`explain`: what a task or an artifact was made from, back to the seeds, from the manifest and the task's own record."""
+"""`explain`: what a task or an artifact was made from, back to the seeds.
+
+Told from the manifest, which says what each item read, and from the task's own record.
+"""
 
 import json
 from collections.abc import Iterator

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillweave.config.models import Config
 from skillweave.errors import ConfigError
 from skillweave.lock import locked
 from skillweave.store import Store
@@ -58,10 +57,12 @@ def run_pipeline(place: Place, options: Options, selection: Selection, *, dry_ru
     store = Store(options.spec(place).outputs)
     store.prepare()
     with locked(store):
-        return _run(Run(options.spec(place)), selection, config)
+        store.clean()
+        return _run(Run(options.spec(place)), selection)
 
 
-def _run(run: Run, selection: Selection, config: Config) -> int:
+def _run(run: Run, selection: Selection) -> int:
+    run.drop_unknown_steps()
     run.forget(selection.forgotten(run.pipeline))
     before, steps = selection.split(run.pipeline)
     run.check_authors(steps)

@@ -13,12 +13,14 @@ from typing import Any, Protocol, TypeVar
 
 from skillweave.config.load import check_section, nearest
 from skillweave.config.models import AuthorConfig, Config
+from skillweave.digest import digest_file
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.models import AuthorSpec, Price, connect, split_name
+from skillweave.llm.models import AuthorSpec, connect, split_name
 from skillweave.llm.request import Reply, Request, Sampling
 from skillweave.llm.wrappers.limit import Gate
+from skillweave.llm.wrappers.meter import Price
 
 R = TypeVar("R")
 ROLES = ("textual", "coding", "judge")
@@ -118,6 +120,8 @@ class Authors:
         spec = spec_of(author, self._config)
         if spec.provider == "offline":
             return f"{author.model}#{self._offline().digest(key)}"
+        if spec.provider == "replay":
+            return f"{author.model}#{digest_file(Path(spec.model))}"
         sampling = ",".join(f"{name}={value}" for name, value in sorted(spec.sampling.given().items()))
         return f"{author.model}#{spec.base_url or ''},{sampling}"
 

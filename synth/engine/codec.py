@@ -1,6 +1,6 @@
 """Codec: the values of artifacts as bytes, and back. The same value always gives the same bytes."""
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -69,12 +69,12 @@ def _adapter(artifact: Artifact[T]) -> TypeAdapter[T]:
     return _adapter_of(artifact)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _adapter_of(artifact: Artifact[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(artifact.returns)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _line_adapter(artifact: Artifact[Any]) -> TypeAdapter[Any]:
     (line,) = artifact.returns.__args__
     return TypeAdapter(line)

@@ -7,8 +7,9 @@ import asyncio
 import multiprocessing
 import os
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
 from synth.engine.lifeline import die_with
@@ -26,15 +27,26 @@ class Pool:
         self._executor: ProcessPoolExecutor | None = None
         self._lock = threading.Lock()
 
-    def submit(self, function: Callable[..., R], *arguments: object) -> Awaitable[R]:
-        """The result, to be awaited in the running event loop."""
-        return asyncio.wrap_future(self._started().submit(function, *arguments))
+    async def call(self, function: Callable[..., R], *arguments: object) -> R:
+        """The result. Where a process dies all calls under way are lost, so a call is made again once, on a new pool."""
+        executor = self._started()
+        try:
+            return await asyncio.wrap_future(executor.submit(function, *arguments))
+        except BrokenProcessPool:
+            self._replace(executor)
+            return await asyncio.wrap_future(self._started().submit(function, *arguments))
 
     def close(self) -> None:
         """Drop what is waiting; what runs is ended when we end."""
         with self._lock:
             if self._executor is not None:
                 self._executor.shutdown(wait=False, cancel_futures=True)
+                self._executor = None
+
+    def _replace(self, broken: ProcessPoolExecutor) -> None:
+        with self._lock:
+            if self._executor is broken:
+                broken.shutdown(wait=False)
                 self._executor = None
 
     def _started(self) -> ProcessPoolExecutor:

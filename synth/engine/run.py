@@ -112,7 +112,7 @@ class Run:
             services=self,
         )
         done = [record.key for record in upstream if record.step == step.name and record.state == "done"]
-        record = self._performer.perform(step, context, done)
+        record = self._sole_writer(self._performer.perform(step, context, done))
         if record.reasons == [INTERRUPTED]:
             return record
         self._clear(self.manifest.item(step.name, key), record, kept=record.state == "done")
@@ -162,6 +162,13 @@ class Run:
                 if artifact.kind == "joined":
                     self.joined.remove(artifact)
 
+    def drop_unknown_steps(self) -> None:
+        """Remove what steps made that there are no longer."""
+        known = {step.name for step in load_pipeline(self.spec.package).steps}
+        for record in self.manifest.items():
+            if record.step not in known:
+                self.remove(record)
+
     def remove(self, record: ItemRecord) -> None:
         """Remove what an item wrote, and its record."""
         if self.spec.read_only:
@@ -197,7 +204,7 @@ class Run:
 
     def offload(self, function: Callable[..., R], *arguments: object) -> Awaitable[R]:
         """Run a function in the process pool."""
-        return self._pool.submit(function, *arguments)
+        return self._pool.call(function, *arguments)
 
     def log(self, step: str, key: str, message: str) -> None:
         """Add a line to the step's log."""
@@ -217,6 +224,15 @@ class Run:
             if label == keys_label(pattern):
                 return digest_json([key for found, key in sorted(visible) if found == pattern])
         return next((output.digest for output in visible.values() if output.label == label), None)
+
+    def _sole_writer(self, record: ItemRecord) -> ItemRecord:
+        """The record, failed where it wrote what another item has written: a path has one writer."""
+        for output in record.outputs:
+            owner = self.manifest.owner(output.label)
+            if owner not in (None, (record.step, record.key)):
+                reason = f"wrote {output.label!r}, which {'/'.join(owner or ())} writes; a path has one writer"
+                return record.model_copy(update={"state": "failed", "reasons": [reason]})
+        return record
 
     def _clear(self, previous: ItemRecord | None, record: ItemRecord, *, kept: bool) -> None:
         """Remove what the item wrote before and not again; all that it wrote, if nothing of it is kept."""

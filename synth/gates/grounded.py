@@ -5,9 +5,11 @@ them. If another of them would do as well lawfully and end otherwise, the task h
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 
 from evaluator.checks.state import check_state
 from skillweave.schema.combination import Combination, SaidRow
+from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
 from skillweave.schema.template import Source, TaskTemplate
@@ -15,6 +17,9 @@ from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.gates.attempt import attempt, carry_out, opened
 from synth.gates.rejection import Rejected
+
+WEEKS = 10
+"""Weeks ahead in which rows that fit the words are sought."""
 
 
 def grounded(world: World, combination: Combination, template: TaskTemplate, criteria: Criteria) -> dict[str, Json]:
@@ -83,8 +88,16 @@ def _rows(world: World, session: ContractSession, combination: Combination, sour
             return []
         given = [{name: known[name] for name in required}]
     found = []
-    for arguments in given:
+    for arguments in [*given, *_other_windows(tool, given[0], combination.now)]:
         result = session.peek(tool.name, arguments)
         rows = result.value if isinstance(result.value, list) else [result.value]
         found += [row for row in rows if isinstance(row, dict)]
     return found
+
+
+def _other_windows(tool: Tool, arguments: Mapping[str, Json], now: str) -> list[dict[str, Json]]:
+    """The same call for other weeks, where the read takes a date: an agent may look there too."""
+    dates = [p.name for p in tool.parameters if p.type == "date" and p.name in arguments]
+    today = date.fromisoformat(now[:10])
+    weeks = [(today + timedelta(weeks=week)).isoformat() for week in range(-1, WEEKS)]
+    return [{**arguments, **dict.fromkeys(dates, week)} for week in weeks] if dates else []

@@ -7,11 +7,11 @@ from random import Random
 from skillweave.schema.record import Json
 
 MOST = 3
-"""Columns that a person names at most, beside one that they add for clearness."""
+"""Columns that a person names at most, beside those that they always name and one that they add for clearness."""
 
 
 def apart(
-    rows: Sequence[Mapping[str, Json]], index: int, columns: Sequence[str], random: Random
+    rows: Sequence[Mapping[str, Json]], index: int, columns: Sequence[str], random: Random, always: Sequence[str] = ()
 ) -> dict[str, Json] | None:
     """Columns of `rows[index]`, with their values, that no other row shares; None where there are none.
 
@@ -19,9 +19,12 @@ def apart(
     """
     row = rows[index]
     usable = [column for column in columns if row.get(column) is not None and not isinstance(row[column], bool)]
-    for size in range(1, min(MOST, len(usable)) + 1):
-        for chosen in combinations(usable, size):
+    base = [column for column in usable if column in always]
+    others = [column for column in usable if column not in base]
+    for size in range(0 if base else 1, min(MOST, len(others)) + 1):
+        for more in combinations(others, size):
+            chosen = {*base, *more}
             if sum(all(other.get(column) == row[column] for column in chosen) for other in rows) == 1:
-                more = [column for column in usable if column not in chosen][:1] if random.random() < 0.5 else []
-                return {column: row[column] for column in usable if column in {*chosen, *more}}
+                extra = [column for column in others if column not in chosen][:1] if random.random() < 0.5 else []
+                return {column: row[column] for column in usable if column in {*chosen, *extra}}
     return None

@@ -129,6 +129,7 @@ class Builder:
                 return None
             found[parameter.name] = lookup
             finder.known[parameter.name] = Given(arguments[parameter.name], lookup)
+            finder.seen.append(lookup)
         return found
 
     def _needs(self, call: TemplateCall, parameter: Parameter) -> int:
@@ -162,13 +163,13 @@ class Builder:
             self._leave_open(tool, arguments, step)
         return True
 
-    def _emit(self, lookup: Lookup) -> tuple[int, str]:
-        """Make a look-up's call unless it stands already since the last write; where in its result the key stands."""
+    def _emit(self, lookup: Lookup, column: str | None = None) -> tuple[int, str]:
+        """Make a look-up's call unless it stands already since the last write; where in its result the value stands."""
         grounding: dict[str, str] = {}
         arguments = {name: given.value for name, given in lookup.arguments.items()}
         for name, given in lookup.arguments.items():
             if given.found:
-                place, path = self._emit(given.found)
+                place, path = self._emit(given.found, given.column)
                 grounding[name] = f"call {place} {path}"
             else:
                 grounding[name] = "user"
@@ -185,7 +186,8 @@ class Builder:
                 else:
                     self.made.values.append(SaidValue(call=place, parameter=name, value=given.value))
         many = isinstance(self.made.results[place].value, list)
-        return place, f"[{lookup.index}].{lookup.column}" if many else str(lookup.column)
+        name = column or lookup.column
+        return place, f"[{lookup.index}].{name}" if many else name
 
     def _said_row(self, call: int, parameter: str, lookup: Lookup) -> None:
         said = SaidRow(

@@ -29,6 +29,8 @@ class Given:
 
     value: Json
     found: "Lookup | None" = None
+    column: str | None = None
+    """The column of the row found that holds the value; None: the one that was looked for."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,15 @@ class Lookup:
     """A read whose result shows one row, by columns that no other row of the result shares."""
 
     read: str
-    column: str | None
+    column: str
     """The column that holds the key looked for."""
     key: Json
     arguments: dict[str, Given]
     said: dict[str, Json]
     """Columns of the result by which the user refers to the row."""
     index: int
-    entity: str | None = None
+    row: Row
+    entity: str
 
 
 @dataclass
@@ -56,6 +59,8 @@ class Finder:
     random: Random
     known: dict[str, Given] = field(default_factory=dict)
     """Arguments already settled for the call at hand, by parameter; a look-up of it shares them."""
+    seen: list[Lookup] = field(default_factory=list)
+    """Rows already looked up for the call at hand; their other columns are known too."""
 
     def find(self, reference: str, key: Json, sources: Sequence[Source], depth: int = DEPTH) -> Lookup | None:
         """The first source that shows the row of that key apart from all others."""
@@ -64,16 +69,6 @@ class Finder:
             if found:
                 return found
         return None
-
-    def rows_like(self, lookup: Lookup, sources: Sequence[Source]) -> list[Json]:
-        """Keys of all rows, through any of the reads, that fit what the user says of the row looked up."""
-        keys: dict[str, Json] = {str(lookup.key): lookup.key}
-        for source in sources:
-            for row in self._all_rows(source, lookup):
-                shared = [column for column in lookup.said if column in row]
-                if shared and all(row[column] == lookup.said[column] for column in shared):
-                    keys[str(row[source.column])] = row[source.column]
-        return list(keys.values())
 
     def _cost(self, source: Source) -> tuple[int, str]:
         tool = self.blueprint.tool(source.tool)
@@ -85,11 +80,19 @@ class Finder:
             rows = self.rows(tool.name, {name: given.value for name, given in arguments.items()})
             places = [number for number, row in enumerate(rows) if row.get(source.column) == key]
             if len(places) == 1:
-                said = apart(rows, places[0], self.template.referred_by.get(tool.name, []), self.random)
+                columns = self.template.referred_by.get(tool.name, [])
+                said = apart(rows, places[0], columns, self.random, self._days(tool, columns, rows[places[0]]))
                 if said is not None:
                     entity = reference.partition(".")[0]
-                    return Lookup(tool.name, source.column, key, arguments, said, places[0], entity)
+                    place = places[0]
+                    return Lookup(tool.name, source.column, key, arguments, said, place, rows[place], entity)
         return None
+
+    def _days(self, tool: Tool, columns: Sequence[str], row: Row) -> list[str]:
+        """Of what is searched for by date, the day is always said."""
+        if not any(parameter.type in ("date", "datetime") for parameter in tool.parameters):
+            return []
+        return [column for column in columns if _is_day(row.get(column))][:1]
 
     def rows(self, tool: str, arguments: Mapping[str, Json]) -> list[Row]:
         """The rows that a read gives now, without a trace in the session."""
@@ -127,12 +130,20 @@ class Finder:
     def _referred(self, tool: Tool, parameter: Parameter, row: Row, depth: int) -> list[Given]:
         reference = parameter.refers_to or ""
         entity, attribute = self.blueprint.target(reference)
-        key = row.get(attribute.name)
+        for lookup in self.seen:
+            if isinstance(lookup.row.get(attribute.name), str):
+                return [Given(lookup.row[attribute.name], lookup, attribute.name)]
+        key = row.get(attribute.name) or self._beside(attribute.name)
         sources = self.template.lookups.get(tool.name, {}).get(parameter.name, [])
         if key is None or depth <= 1 or entity.name == self.blueprint.core_entity:
             return []
         found = self.find(reference, key, sources, depth - 1)
         return [Given(key, found)] if found else []
+
+    def _beside(self, column: str) -> Value:
+        """A key that a row already looked up references, though its read did not show it."""
+        rows = [self._row(f"{lookup.entity}.{lookup.column}", lookup.key) for lookup in self.seen]
+        return next((row[column] for row in rows if row.get(column) is not None), None)
 
     def _row(self, reference: str, key: Json) -> Row:
         """The row of a key, with the columns of the rows that it references (its own win)."""
@@ -150,18 +161,6 @@ class Finder:
             return {}
         rows = self.session.query(f"SELECT * FROM {table} WHERE {column} = :key", {"key": key})
         return dict(rows[0]) if rows else {}
-
-    def _all_rows(self, source: Source, lookup: Lookup) -> list[Row]:
-        tool = self.blueprint.tool(source.tool)
-        if source.tool == lookup.read:
-            given: dict[str, Json] = {name: argument.value for name, argument in lookup.arguments.items()}
-            return self.rows(tool.name, given)
-        row = self._row(f"{lookup.entity}.{self.blueprint.entity(lookup.entity or '').key}", lookup.key)
-        choices = [self._givens(tool, p, row, 1)[:1] for p in tool.parameters if p.required]
-        if any(not choice for choice in choices):
-            return []
-        names = [parameter.name for parameter in tool.parameters if parameter.required]
-        return self.rows(tool.name, {name: choice[0].value for name, choice in zip(names, choices, strict=True)})
 
 
 def _is_day(value: Value) -> bool:

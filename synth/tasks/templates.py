@@ -51,9 +51,9 @@ def faults(goal: Goal, blueprint: Blueprint, graph: ToolGraph, columns: Mapping[
             f"goal {goal.name!r}, call {place}: {fault}" for fault in _link_faults(call.same, tool, goal, columns)
         ]
         for parameter in tool.parameters:
-            if parameter.refers_to and parameter.required and parameter.name not in call.same:
-                if not _sources(tool, blueprint, graph, {}).get(parameter.name):
-                    found.append(f"goal {goal.name!r}: no read shows the row that {tool.name}.{parameter.name} names")
+            open_row = parameter.refers_to and parameter.required and parameter.name not in call.same
+            if open_row and not _sources(tool, blueprint, graph, {}).get(parameter.name):
+                found.append(f"goal {goal.name!r}: no read shows the row that {tool.name}.{parameter.name} names")
     if goal.kind == "do" and not any(call.tool in tools and tools[call.tool].kind == "write" for call in goal.calls):
         found.append(f"goal {goal.name!r}: a `do` goal needs a write")
     if goal.kind == "inform" and not goal.tell:
@@ -80,13 +80,15 @@ def _link_faults(same: Mapping[str, str], tool: Tool, goal: Goal, columns: Mappi
 
 
 def _sources(tool: Tool, blueprint: Blueprint, graph: ToolGraph, same: Mapping[str, str]) -> dict[str, list[Source]]:
-    """Parameter -> the reads whose rows are of the very kind that it names."""
-    found: dict[str, list[Source]] = {}
+    """Parameter -> the reads that show such a row; only where none lists rows of that very kind, any that name it."""
+    own: dict[str, list[Source]] = {}
+    others: dict[str, list[Source]] = {}
     for edge in graph.edges:
         if edge.kind != "data" or edge.target != tool.name or edge.parameter in same or not edge.parameter:
             continue
         reference = tool.parameter(edge.parameter).refers_to or ""
         source = blueprint.tool(edge.source)
-        if source.kind == "read" and subject(blueprint, source) == reference.partition(".")[0]:
+        if source.kind == "read":
+            found = own if subject(blueprint, source) == reference.partition(".")[0] else others
             found.setdefault(edge.parameter, []).append(Source(tool=edge.source, column=edge.column or ""))
-    return found
+    return {**others, **own}

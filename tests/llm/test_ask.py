@@ -100,6 +100,11 @@ def test_a_cut_off_answer_is_called_that(a_question: Maker) -> None:
     assert "cut off at the token limit" in str(script.requests[1].messages[-1].content)
 
 
+def test_half_a_text_is_no_answer(a_question: Maker) -> None:
+    script = Script(Reply(text="# Rules, the first", stop="length"), "# Rules")
+    assert put(a_question(str, form="text"), script) == "# Rules\n"
+
+
 def test_an_author_that_gives_up_is_not_asked_again(a_question: Maker) -> None:
     asked: list[Request] = []
 

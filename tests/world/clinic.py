@@ -157,8 +157,8 @@ READS: list[dict[str, Any]] = [
         ],
         "returns": {
             "rows": "many",
-            "select": "SELECT s.slot_id, s.starts_at, s.dentist_name, s.is_free, s.price_cents FROM slot s WHERE s.is_free "
-            "AND (:date IS NULL OR date(s.starts_at) = :date) ORDER BY s.starts_at, s.slot_id LIMIT 50",
+            "select": "SELECT s.slot_id, s.starts_at, s.dentist_name, s.is_free, s.price_cents FROM slot s "
+            "WHERE s.is_free AND (:date IS NULL OR date(s.starts_at) = :date) ORDER BY s.starts_at, s.slot_id LIMIT 50",
         },
     },
     {
@@ -214,22 +214,22 @@ WRITES: list[dict[str, Any]] = [
         "effects": [
             {
                 "rule": "R7",
-                "sql": "INSERT INTO appointment (appointment_id, patient_id, slot_id, status, cancel_reason, note, booked_at) "
-                "VALUES (:new_id, :caller, :slot_id, 'scheduled', NULL, :note, :now)",
+                "sql": "INSERT INTO appointment (appointment_id, patient_id, slot_id, status, cancel_reason, note, "
+                "booked_at) VALUES (:new_id, :caller, :slot_id, 'scheduled', NULL, :note, :now)",
                 "says": "A scheduled appointment is made.",
             },
             {"rule": "R8", "sql": "UPDATE slot SET is_free = 0 WHERE slot_id = :slot_id", "says": "The slot is taken."},
             {
                 "rule": "R9",
-                "sql": "INSERT INTO reminder (reminder_id, appointment_id, channel) SELECT :new_id_2, :new_id, 'E-mail' "
-                "FROM patient WHERE patient_id = :caller AND wants_reminders",
+                "sql": "INSERT INTO reminder (reminder_id, appointment_id, channel) SELECT :new_id_2, :new_id, "
+                "'E-mail' FROM patient WHERE patient_id = :caller AND wants_reminders",
                 "says": "Patients who want reminders get one by e-mail.",
             },
         ],
         "returns": {
             "rows": "one",
-            "select": "SELECT a.appointment_id, a.status, s.starts_at FROM appointment a JOIN slot s ON s.slot_id = a.slot_id "
-            "WHERE a.appointment_id = :new_id",
+            "select": "SELECT a.appointment_id, a.status, s.starts_at FROM appointment a "
+            "JOIN slot s ON s.slot_id = a.slot_id WHERE a.appointment_id = :new_id",
         },
     },
     {
@@ -414,7 +414,8 @@ def blueprint_data() -> dict[str, Any]:
             },
             {
                 "id": "paid_fees",
-                "never": "SELECT f.fee_id FROM fee f WHERE f.is_paid <> EXISTS (SELECT 1 FROM receipt r WHERE r.fee_id = f.fee_id)",
+                "never": "SELECT f.fee_id FROM fee f "
+                "WHERE f.is_paid <> EXISTS (SELECT 1 FROM receipt r WHERE r.fee_id = f.fee_id)",
             },
         ],
     }

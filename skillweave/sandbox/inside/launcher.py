@@ -1,8 +1,9 @@
 """The launcher: the trusted process between us and generated code. Its one rule: nothing outlives the line to us.
 
-We hold one end of a socket, the line. The launcher starts the code, confined, and waits; when the code ends it reports
-the exit status over the line, when the line closes (we are done, or dead) it kills everything. It exists because the
-kernel's parent-death signal follows the thread that forked, and ours come and go.
+We hold one end of a socket, the line. The launcher starts the code, confined, and waits. When the code ends it reports
+the exit status over the line; when it hears anything on the line it kills everything; when the line closes without a
+word, we are dead, and it deletes the folder too. It exists because the kernel's parent-death signal follows the thread
+that forked, and ours come and go.
 """
 
 import ctypes
@@ -66,8 +67,8 @@ def _launch(plan: Plan) -> None:
     for descriptor in (0, 1, 2):
         os.close(descriptor)
     status = _watch(pid, line)
-    if status is not None:
-        line.sendall(str(status).encode())
+    if not _told(line, status):
+        _delete(plan["folder"])
 
 
 def _start(plan: Plan) -> NoReturn:
@@ -138,7 +139,7 @@ def _die_with_parent(alive: int) -> None:
 
 
 def _watch(pid: int, line: socket.socket) -> int | None:
-    """The exit status of `pid`; None where the line closed first and everything was killed."""
+    """The exit status of `pid`; None where the line spoke or closed first and everything was killed."""
     poll = select.poll()
     poll.register(line.fileno(), select.POLLIN | select.POLLHUP)
     has_descriptor = hasattr(os, "pidfd_open")
@@ -155,6 +156,26 @@ def _watch(pid: int, line: socket.socket) -> int | None:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             return None
+
+
+def _told(line: socket.socket, status: int | None) -> bool:
+    """Report the status, and wait until we are dismissed; False where there is nobody any more."""
+    if status is not None:
+        try:
+            line.sendall(f"{status}\n".encode())
+        except OSError:
+            # They left before they heard it. Whether with a word is still to be read.
+            pass
+    try:
+        return bool(line.recv(1))
+    except OSError:
+        return False
+
+
+def _delete(folder: str) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _kill_group(pid: int) -> None:

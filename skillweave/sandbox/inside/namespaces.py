@@ -29,15 +29,18 @@ class Attributes(ctypes.Structure):
 def enter() -> None:
     """Move this process into new namespaces; its next child is the first process of the new process namespace."""
     user, group = os.geteuid(), os.getegid()
-    everything = NEW_MOUNTS | NEW_NAMES | NEW_IPC | NEW_USER | NEW_PIDS | NEW_NETWORK
-    _checked(libc.unshare(everything), "unshare")
+    _checked(libc.unshare(NEW_NAMES | NEW_IPC | NEW_USER | NEW_PIDS | NEW_NETWORK), "unshare")
     _write("/proc/self/setgroups", "deny")
     _write("/proc/self/uid_map", f"{INNER_ID} {user} 1")
     _write("/proc/self/gid_map", f"{INNER_ID} {group} 1")
 
 
 def seal(writable: list[str]) -> None:
-    """Make every file system read-only but the given folders, modes and times of files included."""
+    """For this process and its children, make all file systems read-only but the given folders.
+
+    Modes and times of files included, which Landlock does not guard.
+    """
+    _checked(libc.unshare(NEW_MOUNTS), "unshare mounts")
     _checked(libc.mount(None, b"/", None, RECURSIVE | PRIVATE, None), "mount private")
     for path in writable:
         _checked(libc.mount(path.encode(), path.encode(), None, BIND, None), "bind")

@@ -17,8 +17,15 @@ from skillweave.world.sql import parse
 
 RESERVED_BINDINGS = frozenset({"caller", "now", "person"})
 RESERVED_ERRORS = frozenset(
-    "unknown_tool invalid_arguments not_authenticated already_authenticated session_ended world_defect "
-    "no_account_here".split()
+    {
+        "unknown_tool",
+        "invalid_arguments",
+        "not_authenticated",
+        "already_authenticated",
+        "session_ended",
+        "world_defect",
+        "no_account_here",
+    }
 )
 
 

@@ -23,6 +23,7 @@ class Server:
         self.name, self.now, self.ids = name, now, ids
         self.folder = Path(__file__).resolve().parent.parent
         self.tools: list[Tool] = []
+        self.transfer = Tool(transfer_to_human, "read", None)
 
     def tool(self, kind: Kind, description: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Register a function as a tool. Without a description it is the first paragraph of the docstring."""
@@ -36,7 +37,7 @@ class Server:
     def session(self, state: State | None = None, *, caller: str | None = None) -> Session:
         """A session of that state, or of the world's own database with this person signed in."""
         start = state or State(self.database(f"database/{self.name}.sqlite"), self.now, caller)
-        return Session([*self.tools, Tool(transfer_to_human, "read", None)], self.ids, start)
+        return Session([*self.tools, self.transfer], self.ids, start)
 
     def database(self, path: str) -> bytes:
         """A database of the outputs folder."""

@@ -59,12 +59,8 @@ class Session:
     """One copy of the state, with its clock, caller and ids. Tools get it as `db`; SQL sees `:caller` and `:now`."""
 
     def __init__(self, tools: Iterable[Tool], prefixes: Mapping[str, str], state: "State") -> None:
-        self.now, self.caller, self.ended, self.minted = (
-            state.now,
-            state.caller,
-            False,
-            list[str](),
-        )
+        self.now, self.caller, self.ended = state.now, state.caller, False
+        self.minted: list[str] = []
         hidden = set(state.hidden)
         self.tools = {
             tool.name: tool for tool in tools if tool.name not in hidden and not (tool.kind == "auth" and state.caller)
@@ -79,12 +75,11 @@ class Session:
         for change in state.patch:
             apply(self.connection, columns, change)
         self.connection.execute("PRAGMA foreign_keys = ON")
-        self._prefixes, self._last, self._digits = prefixes, 0, 4
-        for table, (key, *_) in columns.items():
-            for (value,) in self._run(f"SELECT {key} FROM {table}", {}):
-                digits = re.search(r"\d+$", str(value))
-                self._last = max(self._last, int(digits.group()) if digits else 0)
-                self._digits = max(self._digits, len(digits.group()) if digits else 0)
+        keys = [f"SELECT {names[0]} FROM {table}" for table, names in columns.items()]
+        held = "\n".join(key for (key,) in self._run(" UNION ALL ".join(keys), {}))
+        numbers = re.findall(r"\d+$", held, re.MULTILINE)
+        self._prefixes, self._last = prefixes, max(map(int, numbers), default=0)
+        self._digits = max(4, *map(len, numbers), 0)
 
     def one(self, sql: str, /, **bound: Any) -> Row | None:
         """The first row, or None."""

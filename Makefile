@@ -1,0 +1,47 @@
+# The environment is .venv, made from the locked requirements; uv makes it in seconds where it is there, pip elsewhere.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test test-long check format bench clean
+
+run: .venv/ready
+	$(BIN)/python -m synth run --config config.yaml
+
+test: .venv/ready-dev
+	$(BIN)/python -m pytest
+
+test-long: .venv/ready-dev
+	$(BIN)/python -m pytest -m "long or not long"
+
+check: .venv/ready-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m docs.generate --check
+
+format: .venv/ready-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/ready
+	@for file in bench/[!_]*.py; do $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not ((3, 11) <= sys.version_info[:2] < (3, 15)))' || \
+	  { echo "Python 3.11 to 3.14 is needed; $(PYTHON) is $$($(PYTHON) -V 2>&1). Name another: make PYTHON=python3.12" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+
+.venv/ready: requirements.lock | .venv/bin/python
+	$(call install,requirements.lock)
+	touch $@
+
+.venv/ready-dev: requirements-dev.lock | .venv/bin/python
+	$(call install,requirements-dev.lock)
+	touch $@ .venv/ready
+
+install = if command -v uv >/dev/null; then uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1); \
+	else $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(1); fi

@@ -1,0 +1,74 @@
+"""How a user tells what they want: the request as an author gets it, and the words that come back."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from skillweave.schema.entity import AttributeType
+from skillweave.schema.record import Json, Record
+from skillweave.schema.task import Persona
+
+
+class Known(Record):
+    """One thing that the user knows."""
+
+    id: str
+    value: Json
+    words: str
+    """The value as people say it: `Friday 24 January at 09:30`."""
+    type: AttributeType
+    about: str
+    """What it is a value of: `appointment: starts at`."""
+    secret: bool = False
+    """Given only when asked for: what signs a person in."""
+
+
+class RowKnown(Record):
+    """A row that the user refers to."""
+
+    entity: str
+    columns: dict[str, str]
+    """Column -> id of the thing known."""
+
+
+class Wish(Record):
+    """One thing that the user wants done, or wants to hear."""
+
+    tool: str
+    kind: Literal["do", "hear"]
+    rows: dict[str, RowKnown] = Field(default_factory=dict)
+    """Parameter -> the row it names. For `hear`, under `row`, the row that it is about."""
+    values: dict[str, str] = Field(default_factory=dict)
+    """Parameter -> id of the thing known."""
+    unwanted: list[str] = Field(default_factory=list)
+    """Optional parameters of which the user wants nothing."""
+    ask: str = ""
+    """For `hear`: a noun clause that fits after `I would like to know`."""
+
+
+class Request(Record):
+    """All that an author needs to tell a task."""
+
+    title: str
+    company: str
+    persona: Persona
+    reason: str
+    wishes: list[Wish]
+    known: list[Known]
+
+
+class FactWords(Record):
+    id: str
+    text: str
+    """The fact as a sentence in the first person; it holds the value's words."""
+    tell: Literal["first", "asked"]
+    """`first`: the first message says it."""
+
+
+class Telling(Record):
+    """An author's words for a task."""
+
+    first_message: str
+    goal: str
+    """What the user wants, in the second person: `You want to move your appointment ...`."""
+    facts: list[FactWords]

@@ -1,0 +1,78 @@
+"""Copies of a database in memory, lent to sessions one at a time.
+
+A lender works inside one transaction, so that giving a copy back is rolling it back: prepared statements stay warm, and
+opening a session costs microseconds.
+"""
+
+import sqlite3
+import threading
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.world import database
+from skillweave.world.authorizer import authorize
+from skillweave.world.diff import log_touched
+
+MOST_STEPS = 20_000_000
+"""Steps of SQLite's virtual machine that one call may take (about a second of work)."""
+_STRIDE = 20_000
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: 2_000_000,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 200_000,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 20,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 32,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1_000,
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 4,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+
+
+class Copy:
+    """One copy of a database, guarded: its own tables, allowed functions, limits, and a count of steps."""
+
+    def __init__(self, content: bytes, blueprint: Blueprint) -> None:
+        self.connection = database.connect()
+        self.connection.deserialize(content)
+        log_touched(self.connection, blueprint)
+        for limit, value in _LIMITS.items():
+            self.connection.setlimit(limit, value)
+        self.steps = 0
+        self.connection.set_progress_handler(self._has_run_out, _STRIDE)
+        authorize(self.connection, [entity.table for entity in blueprint.tables])
+
+    def _has_run_out(self) -> bool:
+        self.steps += _STRIDE
+        return self.steps > MOST_STEPS
+
+
+class Pool:
+    """Lends copies; sessions of different threads never meet in one."""
+
+    def __init__(self, content: bytes, blueprint: Blueprint) -> None:
+        self._content = content
+        self._blueprint = blueprint
+        self._idle: list[Copy] = []
+        self._lock = threading.Lock()
+
+    def lend(self) -> Copy:
+        """A copy as the database is, in a transaction of the lender's own."""
+        with self._lock:
+            copy = self._idle.pop() if self._idle else None
+        copy = copy or Copy(self._content, self._blueprint)
+        copy.connection.execute("BEGIN")
+        return copy
+
+    def take_back(self, copy: Copy) -> None:
+        """Have a copy back; what was done to it is undone."""
+        if copy.connection.in_transaction:
+            copy.connection.execute("ROLLBACK")
+        with self._lock:
+            self._idle.append(copy)
+
+    def close(self) -> None:
+        """Close the copies that nobody holds."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for copy in idle:
+            copy.connection.close()

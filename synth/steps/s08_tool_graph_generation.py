@@ -1,0 +1,61 @@
+"""s08: draw each server's tool graph: what signs in, what feeds what, what enables what, what people do in a row.
+
+Data and state edges follow from the contract and are run; story edges come from the author.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from skillweave.llm.question import question
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.tool_graph import ToolEdge, ToolGraph
+from skillweave.world.world import World
+from synth.artifacts import BLUEPRINTS, DATABASE, TOOL_GRAPHS
+from synth.context import Context
+from synth.graph.edges import auth_edges, data_edges, state_edges
+from synth.graph.proof import Prover
+from synth.questions.types import Story
+from synth.step import Params, step
+
+STORIES = question("tools.stories", returns=list[Story])
+
+
+@step(each=BLUEPRINTS, reads=[BLUEPRINTS, DATABASE], writes=[TOOL_GRAPHS], params=Params, questions=[STORIES])
+async def tool_graph_generation(ctx: Context[Params], key: str) -> None:
+    blueprint, database = ctx.read(BLUEPRINTS), ctx.path(DATABASE)
+    stories = await ctx.ask(STORIES, blueprint=blueprint, check=lambda answer: story_faults(answer, blueprint))
+    edges = await ctx.offload(run_edges, blueprint, database, ctx.now, f"{ctx.seed}/{key}/edges")
+    told = [ToolEdge(source=s.source, target=s.target, kind="story", reason=s.reason) for s in stories]
+    for edge in edges:
+        ctx.count(f"{edge.kind} edges {edge.proof}")
+    ctx.count("story edges", len(told))
+    ctx.write(
+        TOOL_GRAPHS,
+        key,
+        ToolGraph(server=key, tools=[tool.name for tool in blueprint.tools], edges=[*edges, *told]),
+    )
+
+
+def run_edges(blueprint: Blueprint, database: Path, now: str, seed: str) -> list[ToolEdge]:
+    """The edges that follow from the contract, run on the database. An edge of state that no run shows is left out."""
+    world = World(blueprint, database, now=now)
+    with world.session() as session:
+        callers = [str(row[blueprint.core.key]) for row in session.rows(blueprint.core.table)]
+    prover = Prover(world, callers, Random(seed))
+    proven = prover.proven([*data_edges(blueprint), *state_edges(blueprint)])
+    return [*auth_edges(blueprint), *(edge for edge in proven if edge.kind == "data" or edge.proof == "executed")]
+
+
+def story_faults(stories: Sequence[Story], blueprint: Blueprint) -> list[str]:
+    """What is wrong with an author's stories, in words for the author."""
+    writes = {tool.name for tool in blueprint.tools if tool.kind == "write"}
+    every = {tool.name for tool in blueprint.tools}
+    found = []
+    for story in stories:
+        unknown = sorted({story.source, story.target} - every)
+        if unknown:
+            found.append(f"there is no tool {unknown[0]!r}; there are {', '.join(sorted(every))}")
+        elif story.target not in writes:
+            found.append(f"{story.source} -> {story.target}: a story ends in a write")
+    return found

@@ -1,0 +1,131 @@
+"""The request behind a task: what the person wants and knows, before anybody puts it into words."""
+
+from collections.abc import Mapping
+from random import Random
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.combination import Combination, SaidRow, SaidValue
+from skillweave.schema.record import Json
+from skillweave.schema.task import Persona
+from skillweave.schema.telling import Known, Request, RowKnown, Wish
+from skillweave.schema.template import TaskTemplate
+from synth.tasks.words import in_words, kind_of, name_in_words
+
+
+def request_of(
+    blueprint: Blueprint, template: TaskTemplate, combination: Combination, persona: Persona, random: Random
+) -> Request:
+    """What an author is given to tell the task."""
+    known = _Known(blueprint, combination, random)
+    wishes = [_wish(template, combination, known, place) for place in range(len(template.calls))]
+    wishes = [wish for wish in wishes if blueprint.tool(wish.tool).kind == "write"]
+    wishes += _hearings(template, combination, known, random)
+    for parameter, value in combination.credentials.items():
+        known.add(f"me.{parameter}", value, f"me: {name_in_words(parameter)}", secret=True)
+    # What only a look-up needs (a day to search from) is known too, unless the row's own words say it already.
+    for value in combination.values:
+        known.value(value)
+    return Request(
+        title=template.title,
+        company=blueprint.title,
+        persona=persona,
+        reason=random.choice(template.reasons),
+        wishes=wishes,
+        known=known.things,
+    )
+
+
+class _Known:
+    """Collects what the person knows, each thing once."""
+
+    def __init__(self, blueprint: Blueprint, combination: Combination, random: Random) -> None:
+        self._blueprint = blueprint
+        self._combination = combination
+        self._random = random
+        self._ids: dict[str, Known] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        self._said = [value for row in combination.rows for value in row.columns.values()]
+
+    @property
+    def things(self) -> list[Known]:
+        return list(self._ids.values())
+
+    def add(self, name: str, value: Json, about: str, *, unit: str | None = None, secret: bool = False) -> str:
+        if name not in self._ids:
+            kind = kind_of(value)
+            words = in_words(value, kind, unit, self._combination.now, self._random)
+            self._ids[name] = Known(id=name, value=value, words=words, type=kind, about=about, secret=secret)
+        return name
+
+    def row(self, row: SaidRow) -> RowKnown:
+        entity = row.entity or self._entity_of(row.read)
+        name = self._row_name(entity, row.key or str(sorted(row.columns.items(), key=str)))
+        columns = {
+            column: self.add(
+                f"{name}.{column}",
+                value,
+                f"{name_in_words(name)}: {name_in_words(column)}",
+                unit="cents" if column.endswith("_cents") else None,
+            )
+            for column, value in row.columns.items()
+        }
+        return RowKnown(entity=entity, columns=columns)
+
+    def value(self, said: SaidValue) -> str | None:
+        """The id of a value said as it is; None where a row's words say it already, or nothing is wanted."""
+        tool = self._blueprint.tool(self._combination.golden[said.call].tool)
+        covered = any(str(value)[:10] == said.value for value in self._said) and tool.kind == "read"
+        if said.value is None or covered:
+            return None
+        name = f"{tool.name}.{said.parameter}"
+        if self._ids.get(name) and self._ids[name].value != said.value:
+            name = f"{name}_{said.call}"
+        unit = "cents" if said.parameter.endswith("_cents") else None
+        return self.add(name, said.value, f"{name_in_words(tool.name)}: {name_in_words(said.parameter)}", unit=unit)
+
+    def _row_name(self, entity: str, key: str) -> str:
+        """`appointment`, and `appointment_2` for a second one."""
+        if (entity, key) not in self._names:
+            number = sum(found == entity for found, _ in self._names) + 1
+            table = self._blueprint.entity(entity).table
+            self._names[entity, key] = table if number == 1 else f"{table}_{number}"
+        return self._names[entity, key]
+
+    def _entity_of(self, read: str) -> str:
+        from synth.graph.columns import subject
+
+        return subject(self._blueprint, self._blueprint.tool(read)) or self._blueprint.core_entity
+
+
+def _wish(template: TaskTemplate, combination: Combination, known: _Known, place: int) -> Wish:
+    step = combination.steps[place]
+    values: dict[str, str] = {}
+    unwanted: list[str] = []
+    for said in combination.values:
+        if said.call == step:
+            name = known.value(said)
+            if name is None:
+                unwanted.append(said.parameter)
+            else:
+                values[said.parameter] = name
+    rows: Mapping[str, RowKnown] = {
+        row.parameter: known.row(row) for row in combination.rows if row.call == step and row.parameter
+    }
+    return Wish(tool=template.calls[place].tool, kind="do", rows=dict(rows), values=values, unwanted=unwanted)
+
+
+def _hearings(template: TaskTemplate, combination: Combination, known: _Known, random: Random) -> list[Wish]:
+    found = []
+    for told in template.tell:
+        step = combination.steps[told.call - 1]
+        about = {"row": known.row(row) for row in combination.rows if row.call == step and row.parameter is None}
+        named = {row.parameter: known.row(row) for row in combination.rows if row.call == step and row.parameter}
+        found.append(
+            Wish(
+                tool=template.calls[told.call - 1].tool,
+                kind="hear",
+                rows={**named, **about},
+                ask=random.choice(told.ask),
+            )
+        )
+    return found

@@ -1,0 +1,54 @@
+"""Values as people say them. The same forms are understood again by the check of what was told."""
+
+from datetime import date, datetime
+from random import Random
+
+from skillweave.schema.entity import AttributeType
+from skillweave.schema.record import Json
+
+
+def in_words(value: Json, kind: AttributeType, unit: str | None, now: str, random: Random) -> str:
+    """A value in words: `Friday 24 January at 09:30`, `45.00`, `cleaning`."""
+    text = str(value)
+    if unit == "cents" and isinstance(value, int):
+        return f"{value / 100:,.2f}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if kind in ("date", "datetime"):
+        moment = datetime.fromisoformat(text)
+        day = _day(moment.date(), date.fromisoformat(now[:10]), random)
+        return day if kind == "date" else f"{day} at {moment:%H:%M}"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return text
+
+
+def kind_of(value: Json) -> AttributeType:
+    """The type that a bare value looks like."""
+    text = str(value)
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    if len(text) in (10, 19) and text[4:5] == "-" and text[7:8] == "-" and text[:4].isdigit():
+        return "date" if len(text) == 10 else "datetime"
+    return "string"
+
+
+def name_in_words(name: str) -> str:
+    """A column's or parameter's name as a noun: `starts_at` -> `starts at`, `fee_cents` -> `fee`."""
+    for ending in ("_cents", "_id"):
+        name = name.removesuffix(ending)
+    return name.replace("_", " ")
+
+
+def _day(day: date, today: date, random: Random) -> str:
+    month, number = f"{day:%B}", day.day
+    near = abs((day - today).days) <= 120
+    if not near:
+        return random.choice([f"{number} {month} {day.year}", f"{month} {number}, {day.year}"])
+    weekday = f"{day:%A}"
+    forms = [f"{weekday} {number} {month}", f"{number} {month}", f"{weekday}, {month} {number}", f"{month} {number}"]
+    return random.choice(forms)
