@@ -77,7 +77,8 @@ def _submit(
             step=each.item.step,
             key=each.item.key,
             known=[schedule.records[before] for before in each.upstream if before not in futures],
-            made=[futures[before] for before in each.upstream if before in futures],
+            # Prefect puts the records in the place of their futures.
+            made=[futures[before] for before in each.upstream if before in futures],  # type: ignore[misc]
         )
         futures[each.item] = future
         future.add_done_callback(lambda _, item=each.item: ended.put(item))  # type: ignore[misc]

@@ -16,7 +16,7 @@ STARTS = frozenset('"{}[]-0123456789tfnNI')
 """What may follow an opening bracket in JSON: tells `[{` from `[see below]`."""
 
 
-class JsonComplaint(ValueError):
+class JsonTextError(ValueError):
     """Why a text is not the JSON that we accept."""
 
 
@@ -32,7 +32,7 @@ def candidates(text: str, blocks: Sequence[str]) -> Iterator[str]:
 
 
 def decode(text: str) -> Json:
-    """The value that `text` is. Raises JsonComplaint."""
+    """The value that `text` is. Raises JsonTextError."""
     _check_depth(text)
     try:
         return _strict(text)
@@ -45,7 +45,7 @@ def decode(text: str) -> Json:
                 pass
         is_cut = error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip()) - 1
         cut = " (the answer seems to be cut off)" if is_cut else ""
-        raise JsonComplaint(f"not valid JSON at line {error.lineno} column {error.colno}: {error.msg}{cut}") from error
+        raise JsonTextError(f"not valid JSON at line {error.lineno} column {error.colno}: {error.msg}{cut}") from error
 
 
 def _strict(text: str) -> Json:
@@ -54,11 +54,11 @@ def _strict(text: str) -> Json:
             text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
         )
     except RecursionError as error:
-        raise JsonComplaint(f"nested deeper than {MAX_DEPTH} levels") from error
+        raise JsonTextError(f"nested deeper than {MAX_DEPTH} levels") from error
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise JsonComplaint("a string holds half of a surrogate pair; write the character itself") from error
+        raise JsonTextError("a string holds half of a surrogate pair; write the character itself") from error
     return value
 
 
@@ -66,25 +66,25 @@ def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for key, value in pairs:
         if key in found:
-            raise JsonComplaint(f"key {key!r} stands twice in one object")
+            raise JsonTextError(f"key {key!r} stands twice in one object")
         found[key] = value
     return found
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise JsonComplaint(f"{name} is no JSON number; use null or a number")
+    raise JsonTextError(f"{name} is no JSON number; use null or a number")
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise JsonComplaint(f"number {text[:40]} is too large")
+        raise JsonTextError(f"number {text[:40]} is too large")
     return value
 
 
 def _integer(text: str) -> int:
     if len(text) > 40:
-        raise JsonComplaint(f"number {text[:40]}... has {len(text)} digits; at most 40 are read")
+        raise JsonTextError(f"number {text[:40]}... has {len(text)} digits; at most 40 are read")
     return int(text)
 
 
@@ -93,7 +93,7 @@ def _check_depth(text: str) -> None:
     for _, character in _structure(text):
         depth += (character in OPENERS) - (character in "}]")
         if depth > MAX_DEPTH:
-            raise JsonComplaint(f"nested deeper than {MAX_DEPTH} levels")
+            raise JsonTextError(f"nested deeper than {MAX_DEPTH} levels")
 
 
 def _structure(text: str, start: int = 0) -> Iterator[tuple[int, str]]:

@@ -98,8 +98,6 @@ def _provider(spec: AuthorSpec, offline: Answer | None) -> Backend:
             max_retries=spec.max_retries,
             structured=spec.structured,
         )
-    if spec.provider != "offline":
-        split_name(spec.name)
     if offline is None:
         raise ConfigError(f"author {spec.name!r} cannot answer here; name another provider, for example 'openai/gpt-5'")
     return OfflineBackend(offline, spec.model)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from skillweave.llm.json_text import JsonComplaint, candidates, decode
+from skillweave.llm.json_text import JsonTextError, candidates, decode
 from skillweave.llm.question import Question
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ def _json(adapter: TypeAdapter[T], text: str) -> T:
     for candidate in candidates(text, fenced_blocks(text)):
         try:
             return adapter.validate_python(decode(candidate))
-        except JsonComplaint as complaint:
+        except JsonTextError as complaint:
             error = ParseError([str(complaint)])
         except ValidationError as invalid:
             error = ParseError(_complaints(invalid))

@@ -19,7 +19,7 @@ from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 T = TypeVar("T")
 Role = Literal["textual", "coding", "judge"]
@@ -82,8 +82,7 @@ class Question(Generic[T]):
 
         try:
             system, user = (
-                self._environment.from_string(part).render(answer_format=self.answer_format, **variables).strip()
-                for part in self.prompt
+                template.render(answer_format=self.answer_format, **variables).strip() for template in self._templates
             )
         except TemplateError as error:
             raise ConfigError(
@@ -91,6 +90,11 @@ class Question(Generic[T]):
                 f"variables given: {', '.join(sorted(variables)) or 'none'}"
             ) from error
         return Message(role="system", content=system), Message(role="user", content=user)
+
+    @cached_property
+    def _templates(self) -> "tuple[Template, Template]":
+        system, user = self.prompt
+        return self._environment.from_string(system), self._environment.from_string(user)
 
     @cached_property
     def _environment(self) -> "Environment":

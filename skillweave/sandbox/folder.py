@@ -3,11 +3,13 @@
 Everything found in it is hostile: links are not followed, sizes are looked at before contents are read.
 """
 
+import contextlib
 import os
-import shutil
 import stat
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from skillweave.errors import ConfigError
 from skillweave.sandbox.limits import Limits
@@ -26,9 +28,17 @@ def place(folder: Path, files: Files) -> None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """All files beneath `folder`; what cannot be listed, or goes away, is not there."""
+class Contents(NamedTuple):
+    entries: list[os.DirEntry[str]]
+    """Everything beneath the folder, links not followed."""
+    hidden: bool
+    """Whether there are folders that cannot be listed: locked, or too deep for a path."""
+
+
+def contents(folder: Path) -> Contents:
+    """What is in the folder; what goes away meanwhile is not."""
     found: list[os.DirEntry[str]] = []
+    hidden = False
     folders = [str(folder)]
     while folders:
         try:
@@ -37,22 +47,24 @@ def entries(folder: Path) -> list[os.DirEntry[str]]:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
                     found.append(entry)
-        except OSError:
+        except FileNotFoundError:
             continue
-    return found
+        except OSError:
+            hidden = True
+    return Contents(found, hidden)
 
 
 def excess(folder: Path, limits: Limits) -> str | None:
     """How the folder exceeds the limits, if it does."""
-    found = entries(folder)
+    found, hidden = contents(folder)
+    if hidden:
+        return "it made folders that cannot be looked into"
     if len(found) > limits.files:
         return f"it made more than {limits.files} files"
     size = 0
     for entry in found:
-        try:
+        with contextlib.suppress(OSError):
             size += entry.stat(follow_symlinks=False).st_size
-        except OSError:
-            continue
     return f"it wrote more than {limits.disk_bytes} bytes to files" if size > limits.disk_bytes else None
 
 
@@ -61,7 +73,7 @@ def written(folder: Path, given: Files, limits: Limits) -> dict[str, bytes]:
     before = {name: text.encode() if isinstance(text, str) else text for name, text in given.items()}
     files: dict[str, bytes] = {}
     left = limits.disk_bytes
-    for entry in sorted(entries(folder), key=lambda entry: entry.path)[: limits.files]:
+    for entry in sorted(contents(folder).entries, key=lambda entry: entry.path)[: limits.files]:
         name = Path(entry.path).relative_to(folder).as_posix()
         try:
             about = entry.stat(follow_symlinks=False)
@@ -77,18 +89,23 @@ def written(folder: Path, given: Files, limits: Limits) -> dict[str, bytes]:
 
 
 def delete(folder: Path) -> None:
-    """Delete it although the code may have taken away our own rights in it."""
-
-    def unlock(_: object, path: str, __: object) -> None:
-        try:
-            os.chmod(os.path.dirname(path), 0o700)
-            if os.path.isdir(path) and not os.path.islink(path):
-                os.chmod(path, 0o700)
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                os.unlink(path)
-        except FileNotFoundError:
-            # What we want.
-            return
-
-    shutil.rmtree(folder, onerror=unlock)
+    """Delete it, however deep its tree is and whatever rights are taken away. The code must be dead by now."""
+    rubbish = Path(tempfile.mkdtemp(prefix="skillweave-", dir=folder.parent))
+    folder.chmod(0o700)
+    folder.rename(rubbish / "0")
+    waiting, made = ["0"], 1
+    while waiting:
+        top = rubbish / waiting.pop()
+        with os.scandir(top) as listing:
+            for entry in list(listing):
+                path = Path(entry.path)
+                if not entry.is_dir(follow_symlinks=False):
+                    path.unlink()
+                    continue
+                path.chmod(0o700)
+                # Lifted up, so that no path gets too long.
+                path.rename(rubbish / str(made))
+                waiting.append(str(made))
+                made += 1
+        top.rmdir()
+    rubbish.rmdir()

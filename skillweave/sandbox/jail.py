@@ -3,6 +3,7 @@
 Both one-shot runs and long-lived workers stand on it.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -18,7 +19,16 @@ from skillweave.sandbox.folder import Files, delete, place
 from skillweave.sandbox.limits import Limits
 from skillweave.sandbox.strength import Offer, launcher_command, offer, package_folder
 
-SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime")
+SYSTEM = (
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/nix/store",
+    "/usr/share/zoneinfo",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+)
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 INNER_ID = "1000"
 DISMISSED = b"."
@@ -71,11 +81,9 @@ class Jail:
 
     def kill(self) -> None:
         """End everything in the jail, now; returns when it is over."""
-        try:
+        # It may be closed already, by us or by the launcher's own death.
+        with contextlib.suppress(OSError):
             self.line.sendall(DISMISSED)
-        except OSError:
-            # Closed already, by us or by the launcher's own death.
-            pass
         self.line.close()
         try:
             self.process.wait(GRACE)
@@ -88,10 +96,8 @@ class Jail:
         self.kill()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
-                try:
+                with contextlib.suppress(BrokenPipeError):
                     stream.close()
-                except BrokenPipeError:
-                    pass
         delete(self.folder)
 
     def __enter__(self) -> Self:
@@ -140,7 +146,7 @@ def _readable(extra: Sequence[Path], packages: bool) -> list[str]:
     else:
         python += [sys.executable, os.path.join(sys.prefix, "pyvenv.cfg")]
     paths = [*SYSTEM, *python, *(os.path.realpath(path) for path in extra)]
-    return sorted({path for path in paths if os.path.exists(path)})
+    return sorted({path for path in paths if Path(path).exists()})
 
 
 def _environment(folder: Path) -> dict[str, str]:

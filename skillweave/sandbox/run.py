@@ -72,7 +72,8 @@ class _Watched:
     """The output of a jail, read as it comes, with an eye on the clock and the folder."""
 
     def __init__(self, jail: Jail, limits: Limits) -> None:
-        assert jail.process.stdout is not None and jail.process.stderr is not None
+        assert jail.process.stdout is not None
+        assert jail.process.stderr is not None
         self._jail = jail
         self._limits = limits
         self._parts: dict[int, bytearray] = {

@@ -62,7 +62,8 @@ class Worker:
         except BaseException:
             self._errors.close()
             raise
-        assert self._jail.process.stdin is not None and self._jail.process.stdout is not None
+        assert self._jail.process.stdin is not None
+        assert self._jail.process.stdout is not None
         self._stdin = self._jail.process.stdin.fileno()
         self._stdout = self._jail.process.stdout.fileno()
         os.set_blocking(self._stdin, False)

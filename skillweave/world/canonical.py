@@ -129,11 +129,15 @@ def _distinct(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
     tied = [sorted(found) for rank, found in sorted(by_rank.items()) if len(found) > 1]
     if not tied:
         return {found: number for number, found in enumerate(sorted(ranks, key=lambda found: ranks[found]), start=1)}
-    first, *others = tied[0]
-    candidates = [first] + [other for other in others if not _interchangeable(changes, ids, ranks, first, other)]
+    alike = tied[0]
+    others = [other for other in alike[1:] if not _interchangeable(changes, ids, ranks, alike[0], other)]
+    # Where the first can change places with each, all can with each other, and any order of them will do.
+    orders = [[first, *(one for one in alike if one != first)] for first in [alike[0], *others][:_BRANCHES]]
     tried = []
-    for candidate in candidates[:_BRANCHES]:
-        split = {found: 2 * rank + (rank == ranks[candidate] and found != candidate) for found, rank in ranks.items()}
+    for order in orders:
+        apart = order if not others else order[:1]
+        split = {found: rank * (len(alike) + 1) + len(alike) for found, rank in ranks.items()}
+        split.update({found: ranks[found] * (len(alike) + 1) + place for place, found in enumerate(apart)})
         tried.append(_distinct(changes, ids, _settled(changes, ids, split)))
     return min(tried, key=lambda numbers: dump([_plain(row) for row in _sorted(ids.numbered(changes, numbers))]))
 

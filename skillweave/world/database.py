@@ -26,6 +26,8 @@ SQL_TYPES: dict[AttributeType, str] = {
     "datetime": "TEXT",
 }
 
+_MAGIC = b"SQLite format 3\0"
+
 
 def connect() -> sqlite3.Connection:
     """An empty database in memory; transactions are begun by hand, any thread may use it (one at a time)."""
@@ -66,7 +68,8 @@ def _column(attribute: Attribute, is_key: bool) -> str:
     if attribute.type == "boolean":
         parts.append(f"CHECK ({name} IN (0, 1))")
     if attribute.type in ("date", "datetime"):
-        parts.append(f"CHECK ({name} IS {attribute.type}({name}))")
+        # Only with a modifier does SQLite bring 30 February to 1 March, and so refuse it here.
+        parts.append(f"CHECK ({name} IS {attribute.type}({name}, '+0 days'))")
     if attribute.references is not None:
         parts.append(_reference(attribute.references))
     return " ".join(parts)
@@ -138,9 +141,12 @@ def load(source: Path | bytes, blueprint: Blueprint) -> sqlite3.Connection:
         content = source.read_bytes() if isinstance(source, Path) else source
     except OSError as error:
         raise ArtifactError(f"database {label} cannot be read: {error.strerror}") from error
+    if not content.startswith(_MAGIC):
+        raise ArtifactError(f"database {label} is no SQLite database")
     foreign = connect()
     try:
-        foreign.deserialize(content)
+        # A file in write-ahead mode says so in its header, and cannot be opened in memory.
+        foreign.deserialize(content[:18] + b"\1\1" + content[20:])
         foreign.execute("PRAGMA cell_size_check = ON")
         _refuse_foreign(foreign, blueprint, label)
         return _copied(foreign, blueprint, label)

@@ -84,7 +84,8 @@ class Lineage:
             if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
                 found.extend(self._star(query, node.table if isinstance(node, exp.Column) else ""))
             else:
-                found.append((node.alias_or_name, node.this if isinstance(node, exp.Alias) else node))
+                name = node.alias or (node.name if isinstance(node, exp.Column) else "")
+                found.append((name, node.this if isinstance(node, exp.Alias) else node))
         return found
 
     def _star(self, query: exp.Select, qualifier: str) -> Iterator[tuple[str, exp.Expr]]:

@@ -12,6 +12,7 @@ from skillweave.schema.change import RowChange
 from skillweave.schema.entity import Comparison
 from skillweave.schema.record import Json, Row
 from skillweave.world import interpreter
+from skillweave.world.database import digest
 from skillweave.world.ids import Counter
 from skillweave.world.pool import Copy
 from skillweave.world.state import State
@@ -130,6 +131,10 @@ class ContractSession:
         """All rows of a table, sorted by key."""
         return self._state.rows(table)
 
+    def digest(self) -> str:
+        """sha256 of all rows as they are now."""
+        return digest(self._open, self.world.blueprint)
+
     def query(self, sql: str, bindings: Mapping[str, Bound] | None = None) -> list[Row]:
         """The rows of a SELECT, for the engine: of no call. sqlite3.Error where it fails."""
         return self._state.query(sql, bindings or {})
@@ -173,10 +178,14 @@ class ContractSession:
         """What a call would answer now; nothing of it stays."""
         mark = self.mark()
         result = self.call(tool, arguments)
+        self.forget(mark)
+        return result
+
+    def forget(self, mark: int) -> None:
+        """Be as at that mark, which is gone then too."""
         self.undo(mark)
         self._state.forget(mark)
         del self._marks[mark:]
-        return result
 
     def call(self, tool: str, arguments: Mapping[str, Json]) -> CallResult:
         """Call a tool. Whatever is wrong comes back in the result."""

@@ -3,11 +3,11 @@
 Numbers and times are tried on a coarse grid; the exact place where a guard turns is found by halving.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.contract import Guard, Parameter, Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world.sql import parse
@@ -17,6 +17,8 @@ from sqlglot import exp
 
 HOURS = (0, 1, 5, 13, 25, 50, 80, 24 * 8, 24 * 16, 24 * 33, 24 * 100, 24 * 400, 24 * 1100)
 NUMBERS = (0, 1, 2, 3, 5, 11, 40, 120, 1001, 10_003, 100_007, 5_000_011)
+MOST_ADDED = 5
+LONG = timedelta(days=200)
 TEXT = frozenset({"string"})
 MOMENT = "%Y-%m-%d %H:%M:%S"
 DAY = "%Y-%m-%d"
@@ -31,27 +33,39 @@ class Move:
     old: Json = None
     new: Json = None
 
+    @property
+    def place(self) -> str:
+        """What it changes, in which row."""
+        edits = self.trial.edits
+        return f"{self.about} {edits[-1].key}" if edits else self.about
+
 
 class Mover:
     """Lists the moves from a trial of one tool."""
 
-    def __init__(self, lab: Lab, tool: Tool) -> None:
+    def __init__(self, lab: Lab, tool: Tool, guard: Guard | None = None) -> None:
+        """With a guard, only what that guard reads is moved."""
         self.lab = lab
         self.world: World = lab.world
         self.tool = tool
-        self.tables, self.columns = read_by(self.world, tool)
+        every = [*(g.holds for g in tool.guards), *(e.sql for e in tool.effects), tool.returns.select]
+        texts = every if guard is None else [guard.holds]
+        self.tables, self.columns = read_by(self.world, texts)
+        self.nearby = self.tables if guard is None else read_by(self.world, every)[0]
+        bound = {name for text in texts for name in parse(text).bindings}
+        self.parameters = [p for p in tool.parameters if guard is None or p.name in bound]
         self.now = datetime.strptime(self.world.now, MOMENT)
 
     def moves(self, trial: Trial) -> Iterator[Move]:
         """Every single move, arguments first."""
-        near = self.lab.near(trial, self.tables)
-        for parameter in self.tool.parameters:
+        near = self.lab.near(trial, self.nearby)
+        for parameter in self.parameters:
             old = dict(trial.arguments)[parameter.name]
             for value in self.arguments(parameter, old, near):
                 yield Move(parameter.name, trial.with_argument(parameter.name, value), old, value)
-        for table, rows in near.items():
-            for row in rows:
-                yield from self._cells(trial, self.tables[table], row, near)
+        for table, entity in self.tables.items():
+            for row in near[table]:
+                yield from self._cells(trial, entity, row, near)
         for table, entity in self.tables.items():
             yield from self._rows(trial, entity, near)
 
@@ -71,20 +85,35 @@ class Mover:
             yield Move(f"no row of {entity.table}", trial.with_edit(Edit(entity.table, str(row[entity.key]))))
         if entity.name == self.world.blueprint.core_entity:
             return
-        models = near[entity.table][:2] or self._any(entity)
-        for model in models:
-            moved = trial
-            for rank in range(len(trial.edits) + 1, len(trial.edits) + 7):
-                edit = self._copy(entity, model, near, trial, rank)
-                moved = moved.with_edit(edit)
-                yield Move(f"{rank - len(trial.edits)} more of {entity.table}", moved)
+        seen: set[tuple[Edit, ...]] = set()
+        for model in self._models(entity, near):
+            for tied in (False, True):
+                moved = trial
+                for rank in range(len(trial.edits) + 1, len(trial.edits) + 1 + MOST_ADDED):
+                    moved = moved.with_edit(self._copy(entity, model, near, trial, rank, tied))
+                    if moved.edits not in seen:
+                        seen.add(moved.edits)
+                        yield Move(f"{rank - len(trial.edits)} more of {entity.table}", moved)
 
-    def _any(self, entity: Entity) -> list[Row]:
+    def _models(self, entity: Entity, near: Mapping[str, list[Row]]) -> list[Row]:
+        """Rows to copy: one at hand, one of each status, and the same as of now and of long ago."""
         names = [attribute.name for attribute in entity.attributes]
-        found = self.lab.connection.execute(
-            f"SELECT {', '.join(names)} FROM {entity.table} ORDER BY {entity.key} LIMIT 1"
-        ).fetchall()
-        return [dict(zip(names, row, strict=True)) for row in found] or [self._invented(entity)]
+        models = near[entity.table][:1]
+        for attribute in entity.attributes:
+            if attribute.enum and attribute.name in self.columns:
+                found = self.lab.connection.execute(
+                    f"SELECT {', '.join(names)} FROM {entity.table} GROUP BY {attribute.name} ORDER BY {entity.key}"
+                )
+                models += [dict(zip(names, row, strict=True)) for row in found.fetchmany(6)]
+        if not models:
+            cursor = self.lab.connection.execute(f"SELECT {', '.join(names)} FROM {entity.table} ORDER BY 1 LIMIT 1")
+            models = [dict(zip(names, row, strict=True)) for row in cursor] or [self._invented(entity)]
+        clocks = {"date": self.world.now[:10], "datetime": self.world.now}
+        times = {a.name: clocks[a.type] for a in entity.attributes if a.type in clocks}
+        fresh = [
+            {name: times.get(name, cell) if cell is not None else None for name, cell in m.items()} for m in models
+        ]
+        return list({repr(model): model for model in [*models, *fresh]}.values())
 
     def _invented(self, entity: Entity) -> Row:
         """A row of a table that has none."""
@@ -95,17 +124,21 @@ class Mover:
             for a in entity.attributes
         }
 
-    def _copy(self, entity: Entity, model: Row, near: Mapping[str, list[Row]], trial: Trial, rank: int) -> Edit:
+    def _copy(
+        self, entity: Entity, model: Row, near: Mapping[str, list[Row]], trial: Trial, rank: int, tied: bool
+    ) -> Edit:
+        """A copy that is the caller's; `tied` to the rows at hand by its other references too."""
         row = dict(model)
         given = dict(trial.arguments)
         row[entity.key] = f"{entity.prefix or 'NEW'}-X{rank}"
-        for attribute in entity.attributes:
-            if attribute.references and attribute.name != entity.key:
-                target, _ = self.world.blueprint.target(attribute.references)
-                own = trial.caller if target.name == self.world.blueprint.core_entity else given.get(attribute.name)
+        for attribute in entity.attributes[1:]:
+            target = self.world.blueprint.target(attribute.references)[0] if attribute.references else None
+            if target is not None and target.name == self.world.blueprint.core_entity:
+                row[attribute.name] = trial.caller or row[attribute.name]
+            elif target is not None and tied:
                 rows = near.get(target.table) or [{}]
-                row[attribute.name] = str(own or rows[0].get(target.key) or row[attribute.name])
-            elif attribute.unique and attribute.name != entity.key:
+                row[attribute.name] = str(given.get(attribute.name) or rows[0].get(target.key) or row[attribute.name])
+            elif attribute.unique and target is None:
                 row[attribute.name] = f"{row[attribute.name]}~{rank}"
         return Edit(entity.table, str(row[entity.key]), row=tuple(row.items()))
 
@@ -158,9 +191,15 @@ class Mover:
         return ["other", "A much longer text than there was before, to be sure."] if kind == "string" else []
 
 
-def read_by(world: World, tool: Tool) -> tuple[dict[str, Entity], set[str]]:
-    """The tables that a tool's SQL names, and the names of the columns in it."""
-    texts = [*(g.holds for g in tool.guards), *(e.sql for e in tool.effects), tool.returns.select]
+def _dated(entity: Entity, row: Row, moment: datetime) -> Row:
+    """The row with its times, where it has them, all set to one."""
+    forms = {"date": DAY, "datetime": MOMENT}
+    times = {a.name: moment.strftime(forms[a.type]) for a in entity.attributes if a.type in forms}
+    return {name: cell if cell is None else times.get(name, cell) for name, cell in row.items()}
+
+
+def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[str]]:
+    """The tables that these statements name, and the names of the columns in them."""
     trees = [parse(text).tree for text in texts]
     named = {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
     columns = {column.name for tree in trees for column in tree.find_all(exp.Column)}

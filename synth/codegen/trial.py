@@ -20,6 +20,10 @@ from skillweave.world.world import World
 from synth.codegen.case import Case
 
 
+MOST_ROWS = 60
+"""Rows of a result that are looked at."""
+
+
 @dataclass(frozen=True)
 class Edit:
     """One row changed: a cell set, a row added, or a row deleted."""
@@ -83,7 +87,7 @@ class Outcome:
     agent: tuple[bool, ...]
     """Whether each rule of the agent holds; empty where the tool refuses."""
     counts: tuple[int, ...]
-    """Rows that each effect changed."""
+    """Rows that each effect changed, and rows of the result."""
     numbers: tuple[Value, ...]
     """Numbers in the result."""
 
@@ -100,6 +104,10 @@ class Lab:
     def guards(self, tool: Tool) -> list[Guard]:
         """The guards that the tool itself enforces, in order."""
         return self._compiled(tool)[0]
+
+    def agent_guards(self, tool: Tool) -> list[Guard]:
+        """The guards that are left to the agent, in order."""
+        return self._compiled(tool)[2]
 
     @contextmanager
     def state(self, trial: Trial) -> Iterator[sqlite3.Connection]:
@@ -137,7 +145,8 @@ class Lab:
             before = connection.total_changes
             connection.execute(effect, bound)
             counts.append(connection.total_changes - before)
-        rows = connection.execute(compiled.select, bound).fetchmany(50)
+        rows = connection.execute(compiled.select, bound).fetchmany(MOST_ROWS)
+        counts.append(len(rows))
         numbers = tuple(cell for row in rows for cell in row if isinstance(cell, int | float))
         return Outcome(broken, tuple(map(bool, verdicts)), tuple(counts), numbers)
 
@@ -152,22 +161,22 @@ class Lab:
         key = self.world.entity(edit.table).key
         if edit.row is not None:
             names = ", ".join(name for name, _ in edit.row)
-            marks = ", ".join("?" * len(edit.row))
-            self.connection.execute(
-                f"INSERT INTO {edit.table} ({names}) VALUES ({marks})", [value for _, value in edit.row]
-            )
+            sql = f"INSERT INTO {edit.table} ({names}) VALUES ({', '.join('?' * len(edit.row))})"
+            cursor = self.connection.execute(sql, [value for _, value in edit.row])
         elif edit.column is None:
-            self.connection.execute(f"DELETE FROM {edit.table} WHERE {key} = ?", (edit.key,))
+            cursor = self.connection.execute(f"DELETE FROM {edit.table} WHERE {key} = ?", (edit.key,))
         else:
-            self.connection.execute(
-                f"UPDATE {edit.table} SET {edit.column} = ? WHERE {key} = ?", (edit.value, edit.key)
-            )
+            sql = f"UPDATE {edit.table} SET {edit.column} = ? WHERE {key} = ?"
+            cursor = self.connection.execute(sql, (edit.value, edit.key))
+        if cursor.rowcount != 1:
+            raise sqlite3.IntegrityError(f"no row {edit.key!r} in {edit.table!r}")
 
     def near(self, trial: Trial, tables: Mapping[str, Entity], most: int = 3) -> dict[str, list[Row]]:
         """Rows that the trial is about: of its arguments and caller, and what these refer to or are referred to by."""
         wanted = {str(value) for value in [trial.caller, *(value for _, value in trial.arguments)] if value is not None}
         found: dict[str, dict[str, Row]] = {table: {} for table in tables}
         with self.state(trial):
+            wanted |= self._returned(trial)
             for _ in range(3):
                 for table, entity in tables.items():
                     for row in self._linked(entity, wanted, dict(trial.arguments), most):
@@ -181,6 +190,17 @@ class Lab:
                     if attribute.name == entity.key or (attribute.references and row[attribute.name] is not None)
                 }
         return {table: list(rows.values()) for table, rows in found.items()}
+
+    def _returned(self, trial: Trial) -> set[str]:
+        """Texts in the first and last rows that a read gives."""
+        if trial.tool.kind != "read":
+            return set()
+        try:
+            bindings = {**bind(trial.tool, trial.given()), "caller": trial.caller, "now": self.world.now}
+            rows = self.connection.execute(trial.tool.returns.select, bindings).fetchmany(MOST_ROWS)
+        except (sqlite3.Error, ArgumentError):
+            return set()
+        return {cell for row in [*rows[:1], *rows[-1:]] for cell in row if isinstance(cell, str)}
 
     def _linked(self, entity: Entity, wanted: set[str], arguments: Mapping[str, Json], most: int) -> list[Row]:
         values = sorted(wanted)

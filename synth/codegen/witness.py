@@ -4,12 +4,12 @@ The search changes arguments and rows one small move at a time from a call that 
 cap on trials: what it does not find is reported, not proved impossible.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Json
 from skillweave.world.world import World
 from synth.codegen.case import Case
@@ -22,8 +22,8 @@ CLIMB = 3000
 """Trials spent on making one tool succeed."""
 SWEEP = 900
 """Single moves tried from one success."""
-PAIRS = 1200
-"""Pairs of moves tried for one guard that no single move breaks first."""
+PAIRS = 1500
+"""Trials spent on one guard that no single move breaks first."""
 BASES = 4
 """Successes from which moves are tried."""
 PER_PLACE = 2
@@ -66,9 +66,10 @@ class Search:
         for base in bases:
             others = self._sweep(base)
             bases += others[: BASES - len(bases)]
-        for place in range(len(self.guards)):
-            if place not in self.found.broken:
-                self._pairs(best, place)
+        for place, guard in enumerate(self.guards):
+            self._pairs(bases, guard, lambda made, place=place: made.broken == place)
+        for place, guard in enumerate(self.lab.agent_guards(self.tool)):
+            self._pairs(bases, guard, lambda made, place=place: place < len(made.agent) and not made.agent[place])
         return self.found
 
     def _start(self, likely: Sequence[Trial]) -> tuple[Trial, Outcome]:
@@ -142,41 +143,40 @@ class Search:
         return outcome
 
     def _sweep(self, base: Trial) -> list[Trial]:
-        """Every single move from a success; the successes among them that differ in an argument."""
+        """Every single move from a success; the successes among them that differ in an argument or in what happens."""
         start = self.lab.outcome(base)
-        others: list[Trial] = []
+        others: dict[object, Trial] = {}
         if start is None:
-            return others
+            return []
         moves = list(self.mover.moves(base))
         for move in moves if len(moves) <= SWEEP else self.random.sample(moves, SWEEP):
             outcome = self.lab.outcome(move.trial)
             if outcome is None:
                 continue
-            if _alike(start, outcome, move):
+            if _alike(start, outcome, _level(start, outcome, move)):
                 self._keep(f"{move.about} changed", move.trial, outcome)
-                if move.trial.arguments != base.arguments and not move.trial.edits:
-                    others.append(move.trial)
             else:
                 self._turn(base, start, move, outcome)
-        return others
+            if outcome.broken == start.broken and (outcome.counts != start.counts or not move.trial.edits):
+                others.setdefault((outcome.counts, move.about), move.trial)
+        return sorted(others.values(), key=lambda trial: len(trial.edits) != len(base.edits))
 
     def _turn(self, base: Trial, start: Outcome, move: Move, outcome: Outcome) -> None:
         """A move that turned something: keep it, and the two neighbours between which it turns."""
         self._note(move.trial, outcome, move.about)
-        if self._kept.get((move.about, f"turn {outcome.broken} {outcome.agent} {outcome.counts}"), 0) >= PER_PLACE:
+        level = _level(start, outcome, move)
+        if not self._count(move.place, f"turn {level} {outcome.broken} {outcome.agent}"):
             return
-        self._count(move.about, f"turn {outcome.broken} {outcome.agent} {outcome.counts}")
         same, other = move.old, move.new
         middle = between(same, other)
         if middle is None and not _steps(same, other):
             self._keep(f"{move.about} = {other!r}, which turns it", move.trial, outcome)
             return
         while middle is not None:
-            halfway = _moved(base, move, middle)
-            made = self.lab.outcome(halfway)
+            made = self.lab.outcome(_moved(base, move, middle))
             if made is None:
                 return
-            if _alike(start, made, move):
+            if _alike(start, made, level):
                 same = middle
             else:
                 other = middle
@@ -188,19 +188,33 @@ class Search:
             if made is not None:
                 self._note(edge, made, move.about)
 
-    def _pairs(self, base: Trial, place: int) -> None:
-        """Two moves that together break a guard which none breaks first."""
+    def _pairs(self, bases: Sequence[Trial], guard: Guard, is_hit: Callable[[Outcome], bool]) -> None:
+        """Two moves of what a guard reads that together break it, where no single one did."""
         spent = self.lab.ran
-        singles = list(self.mover.moves(base))
-        self.random.shuffle(singles)
-        for first in singles:
-            outcome = self.lab.outcome(first.trial)
-            if outcome is None or outcome.broken < place:
-                continue
-            for second in islice(self.mover.moves(first.trial), PAIRS // 4):
-                made = self._tried(second)
-                if made is not None and made.broken == place or self.lab.ran - spent > PAIRS:
-                    return
+        mover = Mover(self.lab, self.tool, guard)
+        if self._met(guard):
+            return
+        for base in bases:
+            firsts = list(mover.moves(base))
+            self.random.shuffle(firsts)
+            for first in firsts:
+                start = self.lab.outcome(first.trial)
+                if start is None or start.broken < len(self.guards):
+                    continue
+                for second in mover.moves(first.trial):
+                    made = self._tried(second)
+                    if made is not None and is_hit(made):
+                        self._turn(first.trial, start, second, made)
+                        return
+                    if self.lab.ran - spent > PAIRS:
+                        return
+
+    def _met(self, guard: Guard) -> bool:
+        """Whether some case has broken the guard."""
+        own, agent = self.guards, self.lab.agent_guards(self.tool)
+        return any(own[place] is guard for place in self.found.broken) or any(
+            agent[place] is guard for place in self.found.agent_broken
+        )
 
     def _note(self, trial: Trial, outcome: Outcome, about: str) -> None:
         """Record what guard a trial breaks, and keep it as a case unless there are such cases."""
@@ -240,9 +254,16 @@ def _moved(base: Trial, move: Move, value: Json) -> Trial:
     return base.with_edit(type(edit)(edit.table, edit.key, edit.column, cell))
 
 
-def _alike(start: Outcome, outcome: Outcome, move: Move) -> bool:
-    """Whether a move turned nothing; for a moved time, numbers in the result count too: fees come in steps."""
-    alike = (start.broken, start.agent, start.counts) == (outcome.broken, outcome.agent, outcome.counts)
-    if alike and isinstance(move.new, str) and between(move.old, move.new) is not None:
-        return start.numbers == outcome.numbers
-    return alike
+def _level(start: Outcome, outcome: Outcome, move: Move) -> int:
+    """What a move has turned: 0 a guard, 1 what happens, 2 for a moved time also numbers: fees come in steps."""
+    if (start.broken, start.agent) != (outcome.broken, outcome.agent):
+        return 0
+    timed = isinstance(move.new, str) and between(move.old, move.new) is not None
+    return 2 if timed and start.counts == outcome.counts else 1
+
+
+def _alike(start: Outcome, outcome: Outcome, level: int) -> bool:
+    """Whether an outcome is that of the start, as far as the level goes."""
+    if (start.broken, start.agent) != (outcome.broken, outcome.agent):
+        return False
+    return level < 1 or (start.counts == outcome.counts and (level < 2 or start.numbers == outcome.numbers))

@@ -7,7 +7,7 @@ knows of an item; for a model its name, endpoint and sampling.
 import asyncio
 import importlib
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -31,8 +31,8 @@ class BuiltIn(Protocol):
 
     def __call__(self, request: Request) -> str: ...
 
-    def digest(self, key: str) -> str:
-        """Of its code and of what it knows of the domain `key`; of all that it knows where that is no domain."""
+    def digest(self, key: str, questions: Sequence[str]) -> str:
+        """Of the code that answers these questions and of what it knows of the domain `key`, or of all domains."""
         ...
 
 
@@ -44,7 +44,7 @@ class Authors:
         self._built_in: BuiltIn | None = None
         self._cache = cache
         self._backends: dict[AuthorConfig, Backend] = {}
-        self._identities: dict[tuple[AuthorConfig, str], str] = {}
+        self._identities: dict[tuple[AuthorConfig, str, tuple[str, ...]], str] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.RLock()
         self._gate: Gate | None = None
@@ -58,13 +58,14 @@ class Authors:
                 self._backends[author] = _OnLoop(self._connect(author), self)
             return self._backends[author]
 
-    def identity(self, step: str, role: str, key: str) -> str:
-        """`provider/model#what its answers follow from`."""
+    def identity(self, step: str, role: str, key: str, questions: Sequence[str]) -> str:
+        """`provider/model#what its answers to these questions follow from`."""
         author = self._author(step, role)
+        known = (author, key, tuple(questions))
         with self._lock:
-            if (author, key) not in self._identities:
-                self._identities[author, key] = self._identify(author, key)
-            return self._identities[author, key]
+            if known not in self._identities:
+                self._identities[known] = self._identify(*known)
+            return self._identities[known]
 
     def call(self, work: Coroutine[Any, Any, R]) -> "asyncio.Future[R]":
         """Run on the authors' loop; to be awaited on the caller's."""
@@ -116,10 +117,10 @@ class Authors:
         assert self._built_in is not None
         return self._built_in
 
-    def _identify(self, author: AuthorConfig, key: str) -> str:
+    def _identify(self, author: AuthorConfig, key: str, questions: Sequence[str]) -> str:
         spec = spec_of(author, self._config)
         if spec.provider == "offline":
-            return f"{author.model}#{self._offline().digest(key)}"
+            return f"{author.model}#{self._offline().digest(key, questions)}"
         if spec.provider == "replay":
             return f"{author.model}#{digest_file(Path(spec.model))}"
         sampling = ",".join(f"{name}={value}" for name, value in sorted(spec.sampling.given().items()))

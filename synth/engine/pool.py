@@ -28,7 +28,7 @@ class Pool:
         self._lock = threading.Lock()
 
     async def call(self, function: Callable[..., R], *arguments: object) -> R:
-        """The result. Where a process dies all calls under way are lost, so a call is made again once, on a new pool."""
+        """The result. Where a process dies all calls under way are lost: each is made again, once, on a new pool."""
         executor = self._started()
         try:
             return await asyncio.wrap_future(executor.submit(function, *arguments))

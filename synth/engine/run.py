@@ -215,7 +215,8 @@ class Run:
 
     def _authors_of(self, step: Step[Any], key: str) -> dict[str, str]:
         roles = sorted({question.role for question in step.questions})
-        return {role: self.authors.identity(step.name, role, key) for role in roles}
+        asked = {role: [found.name for found in step.questions if found.role == role] for role in roles}
+        return {role: self.authors.identity(step.name, role, key, asked[role]) for role in roles}
 
     def _digest_of(self, label: str, visible: Visible) -> str | None:
         if label == SEEDS_LABEL:
@@ -229,8 +230,8 @@ class Run:
         """The record, failed where it wrote what another item has written: a path has one writer."""
         for output in record.outputs:
             owner = self.manifest.owner(output.label)
-            if owner not in (None, (record.step, record.key)):
-                reason = f"wrote {output.label!r}, which {'/'.join(owner or ())} writes; a path has one writer"
+            if owner is not None and owner != (record.step, record.key):
+                reason = f"wrote {output.label!r}, which {'/'.join(owner)} writes; a path has one writer"
                 return record.model_copy(update={"state": "failed", "reasons": [reason]})
         return record
 

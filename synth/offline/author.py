@@ -4,35 +4,40 @@ It gives the same text that a model would. Nothing above it knows the difference
 """
 
 import json
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.resources import files
 
 from pydantic_core import to_jsonable_python
 
+from skillweave.digest import digest_json, digest_text
 from skillweave.errors import AuthorError
 from skillweave.llm.request import Request
-from synth.offline.answers import code, policy, tasks, world
+from synth.engine.code import CodeIndex
 from synth.offline.answers.asked import Answer, Asked
 
-ANSWERS: dict[str, Answer] = {
-    "domains.expand": world.expand,
-    "entities.extract": world.entities,
-    "graph.relate": world.relations,
-    "blueprint.outline": world.outline,
-    "blueprint.relationships": world.relationships,
-    "blueprint.tool": world.tool,
-    "blueprint.rules": world.rules,
-    "blueprint.witness": world.witness,
-    "database.generator": code.generator,
-    "policy.write": policy.write,
-    "policy.decide": policy.decide,
-    "tools.stories": tasks.stories,
-    "server.write": code.server,
-    "server.tests": code.server_tests,
-    "tasks.goals": tasks.goals,
-    "tasks.references": tasks.references,
-    "tasks.tell": tasks.tell,
+ANSWERS = {
+    "domains.expand": "world:expand",
+    "entities.extract": "world:entities",
+    "graph.relate": "world:relations",
+    "blueprint.outline": "world:outline",
+    "blueprint.relationships": "world:relationships",
+    "blueprint.tool": "world:tool",
+    "blueprint.rules": "world:rules",
+    "blueprint.witness": "world:witness",
+    "database.generator": "generator:generator",
+    "policy.write": "policy:write",
+    "policy.decide": "policy:decide",
+    "tools.stories": "tasks:stories",
+    "server.write": "server:server",
+    "server.tests": "server:tests",
+    "tasks.goals": "tasks:goals",
+    "tasks.references": "tasks:references",
+    "tasks.tell": "tell:tell",
 }
+"""Question -> `module:function` of `synth.offline.answers`; a module is loaded when it is first needed."""
+PACKAGE = "synth.offline.answers"
 
 
 class OfflineAuthor:
@@ -43,20 +48,53 @@ class OfflineAuthor:
 
     def __call__(self, request: Request) -> str:
         """The text of the answer. AuthorError where the catalogue has none."""
-        return _text(self._answer(request.question)(self._asked(request)))
+        asked = Asked(question=request.question, key=request.key, variables=request.variables, seed=self.seed)
+        return _text(_answer(request.question)(asked))
+
+    def digest(self, key: str, questions: Sequence[str]) -> str:
+        """Of the code that answers these questions and of the catalogue file of the domain `key`, or of all files."""
+        code = [self._code.closure(f"{PACKAGE}.{_place(question)[0]}") for question in sorted(questions)]
+        service = _services().get(key)
+        files_used = {service: _catalogue()[service]} if service else _catalogue()
+        return digest_json([code, dict(files_used)])  # type: ignore[list-item]
 
     @cached_property
-    def questions(self) -> list[str]:
-        """The questions that it answers."""
-        return sorted(ANSWERS)
+    def _code(self) -> CodeIndex:
+        return CodeIndex(("synth", "skillweave", "evaluator"))
 
-    def _answer(self, question: str) -> Callable[[Asked], object]:
-        if question not in ANSWERS:
-            raise AuthorError(f"the offline author knows no question {question!r}; known: {', '.join(self.questions)}")
-        return ANSWERS[question]
 
-    def _asked(self, request: Request) -> Asked:
-        return Asked(question=request.question, key=request.key, variables=request.variables, seed=self.seed)
+def _place(question: str) -> tuple[str, str]:
+    if question not in ANSWERS:
+        raise AuthorError(f"the offline author knows no question {question!r}; known: {', '.join(sorted(ANSWERS))}")
+    module, _, function = ANSWERS[question].partition(":")
+    return module, function
+
+
+@cache
+def _answer(question: str) -> Answer:
+    module, function = _place(question)
+    found: Answer = getattr(import_module(f"{PACKAGE}.{module}"), function)
+    return found
+
+
+@cache
+def _catalogue() -> dict[str, str]:
+    """Catalogue file -> digest of its text."""
+    folder = files("synth.offline").joinpath("catalogue")
+    texts = sorted((file.name, file.read_text("utf-8")) for file in folder.iterdir() if file.name.endswith(".yaml"))
+    return {name.removesuffix(".yaml"): digest_text(text) for name, text in texts}
+
+
+@cache
+def _services() -> dict[str, str]:
+    """Domain -> the service that it is a setting of. Read from the files' headers, without rendering them."""
+    found = {}
+    for name in _catalogue():
+        text = files("synth.offline").joinpath("catalogue", f"{name}.yaml").read_text("utf-8")
+        for line in text.partition("\n---")[0].splitlines():
+            if line.strip().startswith("- domain:"):
+                found[line.partition(":")[2].strip()] = name
+    return found
 
 
 def _text(answer: object) -> str:

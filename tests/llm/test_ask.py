@@ -51,7 +51,8 @@ def test_a_faulty_answer_is_sent_back_with_the_exact_complaints(a_question: Make
     assert second.messages[:2] == first.messages
     said, complaint = second.messages[2:]
     assert (said.role, said.content) == ("assistant", '["x"]')
-    assert complaint.role == "user" and complaint.content is not None
+    assert complaint.role == "user"
+    assert complaint.content is not None
     assert "- 0: Input should be a valid integer" in complaint.content
     assert ledger.entries()["thing.ask"].repaired == 1
 

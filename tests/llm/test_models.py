@@ -1,4 +1,5 @@
 import asyncio
+import os
 import subprocess
 import sys
 
@@ -38,8 +39,8 @@ def test_what_a_request_leaves_open_comes_from_the_spec() -> None:
 
 
 def test_no_sdk_is_loaded_before_it_is_needed() -> None:
-    code = "import sys, skillweave.llm.models; print([name for name in ('openai', 'aiohttp', 'jinja2') if name in sys.modules])"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)}
-    )
+    heavy = ["aiohttp", "jinja2", "openai"]
+    code = f"import sys, skillweave.llm.models; print([name for name in {heavy} if name in sys.modules])"
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert loaded.stdout.strip() == "[]"

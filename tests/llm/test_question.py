@@ -42,7 +42,8 @@ def test_a_missing_prompt_file_is_named_when_asked_not_when_declared() -> None:
 def test_the_format_names_the_fields_of_the_answer(a_question: Maker) -> None:
     system, _ = a_question(list[Colour]).render({"thing": "red"})
     assert system.content is not None
-    assert '"hex"' in system.content and '"title"' not in system.content
+    assert '"hex"' in system.content
+    assert '"title"' not in system.content
 
 
 def test_nothing_is_escaped_as_html(a_question: Maker) -> None:

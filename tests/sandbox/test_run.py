@@ -1,6 +1,7 @@
 import os
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -28,14 +29,15 @@ def test_code_reads_its_input_imports_its_files_and_writes(any_strength: Strengt
     outcome = run(files, ["main.py", "c"], stdin=b"b", limits=QUICK)
     assert (outcome.status, outcome.reason, outcome.stdout, outcome.stderr) == ("ok", "", "", "done\n")
     assert outcome.files == {"main.py": (code + "# changed").encode(), "out.txt": b"abc"}
-    assert os.listdir(folders) == []
+    assert list(folders.iterdir()) == []
 
 
 def test_an_error_is_a_result_without_this_machines_paths(any_strength: Strength) -> None:
     outcome = execute("import json\njson.loads('{')")
     assert outcome.status == "failed"
     assert outcome.reason.startswith("it ended with status 1: json.decoder.JSONDecodeError")
-    assert 'File "./main.py", line 2' in outcome.stderr and 'File "<python>/lib' in outcome.stderr
+    assert 'File "./main.py", line 2' in outcome.stderr
+    assert 'File "<python>/lib' in outcome.stderr
     assert outcome == execute("import json\njson.loads('{')")
 
 
@@ -77,7 +79,11 @@ def test_a_fork_bomb_does_not_get_off_the_ground(any_strength: Strength) -> None
 
 
 def test_threads_are_allowed(strong: Strength) -> None:
-    code = "import threading, asyncio\nt = threading.Thread(target=print, args=('x',)); t.start(); t.join()\nasyncio.run(asyncio.sleep(0))"
+    code = (
+        "import threading, asyncio\n"
+        "thread = threading.Thread(target=print, args=('x',)); thread.start(); thread.join()\n"
+        "asyncio.run(asyncio.sleep(0))"
+    )
     assert execute(code).stdout == "x\n"
 
 
@@ -107,7 +113,8 @@ def test_a_large_file_is_refused(any_strength: Strength) -> None:
 def test_many_files_are_noticed_while_it_runs(any_strength: Strength, code: str, reason: str) -> None:
     limits = Limits(seconds=20, files=100, disk_bytes=5 * MEGABYTE, file_bytes=MEGABYTE)
     outcome = execute(code, limits)
-    assert outcome.status == "flooded" and reason in outcome.reason
+    assert outcome.status == "flooded"
+    assert reason in outcome.reason
 
 
 @pytest.mark.parametrize(
@@ -149,13 +156,19 @@ def test_what_generated_code_has_no_business_with_is_refused(strong: Strength, t
         outcome = execute(code.format(port=server.getsockname()[1], **values))
     assert outcome.status == "failed", outcome
     assert "the secret" not in outcome.stdout
-    assert not outside.exists() and outcome.files == {}
-    assert secret.read_text() == "the secret" and secret.stat().st_mode == mode and secret.stat().st_mtime == 1000
+    assert not outside.exists()
+    assert outcome.files == {}
+    assert secret.read_text() == "the secret"
+    assert secret.stat().st_mode == mode
+    assert secret.stat().st_mtime == 1000
 
 
 def test_the_environment_holds_no_secrets(any_strength: Strength, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    code = "import os\nprint(sorted(os.environ))\nprint(open('/proc/self/environ').read() if os.access('/proc/self', 0) else '')"
+    code = (
+        "import os\nprint(sorted(os.environ))\n"
+        "if os.access('/proc/self/environ', os.R_OK): print(open('/proc/self/environ').read())"
+    )
     outcome = execute(code)
     assert "sk-secret" not in outcome.stdout + outcome.stderr
     assert "'HOME', 'LANG', " in outcome.stdout
@@ -170,7 +183,8 @@ def test_nothing_of_ours_is_left_open(any_strength: Strength, tmp_path: Path) ->
 
 def test_a_path_that_is_given_may_be_read_but_not_written(strong: Strength, tmp_path: Path) -> None:
     (tmp_path / "rows.txt").write_text("rows")
-    code = f"print(open({str(tmp_path / 'rows.txt')!r}).read(), flush=True)\nopen({str(tmp_path / 'rows.txt')!r}, 'a')"
+    rows = str(tmp_path / "rows.txt")
+    code = f"print(open({rows!r}).read(), flush=True)\nopen({rows!r}, 'a')"
     outcome = run({"main.py": code}, ["main.py"], limits=QUICK, readable=[tmp_path])
     assert (outcome.status, outcome.stdout) == ("failed", "rows\n")
 
@@ -188,13 +202,38 @@ def test_a_crash_is_told_from_an_error(any_strength: Strength) -> None:
 
 
 def test_a_folder_that_resists_is_deleted_all_the_same(any_strength: Strength, folders: Path) -> None:
-    code = "import os\nos.makedirs('a/b')\nopen('a/b/c', 'w').close()\nos.chmod('a/b', 0)\nos.chmod('a', 0)\nos.chmod('.', 0)"
+    code = "import os\nos.makedirs('a/b')\nopen('a/b/c', 'w').close()\nfor name in ('a/b', 'a', '.'): os.chmod(name, 0)"
     execute(code)
-    assert os.listdir(folders) == []
+    assert list(folders.iterdir()) == []
+
+
+def test_a_tree_too_deep_for_a_path_is_seen_and_deleted(any_strength: Strength, folders: Path) -> None:
+    code = "import os\nfor _ in range(40): os.mkdir('d' * 200); os.chdir('d' * 200)\nopen('x', 'w').write('1')"
+    outcome = execute(code)
+    assert (outcome.status, outcome.reason) == ("flooded", "it made folders that cannot be looked into")
+    assert list(folders.iterdir()) == []
+
+
+def test_a_deep_tree_of_short_names_is_deleted(any_strength: Strength, folders: Path) -> None:
+    outcome = execute("import os\nfor _ in range(1500): os.mkdir('d'); os.chdir('d')")
+    assert outcome.ok
+    assert list(folders.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["../x.py", "/tmp/x.py", "a/../../x.py", ""])
 def test_files_belong_into_the_folder(name: str, folders: Path) -> None:
     with pytest.raises(ConfigError, match="outside of its folder"):
         run({name: ""}, ["main.py"])
-    assert os.listdir(folders) == []
+    assert list(folders.iterdir()) == []
+
+
+def test_many_runs_at_once_stay_apart_and_leave_nothing_open(folders: Path) -> None:
+    def one(number: int) -> str:
+        return execute(f"print(open('in.txt').read(), {number})", QUICK, **{"in.txt": f"file {number}"}).stdout
+
+    execute("")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(one, range(8))) == [f"file {number} {number}\n" for number in range(8)]
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert list(folders.iterdir()) == []

@@ -19,7 +19,8 @@ def test_a_weak_sandbox_is_said_loudly_and_once(
         strength.offer.cache_clear()
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    assert "LIMITS ONLY (with seccomp)" in record.getMessage() and "Install bubblewrap" in record.getMessage()
+    assert "LIMITS ONLY (with seccomp)" in record.getMessage()
+    assert "Install bubblewrap" in record.getMessage()
 
 
 def test_the_strength_is_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -23,13 +23,13 @@ def a_worker(code: str, limits: Limits | None = None, main: str = "worker_main.p
 def processes_of(marker: str) -> list[int]:
     """Processes whose command line holds `marker`, this one apart."""
     found = []
-    for entry in os.listdir("/proc"):
+    for entry in Path("/proc").iterdir():
         try:
-            command = Path(f"/proc/{entry}/cmdline").read_bytes() if entry.isdigit() else b""
+            command = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
         except OSError:
             continue
-        if marker.encode() in command and int(entry) != os.getpid():
-            found.append(int(entry))
+        if marker.encode() in command and int(entry.name) != os.getpid():
+            found.append(int(entry.name))
     return found
 
 
@@ -49,7 +49,7 @@ def test_a_worker_keeps_its_state_between_questions(any_strength: Strength, fold
     with a_worker(code) as worker:
         assert worker.ask({"é": None}) == [{"é": None}]
         assert worker.ask([1, "x" * 300_000])[1] == [1, "x" * 300_000]  # type: ignore[index]
-    assert os.listdir(folders) == []
+    assert list(folders.iterdir()) == []
 
 
 def test_a_worker_may_speak_the_lines_itself(any_strength: Strength) -> None:
@@ -82,7 +82,7 @@ def test_a_worker_that_fails_says_why_and_is_over(any_strength: Strength, code: 
         timeout = 0.5 if "0.5" in reason else 10.0
         with pytest.raises(WorkerError, match=reason):
             worker.ask("x" * 200_000, timeout)
-        with pytest.raises(WorkerError, match="is over: .*start another one"):
+        with pytest.raises(WorkerError, match=r"is over: .*start another one"):
             worker.ask(1)
     worker.close()
 
@@ -91,7 +91,7 @@ def test_workers_do_not_see_each_other(strong: Strength) -> None:
     code = SERVE + "import os\nserve(lambda path: sorted(os.listdir(path)) if path else os.getcwd())"
     with a_worker(code) as one, a_worker(code) as other:
         theirs = one.ask("")
-        with pytest.raises(WorkerError, match="PermissionError|FileNotFoundError"):
+        with pytest.raises(WorkerError, match=r"PermissionError|FileNotFoundError"):
             other.ask(theirs)
         assert one.ask(".") == ["sandbox_worker.py", "worker_main.py"]
 

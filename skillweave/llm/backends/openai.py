@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ENDPOINT = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
+LONGEST_PAUSE = 60.0
+"""Seconds that the SDK waits at most before it tries again, whatever Retry-After says."""
 NO_KEY = "none"
 """What is sent to a local endpoint that asks for no key; never the key of another endpoint."""
 FULL = ("context_length_exceeded", "maximum context length", "context window")
@@ -42,6 +44,8 @@ class OpenAIBackend:
         self._key = _key(base_url, api_key_env)
         self._timeout = timeout
         self._max_retries = max_retries
+        # One more than there are tries, so that the SDK, which knows more, speaks first.
+        self._deadline = (max_retries + 2) * timeout + max_retries * LONGEST_PAUSE
         self._structured = structured
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
         self._lock = threading.Lock()
@@ -51,12 +55,16 @@ class OpenAIBackend:
 
         failure: ProviderError
         try:
-            raw = await self._client().chat.completions.with_raw_response.create(**self._arguments(request))
+            # The SDK's own limit is for one read, so a server that drips would be waited for without end.
+            async with asyncio.timeout(self._deadline):
+                raw = await self._client().chat.completions.with_raw_response.create(**self._arguments(request))
             return self._read(raw.text, request)
         except APIError as error:
             if _is_full(error):
                 return Reply(text="", model=request.model, stop="context_window")
             failure = self._translated(error)
+        except TimeoutError:
+            failure = ProviderError(f"{self.name}: no answer within {self._deadline:g} seconds, retries included")
         except UnicodeError:
             failure = ProviderError(f"{self.name} answered with bytes that are no text", transient=True)
         # Raised out here, since the SDK's error, chained to ours, would carry the request and its headers along.

@@ -58,9 +58,10 @@ def restrict(readable: Sequence[str], writable: Sequence[str]) -> None:
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
-    if not os.path.exists(path):
+    try:
+        parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
         return
-    parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         if not stat.S_ISDIR(os.fstat(parent).st_mode):
             rights &= ON_FILES

@@ -6,6 +6,7 @@ word, we are dead, and it deletes the folder too. It exists because the kernel's
 that forked, and ours come and go.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -161,11 +162,9 @@ def _watch(pid: int, line: socket.socket) -> int | None:
 def _told(line: socket.socket, status: int | None) -> bool:
     """Report the status, and wait until we are dismissed; False where there is nobody any more."""
     if status is not None:
-        try:
+        # They may have left before they hear it. Whether with a word is still to be read.
+        with contextlib.suppress(OSError):
             line.sendall(f"{status}\n".encode())
-        except OSError:
-            # They left before they heard it. Whether with a word is still to be read.
-            pass
     try:
         return bool(line.recv(1))
     except OSError:
@@ -180,10 +179,8 @@ def _delete(folder: str) -> None:
 
 def _kill_group(pid: int) -> None:
     """Kill what shares the payload's session, where it leads one; in a namespace the kernel does it."""
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _exit_status(status: int) -> int:

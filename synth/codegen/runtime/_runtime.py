@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from _arguments import Date, Moment, Refused, Row
-from _session import Kind, Session, State, Tool, transfer_to_human
+from _arguments import Date, Moment, Refused, Row  # type: ignore[import-not-found]
+from _session import Kind, Session, State, Tool, transfer_to_human  # type: ignore[import-not-found]
 
 __all__ = ["Date", "Moment", "Refused", "Row", "Server", "Session", "State"]
 

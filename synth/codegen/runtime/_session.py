@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
-from _arguments import Refused, Row, parameter
+from _arguments import Refused, Row, parameter  # type: ignore[import-not-found]
 
 Kind = Literal["auth", "read", "write"]
 MOST_ROWS = 10_000

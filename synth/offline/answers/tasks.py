@@ -57,3 +57,4 @@ def _fits(goal: Goal, blueprint: Blueprint, columns: Mapping[str, list[str]], li
         return False
     pairs = zip(goal.calls, goal.calls[1:], strict=False)
     return all((first.tool, second.tool) in linked for first, second in pairs)
+

@@ -45,18 +45,19 @@ def relations(asked: Asked) -> list[Relation]:
         for target in _targets(entity, on)
         if target in names
     ]
+    names |= {relationship.name for relationship in made.rendered.relationships}
     for relationship in made.rendered.relationships:
-        targets = [target for target in _targets(relationship, on) if target in names]
-        ends = [target for target in dict.fromkeys(targets) if target != core] or [relationship.name]
-        if core in targets:
+        targets = [target for target in dict.fromkeys(_targets(relationship, on)) if target in names]
+        others = [target for target in targets if target != core]
+        if core in targets and others:
             found += [
-                Relation(source=core, target=end, cardinality="many_to_many", through=relationship.name, label="has")
-                for end in ends
+                Relation(source=core, target=other, cardinality="many_to_many", through=relationship.name, label="has")
+                for other in others
             ]
         else:
             found += [
                 Relation(source=end, target=relationship.name, cardinality="one_to_many", through=relationship.name)
-                for end in ends
+                for end in targets
             ]
     return found
 
@@ -106,3 +107,7 @@ def _on(asked: Asked) -> tuple[Variant, Ground, list[Entity]]:
 def _targets(entity: Entity, on: Ground) -> list[str]:
     references = [attribute.references.partition(".")[0] for attribute in entity.attributes if attribute.references]
     return [on.renamed.get(name, name) for name in references]
+
+
+def witness(asked: Asked) -> None:
+    """The catalogue holds no cases beside its contracts: what no history met stays unmet."""

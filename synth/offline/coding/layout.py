@@ -5,7 +5,7 @@ Only the space between tokens is chosen here.
 
 from collections.abc import Sequence
 
-from synth.offline.coding.tokens import closing, is_word, text_of, tokens_of
+from synth.offline.coding.tokens import is_word, text_of, tokens_of
 
 CLAUSES = frozenset(
     "SELECT FROM WHERE GROUP ORDER HAVING LIMIT SET VALUES UNION EXCEPT INTERSECT AND OR".split()
@@ -34,7 +34,7 @@ def _clause(tokens: Sequence[str], width: int) -> list[str]:
 
 
 def _clauses(tokens: Sequence[str]) -> list[list[str]]:
-    """The tokens cut before each clause word that stands outside parentheses."""
+    """The tokens cut before each clause word that stands outside parentheses and CASE."""
     parts: list[list[str]] = [[]]
     depth = 0
     between = False
@@ -44,9 +44,16 @@ def _clauses(tokens: Sequence[str]) -> list[list[str]]:
             if not joined and not (between and is_word(token, "AND")):
                 parts.append([])
         between = is_word(token, "BETWEEN") or (between and not is_word(token, "AND"))
-        depth += {"(": 1, ")": -1}.get(token, 0)
+        depth += _step(token)
         parts[-1].append(token)
     return parts
+
+
+def _step(token: str) -> int:
+    """How much deeper the tokens behind this one are."""
+    if token == "(" or is_word(token, "CASE"):
+        return 1
+    return -1 if token == ")" or is_word(token, "END") else 0
 
 
 def _fill(tokens: Sequence[str], width: int) -> list[str]:
@@ -54,33 +61,36 @@ def _fill(tokens: Sequence[str], width: int) -> list[str]:
     pieces: list[list[str]] = [[]]
     depth = 0
     for token in tokens:
-        depth += {"(": 1, ")": -1}.get(token, 0)
+        depth += _step(token)
         pieces[-1].append(token)
         if depth == 0 and token == ",":
             pieces.append([])
     lines: list[str] = []
     for piece in pieces:
         text = text_of(piece)
-        if lines and len(lines[-1]) + 1 + len(text) <= width and not lines[-1].lstrip().startswith(")"):
+        margin = "    " if lines else ""
+        if lines and len(lines[-1]) + 1 + len(text) <= width and not lines[-1].lstrip().startswith((")", "END")):
             lines[-1] += f" {text}"
-        elif len(text) + 4 * bool(lines) <= width:
-            lines.append(_continued(text, lines))
+        elif len(text) + len(margin) <= width:
+            lines.append(margin + text)
         else:
-            lines.extend(_continued(line, lines) for line in _open(piece, width - 4 * bool(lines)))
+            lines += [margin + line for line in _open(piece, width - len(margin))]
     return lines
 
 
-def _continued(text: str, lines: Sequence[str]) -> str:
-    return f"    {text}" if lines else text
-
-
 def _open(piece: Sequence[str], width: int) -> list[str]:
-    """A piece with the contents of its longest parenthesis on lines of their own."""
-    openings = [place for place, token in enumerate(piece) if token == "("]
-    outer = [place for place in openings if not any(other < place < closing(piece, other) for other in openings)]
-    if not outer:
+    """A piece with the contents of its longest parenthesis, or CASE, on lines of their own."""
+    spans: list[tuple[int, int]] = []
+    opened: list[int] = []
+    for place, token in enumerate(piece):
+        if _step(token) > 0:
+            opened.append(place)
+        elif _step(token) < 0 and opened:
+            start = opened.pop()
+            if not opened:
+                spans.append((start, place))
+    if not spans:
         return [text_of(piece)]
-    start = max(outer, key=lambda place: closing(piece, place) - place)
-    end = closing(piece, start)
+    start, end = max(spans, key=lambda span: span[1] - span[0])
     head, inner, tail = piece[: start + 1], piece[start + 1 : end], piece[end:]
     return [text_of(head), *(f"    {line}" for line in _lines(inner, width - 4)), text_of(tail)]

@@ -18,6 +18,8 @@ def string(text: str) -> str:
 
 def strings(text: str, width: int) -> list[str]:
     """`text` as string literals that Python joins, each on a line of its own."""
+    if len(string(text)) < width:
+        return [string(text)]
     pieces = textwrap.wrap(text, width - 8, drop_whitespace=False, break_on_hyphens=False, break_long_words=False)
     whole = "".join(pieces) == text and all(json.dumps(piece)[1:-1].isprintable() for piece in pieces)
     return [string(piece) for piece in pieces] if whole and len(pieces) > 1 else [string(text)]

@@ -3,7 +3,7 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -101,7 +101,8 @@ def test_tools_go_out_and_calls_come_back(httpserver: HTTPServer) -> None:
     assert reply.tool_calls[0].function == FunctionCall(name="book", arguments='{"day": 1}')
     first, second = sent(httpserver)["messages"]
     assert first["tool_calls"][0]["function"]["arguments"] == '{"day": 1}'
-    assert "reasoning_content" not in first and second["tool_call_id"] == "c0"
+    assert "reasoning_content" not in first
+    assert second["tool_call_id"] == "c0"
     assert sent(httpserver)["tools"] == [tool]
 
 
@@ -110,7 +111,8 @@ def test_an_answer_that_is_no_object_travels_in_one(httpserver: HTTPServer) -> N
     schema: dict[str, Json] = {"type": "array", "items": {"type": "integer"}}
     assert complete(httpserver, a_request(schema=schema)).text == "[1, 2]"
     form = sent(httpserver)["response_format"]
-    assert form["type"] == "json_schema" and form["json_schema"]["schema"]["properties"]["answer"] == schema
+    assert form["type"] == "json_schema"
+    assert form["json_schema"]["schema"]["properties"]["answer"] == schema
     assert complete(httpserver, a_request(schema=schema), structured=False).text == '{"answer": [1, 2]}'
     assert "response_format" not in sent(httpserver)
 
@@ -145,7 +147,7 @@ def test_a_server_error_is_repeated_then_said(httpserver: HTTPServer) -> None:
 )
 def test_a_body_that_is_no_completion_is_a_transient_error(httpserver: HTTPServer, body: bytes, kind: str) -> None:
     httpserver.expect_request(PATH).respond_with_data(body, content_type=kind)
-    with pytest.raises(ProviderError, match="no chat completion|no text") as caught:
+    with pytest.raises(ProviderError, match=r"no chat completion|no text") as caught:
         complete(httpserver)
     assert caught.value.transient
 
@@ -183,9 +185,22 @@ def test_a_slow_server_is_a_provider_error(httpserver: HTTPServer) -> None:
         complete(httpserver, timeout=0.2)
 
 
+def test_a_server_that_drips_is_not_waited_for_without_end(httpserver: HTTPServer) -> None:
+    def drops() -> Iterator[str]:
+        for _ in range(60):
+            time.sleep(0.05)
+            yield " "
+
+    httpserver.expect_request(PATH).respond_with_handler(lambda _: Response(drops(), content_type="application/json"))
+    began = time.monotonic()
+    with pytest.raises(ProviderError, match=r"no answer within 1 seconds|Timeout"):
+        complete(httpserver, timeout=0.5)
+    assert time.monotonic() - began < 2.5
+
+
 def test_a_server_that_is_not_there_is_a_provider_error() -> None:
     backend = OpenAIBackend("m", base_url="http://127.0.0.1:9/v1", max_retries=0)
-    with pytest.raises(ProviderError, match="API(Connection|Timeout)Error.*127.0.0.1"):
+    with pytest.raises(ProviderError, match=r"API(Connection|Timeout)Error.*127.0.0.1"):
         asyncio.run(backend.complete(a_request()))
 
 

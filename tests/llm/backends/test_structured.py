@@ -15,7 +15,8 @@ def test_an_object_travels_as_it_is() -> None:
 
 def test_definitions_stay_at_the_root_when_wrapped() -> None:
     form = response_format(LIST)["json_schema"]
-    assert isinstance(form, dict) and isinstance(form["schema"], dict)
+    assert isinstance(form, dict)
+    assert isinstance(form["schema"], dict)
     assert form["schema"]["$defs"] == LIST["$defs"]
     assert form["schema"]["properties"] == {"answer": {"type": "array", "items": {"$ref": "#/$defs/Colour"}}}
 

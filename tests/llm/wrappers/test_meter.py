@@ -32,7 +32,8 @@ def test_tokens_and_cost_are_entered_by_question() -> None:
 def test_without_a_price_the_cost_is_unknown_not_zero() -> None:
     ledger = Ledger()
     reply = asyncio.run(connect(AuthorSpec(), offline=answer, ledger=ledger).complete(a_request("a")))
-    assert reply.cost_usd is None and ledger.total().unpriced == 1
+    assert reply.cost_usd is None
+    assert ledger.total().unpriced == 1
 
 
 def test_what_is_cached_costs_nothing(tmp_path: Path) -> None:

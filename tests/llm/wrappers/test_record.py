@@ -45,7 +45,7 @@ def test_a_repaired_conversation_is_replayed_to_the_same_answer(tmp_path: Path, 
 
 def test_another_item_or_attempt_has_no_answer(tmp_path: Path) -> None:
     record(tmp_path / "c.jsonl", a_request())
-    with pytest.raises(ProviderError, match="no answer to question 'q' for 'other', attempt 0: .* record it again"):
+    with pytest.raises(ProviderError, match=r"no answer to question 'q' for 'other', attempt 0: .* record it again"):
         replay(tmp_path / "c.jsonl", a_request("other"))
     with pytest.raises(ProviderError, match="attempt 1"):
         replay(tmp_path / "c.jsonl", a_request(attempt=1))

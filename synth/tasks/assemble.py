@@ -1,0 +1,117 @@
+"""Assembly: a validated combination and its words become a task, the record that rollouts and scores work with."""
+
+import hashlib
+import json
+
+from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.domain import Domain
+from skillweave.schema.message import Message
+from skillweave.schema.record import Row
+from skillweave.schema.task import (
+    Difficulty,
+    EnvVariables,
+    Fact,
+    InitialState,
+    Lineage,
+    Scenario,
+    Split,
+    Task,
+    TaskInfo,
+)
+from skillweave.schema.telling import Request, Telling
+from skillweave.world.world import World
+from synth.tasks.prompt import user_prompt
+from synth.tasks.words import name_in_words
+
+
+class Assembly:
+    """Assembles the tasks of one world."""
+
+    def __init__(self, world: World, domain: Domain) -> None:
+        self._world = world
+        self._domain = domain
+        with world.session() as session:
+            self._digest = session.digest()
+            core = world.blueprint.core
+            self._people = {str(row[core.key]): row for row in session.rows(core.table)}
+
+    def person(self, caller: str) -> Row:
+        """The caller's own row."""
+        return self._people[caller]
+
+    def task(self, validated: ValidatedTask, request: Request, telling: Telling, split: Split) -> Task:
+        """The whole record."""
+        combination, blueprint = validated.combination, self._world.blueprint
+        scenario = scenario_of(request, telling)
+        signed_in = combination.login == "session"
+        return Task(
+            id=f"{blueprint.server}-{_digest(combination)[:8]}",
+            domains=[blueprint.server],
+            world=blueprint.server,
+            kind=combination.kind,
+            login=combination.login,
+            messages=[Message(role="user", content=telling.first_message)],
+            user_system_prompt=user_prompt(blueprint.title, request.persona, scenario),
+            persona=request.persona,
+            scenario=scenario,
+            now=combination.now,
+            env_variables=EnvVariables(
+                CURRENT_DATE=combination.now[:10],
+                LOGGED_IN_USER=combination.caller if signed_in else None,
+                LOGGED_IN_NAME=request.persona.name if signed_in else None,
+            ),
+            tools=f"tool_lists/{blueprint.server}.json",
+            policy=f"policies/{blueprint.server}.md",
+            initial_state=InitialState(
+                database=f"database/{blueprint.server}.sqlite",
+                digest=self._patched_digest(combination),
+                patch=combination.patch,
+            ),
+            golden=combination.golden,
+            criteria=validated.criteria,
+            difficulty=self._difficulty(combination, scenario),
+            gates=validated.gates,
+            split=split,
+            task_info=TaskInfo(
+                trajectory=[call.tool for call in combination.golden],
+                instruction=scenario.goal,
+                reason_for_call=scenario.reason,
+                known_info=" ".join(fact.text for fact in scenario.facts),
+                trajectory_hash=_hash([[call.tool, call.arguments] for call in combination.golden]),
+                combo_id=combination.id,
+            ),
+            lineage=Lineage(template=combination.template, combo=combination.id, seed_domain=self._domain.seed),
+        )
+
+    def _patched_digest(self, combination: Combination) -> str:
+        if not combination.patch:
+            return self._digest
+        with self._world.session(patch=combination.patch) as session:
+            return session.digest()
+
+    def _difficulty(self, combination: Combination, scenario: Scenario) -> Difficulty:
+        kinds = [self._world.blueprint.tool(call.tool).kind for call in combination.golden]
+        return Difficulty(calls=len(kinds), writes=kinds.count("write"), domains=1, facts=len(scenario.facts))
+
+
+def scenario_of(request: Request, telling: Telling) -> Scenario:
+    """The goal, the reason, and all that the user knows, what they do not want included."""
+    words = {fact.id: fact for fact in telling.facts}
+    facts = [
+        Fact(id=thing.id, text=words[thing.id].text, value=thing.value, tell=words[thing.id].tell)
+        for thing in request.known
+    ]
+    for wish in request.wishes:
+        for parameter in wish.unwanted:
+            text = f"I want nothing special as to the {name_in_words(parameter)}; leave it out."
+            facts.append(Fact(id=f"{wish.tool}.{parameter}", text=text, value=None, tell="asked"))
+    return Scenario(goal=telling.goal, reason=request.reason, facts=facts)
+
+
+def _digest(combination: Combination) -> str:
+    return _hash(combination.model_dump(mode="json", exclude={"id"}))
+
+
+def _hash(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()

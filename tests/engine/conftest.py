@@ -1,0 +1,84 @@
+"""A Prefect server for all tests of the engine, and a toy pipeline to run on it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import yaml
+
+from synth.cli.app import main
+from synth.cli.place import Place
+from synth.engine.api_server import ApiServer
+from synth.engine.prefect_environment import HOME, server_environment
+
+PLACE = Place("tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor")
+UNSTABLE = (".prefect", ".cache", "logs", "manifest.json")
+
+
+@pytest.fixture(scope="session")
+def api_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that tests share: starting one takes as long as many runs."""
+    folder = tmp_path_factory.mktemp("api")
+    (folder / HOME).mkdir()
+    server = ApiServer(server_environment(folder, {"PATH": "/usr/bin:/bin"}), folder / "server.log")
+    try:
+        if not server.wait():
+            raise server.complaint()
+        yield server.url
+    finally:
+        server.close()
+
+
+@dataclass
+class Toy:
+    """The toy pipeline on an outputs folder."""
+
+    folder: Path
+    capture: pytest.CaptureFixture[str]
+    outputs: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.outputs = self.folder / "out"
+
+    def configure(self, *seeds: str) -> Path:
+        """Write a configuration with these seeds."""
+        path = self.folder / "config.yaml"
+        path.write_text(yaml.safe_dump({"domains": {"seeds": list(seeds)}}))
+        return path
+
+    def arguments(self, *extra: str) -> list[str]:
+        """Of a run."""
+        return ["run", "--config", str(self.folder / "config.yaml"), "--outputs-dir", str(self.outputs), *extra]
+
+    def run(self, *extra: str) -> tuple[int, list[str]]:
+        """The exit status, and the lines of both outputs."""
+        self.capture.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(PLACE, self.arguments(*extra))
+        shown = self.capture.readouterr()
+        code = ended.value.code
+        assert isinstance(code, int)
+        return code, [*shown.out.splitlines(), *shown.err.splitlines()]
+
+    def artifacts(self) -> dict[str, bytes]:
+        """All files that have to be the same bytes every time."""
+        return {
+            str(path.relative_to(self.outputs)): path.read_bytes()
+            for path in sorted(self.outputs.rglob("*"))
+            if path.is_file() and path.relative_to(self.outputs).parts[0] not in UNSTABLE
+        }
+
+
+@pytest.fixture
+def toy(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, api_url: str) -> Toy:
+    """A toy pipeline that is about to run on the shared server."""
+    monkeypatch.setenv("PREFECT_API_URL", api_url)
+    made = Toy(tmp_path, capsys)
+    made.configure("alpha", "beta", "gamma")
+    return made
+
+
+def done(lines: list[str]) -> list[str]:
+    """What was done, by label."""
+    return sorted(line.partition(": done")[0] for line in lines if ": done in " in line)

@@ -1,0 +1,117 @@
+"""A run that is killed, interrupted or met by another one."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from skillweave.lock import locked
+from skillweave.store import Store
+from tests.engine.conftest import Toy, done
+
+
+def begin(toy: Toy, log: Path, delay: float, *, own_server: bool = False) -> "subprocess.Popen[str]":
+    """Start a run in a process of its own."""
+    variables = {**os.environ, "TOY_LOG": str(log), "TOY_DELAY": str(delay)}
+    if own_server:
+        del variables["PREFECT_API_URL"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.engine.toy", *toy.arguments("--workers", "1")],
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 90) -> None:
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until, "waited too long"
+        time.sleep(0.05)
+
+
+def lines_of(log: Path) -> list[str]:
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def processes_of(session: int) -> list[int]:
+    """Processes whose command line or session is of a run, by its session or a server's parent argument."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes().split(b"\0")
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z" and (int(fields[3]) == session or str(session).encode() in command):
+            found.append(int(entry.name))
+    return found
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(toy: Toy, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    toy.run()
+    expected = toy.artifacts()
+    toy.outputs = tmp_path / "killed"
+    run = begin(toy, log, 0.4)
+    wait_until(lambda: len(lines_of(log)) >= 1)
+    os.kill(run.pid, signal.SIGKILL)
+    run.communicate()
+    assert lines_of(log) == ["alpha"]
+    status, lines = toy.run()
+    assert status == 0
+    assert "s02 lengths.json[alpha]" not in done(lines)
+    assert "s03 notes/gamma" in done(lines)
+    assert toy.artifacts() == expected
+
+
+def test_an_interrupt_keeps_what_is_finished(toy: Toy, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    run = begin(toy, log, 0.4)
+    wait_until(lambda: len(lines_of(log)) >= 1)
+    os.kill(run.pid, signal.SIGINT)
+    shown = run.communicate()[0]
+    assert run.returncode == 130, shown
+    assert shown.splitlines()[-1].startswith("interrupted; what was finished is kept in ")
+    status, lines = toy.run()
+    assert status == 0
+    assert "s03 notes/alpha" not in done(lines)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_a_killed_run_leaves_no_process(toy: Toy, tmp_path: Path) -> None:
+    run = begin(toy, tmp_path / "log", 5, own_server=True)
+    wait_until(lambda: len(processes_of(run.pid)) >= 2)
+    os.kill(run.pid, signal.SIGKILL)
+    run.communicate()
+    wait_until(lambda: not processes_of(run.pid), 10)
+
+
+def test_one_run_at_a_time(toy: Toy) -> None:
+    store = Store(toy.outputs)
+    store.prepare()
+    with locked(store):
+        status, lines = toy.run()
+    assert status == 2
+    assert f"is in use by process {os.getpid()};" in lines[-1]
+    assert toy.run("--until", "s01")[0] == 0
+
+
+@pytest.mark.long
+def test_a_damaged_prefect_home_is_made_again(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = toy.outputs / ".prefect"
+    home.mkdir(parents=True)
+    (home / "prefect.db").write_bytes(b"no database at all" * 1000)
+    run = begin(toy, toy.folder / "log", 0, own_server=True)
+    shown = run.communicate()[0]
+    assert run.returncode == 0, shown
+    assert set(toy.artifacts()) > {"summary.txt"}
