@@ -22,7 +22,7 @@ def score(task: Task, session: Session, messages: Sequence[Message] | None = Non
     checks = Checks(
         state=check_state(task.criteria, changes, session.comparison),
         communicate=check_communicate(task.criteria.communicate, messages) if messages is not None else None,
-        policy=check_policy(session.results),
+        policy=check_policy(task, session.results, session.transfer, messages),
     )
     reward = _reward(task, checks)
     return Score(task_id=task.id, passed=None if reward is None else reward == 1, reward=reward, checks=checks)

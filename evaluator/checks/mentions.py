@@ -26,12 +26,16 @@ _TIME = re.compile(
 )
 _HOUR = re.compile(r"(?<![\d.:])(?P<hour>\d{1,2})\s?(?P<half>[ap]\.?m\b\.?)", re.I)
 _NUMBER = re.compile(
-    r"(?<![\w.,])(?P<sign>-?)(?P<before>[$€£]|(?:EUR|USD|GBP)\s)?\s?(?P<figures>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    r"(?<![\w.,])(?P<sign>-(?=[\d$€£]))?(?P<before>[$€£]|(?:EUR|USD|GBP)\s)?\s?(?P<figures>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
     r"(?P<after>\s?(?:[€£$%]|cents?\b|EUR\b|USD\b|GBP\b|euros?\b|dollars?\b|pounds?\b))?(?![\w]|[.,]\d)",
     re.I,
 )
 
 
+_BREAK = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'(])")
+_ABBREVIATED = re.compile(r"\b(?:dr|mr|mrs|ms|prof|st|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.$", re.IGNORECASE)
+_MARKUP = re.compile(r"^\s*(?:[-+•]|\d{1,2}[.)])\s+|[*_`#]+")
+"""Bullets, numbers of list items, emphasis."""
 _ID = re.compile(r"\b[A-Za-z]\w*(?:-\w+)*-\d[\w-]*")
 """`APT-0012`: its figures are no number."""
 
@@ -122,21 +126,33 @@ def _take_number(match: re.Match[str], found: Mentions) -> None:
 
 def _decimal(match: re.Match[str]) -> Decimal | None:
     try:
-        return Decimal(match["sign"] + match["figures"].replace(",", ""))
+        return Decimal((match["sign"] or "") + match["figures"].replace(",", ""))
     except InvalidOperation:
         return None
 
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences of a message; a line that ends in a colon takes in the lines below it, to the next empty one."""
-    open_line = ""
+    header, taken = "", False
     for line in [*text.splitlines(), ""]:
-        plain = re.sub(r"[*_`#]+", "", line).strip()
-        if open_line and plain:
-            open_line = f"{open_line} {plain}"
+        plain = _MARKUP.sub("", line).strip()
+        if header and plain:
+            header, taken = f"{header} {plain}", True
+        elif header and taken:
+            yield header
+            header, taken = "", False
         elif plain.endswith(":"):
-            open_line = plain
-        else:
-            yield from filter(None, [open_line])
-            open_line = ""
-            yield from filter(None, re.split(r"(?<=[.!?])\s+(?=[A-Z\"'(])", plain))
+            header = plain
+        elif not header:
+            yield from _split(plain)
+    yield from filter(None, [header])
+
+
+def _split(line: str) -> Iterator[str]:
+    open_part = ""
+    for part in _BREAK.split(line):
+        open_part = f"{open_part} {part}".strip()
+        if not _ABBREVIATED.search(open_part):
+            yield from filter(None, [open_part])
+            open_part = ""
+    yield from filter(None, [open_part])

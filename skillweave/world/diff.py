@@ -4,7 +4,7 @@ Triggers log the keys of touched rows; the difference is the touched rows now, a
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from skillweave.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
@@ -13,9 +13,6 @@ from skillweave.schema.entity import Entity
 from skillweave.schema.record import Row
 from skillweave.world import database
 from skillweave.world.authorizer import LOG_TABLE
-
-State = Mapping[str, Mapping[str, Row]]
-"""Table to key to row."""
 
 _ORDER = {"delete": 0, "update": 1, "insert": 2}
 """Rows go before others may take their unique values."""
@@ -79,18 +76,6 @@ def change_between(entity: Entity, key: str, before: Row | None, after: Row | No
         before={name: before[name] for name in changed},
         after={name: after[name] for name in changed},
     )
-
-
-def changes_between(before: State, after: State, blueprint: Blueprint) -> list[RowChange]:
-    """How two states differ, sorted by table and key."""
-    found = []
-    for entity in sorted(blueprint.tables, key=lambda entity: entity.table):
-        old, new = before.get(entity.table, {}), after.get(entity.table, {})
-        for key in sorted(old.keys() | new.keys()):
-            change = change_between(entity, key, old.get(key), new.get(key))
-            if change is not None:
-                found.append(change)
-    return found
 
 
 def apply(connection: sqlite3.Connection, blueprint: Blueprint, changes: Sequence[RowChange]) -> None:

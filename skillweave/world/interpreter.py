@@ -8,7 +8,6 @@ import math
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from skillweave.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
@@ -44,11 +43,6 @@ class CompiledTool:
     """Bindings of minted ids, in counting order ..."""
     prefixes: tuple[str, ...]
     """... and the prefix of each."""
-
-    @cached_property
-    def writes(self) -> bool:
-        """Whether a call can change anything."""
-        return bool(self.effects)
 
 
 @dataclass

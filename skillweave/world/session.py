@@ -133,7 +133,7 @@ class ContractSession:
 
     def digest(self) -> str:
         """sha256 of all rows as they are now."""
-        return digest(self._open, self.world.blueprint)
+        return digest(self._state.connection, self.world.blueprint)
 
     def query(self, sql: str, bindings: Mapping[str, Bound] | None = None) -> list[Row]:
         """The rows of a SELECT, for the engine: of no call. sqlite3.Error where it fails."""

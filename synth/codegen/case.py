@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skillweave.errors import WorldError
 from skillweave.schema.call import Call, CallResult
 from skillweave.schema.change import RowChange
 from skillweave.schema.record import Json
@@ -35,9 +36,13 @@ class Observed:
     changes: Json
 
 
-def observe(world: World, case: Case) -> Observed:
-    """The case in a session that the contract runs."""
-    with world.session(caller=case.caller, patch=case.patch) as session:
+def observe(world: World, case: Case) -> Observed | None:
+    """The case in a session that the contract runs; None where its rows cannot be so."""
+    try:
+        opened = world.session(caller=case.caller, patch=case.patch)
+    except WorldError:
+        return None
+    with opened as session:
         answers = tuple(answer_of(session.call(call.tool, call.arguments)) for call in case.calls)
         return Observed(answers, changes_of(session.diff()))
 

@@ -20,7 +20,7 @@ class Cases:
     tools_unmet: tuple[str, ...]
     """Tools that no case makes succeed."""
     guards_unmet: tuple[str, ...]
-    """`tool rule`: guards that no case breaks first, and rules of the agent that no case breaks in a call carried out."""
+    """`tool rule`: guards that no case breaks first; of the agent's, those that no call carried out breaks."""
     guards: int
     """How many guards there are."""
 

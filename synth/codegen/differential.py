@@ -5,7 +5,7 @@ sandbox; one that hangs or dies is a difference like any other.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -37,24 +37,29 @@ class Difference:
 class Expected:
     """Cases with what the contract gives: the same for every attempt of an author."""
 
-    world: World
+    server: str
+    now: str
+    database: bytes
+    tools: Json
+    """Name, description and schema of each tool that is offered."""
     cases: tuple[Case, ...]
     observed: tuple[Observed, ...]
 
 
 def expect(world: World, cases: Sequence[Case]) -> Expected:
     """Run the cases on the contract."""
-    return Expected(world, tuple(cases), tuple(observe(world, case) for case in cases))
+    seen = [(case, made) for case in cases if (made := observe(world, case)) is not None]
+    tools: Json = [_definition(tool) for tool in world.tools]
+    kept, observed = tuple(case for case, _ in seen), tuple(made for _, made in seen)
+    return Expected(world.blueprint.server, world.now, world.content, tools, kept, observed)
 
 
 def differences(expected: Expected, source: str, most: int = 8) -> list[Difference]:
     """Where the server `source` is not its contract, at most `most` of them; empty where it is."""
-    world = expected.world
-    name = world.blueprint.server
-    first: Json = {"server": name, "now": world.now}
-    lines = [json.dumps(line) for line in [first, *(case.as_json(world.now) for case in expected.cases)]]
+    first: Json = {"server": expected.server, "now": expected.now}
+    lines = [json.dumps(line) for line in [first, *(case.as_json(expected.now) for case in expected.cases)]]
     outcome = run(
-        {**runtime_files(), f"{name}.py": source, "probe.py": _probe(), "world.sqlite": world.content},
+        {**runtime_files(), f"{expected.server}.py": source, "probe.py": _probe(), "world.sqlite": expected.database},
         ["probe.py"],
         stdin="\n".join(lines).encode() + b"\n",
         limits=LIMITS,
@@ -62,35 +67,42 @@ def differences(expected: Expected, source: str, most: int = 8) -> list[Differen
     told = outcome.stdout.splitlines()
     if not told:
         return [Difference("the server does not start", f"{outcome.reason}: {outcome.stderr[-SHOWN:]}")]
-    found = _tools(world, json.loads(told[0]))
+    try:
+        found = _told(expected, told, most)
+    except (ValueError, TypeError, KeyError) as error:
+        return [Difference("the server's answers cannot be read", f"{error!r}; a server must not print")]
+    if len(found) < most and len(told) - 1 < len(expected.cases):
+        stopped = expected.cases[len(told) - 1]
+        about = f"the server gave no answer: {outcome.reason}; {outcome.stderr[-SHOWN:]}"
+        found.append(Difference(f"{stopped.about} (caller {stopped.caller!r})", about))
+    return found
+
+
+def _told(expected: Expected, told: Sequence[str], most: int) -> list[Difference]:
+    found = _tools(expected, json.loads(told[0]))
     for case, observed, line in zip(expected.cases, expected.observed, told[1:], strict=False):
         if len(found) >= most:
-            return found
+            break
         answers, changes = json.loads(line)
         found.extend(_compare(case, observed, answers, changes))
-    if len(told) - 1 < len(expected.cases):
-        stopped = expected.cases[len(told) - 1]
-        found.append(
-            Difference(stopped.about, f"the server gave no answer: {outcome.reason}; {outcome.stderr[-SHOWN:]}")
-        )
-    return found[:most]
+    return found
 
 
 def _probe() -> str:
     return files("synth.codegen").joinpath("inside/probe.py").read_text("utf-8")
 
 
-def _tools(world: World, offered: Json) -> list[Difference]:
+def _tools(expected: Expected, offered: Json) -> list[Difference]:
     """Whether the server offers the tools that agents are offered, word by word."""
-    expected = [_definition(tool) for tool in world.tools]
-    if offered == expected:
+    if offered == expected.tools:
         return []
+    wanted = expected.tools if isinstance(expected.tools, list) else []
     given = {json.dumps(tool) for tool in offered} if isinstance(offered, list) else set()
-    wrong = [tool for tool in expected if json.dumps(tool) not in given]
-    return [Difference("the tools offered", f"expected {_short(wrong[:2] or expected)} in this order")]
+    wrong: Json = [tool for tool in wanted if json.dumps(tool) not in given]
+    return [Difference("the tools offered", f"expected {_short(wrong or wanted)}, in this order")]
 
 
-def _definition(tool: dict[str, Json]) -> Json:
+def _definition(tool: Mapping[str, Json]) -> Json:
     function = tool["function"]
     assert isinstance(function, dict)
     return [function["name"], function["description"], function["parameters"]]

@@ -11,6 +11,7 @@ from synth.codegen.case import Case
 
 SESSIONS = 30
 CALLS = 10
+PLAIN: Mapping[str, Json] = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
 
 
 def sessions(world: World, successes: Mapping[str, dict[str, Json]], seed: str) -> list[Case]:
@@ -58,8 +59,7 @@ def _value(
         return random.choice(returned)
     if parameter.enum:
         return random.choice(parameter.enum)
-    fallback: Json = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}.get(parameter.type, "x")
-    return successes.get(tool.name, {}).get(parameter.name, fallback)
+    return successes.get(tool.name, {}).get(parameter.name, PLAIN.get(parameter.type, "x"))
 
 
 def _learn(known: dict[str, list[Json]], value: Json) -> None:

@@ -76,7 +76,7 @@ def _near(parameter: Parameter) -> list[Json]:
     """Values that are almost right."""
     if parameter.enum:
         return [parameter.enum[0].upper(), parameter.enum[0] + " "]
-    return {
+    near: dict[str, list[Json]] = {
         "string": ["no-such-row", 7],
         "integer": [1.0, "3"],
         "number": [3, "3.0"],
@@ -85,7 +85,8 @@ def _near(parameter: Parameter) -> list[Json]:
         "datetime": ["2025-01-20", "2025-01-20T10:00:00.5Z"],
         "array": ["[]", [[["deep"]]]],
         "object": ["{}", {"é": 1.5}],
-    }[parameter.type]
+    }
+    return near[parameter.type]
 
 
 def _sessions(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], caller: str) -> list[Case]:

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sqlglot import exp
+
 from skillweave.schema.contract import Guard, Parameter, Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world.sql import parse
 from skillweave.world.world import World
 from synth.codegen.trial import Edit, Lab, Trial
-from sqlglot import exp
 
 HOURS = (0, 1, 5, 13, 25, 50, 80, 24 * 8, 24 * 16, 24 * 33, 24 * 100, 24 * 400, 24 * 1100)
 NUMBERS = (0, 1, 2, 3, 5, 11, 40, 120, 1001, 10_003, 100_007, 5_000_011)
@@ -66,7 +67,7 @@ class Mover:
         for table, entity in self.tables.items():
             for row in near[table]:
                 yield from self._cells(trial, entity, row, near)
-        for table, entity in self.tables.items():
+        for entity in self.tables.values():
             yield from self._rows(trial, entity, near)
 
     def _cells(self, trial: Trial, entity: Entity, row: Row, near: Mapping[str, list[Row]]) -> Iterator[Move]:
@@ -147,8 +148,8 @@ class Mover:
         found: list[Json] = [] if parameter.required else [None]
         if parameter.refers_to:
             entity, attribute = self.world.blueprint.target(parameter.refers_to)
-            found += [row[attribute.name] for row in near.get(entity.table, [])]
-            found += [row[attribute.name] for row in self._some(entity)] + ["NONE-0000"]
+            found += [row[attribute.name] for row in [*near.get(entity.table, []), *self._some(entity)]]
+            found.append("NONE-0000")
         elif parameter.enum:
             found += parameter.enum
         else:
@@ -163,7 +164,7 @@ class Mover:
         return [{entity.key: row[0]} for row in cursor]
 
     def _values(self, attribute: Attribute, old: Value, near: Mapping[str, list[Row]], trial: Trial) -> list[Value]:
-        found: list[Value] = [None] if attribute.nullable else []
+        found: list[Json] = [None] if attribute.nullable else []
         if attribute.enum:
             found += attribute.enum
         elif attribute.references:
@@ -171,10 +172,9 @@ class Mover:
             found += [row[target.name] for row in near.get(entity.table, [])]
             found += [row[entity.key] for row in self._some(entity)][:2]
         else:
-            found += [value for value in self._typed(attribute.type, old) if not isinstance(value, list | dict)]
-            given = [value for _, value in trial.arguments if isinstance(value, str) == (attribute.type in TEXT)]
-            found += [value for value in given if isinstance(value, str | int | float) and attribute.type in TEXT]
-        return [value for value in _distinct(found) if value != old]
+            found += self._typed(attribute.type, old)
+            found += [value for _, value in trial.arguments if isinstance(value, str) and attribute.type in TEXT]
+        return [value for value in _distinct(found) if value != old and not isinstance(value, list | dict)]
 
     def _typed(self, kind: str, old: Json) -> list[Json]:
         """Values of a type, round the old one and round the clock."""

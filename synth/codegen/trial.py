@@ -5,7 +5,7 @@ rolled back.
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -19,7 +19,8 @@ from skillweave.world.values import ArgumentError, bind
 from skillweave.world.world import World
 from synth.codegen.case import Case
 
-
+NEAR = 3
+"""Rows of a table that a trial is about, beside those that it names."""
 MOST_ROWS = 60
 """Rows of a result that are looked at."""
 
@@ -63,19 +64,27 @@ class Trial:
 
     def case(self, about: str, world: World) -> Case:
         """The trial as a case of the differential test."""
-        patch = tuple(_change(edit, world.entity(edit.table).key) for edit in self.edits)
+        patch = tuple(_folded(self.edits, world))
         return Case(
             f"{self.tool.name}, {about}", (Call(tool=self.tool.name, arguments=self.given()),), self.caller, patch
         )
 
 
-def _change(edit: Edit, key_column: str) -> RowChange:
-    key: dict[str, Json] = {key_column: edit.key}
-    if edit.row is not None:
-        return RowChange(table=edit.table, op="insert", key=key, after=dict(edit.row))
-    if edit.column is None:
-        return RowChange(table=edit.table, op="delete", key=key)
-    return RowChange(table=edit.table, op="update", key=key, after={edit.column: edit.value})
+def _folded(edits: Sequence[Edit], world: World) -> Iterator[RowChange]:
+    """The edits as row changes, one for each row: an added row is added as later edits leave it."""
+    rows: dict[tuple[str, str], list[Edit]] = {}
+    for edit in edits:
+        rows.setdefault((edit.table, edit.key), []).append(edit)
+    for (table, key), own in rows.items():
+        place: dict[str, Json] = {world.entity(table).key: key}
+        cells: dict[str, Json] = {edit.column: edit.value for edit in own if edit.column is not None}
+        added = next((edit.row for edit in own if edit.row is not None), None)
+        if added is not None:
+            yield RowChange(table=table, op="insert", key=place, after={**dict(added), **cells})
+        elif own[-1].column is None:
+            yield RowChange(table=table, op="delete", key=place)
+        else:
+            yield RowChange(table=table, op="update", key=place, after=cells)
 
 
 @dataclass(frozen=True)
@@ -171,25 +180,47 @@ class Lab:
         if cursor.rowcount != 1:
             raise sqlite3.IntegrityError(f"no row {edit.key!r} in {edit.table!r}")
 
-    def near(self, trial: Trial, tables: Mapping[str, Entity], most: int = 3) -> dict[str, list[Row]]:
-        """Rows that the trial is about: of its arguments and caller, and what these refer to or are referred to by."""
-        wanted = {str(value) for value in [trial.caller, *(value for _, value in trial.arguments)] if value is not None}
+    def near(self, trial: Trial, tables: Mapping[str, Entity]) -> dict[str, list[Row]]:
+        """Rows that the trial is about: those that it names, what they refer to, and what refers to them."""
+        named = {str(value) for value in [trial.caller, *(value for _, value in trial.arguments)] if value is not None}
         found: dict[str, dict[str, Row]] = {table: {} for table in tables}
         with self.state(trial):
-            wanted |= self._returned(trial)
-            for _ in range(3):
-                for table, entity in tables.items():
-                    for row in self._linked(entity, wanted, dict(trial.arguments), most):
-                        if len(found[table]) < most:
-                            found[table].setdefault(str(row[entity.key]), row)
-                wanted |= {
-                    str(row[attribute.name])
-                    for table, entity in tables.items()
-                    for row in found[table].values()
-                    for attribute in entity.attributes
-                    if attribute.name == entity.key or (attribute.references and row[attribute.name] is not None)
-                }
+            named |= self._returned(trial)
+            wanted = self._follow(tables, found, named)
+            for table, entity in tables.items():
+                for row in self._linked(entity, named | wanted, dict(trial.arguments)):
+                    if len(found[table]) < NEAR:
+                        found[table].setdefault(str(row[entity.key]), row)
+            self._follow(tables, found, wanted)
         return {table: list(rows.values()) for table, rows in found.items()}
+
+    def _follow(self, tables: Mapping[str, Entity], found: dict[str, dict[str, Row]], keys: set[str]) -> set[str]:
+        """Add the rows of these keys, and what they refer to; all the keys."""
+        wanted = set(keys)
+        for _ in range(3):
+            for table, entity in tables.items():
+                for row in self._rows(entity, f"{entity.key} IN ({_marks(wanted)})", sorted(wanted), 2 * NEAR):
+                    found[table].setdefault(str(row[entity.key]), row)
+            for table, entity in tables.items():
+                references = [attribute.name for attribute in entity.attributes if attribute.references]
+                rows = found[table].values()
+                wanted |= {str(row[name]) for row in rows for name in references if row[name] is not None}
+        return wanted
+
+    def _linked(self, entity: Entity, wanted: set[str], arguments: Mapping[str, Json]) -> list[Row]:
+        """Rows that refer to these keys, or have an argument's value in the column of its name; the closest first."""
+        values = sorted(wanted)
+        names = [a.name for a in entity.attributes[1:] if a.references or a.name in arguments]
+        if not names:
+            return []
+        terms = [f"coalesce({name} IN ({_marks(wanted)}), 0)" for name in names]
+        where = f"{' OR '.join(terms)} ORDER BY {' + '.join(terms)} DESC, {entity.key}"
+        return self._rows(entity, where, values * (2 * len(terms)), NEAR)
+
+    def _rows(self, entity: Entity, where: str, values: Sequence[str], most: int) -> list[Row]:
+        names = [attribute.name for attribute in entity.attributes]
+        sql = f"SELECT {', '.join(names)} FROM {entity.table} WHERE {where} LIMIT {most}"
+        return [dict(zip(names, row, strict=True)) for row in self.connection.execute(sql, values)]
 
     def _returned(self, trial: Trial) -> set[str]:
         """Texts in the first and last rows that a read gives."""
@@ -202,20 +233,9 @@ class Lab:
             return set()
         return {cell for row in [*rows[:1], *rows[-1:]] for cell in row if isinstance(cell, str)}
 
-    def _linked(self, entity: Entity, wanted: set[str], arguments: Mapping[str, Json], most: int) -> list[Row]:
-        values = sorted(wanted)
-        marks = ", ".join("?" * len(values))
-        keys = [a.name for a in entity.attributes if a.name == entity.key or a.references]
-        named = [a.name for a in entity.attributes if a.name in arguments and a.name not in keys]
-        terms = [f"{name} IN ({marks})" for name in [*keys, *named]]
-        names = [attribute.name for attribute in entity.attributes]
-        weight = " + ".join(f"coalesce({name} IN ({marks}), 0)" for name in [*keys, *named])
-        cursor = self.connection.execute(
-            f"SELECT {', '.join(names)} FROM {entity.table} WHERE {' OR '.join(terms)} "
-            f"ORDER BY {weight} DESC, {entity.key} LIMIT {most}",
-            values * (2 * len(terms)),
-        )
-        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+def _marks(values: set[str]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def _query(guards: list[Guard]) -> str:

@@ -6,6 +6,7 @@ cap on trials: what it does not find is reported, not proved impossible.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from random import Random
 
@@ -67,9 +68,9 @@ class Search:
             others = self._sweep(base)
             bases += others[: BASES - len(bases)]
         for place, guard in enumerate(self.guards):
-            self._pairs(bases, guard, lambda made, place=place: made.broken == place)
+            self._pairs(bases, guard, partial(_breaks, place))
         for place, guard in enumerate(self.lab.agent_guards(self.tool)):
-            self._pairs(bases, guard, lambda made, place=place: place < len(made.agent) and not made.agent[place])
+            self._pairs(bases, guard, partial(_goes_against, place))
         return self.found
 
     def _start(self, likely: Sequence[Trial]) -> tuple[Trial, Outcome]:
@@ -195,9 +196,8 @@ class Search:
         if self._met(guard):
             return
         for base in bases:
-            firsts = list(mover.moves(base))
-            self.random.shuffle(firsts)
-            for first in firsts:
+            # Arguments first: they choose between the alternatives of a guard.
+            for first in sorted(mover.moves(base), key=lambda move: (bool(move.trial.edits), self.random.random())):
                 start = self.lab.outcome(first.trial)
                 if start is None or start.broken < len(self.guards):
                     continue
@@ -236,6 +236,14 @@ class Search:
         kept = self._kept.get((about, kind), 0)
         self._kept[about, kind] = kept + 1
         return kept < PER_PLACE
+
+
+def _breaks(place: int, outcome: Outcome) -> bool:
+    return outcome.broken == place
+
+
+def _goes_against(place: int, outcome: Outcome) -> bool:
+    return place < len(outcome.agent) and not outcome.agent[place]
 
 
 def _steps(old: Json, new: Json) -> bool:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import sqlglot
-from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType, exp
 
 from skillweave.schema.contract import Event, Invariant, Parameter, Tool
 from skillweave.schema.entity import Entity

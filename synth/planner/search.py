@@ -127,7 +127,8 @@ class Search:
             f"({substitute(condition.holds, name, 'candidate.value')}) IS {'' if holds else 'NOT '}TRUE"
             for condition, holds in deciding
         )
-        sql = f"WITH candidate(number, value) AS (VALUES {rows}) SELECT number FROM candidate WHERE {tests} ORDER BY number"
+        listed = f"WITH candidate(number, value) AS (VALUES {rows})"
+        sql = f"{listed} SELECT number FROM candidate WHERE {tests} ORDER BY number"
         used = frozenset[str]().union(*(condition.bindings for condition, _ in deciding)) - {name}
         given = {key: bound[key] for key in used} | {f"candidate_{n}": value for n, value in enumerate(values)}
         return [values[int(row["number"] or 0)] for row in self.state.query(sql, given)]

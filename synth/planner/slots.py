@@ -5,10 +5,10 @@ Analysis only. The columns and literals that a parameter is compared with are th
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import sqlglot
-from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType, exp
 
 from skillweave.schema.contract import Parameter, Tool
 
@@ -65,7 +65,7 @@ def _positions(sql: str) -> tuple[tuple[str, int, int], ...]:
     tokens = sqlglot.tokenize(sql, dialect="sqlite")
     return tuple(
         (name.text, colon.start, name.end + 1)
-        for colon, name in zip(tokens, tokens[1:], strict=False)
+        for colon, name in pairwise(tokens)
         if colon.token_type is TokenType.COLON and name.start == colon.end + 1
     )
 
@@ -90,9 +90,9 @@ def _slots(dumped: str) -> tuple[tuple[str, Slot], ...]:
     return tuple(found)
 
 
-def _compared_with(placeholder: exp.Expression) -> list[exp.Expression]:
+def _compared_with(placeholder: exp.Expr) -> list[exp.Expr]:
     """The other sides of the comparison that a placeholder stands in, through functions and arithmetic."""
-    node: exp.Expression | None = placeholder
+    node: exp.Expr | None = placeholder
     while node is not None and not isinstance(node, (exp.Subquery, exp.Select)):
         parent = node.parent
         if isinstance(parent, _COMPARISONS):
@@ -103,7 +103,7 @@ def _compared_with(placeholder: exp.Expression) -> list[exp.Expression]:
     return []
 
 
-def _columns(expression: exp.Expression) -> list[tuple[str, str]]:
+def _columns(expression: exp.Expr) -> list[tuple[str, str]]:
     found = []
     for column in expression.find_all(exp.Column):
         table = _table_of(column)
@@ -127,9 +127,9 @@ def _table_of(column: exp.Column) -> str | None:
     return None
 
 
-def _owner(table: exp.Table) -> exp.Expression | None:
+def _owner(table: exp.Table) -> exp.Expr | None:
     return table.find_ancestor(exp.Select, exp.Update, exp.Delete, exp.Insert)
 
 
-def _numbers(expression: exp.Expression) -> list[float]:
+def _numbers(expression: exp.Expr) -> list[float]:
     return [float(literal.this) for literal in expression.find_all(exp.Literal) if not literal.is_string]

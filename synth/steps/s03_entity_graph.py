@@ -30,7 +30,10 @@ async def entity_graph(ctx: Context[Params], key: str) -> None:
 
 def reachable(graph: EntityGraph) -> set[str]:
     """Entities and relationships that are connected with the core person, itself included."""
-    return set(nx.node_connected_component(_network(graph.core_entity, graph.relations), graph.core_entity))
+    return {
+        str(node)
+        for node in nx.node_connected_component(_network(graph.core_entity, graph.relations), graph.core_entity)
+    }
 
 
 def faults(entities: Sequence[Entity], relations: Sequence[Relation]) -> list[str]:
@@ -50,8 +53,8 @@ def faults(entities: Sequence[Entity], relations: Sequence[Relation]) -> list[st
     return found
 
 
-def _network(core: str, relations: Sequence[Relation]) -> "nx.Graph[str]":
-    network: nx.Graph[str] = nx.Graph()
+def _network(core: str, relations: Sequence[Relation]) -> "nx.Graph[object]":
+    network: nx.Graph[object] = nx.Graph()
     network.add_node(core)
     for relation in relations:
         network.add_edge(relation.source, relation.target)

@@ -7,6 +7,7 @@ keeps the data sound is the tool's, and of the business rules a share is left to
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from pydantic import Field
 
@@ -76,7 +77,7 @@ async def blueprint_generation(ctx: Context[BlueprintParams], key: str) -> None:
                 relationships=relationships,
                 outlines=outline.tools,
                 outline=tool,
-                check=lambda answer, name=tool.name: _tool_faults(bare, name, answer),
+                check=partial(_tool_faults, bare, tool.name),
             )
             for tool in outline.tools
         )
@@ -97,7 +98,7 @@ async def blueprint_generation(ctx: Context[BlueprintParams], key: str) -> None:
 
 
 def with_enforcers(tools: Sequence[Tool], share: float, shuffle: Callable[[list[str]], None]) -> list[Tool]:
-    """The tools with each rule's enforcer settled: structural rules are the tool's, a share of the others the agent's."""
+    """The tools with each rule's enforcer settled: what is structural is the tool's, a share of the rest the agent's."""
     concerns: dict[str, set[str]] = {}
     for tool in tools:
         for guard in tool.guards:

@@ -55,7 +55,7 @@ def formulated(draft: Blueprint, initials: str) -> Blueprint:
 
 def rule_numbers(draft: Blueprint) -> dict[str, str]:
     """The author's name of each rule -> `R1`, `R2`, ... in the order in which tools state them."""
-    rules = [part.rule for tool in draft.tools for part in (*tool.guards, *tool.effects)]
+    rules = [rule for tool in draft.tools for rule in (*(g.rule for g in tool.guards), *(e.rule for e in tool.effects))]
     return {rule: f"R{number}" for number, rule in enumerate(dict.fromkeys(rules), start=1)}
 
 

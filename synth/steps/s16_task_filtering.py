@@ -1,4 +1,4 @@
-"""s16: put every combination through the gates, by execution; what passes is validated, the rest is counted by reason."""
+"""s16: put every combination through the gates, by execution; the rest is counted by reason."""
 
 from pathlib import Path
 

@@ -16,7 +16,7 @@ from synth.tasks.instance import Builder, Instance, NoInstance
 def combinations_of(
     world: World, template: TaskTemplate, callers: Sequence[str], count: int, seed: str
 ) -> Iterator[Combination | NoInstance]:
-    """Up to `count` combinations, and for each caller without one the reason. Pure: same arguments, same combinations."""
+    """Up to `count` combinations, and for each caller without one the reason. Pure: same arguments, same result."""
     random = Random(f"{seed}/{template.id}")
     order = random.sample(list(callers), len(callers))
     made = 0

@@ -33,7 +33,7 @@ def _filled(sql: str, parameter: str) -> tuple[tuple[str, str], ...] | None:
     return tuple(found)
 
 
-def _column_filled(tree: exp.Expression, node: exp.Expression) -> tuple[str, str] | None:
+def _column_filled(tree: exp.Expr, node: exp.Expr) -> tuple[str, str] | None:
     value = node
     while isinstance(value.parent, (exp.Coalesce, exp.Paren, exp.Alias, exp.Trim)):
         value = value.parent

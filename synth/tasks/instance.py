@@ -174,11 +174,9 @@ class Builder:
             else:
                 grounding[name] = "user"
         wanted = GoldenCall(tool=lookup.read, arguments=arguments, grounding=grounding)
-        place = next(
-            (n for n in range(self.made.fresh_from, len(self.made.golden)) if self.made.golden[n] == wanted), None
-        )
-        if place is None:
-            place = len(self.made.golden)
+        calls = self.made.golden
+        place = next((n for n in range(self.made.fresh_from, len(calls)) if calls[n] == wanted), len(calls))
+        if place == len(calls):
             self._call(wanted)
             for name, given in lookup.arguments.items():
                 if given.found:

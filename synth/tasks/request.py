@@ -23,8 +23,8 @@ def request_of(
     for parameter, value in combination.credentials.items():
         known.add(f"me.{parameter}", value, f"me: {name_in_words(parameter)}", secret=True)
     # What only a look-up needs (a day to search from) is known too, unless the row's own words say it already.
-    for value in combination.values:
-        known.value(value)
+    for said in combination.values:
+        known.value(said)
     return Request(
         title=template.title,
         company=blueprint.title,
@@ -118,7 +118,8 @@ def _hearings(template: TaskTemplate, combination: Combination, known: _Known, r
     found = []
     for told in template.tell:
         step = combination.steps[told.call - 1]
-        about = {"row": known.row(row) for row in combination.rows if row.call == step and row.parameter is None}
+        subjects = [row for row in combination.rows if row.call == step and row.parameter is None]
+        about = {"row": known.row(subjects[0])} if subjects else {}
         named = {row.parameter: known.row(row) for row in combination.rows if row.call == step and row.parameter}
         found.append(
             Wish(

@@ -1,4 +1,4 @@
-"""What is wrong with an author's words for a task: something known is not said, or something is said that is not known."""
+"""What is wrong with an author's words for a task: something known is not said, or what is said is not known."""
 
 import re
 from collections import Counter

@@ -59,8 +59,8 @@ def faults(goal: Goal, blueprint: Blueprint, graph: ToolGraph, columns: Mapping[
     if goal.kind == "inform" and not goal.tell:
         found.append(f"goal {goal.name!r}: an `inform` goal needs something to tell")
     for told in goal.tell:
-        name = goal.calls[told.call - 1].tool if told.call <= len(goal.calls) else None
-        if name not in columns or told.column not in columns[name]:
+        name = goal.calls[told.call - 1].tool if told.call <= len(goal.calls) else ""
+        if told.column not in columns.get(name, []):
             found.append(f"goal {goal.name!r}: tell names {told.column!r}, which call {told.call} does not return")
     return found
 

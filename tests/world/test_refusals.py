@@ -67,7 +67,7 @@ LAWFUL = [
     "datetime((SELECT starts_at FROM slot WHERE slot_id = :x), '-24 hours') >= :now",
     "EXISTS (SELECT 1 FROM slot s WHERE strftime('%w', s.starts_at) IN ('0', '6'))",
     "julianday(coalesce((SELECT starts_at FROM slot), :now)) - julianday(:now) >= 1",
-    "EXISTS (WITH late AS (SELECT slot_id, starts_at AS at FROM slot) SELECT 1 FROM late WHERE date(late.at) = date(:now))",
+    "EXISTS (WITH late AS (SELECT starts_at AS at FROM slot) SELECT 1 FROM late WHERE date(late.at) = date(:now))",
     "date(:now, CASE WHEN :x = 'now' THEN '+1 days' ELSE '+2 days' END) > '2025-01-01'",
     "EXISTS (SELECT 1 FROM (SELECT 45 AS late UNION SELECT 90) s WHERE datetime(:now, s.late || ' minutes') > :now)",
     ":x = 'now' AND :x <> 'PRAGMA; random()'",

@@ -1,6 +1,7 @@
 import pytest
 
 from skillweave.schema.change import RowChange
+from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.world.replay import replay_in, value_at
 from tests.world.clinic import a_world
@@ -45,7 +46,7 @@ def test_a_replay_tells_rules_that_were_broken_and_carried_out() -> None:
 
 
 def test_paths_name_parts_of_results() -> None:
-    value = {"rows": [{"id": "a"}, {"id": "b", "in": [1, 2]}]}
+    value: Json = {"rows": [{"id": "a"}, {"id": "b", "in": [1, 2]}]}
     assert value_at(value, "rows[1].id") == "b"
     assert value_at([{"id": "a"}], "[0].id") == "a"
     assert value_at(value, "rows[1].in[0]") == 1

@@ -6,7 +6,7 @@ What the tools mean is in the server's own file; nothing of it is known here.
 import argparse
 import json
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,9 @@ class Server:
 
         return register
 
-    def session(self, state: State | None = None, *, caller: str | None = None) -> Session:
-        """A session of that state, or of the world's own database with this person signed in."""
-        start = state or State(self.database(f"database/{self.name}.sqlite"), self.now, caller)
+    def session(self, state: State | None = None, *, caller: str | None = None, patch: Iterable[Row] = ()) -> Session:
+        """A session of that state, or of the world's own database with this person signed in and these row changes."""
+        start = state or State(self.database(f"database/{self.name}.sqlite"), self.now, caller, patch)
         return Session([*self.tools, self.transfer], self.ids, start)
 
     def database(self, path: str) -> bytes:
@@ -112,31 +112,33 @@ def serve(server: Server, state: State, options: argparse.Namespace) -> None:
 
     opened: list[Session] = []
 
-    def close(session: Session, number: int) -> None:
+    def begin() -> Session:
+        opened.append(server.session(state))
+        return opened[-1]
+
+    def close(session: Session) -> None:
         if options.dump:
+            number = opened.index(session) + 1
             suffix = f"-{number}" if number > 1 else ""
             dump: Path = options.dump.with_name(f"{options.dump.stem}{suffix}{options.dump.suffix}")
             dump.write_bytes(session.connection.serialize())
         session.connection.close()
 
-    async def begin(context: Any, proceed: Any) -> Any:
-        # Protocol versions without sessions cannot hold a state: clients fall back to the handshake.
+    async def hold_state(context: Any, proceed: Any) -> Any:
         if context.method == "server/discover" or context.protocol_version >= "2026":
-            raise MCPError(
-                code=types.METHOD_NOT_FOUND,
-                message="Sessions are needed: begin with initialize.",
-            )
-        # The connection is the one thing that lives as long as an MCP session, and the SDK has no public name for it.
+            # This protocol version has no sessions over HTTP: its clients fall back to the handshake, which has.
+            raise MCPError(code=types.METHOD_NOT_FOUND, message="Sessions are needed: begin with initialize.")
+        # The connection is what lives as long as an MCP session; the SDK has no public name for it.
         connection = context.session._connection
         if "session" not in connection.state:
-            session = connection.state["session"] = server.session(state)
-            opened.append(session)
-            connection.exit_stack.callback(close, session, len(opened))
+            connection.state["session"] = begin()
+            connection.exit_stack.callback(close, connection.state["session"])
         return await proceed(context)
 
     def session_of(context: Any) -> Session:
-        session: Session = context.session._connection.state["session"]
-        return session
+        # Over stdio the process is the session.
+        held: Session = opened[0] if options.transport == "stdio" else context.session._connection.state["session"]
+        return held
 
     async def list_tools(context: Any, _: Any) -> Any:
         found = session_of(context).tools.values()
@@ -151,14 +153,18 @@ def serve(server: Server, state: State, options: argparse.Namespace) -> None:
         return types.CallToolResult(content=[written], structured_content=structured, is_error=not result["ok"])
 
     protocol: Any = Protocol(server.name, on_list_tools=list_tools, on_call_tool=call_tool)
-    protocol.middleware.append(begin)
 
     async def over_stdio() -> None:
         async with stdio_server() as (reading, writing):
             await protocol.run(reading, writing, protocol.create_initialization_options())
 
     if options.transport == "stdio":
-        anyio.run(over_stdio)
+        session = begin()
+        try:
+            anyio.run(over_stdio)
+        finally:
+            close(session)
     else:
+        protocol.middleware.append(hold_state)
         app = protocol.streamable_http_app(host=options.host)
         uvicorn.run(app, host=options.host, port=options.port, log_level="warning")

@@ -16,6 +16,7 @@ from _arguments import Refused, Row, parameter  # type: ignore[import-not-found]
 
 Kind = Literal["auth", "read", "write"]
 MOST_ROWS = 10_000
+ORDER = ["delete", "update", "insert"]
 
 
 class Defect(Exception):
@@ -72,7 +73,7 @@ class Session:
             raise ValueError(f"the database holds the trigger or view {foreign[0][0]!r}; only tables are allowed")
         tables = [name for (name,) in self.connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         columns = {name: [row[1] for row in self._run(f"PRAGMA table_info({name})", {})] for name in tables}
-        for change in state.patch:
+        for change in sorted(state.patch, key=lambda change: ORDER.index(change["op"])):
             apply(self.connection, columns, change)
         self.connection.execute("PRAGMA foreign_keys = ON")
         keys = [f"SELECT {names[0]} FROM {table}" for table, names in columns.items()]

@@ -25,8 +25,8 @@ def stories(asked: Asked) -> list[Story]:
 def goals(asked: Asked) -> list[Goal]:
     """The goals whose tools, result columns, stories and rows are there."""
     blueprint = asked.get("blueprint", Blueprint)
-    columns = asked.get("columns", Mapping)
-    counts = asked.get("counts", Mapping)
+    columns = asked.get("columns", dict)
+    counts = asked.get("counts", dict)
     linked = {(edge.source, edge.target) for edge in asked.many("stories", ToolEdge)}
     known = asked.variant(blueprint.server).rendered.goals
     fitting = [goal for goal in known if _fits(goal, blueprint, columns, linked)]
@@ -38,7 +38,7 @@ def goals(asked: Asked) -> list[Goal]:
 def references(asked: Asked) -> list[RowWords]:
     """By which columns of each read people refer to its rows: those that the catalogue has words for."""
     blueprint = asked.get("blueprint", Blueprint)
-    columns = asked.get("columns", Mapping)
+    columns = asked.get("columns", dict)
     talk = asked.variant(blueprint.server).rendered.talk
     found = []
     for read, names in columns.items():
@@ -57,4 +57,3 @@ def _fits(goal: Goal, blueprint: Blueprint, columns: Mapping[str, list[str]], li
         return False
     pairs = zip(goal.calls, goal.calls[1:], strict=False)
     return all((first.tool, second.tool) in linked for first, second in pairs)
-

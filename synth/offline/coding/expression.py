@@ -138,7 +138,7 @@ class Translator:
     def _exists(self, tokens: Tokens, negated: bool) -> Condition | None:
         select = select_of(tokens[1:], self.scope.tables)
         found = self._row(select) if select is not None else None
-        if select is None or found is None or negated and select.rest:
+        if select is None or found is None or (negated and select.rest):
             return None
         row = found
         there = Condition(

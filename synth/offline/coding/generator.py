@@ -11,6 +11,7 @@ from textwrap import indent
 
 from skillweave.errors import AuthorError
 from skillweave.schema.entity import Attribute, Entity, Generate
+from skillweave.schema.names import table_of
 
 HEAD = '''"""Rows of {server} that are there before anybody uses a tool.
 
@@ -173,10 +174,8 @@ def _drawn(entity: Entity, attribute: Attribute, is_core: bool) -> str:
         return f'key("{entity.prefix}", len(rows) + 1)'
     if is_core and attribute.shared:
         return f'person["{attribute.name}"]'
-    parent = entity.rows.per
-    if parent and attribute.references and attribute.references.partition(".")[0] == parent:
-        if attribute.name == _parent_reference(entity):
-            return f'parent["{attribute.references.partition(".")[2]}"]'
+    if entity.rows.per and attribute.references and attribute.name == _parent_reference(entity):
+        return f'parent["{attribute.references.partition(".")[2]}"]'
     generate = attribute.generate
     if generate is None:
         return _undrawn(entity, attribute)
@@ -195,7 +194,7 @@ def _undrawn(entity: Entity, attribute: Attribute) -> str:
         return "None"
     if attribute.references:
         target, _, column = attribute.references.partition(".")
-        return f'rng.choice(made["{Entity.model_construct(name=target).table}"])["{column}"]'
+        return f'rng.choice(made["{table_of(target)}"])["{column}"]'
     raise AuthorError(f"nothing says how {entity.name}.{attribute.name} is drawn; give it `generate` or `initial`")
 
 
@@ -229,7 +228,7 @@ def _parent_reference(entity: Entity) -> str:
 
 
 def _parent_table(entity: Entity) -> str:
-    return Entity.model_construct(name=entity.rows.per or "").table
+    return table_of(entity.rows.per or "")
 
 
 def _literal(value: object) -> str:

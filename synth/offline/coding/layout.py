@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from synth.offline.coding.tokens import is_word, text_of, tokens_of
 
 CLAUSES = frozenset(
-    "SELECT FROM WHERE GROUP ORDER HAVING LIMIT SET VALUES UNION EXCEPT INTERSECT AND OR".split()
-) | frozenset("WHEN ELSE JOIN LEFT INNER CROSS".split())
+    {"SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "SET", "VALUES", "UNION", "EXCEPT", "INTERSECT"}
+    | {"AND", "OR", "WHEN", "ELSE", "JOIN", "LEFT", "INNER", "CROSS"}
+)
 """Words that begin a line where a statement does not fit on one."""
 
 

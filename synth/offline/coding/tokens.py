@@ -46,8 +46,9 @@ def _tight(previous: str, token: str) -> bool:
 
 
 BEFORE_PARENTHESIS = frozenset(
-    "AND OR NOT IN EXISTS WHERE SELECT FROM JOIN ON WHEN THEN ELSE CASE BETWEEN AS VALUES SET UNION ALL EXCEPT "
-    "INTERSECT LIKE HAVING BY LIMIT OFFSET IS OVER DISTINCT".split()
+    {"AND", "OR", "NOT", "IN", "EXISTS", "WHERE", "SELECT", "FROM", "JOIN", "ON", "WHEN", "THEN", "ELSE", "CASE", "AS"}
+    | {"BETWEEN", "VALUES", "SET", "UNION", "ALL", "EXCEPT", "INTERSECT", "LIKE", "HAVING", "BY", "LIMIT", "OFFSET"}
+    | {"IS", "OVER", "DISTINCT"}
 )
 """Words that are no function names: a space stands between them and a parenthesis."""
 

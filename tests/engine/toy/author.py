@@ -1,5 +1,7 @@
 """The toy's author."""
 
+from collections.abc import Sequence
+
 from skillweave.llm.request import Request
 
 
@@ -11,5 +13,5 @@ class ToyAuthor:
         word = str(request.variables["word"])
         return f'"{word} is a word"' if word != "mute" else "no"
 
-    def digest(self, key: str) -> str:
+    def digest(self, key: str, questions: Sequence[str]) -> str:
         return f"toy-{self._seed}"

@@ -26,8 +26,10 @@ def attribute(data: dict[str, Any], entity: str, name: str) -> dict[str, Any]:
     return next(one for one in owner["attributes"] if one["name"] == name)
 
 
-def guard_of(data: dict[str, Any], holds: str) -> None:
-    tool(data, "pay_fee")["guards"][0]["holds"] = holds
+def guard_of(data: dict[str, Any], holds: str) -> dict[str, Any]:
+    guard: dict[str, Any] = tool(data, "pay_fee")["guards"][0]
+    guard["holds"] = holds
+    return guard
 
 
 def effect_of(data: dict[str, Any], sql: str) -> None:

@@ -1,0 +1,148 @@
+"""The default run on an empty outputs folder, then once more with nothing left to do: seconds and peak memory.
+
+Prints one JSON document; README.md beside this file says how to read it. Memory is what all processes of the run hold
+together (PSS), looked at twice a second; it is null where the platform does not tell it.
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+LOOK_EVERY_S = 0.5
+Record = dict[str, Any]
+"""An item's record, as the manifest holds it."""
+
+
+@dataclass
+class Watch:
+    """What was seen of a run while it went on."""
+
+    journal: Path
+    memory: list[tuple[float, int]] = field(default_factory=list)
+    """Moment and bytes."""
+    ended: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Step and key of an item -> the moment when its record was first seen."""
+
+    def look(self, process: int) -> None:
+        """Take a sample."""
+        now = time.monotonic()
+        held = sum(_held(each) for each in _family(process))
+        if held:
+            self.memory.append((now, held))
+        for record in _items_in(self.journal):
+            self.ended.setdefault((record["step"], record["key"]), now)
+
+    def peak(self, begin: float, end: float) -> int:
+        """The most that was held between two moments."""
+        return max((held for moment, held in self.memory if begin <= moment <= end), default=0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status: that of the run."""
+    parser = argparse.ArgumentParser(description="Measure the pipeline.")
+    parser.add_argument("--config", type=Path, default=ROOT / "config.yaml", help="the run to measure")
+    parser.add_argument("--set", action="append", default=[], help="handed on to the run; repeats")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        outputs = Path(folder) / "outputs"
+        command = [sys.executable, "-m", "synth", "run", "--config", str(given.config), "--outputs-dir", str(outputs)]
+        command += [part for each in given.set for part in ("--set", each)]
+        first, watch, status = _measured(command, outputs)
+        again, _, _ = _measured(command, outputs)
+        manifest = outputs / "manifest.json"
+        items = json.loads(manifest.read_text("utf-8"))["items"] if manifest.is_file() else []
+        report = {
+            "bench": "pipeline",
+            "python": platform.python_version(),
+            "machine": f"{platform.system()} {platform.machine()}",
+            "exit_status": status,
+            "seconds": round(first, 1),
+            "seconds_with_nothing_to_do": round(again, 1),
+            "peak_memory_mb": _megabytes(watch.peak(0, time.monotonic())),
+            "bytes_written": sum(file.stat().st_size for file in _artifacts(outputs)),
+            "steps": [_step(name, items, watch) for name in sorted({item["step"] for item in items})],
+        }
+    print(json.dumps(report, indent=1))
+    return status
+
+
+def _measured(command: Sequence[str], outputs: Path) -> tuple[float, Watch, int]:
+    watch = Watch(outputs / ".cache" / "journal.jsonl")
+    begin = time.monotonic()
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            watch.look(process.pid)
+            time.sleep(LOOK_EVERY_S)
+    return time.monotonic() - begin, watch, process.returncode
+
+
+def _step(name: str, items: Sequence[Record], watch: Watch) -> dict[str, Any]:
+    own = [item for item in items if item["step"] == name]
+    seconds = {item["key"]: item.get("seconds", 0.0) for item in own}
+    ended = {key: watch.ended[name, key] for key in seconds if (name, key) in watch.ended}
+    peaks = [watch.peak(end - seconds[key], end) for key, end in ended.items()]
+    states = [item["state"] for item in own]
+    return {
+        "step": name,
+        "items": {state: states.count(state) for state in sorted(set(states))},
+        "seconds": round(sum(seconds.values()), 2),
+        "slowest_item_seconds": round(max(seconds.values()), 2),
+        "peak_memory_mb_meanwhile": _megabytes(max(peaks, default=0)),
+    }
+
+
+def _items_in(journal: Path) -> list[Record]:
+    try:
+        lines = journal.read_bytes().split(b"\n")[:-1]
+    except OSError:
+        return []
+    return [entry["item"] for entry in map(json.loads, lines) if "item" in entry]
+
+
+def _artifacts(outputs: Path) -> list[Path]:
+    files = [path for path in outputs.rglob("*") if path.is_file()] if outputs.is_dir() else []
+    return [path for path in files if path.relative_to(outputs).parts[0] not in (".cache", ".prefect", "logs")]
+
+
+def _family(process: int) -> list[int]:
+    """A process and all that it started, by `/proc`; only itself elsewhere."""
+    parents: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name in brackets may hold anything; state and parent stand behind it.
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        parents.setdefault(parent, []).append(int(path.parent.name))
+    found = [process]
+    for each in found:
+        found += parents.get(each, [])
+    return found
+
+
+def _held(process: int) -> int:
+    """Bytes that a process holds, its share of what it shares with others."""
+    try:
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def _megabytes(size: int) -> int | None:
+    return round(size / 2**20) if size else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""`config.md`: every key of the configuration, from the models that check it."""
+
+import ast
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+
+from docs.fields import Described, fields_of, summary_of
+from docs.markdown import code, table
+from docs.source import constants, readable
+from skillweave.config import models
+from skillweave.config.models import AuthorConfig, Config, PriceConfig, Section
+
+INTRO = """\
+# Configuration
+
+Made by `python -m docs.generate` from `skillweave/config/models.py`; change it there.
+
+`config.yaml` holds what differs from the defaults below; `python -m synth init-config -` prints a file with every key.
+Any key can be overridden on the command line: `--set execution.workers=4`, `--set 'domains.seeds=[hotel, airline]'`.
+An unknown key, or a value of the wrong type, is an error that names the nearest key or what is allowed (exit 2).
+Keys of providers come only from the environment variable that `api_key_env` names; they are never written anywhere.
+"""
+
+STEPS = """\
+`steps.<name of the step>` holds the step's parameters, which [pipeline.md](pipeline.md) lists. `llm` in it overrides
+the authors of that step alone:
+
+```yaml
+steps:
+  s06_database_generation:
+    llm: {coding: openai/gpt-5}
+```
+"""
+
+NOTES = {
+    "rollout": "Checked, and read by nothing yet: the rollout program is to come.",
+    "evaluation": "Checked, and read by nothing yet: the evaluator's program is to come.",
+}
+SHORT = "`textual: offline/author` is short for `textual: {model: offline/author}`.\n"
+
+
+def page() -> str:
+    """The page's text."""
+    parts = [INTRO, "## Top level\n", _table(Config, "")]
+    for path, model in _sections(Config):
+        about = NOTES.get(path, summary_of(model))
+        parts += [f"## `{path}`\n", f"{about}\n" if about else "", _table(model, f"{path}.")]
+    parts += ["## `steps`\n", STEPS, _authors(), f"## A price: `llm.prices`\n\n{_table(PriceConfig, '')}"]
+    return "\n".join(part for part in parts if part)
+
+
+def _authors() -> str:
+    paths = [
+        code(f"{path}.{name}")
+        for path, model in _sections(Config)
+        for name, field in model.model_fields.items()
+        if field.annotation is AuthorConfig
+    ]
+    return f"## An author: {', '.join(paths)}\n\n{SHORT}\n{_table(AuthorConfig, '')}"
+
+
+def _table(model: type[BaseModel], prefix: str) -> str:
+    rows = [_row(field, prefix) for field in fields_of(model) if not _has_own_heading(model, field.name)]
+    return table(["key", "type", "default", "meaning"], rows)
+
+
+def _row(field: Described, prefix: str) -> tuple[str, str, str, str]:
+    default = "" if field.default == "AuthorConfig()" else field.default
+    kinds = {alias.name: readable(ast.unparse(alias.value)) for alias in constants(models.__name__) if alias.value}
+    return code(prefix + field.name), code(kinds.get(field.type, field.type)), code(default), field.meaning
+
+
+def _sections(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, Section) and kind is not AuthorConfig:
+            yield name, kind
+
+
+def _has_own_heading(model: type[BaseModel], name: str) -> bool:
+    return model is Config and (name == "steps" or name in dict(_sections(Config)))

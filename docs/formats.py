@@ -1,0 +1,174 @@
+"""`formats.md`: every record with every field, under the first file that it appears in."""
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+import skillweave.schema
+from docs.fields import fields_table, models_in, summary_of
+from docs.markdown import code, table
+from docs.source import constants, readable
+from skillweave import manifest
+from synth import artifacts
+from synth.artifacts import Artifact
+from synth.engine.pipeline import Pipeline, load_pipeline
+
+INTRO = """\
+# Formats
+
+Made by `python -m docs.generate` from `skillweave/schema`, `skillweave/manifest.py` and `synth/artifacts.py`; change
+them there.
+
+What the pipeline writes under `outputs/`, and every record in it. `{key}` in a path is mostly the name of a domain,
+which is also that of its server and its world: `DentalClinic`. Readers are strict: an unknown field is an error, a
+field without a default must be given, one left out takes its default. Text is UTF-8. No file but `manifest.json` holds
+a time of day, and none holds a path of the machine that it was made on. Logs, `.cache/` and `.prefect/` are no part of
+a dataset.
+"""
+
+MANIFEST = """\
+What each item came to and from what; the state that a later run resumes from. Beside the file lies
+`.cache/journal.jsonl`, to which records are appended as they come, and which is folded in when a command ends.
+
+| key | holds |
+| --- | --- |
+| `format` | `skillweave-manifest/1` |
+| `artifacts` | each artifact by its label: digest, step, item, fingerprint, author, seconds, tokens, cost |
+| `items` | list of `ItemRecord` |
+| `joined` | path -> `JoinedFile` |
+| `fingerprints` | id -> `Fingerprint` |
+"""
+
+ANSWERS = """\
+What authors answer, by question. The prompt of each is a file of `synth/questions`; an answer is parsed into its type
+or sent back with the reason.
+"""
+
+IN_PYTHON = "Records that no file of a dataset holds: programs hand them to each other.\n"
+ALIASES = "Names that stand for types in the tables above.\n"
+
+_FORMS = {
+    "json": "JSON, one file a key",
+    "jsonl": "JSON lines, one file a key",
+    "text": "text, one file a key",
+    "file": "SQLite, one file a key",
+}
+
+
+def page() -> str:
+    """The page's text."""
+    pipeline = load_pipeline()
+    shown: set[type[BaseModel]] = set()
+    parts = [INTRO, "## Files\n", _overview(pipeline)]
+    for name, artifact in declared().items():
+        new = [model for model in models_in(artifact.returns) if model not in shown]
+        shown |= set(new)
+        parts += [f"## `{artifact.pattern}`\n", _about(name, artifact, pipeline), *_records(new)]
+    parts += ["## `manifest.json`\n", MANIFEST, *_records(_models_of(manifest.__name__))]
+    asked = [model for _, kind in _answers(pipeline) for model in models_in(kind)]
+    new = [model for model in dict.fromkeys(asked) if model not in shown]
+    shown |= set(new)
+    parts += ["## Answers of authors\n", ANSWERS, _questions(pipeline), *_records(new)]
+    rest = [model for module in schema_modules() for model in _models_of(module) if model not in shown]
+    parts += ["## In Python\n", IN_PYTHON, *_records(rest), "## Types\n", ALIASES, _aliases()]
+    return "\n".join(parts)
+
+
+def declared() -> dict[str, Artifact[Any]]:
+    """The artifacts by the names of their constants, in the order of the module."""
+    return {name: found for name, found in vars(artifacts).items() if isinstance(found, Artifact)}
+
+
+def schema_modules() -> list[str]:
+    """The modules of the schema, sorted."""
+    package = skillweave.schema
+    return sorted(f"{package.__name__}.{info.name}" for info in pkgutil.iter_modules(package.__path__))
+
+
+def _models_of(module: str) -> list[type[BaseModel]]:
+    found = vars(importlib.import_module(module)).values()
+    models = [one for one in found if isinstance(one, type) and issubclass(one, BaseModel) and one.model_fields]
+    return [model for model in models if model.__module__ == module]
+
+
+def _overview(pipeline: Pipeline) -> str:
+    rows = []
+    for name, artifact in declared().items():
+        rows.append((code(artifact.pattern), _form(artifact), code(_holds(name)), _writers(artifact, pipeline)))
+    rows.append(("`manifest.json`", "JSON", "", "the engine"))
+    return table(["file", "form", "holds", "written by"], rows)
+
+
+def _about(name: str, artifact: Artifact[Any], pipeline: Pipeline) -> str:
+    meaning = next((found.meaning for found in constants(artifacts.__name__) if found.name == name), "")
+    holds = f", holds {code(_holds(name))}" if _holds(name) else ""
+    first = f"{_form(artifact)}{holds}; written by {_writers(artifact, pipeline)}."
+    return f"{first} {meaning}".strip() + "\n"
+
+
+def _form(artifact: Artifact[Any]) -> str:
+    if artifact.kind == "joined":
+        return f"one JSON list, by `{artifact.listed_by}`" if artifact.listed_by else "one JSON object, key -> value"
+    return _FORMS[artifact.kind]
+
+
+def _holds(name: str) -> str:
+    """What an artifact's constant says that it holds, as the source writes it."""
+    for found in constants(artifacts.__name__):
+        if found.name == name and isinstance(found.value, ast.Call) and len(found.value.args) > 1:
+            return ast.unparse(found.value.args[1])
+    return ""
+
+
+def _writers(artifact: Artifact[Any], pipeline: Pipeline) -> str:
+    return ", ".join(step.short for step in pipeline.steps if step.makes(artifact)) or "no step yet"
+
+
+def _answers(pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
+    for step in pipeline.steps:
+        for question in step.questions:
+            yield question.name, question.returns
+
+
+def _questions(pipeline: Pipeline) -> str:
+    rows = [
+        (
+            code(question.name),
+            step.short,
+            question.role,
+            _kind(question.returns) if question.form == "json" else question.form,
+        )
+        for step in pipeline.steps
+        for question in step.questions
+    ]
+    return table(["question", "step", "author", "answer"], rows)
+
+
+def _kind(kind: Any) -> str:
+    if isinstance(kind, type) and not getattr(kind, "__args__", None):
+        return code(kind.__name__)
+    names = [model.__name__ for model in models_in(kind)]
+    text = str(kind)
+    return code(f"list[{names[0]}]" if text.startswith("list[") and names else f"{names[0]} | None" if names else text)
+
+
+def _records(models: list[type[BaseModel]]) -> Iterator[str]:
+    for model in models:
+        yield f"### {model.__name__}\n"
+        if summary_of(model):
+            yield f"{summary_of(model)}\n"
+        yield fields_table(model)
+
+
+def _aliases() -> str:
+    rows = []
+    for module in schema_modules():
+        for found in constants(module):
+            is_type = found.annotation == "TypeAlias" or isinstance(found.value, ast.Subscript)
+            if found.value is not None and is_type and found.name[:1].isupper() and not found.name.isupper():
+                rows.append((code(found.name), code(readable(ast.unparse(found.value))), found.meaning))
+    return table(["name", "is", "meaning"], sorted(rows))

@@ -1,0 +1,112 @@
+"""A task as a section that people read: who calls, what they say and know, what is to be done, and what it changes."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from docs.markdown import code, plain, quoted, table
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.change import Cells, RowChange
+from skillweave.schema.contract import Tool
+from skillweave.schema.record import Json
+from skillweave.schema.task import FactToTell, GoldenCall, Task
+
+_HELD = {"agent": "the agent alone: the tool would do it", "tool": "the tool"}
+
+
+def task_section(number: int, task: Task, blueprints: Sequence[Blueprint]) -> str:
+    """The section; `blueprints` are those of the task's domains."""
+    tools = {tool.name: tool for blueprint in blueprints for tool in blueprint.tools}
+    parts = [
+        f"## {number}. {plain(task.id)}\n",
+        f"{task.kind}, {task.split}; {plain(task.world)}; the clock stands at {task.now}.\n",
+        _who(task),
+        "**First message**\n",
+        *(quoted(message.content or "") for message in task.messages),
+        f"**What they want** {plain(task.scenario.goal)} ({plain(task.scenario.reason)})\n",
+        *_known(task),
+        "**Rules in play**\n",
+        _rules([tools[call.tool] for call in task.golden if call.tool in tools]),
+        "**Golden calls**\n",
+        _calls(task.golden),
+        "**Expected changes**\n",
+        _changes(task.criteria.state),
+        *_told(task.criteria.communicate),
+        f"**Scored on** {', '.join(task.criteria.reward_basis)}. **Gates**\n",
+        _gates(task),
+    ]
+    return "\n".join(parts)
+
+
+def _who(task: Task) -> str:
+    person = task.persona
+    traits = f"; {', '.join(person.traits)}" if person.traits else ""
+    signed = (
+        f"signed in as {code(task.env_variables.LOGGED_IN_USER or '')}"
+        if task.login == "session"
+        else "not signed in: the agent has to identify them"
+    )
+    return f"**Who** {plain(person.name)}, {person.age}, {plain(person.style + traits)}; {signed}.\n"
+
+
+def _known(task: Task) -> Iterator[str]:
+    if task.scenario.facts:
+        yield "**What they know**\n"
+        rows = [(plain(fact.text), code(_json(fact.value)), fact.tell) for fact in task.scenario.facts]
+        yield table(["in their words", "value", "said"], rows)
+
+
+def _rules(tools: Sequence[Tool]) -> str:
+    """Rules of the golden tools, those that only the agent holds first, then what the calls bring about."""
+    guards = {guard.rule: guard for tool in tools for guard in tool.guards}
+    ordered = sorted(guards.values(), key=lambda guard: guard.enforced_by != "agent")
+    rows = [(guard.rule, plain(guard.says), _HELD[guard.enforced_by]) for guard in ordered]
+    effects = {effect.rule: effect for tool in tools for effect in tool.effects}
+    rows += [(effect.rule, plain(effect.says), "an effect") for effect in effects.values()]
+    return table(["rule", "says", "held by"], rows)
+
+
+def _calls(calls: Sequence[GoldenCall]) -> str:
+    lines = []
+    for number, call in enumerate(calls):
+        lines.append(f"- call {number}: {code(call.tool)}")
+        for name, value in call.arguments.items():
+            lines.append(f"  - {code(f'{name} = {_json(value)}')} from {code(call.grounding.get(name, 'nowhere'))}")
+    return "\n".join(lines) + "\n"
+
+
+def _changes(changes: Sequence[RowChange]) -> str:
+    if not changes:
+        return "None: nothing may change.\n"
+    return "\n".join(_change(change) for change in changes) + "\n"
+
+
+def _change(change: RowChange) -> str:
+    named = f"- {change.op} {code(change.table)} {code(_json(change.key))}"
+    if change.op != "update":
+        return f"{named}: {code(_json(change.after or change.before))}"
+    before, after = change.before or {}, change.after or {}
+    return f"{named}: {', '.join(_cell(name, before, after) for name in after)}"
+
+
+def _cell(name: str, before: Cells, after: Cells) -> str:
+    return f"{code(name)} {code(_json(before.get(name)))} → {code(_json(after[name]))}"
+
+
+def _told(facts: Sequence[FactToTell]) -> Iterator[str]:
+    if facts:
+        yield "**To be told**\n"
+        lines = []
+        for fact in facts:
+            rivals = f"; not {', '.join(code(_json(value)) for value in fact.rivals)}" if fact.rivals else ""
+            lines.append(f"- {plain(fact.noun)}: {' or '.join(code(_json(value)) for value in fact.values)}{rivals}")
+        yield "\n".join(lines) + "\n"
+
+
+def _gates(task: Task) -> str:
+    figures = task.gates.model_dump(mode="json")
+    rows = [(name.replace("_", " "), code(_json(found)) if found else "not run") for name, found in figures.items()]
+    return table(["gate", "figures"], rows)
+
+
+def _json(value: Json | Cells) -> str:
+    return json.dumps(value, ensure_ascii=False)

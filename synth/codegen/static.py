@@ -1,0 +1,106 @@
+"""The static check of a generated server: what can be said of its source without running it.
+
+It keeps honest authors from common mistakes, with the line and the way out. It is no wall: the sandbox is.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Tool
+
+MODULES = frozenset(
+    {"collections", "dataclasses", "datetime", "decimal", "fractions", "functools", "itertools", "math", "re", "typing"}
+)
+RUNTIME = "_runtime"
+FORBIDDEN = frozenset({"__import__", "breakpoint", "compile", "delattr", "eval", "exec", "getattr", "globals"})
+FORBIDDEN |= {"input", "locals", "open", "print", "setattr", "vars"}
+CLOCKS = frozenset({"now", "utcnow", "today", "fromtimestamp"})
+INTERNALS = frozenset({"connection", "_run", "_call", "_prefixes", "_last", "_digits"})
+SQL_CLOCK = re.compile(r"'(now|localtime)'|\bcurrent_(time|date|timestamp)\b|\brandom(blob)?\s*\(", re.IGNORECASE)
+LONGEST = 400_000
+
+
+def static_faults(source: str, blueprint: Blueprint) -> list[str]:
+    """What is wrong with the server's source, in words for its author."""
+    tree = _parsed(source)
+    if isinstance(tree, str):
+        return [tree]
+    return [*_unsafe(tree), *_tools(tree, blueprint.tools)]
+
+
+def test_faults(source: str, blueprint: Blueprint) -> list[str]:
+    """What is wrong with the source of a server's tests."""
+    tree = _parsed(source)
+    if isinstance(tree, str):
+        return [tree]
+    named = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    tests = [name for name in named if name.startswith("test_")]
+    faults = [] if tests else ["it defines no function whose name begins with test_"]
+    missing = [tool.name for tool in blueprint.tools if tool.name not in source]
+    return faults + [f"no test calls the tool {name!r}" for name in missing]
+
+
+def _parsed(source: str) -> ast.Module | str:
+    if len(source) > LONGEST:
+        return f"the file has {len(source)} characters; at most {LONGEST} are allowed"
+    try:
+        return ast.parse(source)
+    except SyntaxError as error:
+        return f"line {error.lineno}: syntax error: {error.msg}"
+    except (RecursionError, MemoryError, ValueError) as error:
+        return f"the file cannot be parsed: {error}"
+
+
+def _unsafe(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 0)
+        for module in _imported(node):
+            if module.partition(".")[0] not in MODULES | {RUNTIME}:
+                allowed = ", ".join(sorted(MODULES))
+                yield f"line {line}: imports {module!r}; allowed are {RUNTIME} and {allowed}"
+        if isinstance(node, ast.Name) and node.id in FORBIDDEN:
+            yield f"line {line}: uses {node.id!r}, which a server may not"
+        if isinstance(node, ast.Attribute):
+            yield from _attribute(node)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = SQL_CLOCK.search(node.value)
+            if found:
+                yield f"line {line}: {found.group()!r} reads the outside; use :now, and ids from db.new_id(table)"
+        if isinstance(node, ast.Global | ast.Nonlocal | ast.AsyncFunctionDef | ast.While):
+            yield f"line {line}: {type(node).__name__} is not allowed; a tool is a plain function without state"
+
+
+def _attribute(node: ast.Attribute) -> Iterator[str]:
+    if node.attr.startswith("__"):
+        yield f"line {node.lineno}: uses {node.attr!r}, which a server may not"
+    if node.attr in INTERNALS:
+        yield f"line {node.lineno}: uses {node.attr!r} of the runtime; use the methods of db that it documents"
+    if node.attr in CLOCKS and not (isinstance(node.value, ast.Name) and node.value.id == "db"):
+        yield f"line {node.lineno}: {node.attr!r} reads the wall clock; the clock is db.now"
+
+
+def _imported(node: ast.AST) -> Sequence[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or "."] if isinstance(node, ast.ImportFrom) else []
+
+
+def _tools(tree: ast.Module, tools: Sequence[Tool]) -> Iterator[str]:
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    if not any(isinstance(node, ast.Assign) and _names(node) == ["server"] for node in tree.body):
+        yield "there is no `server = Server(...)` at the top level"
+    for tool in tools:
+        function = functions.get(tool.name)
+        if function is None or not function.decorator_list:
+            yield f"there is no function {tool.name!r} with the decorator @server.tool({tool.kind!r})"
+            continue
+        names = [argument.arg for argument in [*function.args.args[1:], *function.args.kwonlyargs]]
+        wanted = [parameter.name for parameter in tool.parameters]
+        if names != wanted:
+            yield f"line {function.lineno}: {tool.name!r} takes {names} behind the session; it must take {wanted}"
+
+
+def _names(node: ast.Assign) -> list[str]:
+    return [target.id for target in node.targets if isinstance(target, ast.Name)]

@@ -1,0 +1,295 @@
+"""Demands: what a rule's SQL holds that its sentence has to say: numbers with their meaning, and enum values.
+
+A literal's meaning follows from where it stands: beside a column of cents it is money, as a factor of one a share, as a
+date modifier a duration. What only makes the SQL work (EXISTS (SELECT 1), COALESCE(..., 0), a first status) is allowed in
+the sentence and not demanded.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+
+from sqlglot import exp
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.world.sql import parse
+from synth.policy.quantity import Quantity, duration, in_words
+
+_MODIFIER = re.compile(r"[+-]? ?(?P<number>\d+(?:\.\d+)?) (?P<unit>minute|hour|day|month|year)s?", re.IGNORECASE)
+_CLOCK = re.compile(r"(\d\d):(\d\d)(?::\d\d)?")
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Between, exp.In)
+_DAYS_APART = {1: "day", 24: "hour", 1440: "minute"}
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A literal of the SQL, and what the sentence may say for it."""
+
+    options: frozenset[Quantity] = frozenset()
+    word: str = ""
+    """An enum value."""
+    siblings: tuple[str, ...] = ()
+    """The other values of its enum."""
+    required: bool = True
+
+    @property
+    def text(self) -> str:
+        """How a fault names it."""
+        return repr(self.word.replace("_", " ")) if self.word else " or ".join(sorted(map(in_words, self.options)))
+
+
+def demands(sql: str, blueprint: Blueprint) -> list[Demand]:
+    """What the sentence of a guard's condition or of an effect's statement has to say."""
+    reader = _Reader(_schema(blueprint))
+    return [demand for literal in _literals(parse(sql).tree) for demand in reader.read(literal)]
+
+
+@dataclass(frozen=True)
+class _Schema:
+    enums: Mapping[str, Sequence[tuple[str, ...]]]
+    """Column or parameter -> the enums that go by its name."""
+    money: frozenset[str]
+    initial: frozenset[tuple[str, str]]
+    """(column, first value)."""
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def _schema(blueprint: Blueprint) -> _Schema:
+    return _schema_of(blueprint.model_dump_json())
+
+
+@cache
+def _schema_of(dumped: str) -> _Schema:
+    blueprint = Blueprint.model_validate_json(dumped)
+    enums: dict[str, list[tuple[str, ...]]] = {}
+    money: set[str] = set()
+    initial: set[tuple[str, str]] = set()
+    for entity in blueprint.tables:
+        for attribute in entity.attributes:
+            if attribute.enum:
+                enums.setdefault(attribute.name, []).append(tuple(attribute.enum))
+            if attribute.unit == "cents" or attribute.name.endswith("_cents"):
+                money.add(attribute.name)
+            if isinstance(attribute.initial, str):
+                initial.add((attribute.name, attribute.initial))
+    for tool in blueprint.tools:
+        for parameter in tool.parameters:
+            if parameter.enum:
+                enums.setdefault(parameter.name, []).append(tuple(parameter.enum))
+            if parameter.name.endswith("_cents"):
+                money.add(parameter.name)
+    columns = {entity.table: [attribute.name for attribute in entity.attributes] for entity in blueprint.tables}
+    return _Schema(enums, frozenset(money), frozenset(initial), columns)
+
+
+def _literals(tree: exp.Expr) -> Iterator[exp.Literal]:
+    for node in tree.dfs():
+        if isinstance(node, exp.Literal) and not _is_idle(node):
+            yield node
+
+
+def _is_idle(literal: exp.Literal) -> bool:
+    """Whether a literal says nothing: the 1 of EXISTS (SELECT 1), the digits of ROUND, a format, a row limit of one."""
+    parent = literal.parent
+    if isinstance(parent, exp.Select):
+        return isinstance(parent.parent, exp.Exists)
+    if isinstance(parent, exp.Limit | exp.Offset):
+        return str(literal.this) in ("0", "1")
+    if isinstance(parent, exp.Substring | exp.TimeToStr | exp.Nullif):
+        return True
+    if isinstance(parent, exp.Anonymous) and str(parent.this).lower() == "strftime":
+        return parent.expressions[0] is literal
+    return isinstance(parent, exp.Round) and literal is parent.args.get("decimals")
+
+
+class _Reader:
+    def __init__(self, schema: _Schema) -> None:
+        self._schema = schema
+
+    def read(self, literal: exp.Literal) -> list[Demand]:
+        if literal.is_string:
+            return self._string(literal)
+        number = Fraction(str(literal.this))
+        found = self._number(literal, abs(number))
+        return [found] if found else []
+
+    def _string(self, literal: exp.Literal) -> list[Demand]:
+        text = str(literal.this)
+        modifier = _MODIFIER.fullmatch(text.strip())
+        if modifier:
+            value = Fraction(modifier["number"])
+            return [Demand(frozenset({duration(value, modifier["unit"])}), required=value != 0)]
+        clock = _CLOCK.fullmatch(text)
+        if clock:
+            return [Demand(frozenset({Quantity(Fraction(60 * int(clock[1]) + int(clock[2])), "clock")}))]
+        if isinstance(literal.parent, exp.Glob | exp.Like | exp.ILike):
+            return [Demand(frozenset({Quantity(Fraction(n), "plain")}), required=False) for n in re.findall(r"\d", text)]
+        if text.strip().isdigit():
+            options = {Quantity(Fraction(text.strip()), "plain"), Quantity(60 * Fraction(text.strip()), "clock")}
+            return [Demand(frozenset(options))]
+        if not re.search(r"[A-Za-z]{2}", text) or _feeds_a_date(literal):
+            return []
+        names = _names_around(literal)
+        enums = [enum for name in names for enum in self._schema.enums.get(name, ()) if text in enum]
+        siblings = tuple(value for value in enums[0] if value != text) if enums else ()
+        first = isinstance(literal.find_ancestor(exp.Insert), exp.Insert) and any(
+            (name, text) in self._schema.initial for name in names
+        )
+        return [Demand(word=text, siblings=siblings, required=not first)]
+
+    def _number(self, literal: exp.Literal, number: Fraction) -> Demand | None:
+        apart = _days_apart(literal)
+        if apart is not None:
+            return Demand(frozenset({duration(number, apart), Quantity(number, "plain")}), required=number > 1) if apart else None
+        place = _Place.of(literal, self._schema.money)
+        if place.scales_percent and number == 100:
+            return None
+        options = {Quantity(number, "plain")}
+        if place.factor:
+            options |= {Quantity(number, "share"), Quantity(abs(1 - number), "share")}
+        if place.percent:
+            options.add(Quantity(number / 100, "share"))
+        if place.money and not place.factor:
+            options = {Quantity(number, "money")}
+        if place.hour:
+            options.add(Quantity(60 * number, "clock"))
+        return Demand(frozenset(options), required=number not in (0, 1))
+
+
+@dataclass
+class _Place:
+    """Where a number stands, found by going up from it to the comparison, assignment or column that it ends in."""
+
+    money: bool = False
+    factor: bool = False
+    percent: bool = False
+    scales_percent: bool = False
+    hour: bool = False
+
+    @classmethod
+    def of(cls, literal: exp.Literal, money: frozenset[str]) -> "_Place":
+        place = cls()
+        for node, parent in _upward(literal):
+            names = _names_beside(node, parent)
+            if isinstance(parent, exp.Mul | exp.Div):
+                place.factor |= bool(names & money) or any("share" in name or "percent" in name for name in names)
+                place.scales_percent |= isinstance(parent, exp.Div) or any("percent" in name for name in names)
+                place.percent |= _has_hundred(parent, node)
+                continue
+            place.money |= bool(names & money)
+            place.percent |= any("percent" in name for name in names)
+            place.hour |= isinstance(parent, _COMPARISONS) and "%H" in parent.sql(dialect="sqlite")
+        return place
+
+
+def _upward(node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
+    """Each node above with the one that it was reached from, up to where the value is compared or kept."""
+    parent = node.parent
+    while isinstance(parent, exp.Expr):
+        yield node, parent
+        if isinstance(parent, (*_COMPARISONS, exp.Insert, exp.Update, exp.Where, exp.And, exp.Or)):
+            return
+        node, parent = parent, parent.parent
+
+
+def _names_beside(node: exp.Expr, parent: exp.Expr) -> set[str]:
+    """Columns that stand on a level with a node, or that it is kept in."""
+    if isinstance(parent, exp.Select | exp.Tuple) and (parent.find_ancestor(exp.Insert) is not None):
+        column = _inserted_column(node, parent)
+        return {column} if column else set()
+    if isinstance(parent, exp.Alias):
+        return {str(parent.alias)}
+    if isinstance(parent, exp.Case):
+        return set()
+    if isinstance(parent, exp.If):
+        return set()
+    if isinstance(parent, (*_COMPARISONS, exp.Binary, exp.Func)):
+        sides = [side for side in parent.iter_expressions() if side is not node]
+        return {name for side in sides for name in _value_names(side)}
+    return set()
+
+
+def _value_names(expression: exp.Expr) -> Iterator[str]:
+    """Names of the columns and parameters that make an expression's value, conditions of a subquery apart."""
+    if isinstance(expression, exp.Subquery | exp.Select):
+        select = expression.find(exp.Select)
+        for projected in select.expressions if select is not None else []:
+            yield from _value_names(projected)
+        return
+    if isinstance(expression, exp.Column | exp.Placeholder):
+        yield str(expression.name)
+        return
+    if isinstance(expression, exp.Case):
+        for branch in expression.args["ifs"]:
+            yield from _value_names(branch.args["true"])
+        return
+    for part in expression.iter_expressions():
+        yield from _value_names(part)
+
+
+def _inserted_column(node: exp.Expr, parent: exp.Expr) -> str | None:
+    insert = parent.find_ancestor(exp.Insert)
+    if insert is None or not isinstance(insert.this, exp.Schema):
+        return None
+    top = parent.parent
+    if isinstance(parent, exp.Select) and top is not insert:
+        return None
+    if isinstance(parent, exp.Tuple) and not isinstance(top, exp.Values):
+        return None
+    place = next((number for number, value in enumerate(parent.expressions) if value is node), None)
+    names = [str(column.name) for column in insert.this.expressions]
+    return names[place] if place is not None and place < len(names) else None
+
+
+def _names_around(literal: exp.Literal) -> list[str]:
+    """Columns and parameters that a string is compared with or kept in, nearest first."""
+    found: list[str] = []
+    for node, parent in _upward(literal):
+        if isinstance(parent, exp.Case) and parent.this is not None:
+            found += list(_value_names(parent.this)) if isinstance(node, exp.If) and literal.parent is node and node.this is literal else []
+        found += sorted(_names_beside(node, parent))
+    return found
+
+
+def _has_hundred(parent: exp.Expr, node: exp.Expr) -> bool:
+    top = parent.parent if isinstance(parent.parent, exp.Div) else parent
+    return any(
+        isinstance(one, exp.Literal) and not one.is_string and Fraction(str(one.this)) == 100 and one is not node
+        for one in top.find_all(exp.Literal)
+    )
+
+
+def _feeds_a_date(literal: exp.Literal) -> bool:
+    """Whether a string is a part of a date modifier that is put together: `'-' || days || ' days'`."""
+    return re.fullmatch(r" ?(?:minute|hour|day|month|year)s?|start of \w+|weekday \d|unixepoch", str(literal.this)) is not None
+
+
+def _days_apart(literal: exp.Literal) -> str | None:
+    """The unit of a number that a difference of two julianday() is compared with; empty for the factor that makes it."""
+    for node, parent in _upward(literal):
+        if isinstance(parent, exp.Mul) and _is_difference(parent) and node is literal:
+            return ""
+        if isinstance(parent, _COMPARISONS):
+            for side in parent.iter_expressions():
+                if side is not node and _is_difference(side):
+                    return _DAYS_APART.get(_factor(side), "day")
+            return None
+    return None
+
+
+def _is_difference(expression: exp.Expr) -> bool:
+    return any(
+        "julianday" in side.sql(dialect="sqlite").lower()
+        for difference in expression.find_all(exp.Sub)
+        for side in (difference.this,)
+    )
+
+
+def _factor(expression: exp.Expr) -> int:
+    for product in expression.find_all(exp.Mul):
+        for side in (product.this, product.expression):
+            if isinstance(side, exp.Literal):
+                return int(Fraction(str(side.this)))
+    return 1

@@ -1,0 +1,174 @@
+"""Quantities: numbers with their units, as sentences and SQL give them, in one normal form.
+
+Durations count in minutes, or in months where a calendar decides; money counts in cents, shares are fractions of 1. So
+`2 days`, `48 hours` and `'+48 hours'` are one quantity, and `15.00` and 1500 of a cents column another.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+Unit = Literal["plain", "money", "share", "minutes", "months", "clock"]
+
+
+class Quantity(NamedTuple):
+    value: Fraction
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class Found:
+    """A quantity in a sentence."""
+
+    readings: tuple[Quantity, ...]
+    """What it can mean, the likeliest first."""
+    start: int
+    end: int
+    firm: bool
+    """False for words that need not be numbers: `a day`, `once`, `one`, `no`."""
+    text: str
+
+
+MINUTES = {"minute": 1, "hour": 60, "day": 1440, "night": 1440, "week": 10080}
+MONTHS = {"month": 1, "quarter": 3, "year": 12}
+WORDS = {
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "fourteen": 14, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40,
+    "sixty": 60, "ninety": 90, "once": 1, "twice": 2, "no": 0, "none": 0, "nothing": 0, "single": 1, "a": 1, "an": 1,
+}  # fmt: skip
+_WEAK = frozenset({"one", "once", "no", "none", "nothing", "single", "a", "an", "zero"})
+_ARTICLES = frozenset({"a", "an", "single"})
+_SHARES = {"half": Fraction(1, 2), "quarter": Fraction(1, 4), "third": Fraction(1, 3)}
+_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_UNIT = r"(?P<unit>%|per ?cent\b|percent\b|cents?\b|(?:calendar )?(?:minute|hour|day|night|week|month|year)s?\b)"
+_TOKEN = re.compile(
+    rf"(?P<clock>\b\d{{1,2}}:\d\d(?::\d\d)?|\b\d{{1,2}} ?[ap]\.?m\b)"
+    rf"|(?P<currency>[$€£]) ?(?P<sum>{_NUMBER})"
+    rf"|(?<![\w.])(?P<number>{_NUMBER})(?![\w])(?:[ -]?{_UNIT})?"
+    rf"|\b(?P<word>{'|'.join(sorted(WORDS, key=len, reverse=True))})\b"
+    r"(?:[ -](?P<word_unit>(?:full |whole |calendar )?(?:minute|hour|day|night|week|month|year)s?)\b)?"
+    r"|\b(?P<half>half (?:an hour|a day|a year))\b|\b(?P<share>half|quarter|third)(?:s\b)?",
+    re.IGNORECASE,
+)
+_LIST = re.compile(r"\s*(?:,|,? ?or|,? ?and|to|-|/)\s*", re.IGNORECASE)
+
+
+def quantities(sentence: str) -> list[Found]:
+    """The quantities of a sentence, in order. `28, 56 or 84 days` gives three durations."""
+    found = [_read(match) for match in _TOKEN.finditer(sentence)]
+    kept = [one for one in found if one is not None]
+    return list(_shared_units(kept, sentence))
+
+
+def duration(number: Fraction, unit: str) -> Quantity:
+    """2, `hours` -> 120 minutes; 1, `year` -> 12 months."""
+    name = unit.lower().removeprefix("calendar ").removeprefix("full ").removeprefix("whole ").removesuffix("s")
+    if name in MONTHS:
+        return Quantity(number * MONTHS[name], "months")
+    return Quantity(number * MINUTES[name], "minutes")
+
+
+def in_words(quantity: Quantity) -> str:
+    """`48 hours`, `15.00`, `25 %`, `3`: how a fault names it."""
+    value, unit = quantity
+    if unit == "money":
+        return f"{float(value / 100):,.2f}"
+    if unit == "share":
+        return f"{float(value * 100):g} %"
+    if unit == "clock":
+        return f"{int(value) // 60:02d}:{int(value) % 60:02d}"
+    if unit == "months":
+        return f"{float(value):g} months"
+    if unit == "minutes":
+        for name in ("day", "hour", "minute"):
+            if (value / MINUTES[name]).denominator == 1 or name == "minute":
+                return f"{float(value / MINUTES[name]):g} {name}s"
+    return f"{float(value):g}"
+
+
+def _read(match: re.Match[str]) -> Found | None:
+    readings, firm = _readings(match)
+    if not readings:
+        return None
+    return Found(tuple(readings), match.start(), match.end(), firm, match[0])
+
+
+def _readings(match: re.Match[str]) -> tuple[list[Quantity], bool]:
+    groups = match.groupdict()
+    if groups["clock"]:
+        return [Quantity(_clock(groups["clock"]), "clock")], True
+    if groups["currency"]:
+        return [Quantity(_value(groups["sum"]) * 100, "money")], True
+    if groups["half"]:
+        unit = groups["half"].rpartition(" ")[2]
+        return [duration(Fraction(1, 2), unit)], True
+    if groups["share"]:
+        share = _SHARES[groups["share"].lower()]
+        return [Quantity(share, "share"), Quantity(share, "plain")], False
+    if groups["word"]:
+        return _of_word(groups["word"].lower(), groups["word_unit"])
+    return _of_digits(groups["number"], groups["unit"]), True
+
+
+def _of_word(word: str, unit: str | None) -> tuple[list[Quantity], bool]:
+    value = Fraction(WORDS[word])
+    if word in _ARTICLES and not unit:
+        return [], False
+    if unit:
+        return [duration(value, unit), Quantity(value, "plain")], word not in _WEAK
+    return [Quantity(value, "plain"), Quantity(value * 100, "money")], word not in _WEAK
+
+
+def _of_digits(number: str, unit: str | None) -> list[Quantity]:
+    value = _value(number)
+    if unit is None:
+        if re.search(r"\.\d\d$", number):
+            return [Quantity(value * 100, "money"), Quantity(value, "plain")]
+        return [Quantity(value, "plain")]
+    name = unit.lower()
+    if name == "%" or name.startswith("per"):
+        return [Quantity(value / 100, "share")]
+    if name.startswith("cent"):
+        return [Quantity(value, "money")]
+    return [duration(value, name), Quantity(value, "plain")]
+
+
+def _value(number: str) -> Fraction:
+    return Fraction(number.replace(",", ""))
+
+
+def _clock(text: str) -> Fraction:
+    half = re.search(r"([ap])\.?m", text, re.IGNORECASE)
+    if half:
+        hour = int(re.findall(r"\d+", text)[0]) % 12
+        return Fraction(60 * (hour + (12 if half[1].lower() == "p" else 0)))
+    hours, minutes = text.split(":")[:2]
+    return Fraction(60 * int(hours) + int(minutes))
+
+
+def _shared_units(found: list[Found], sentence: str) -> Iterator[Found]:
+    """Give a bare number the unit of the next one where only a list's comma or conjunction stands between."""
+    shared: list[Found] = []
+    after: Found | None = None
+    for one in reversed(found):
+        readings = one.readings
+        if (
+            after is not None
+            and readings[0].unit == "plain"
+            and after.readings[0].unit in ("minutes", "months", "share")
+            and _LIST.fullmatch(sentence[one.end : after.start])
+        ):
+            readings = (_with_unit_of(after, readings[0].value), *readings)
+        after = Found(readings, one.start, one.end, one.firm, one.text)
+        shared.append(after)
+    return reversed(shared)
+
+
+def _with_unit_of(other: Found, value: Fraction) -> Quantity:
+    first, *rest = other.readings
+    if first.unit == "share":
+        return Quantity(value / 100, "share")
+    plain = next((reading.value for reading in rest if reading.unit == "plain"), None)
+    return Quantity(value * first.value / plain if plain else value, first.unit)

@@ -1,0 +1,48 @@
+"""Whether a sentence names an enum value: its words in a row, in whatever form a sentence bends them to."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+_IRREGULAR = {
+    "paid": "pay", "held": "hold", "sent": "send", "lost": "lose", "kept": "keep", "left": "leave", "taken": "take",
+    "given": "give", "sold": "sell", "flown": "fly", "withdrawn": "withdraw", "written": "write", "driven": "drive",
+    "made": "make", "lent": "lend", "spent": "spend", "broken": "break", "stolen": "steal", "shown": "show",
+}  # fmt: skip
+_ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "als", "al", "ers", "er", "ed", "es", "s", "e", "y")
+
+
+def names(sentence: str, value: str) -> bool:
+    """Whether the sentence names the value: `cancelled` also where it says `cancelling`."""
+    wanted, there = stems(value), stems(sentence)
+    return _runs(wanted, there)
+
+
+def names_exactly(sentence: str, value: str) -> bool:
+    """Whether the value's very words stand in the sentence."""
+    return _runs(_words(value), _words(sentence))
+
+
+@cache
+def stems(text: str) -> tuple[str, ...]:
+    """The words of a text without their endings."""
+    return tuple(_stem(word) for word in _words(text))
+
+
+@cache
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[a-z]+|\d+", text.replace("_", " ").lower()))
+
+
+def _runs(wanted: Sequence[str], there: Sequence[str]) -> bool:
+    return any(tuple(there[at : at + len(wanted)]) == tuple(wanted) for at in range(len(there) - len(wanted) + 1))
+
+
+@cache
+def _stem(word: str) -> str:
+    word = _IRREGULAR.get(word, word)
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word.removesuffix(ending)
+            break
+    return re.sub(r"(.)\1$", r"\1", word)

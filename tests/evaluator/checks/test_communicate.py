@@ -1,0 +1,113 @@
+from typing import Any
+
+import pytest
+
+from evaluator.checks.communicate import check_communicate
+from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.schema.task import FactToTell
+
+FEE: dict[str, Any] = {
+    "fact": "fee",
+    "noun": "cancellation fee",
+    "values": [120000],
+    "type": "integer",
+    "unit": "cents",
+    "rivals": [4500],
+}
+START: dict[str, Any] = {
+    "fact": "start",
+    "noun": "the appointment",
+    "values": ["2025-01-24 09:30:00"],
+    "type": "datetime",
+    "rivals": ["2025-01-27 09:30:00", "2025-01-24 14:00:00"],
+}
+DUE: dict[str, Any] = {"fact": "due", "noun": "due date", "values": ["2025-01-24"], "type": "date"}
+POINTS: dict[str, Any] = {"fact": "points", "noun": "points", "values": [1234], "type": "integer", "rivals": [77]}
+DENTIST: dict[str, Any] = {
+    "fact": "who",
+    "noun": "dentist",
+    "values": ["Dr Hale"],
+    "type": "string",
+    "rivals": ["Dr Iyer"],
+}
+
+
+def told(fact: dict[str, Any], *said: str) -> bool:
+    messages = [Message(role="assistant", content=text) for text in said]
+    return check_communicate([FactToTell.model_validate(fact)], messages).score == 1
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        (FEE, "The cancellation fee is 1,200.00 EUR."),
+        (FEE, "The fee is $1,200, for 2 visits."),
+        (FEE, "Fee: 1200"),
+        (FEE, "A cancellation fee of **€1200.00** applies."),
+        (FEE, "That would be a fee of 120000 cents."),
+        (FEE, "Here is the cancellation fee:\n\n- 1,200.00"),
+        (START, "Your appointment is on Friday, January 24 at 9:30 am."),
+        (START, "The appointment starts on 24 January 2025 at 09:30."),
+        (START, "Appointment APT-0012: 2025-01-24 09:30:00."),
+        (START, "Your appointment is on the 24th of Jan. at 9.30am."),
+        (DUE, "The due date is January 24th, 2025."),
+        (DUE, "It is due on 2025-01-24."),
+        (POINTS, "You have 1,234 points."),
+        (DENTIST, "Your dentist is dr. Hale!"),
+    ],
+)
+def test_a_value_is_told_in_any_form_that_means_it(fact: dict[str, Any], text: str) -> None:
+    assert told(fact, "Let me look.", text)
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        (FEE, "Done!"),
+        (FEE, "It is 1,200.00."),
+        (FEE, "The fee is 45.00."),
+        (FEE, "The fee is 12.00."),
+        (FEE, "The fee is 120000."),
+        (FEE, "The fee is 1,200.00 or 45.00."),
+        (FEE, "Fees:\n- first visit: 1,200.00\n- second visit: 45.00"),
+        (FEE, "The fee is 1,200.00. Actually the fee is 1,300.00."),
+        (START, "Your appointment is on January 24."),
+        (START, "Your appointment is on January 24 at 9:30 pm."),
+        (START, "Your appointment is on 24/01 at 09:30."),
+        (START, "Your appointment is on January 24, 2026 at 09:30."),
+        (START, "Appointments: January 24 at 09:30, and January 27 at 09:30."),
+        (DUE, "The due date is January 25."),
+        (POINTS, "You have 11,234 points."),
+        (POINTS, "You have 1234.5 points."),
+        (POINTS, "Appointment APT-1234 gives points."),
+        (DENTIST, "Your dentist is Dr Iyer."),
+        (DENTIST, "Your dentist is Dr Hale or Dr Iyer."),
+        (DENTIST, "Your dentist is Dr Haley."),
+    ],
+)
+def test_nothing_else_tells_it(fact: dict[str, Any], text: str) -> None:
+    assert not told(fact, text)
+
+
+def test_the_last_statement_counts() -> None:
+    assert not told(FEE, "The fee is 1,200.00.", "Sorry, the fee is 45.00.")
+    assert told(FEE, "The fee is 45.00.", "I was wrong: the fee is 1,200.00.")
+    assert told(FEE, "The fee is 1,200.00.", "Anything else? Your 2 appointments are on January 24.")
+
+
+def test_only_the_agents_own_words_tell() -> None:
+    call = ToolCall(id="1", function=FunctionCall(name="transfer_to_human", arguments='{"summary": "fee 1,200.00"}'))
+    messages = [
+        Message(role="user", content="Is the fee 1,200.00?"),
+        Message(role="assistant", content=None, tool_calls=[call]),
+        Message(role="tool", content='{"fee": "1200.00"}', tool_call_id="1"),
+        Message(role="assistant", content="Yes."),
+    ]
+    assert check_communicate([FactToTell.model_validate(FEE)], messages).missing == ["fee"]
+
+
+def test_the_score_is_the_share_told() -> None:
+    facts = [FactToTell.model_validate(fact) for fact in (FEE, DENTIST)]
+    found = check_communicate(facts, [Message(role="assistant", content="Your dentist is Dr Hale.")])
+    assert (found.score, found.missing) == (0.5, ["fee"])
+    assert check_communicate([], []).score == 1.0
