@@ -4,7 +4,7 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -51,12 +51,16 @@ or sent back with the reason.
 IN_PYTHON = "Records that no file of a dataset holds: programs hand them to each other.\n"
 ALIASES = "Names that stand for types in the tables above.\n"
 
-_FORMS = {
-    "json": "JSON, one file a key",
-    "jsonl": "JSON lines, one file a key",
-    "text": "text, one file a key",
-    "file": "SQLite, one file a key",
-}
+_FORMS = {"json": "JSON", "jsonl": "JSON lines", "text": "text", "file": "SQLite"}
+
+
+class Declared(NamedTuple):
+    """An artifact, and what the source says where it is declared."""
+
+    artifact: Artifact[Any]
+    holds: str
+    """The type of its values, as written; empty for a file that holds no records."""
+    meaning: str
 
 
 def page() -> str:
@@ -64,10 +68,10 @@ def page() -> str:
     pipeline = load_pipeline()
     shown: set[type[BaseModel]] = set()
     parts = [INTRO, "## Files\n", _overview(pipeline)]
-    for name, artifact in declared().items():
-        new = [model for model in models_in(artifact.returns) if model not in shown]
+    for found in declared(pipeline):
+        new = [model for model in models_in(found.artifact.returns) if model not in shown]
         shown |= set(new)
-        parts += [f"## `{artifact.pattern}`\n", _about(name, artifact, pipeline), *_records(new)]
+        parts += [f"## `{found.artifact.pattern}`\n", _about(found, pipeline), *_records(new)]
     parts += ["## `manifest.json`\n", MANIFEST, *_records(_models_of(manifest.__name__))]
     asked = [model for _, kind in _answers(pipeline) for model in models_in(kind)]
     new = [model for model in dict.fromkeys(asked) if model not in shown]
@@ -78,9 +82,15 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def declared() -> dict[str, Artifact[Any]]:
-    """The artifacts by the names of their constants, in the order of the module."""
-    return {name: found for name, found in vars(artifacts).items() if isinstance(found, Artifact)}
+def declared(pipeline: Pipeline) -> list[Declared]:
+    """The artifacts that steps write or read, in the order in which they are declared, each once."""
+    found: dict[str, Declared] = {}
+    for module in (artifacts.__name__, *(step.module for step in pipeline.steps)):
+        for constant in constants(module):
+            value = getattr(importlib.import_module(module), constant.name, None)
+            if isinstance(value, Artifact):
+                found.setdefault(value.pattern, Declared(value, _holds(constant.value), constant.meaning))
+    return list(found.values())
 
 
 def schema_modules() -> list[str]:
@@ -96,36 +106,32 @@ def _models_of(module: str) -> list[type[BaseModel]]:
 
 
 def _overview(pipeline: Pipeline) -> str:
-    rows = []
-    for name, artifact in declared().items():
-        rows.append((code(artifact.pattern), _form(artifact), code(_holds(name)), _writers(artifact, pipeline)))
-    rows.append(("`manifest.json`", "JSON", "", "the engine"))
-    return table(["file", "form", "holds", "written by"], rows)
+    rows = [
+        (code(found.artifact.pattern), _form(found.artifact), code(found.holds), _writers(found.artifact, pipeline))
+        for found in declared(pipeline)
+    ]
+    return table(["file", "form", "holds", "written by"], [*rows, ("`manifest.json`", "JSON", "", "the engine")])
 
 
-def _about(name: str, artifact: Artifact[Any], pipeline: Pipeline) -> str:
-    meaning = next((found.meaning for found in constants(artifacts.__name__) if found.name == name), "")
-    holds = f", holds {code(_holds(name))}" if _holds(name) else ""
-    first = f"{_form(artifact)}{holds}; written by {_writers(artifact, pipeline)}."
-    return f"{first} {meaning}".strip() + "\n"
+def _about(found: Declared, pipeline: Pipeline) -> str:
+    holds = f", holds {code(found.holds)}" if found.holds else ""
+    first = f"{_form(found.artifact)}{holds}; written by {_writers(found.artifact, pipeline)}."
+    return f"{first[:1].upper()}{first[1:]} {found.meaning}".strip() + "\n"
 
 
 def _form(artifact: Artifact[Any]) -> str:
     if artifact.kind == "joined":
         return f"one JSON list, by `{artifact.listed_by}`" if artifact.listed_by else "one JSON object, key -> value"
-    return _FORMS[artifact.kind]
+    return f"{_FORMS[artifact.kind]}, one file{' a key' if '{key}' in artifact.pattern else ''}"
 
 
-def _holds(name: str) -> str:
-    """What an artifact's constant says that it holds, as the source writes it."""
-    for found in constants(artifacts.__name__):
-        if found.name == name and isinstance(found.value, ast.Call) and len(found.value.args) > 1:
-            return ast.unparse(found.value.args[1])
-    return ""
+def _holds(value: ast.expr | None) -> str:
+    """The type that the constructor of an artifact is given, as the source writes it."""
+    return ast.unparse(value.args[1]) if isinstance(value, ast.Call) and len(value.args) > 1 else ""
 
 
 def _writers(artifact: Artifact[Any], pipeline: Pipeline) -> str:
-    return ", ".join(step.short for step in pipeline.steps if step.makes(artifact)) or "no step yet"
+    return ", ".join(step.short for step in pipeline.steps if step.makes(artifact)) or "no step"
 
 
 def _answers(pipeline: Pipeline) -> Iterator[tuple[str, Any]]:

@@ -40,6 +40,8 @@ class Wish(Record):
     """Parameter -> the row it names. For `hear`, under `row`, the row that it is about."""
     values: dict[str, str] = Field(default_factory=dict)
     """Parameter -> id of the thing known."""
+    linked: dict[str, str] = Field(default_factory=dict)
+    """Parameter -> entity of a row that an earlier wish has made or named: `that invoice`."""
     unwanted: list[str] = Field(default_factory=list)
     """Optional parameters of which the user wants nothing."""
     ask: str = ""

@@ -75,9 +75,9 @@ def _free_port() -> int:
 
 
 def _serve(parent: int, port: int) -> None:
-    from synth.engine.lifeline import die_with
+    from synth.engine.lifeline import die_with_parent
 
-    die_with(parent)
+    die_with_parent(parent)
     import uvicorn
 
     uvicorn.run(

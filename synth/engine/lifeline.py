@@ -1,6 +1,7 @@
 """Lifeline: a child process that does not outlive the process that started it, even when that is killed.
 
-Linux tells the child; elsewhere, and against the race before it is told, a thread watches for a new parent.
+A direct child is told by Linux, and watches for a new parent elsewhere. A child of a fork server has another parent: it
+holds the reading end of a pipe whose only writing end is ours, and sees it close.
 """
 
 import ctypes
@@ -9,22 +10,35 @@ import signal
 import sys
 import threading
 import time
+from multiprocessing.connection import Connection
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_EVERY_S = 0.5
 
 
-def die_with(parent: int) -> None:
-    """Called in the child, by the thread that lives as long as it. Ends it at once where the parent is gone already."""
+def die_with_parent(parent: int) -> None:
+    """Called in a direct child, by the thread that lives as long as it. Ends it at once if the parent is gone."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
     if sys.platform != "linux":
-        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+        threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
 
 
-def _watch(parent: int) -> None:
+def die_with_pipe(reader: "Connection[None, None]") -> None:
+    """Called in any child: it ends when the other end of the pipe is closed."""
+    threading.Thread(target=_watch_pipe, args=(reader,), daemon=True).start()
+
+
+def _watch_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_LOOK_EVERY_S)
     os._exit(1)
+
+
+def _watch_pipe(reader: "Connection[None, None]") -> None:
+    try:
+        reader.recv()
+    except (EOFError, OSError):
+        os._exit(1)

@@ -5,14 +5,13 @@ They are forked from a server process that has loaded what most work needs, so t
 
 import asyncio
 import multiprocessing
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
-from synth.engine.lifeline import die_with
+from synth.engine.lifeline import die_with_pipe
 
 R = TypeVar("R")
 
@@ -26,6 +25,8 @@ class Pool:
         self._workers = workers
         self._executor: ProcessPoolExecutor | None = None
         self._lock = threading.Lock()
+        # The writing end is held for as long as the run is.
+        self._reader, self._writer = multiprocessing.Pipe(duplex=False)
 
     async def call(self, function: Callable[..., R], *arguments: object) -> R:
         """The result. Where a process dies all calls under way are lost: each is made again, once, on a new pool."""
@@ -37,11 +38,13 @@ class Pool:
             return await asyncio.wrap_future(self._started().submit(function, *arguments))
 
     def close(self) -> None:
-        """Drop what is waiting; what runs is ended when we end."""
+        """Drop what is waiting, and end the processes."""
         with self._lock:
             if self._executor is not None:
                 self._executor.shutdown(wait=False, cancel_futures=True)
                 self._executor = None
+            self._writer.close()
+            self._reader.close()
 
     def _replace(self, broken: ProcessPoolExecutor) -> None:
         with self._lock:
@@ -52,13 +55,10 @@ class Pool:
     def _started(self) -> ProcessPoolExecutor:
         with self._lock:
             if self._executor is None:
-                # Not `spawn`: Linux sends the signal when the *thread* that started a child ends, and calls come from
-                # threads that end. The fork server is a process of one thread.
+                # Neither `fork`, which copies locks that other threads hold, nor `spawn`, whose start is slow.
                 method = multiprocessing.get_context("forkserver")
                 method.set_forkserver_preload(PRELOADED)
-                self._executor = ProcessPoolExecutor(self._workers, mp_context=method, initializer=_begin)
+                self._executor = ProcessPoolExecutor(
+                    self._workers, mp_context=method, initializer=die_with_pipe, initargs=(self._reader,)
+                )
             return self._executor
-
-
-def _begin() -> None:
-    die_with(os.getppid())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from skillweave.schema.blueprint import Blueprint
 from synth.policy.demands import Demand, demands
 from synth.policy.quantity import Found, Quantity, in_words, quantities
-from synth.policy.words import names, names_exactly, stems
+from synth.policy.words import asserts, names, stems
 
 
 @dataclass
@@ -75,9 +75,12 @@ def _unfounded(every: Sequence[Demand], found: Sequence[Found]) -> Iterator[str]
 
 def _foreign(every: Sequence[Demand], sentence: str, verbs: frozenset[str]) -> Iterator[str]:
     held = {demand.word for demand in every}
+    left = sentence.lower()
+    for word in sorted(held, key=len, reverse=True):
+        left = left.replace(word.replace("_", " "), ";") if word else left
     for demand in every:
         for value in demand.siblings:
-            if value not in held and names_exactly(sentence, value) and not verbs & set(stems(value)):
+            if value not in held and asserts(left, value) and not verbs & set(stems(value)):
                 yield f"the sentence says {value.replace('_', ' ')!r}, the SQL does not"
 
 

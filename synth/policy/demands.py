@@ -31,7 +31,7 @@ class Demand:
     word: str = ""
     """An enum value."""
     siblings: tuple[str, ...] = ()
-    """The other values of its enum."""
+    """The other values of its enum; none where the SQL goes on to say what holds for those."""
     required: bool = True
 
     @property
@@ -125,7 +125,9 @@ class _Reader:
         if clock:
             return [Demand(frozenset({Quantity(Fraction(60 * int(clock[1]) + int(clock[2])), "clock")}))]
         if isinstance(literal.parent, exp.Glob | exp.Like | exp.ILike):
-            return [Demand(frozenset({Quantity(Fraction(n), "plain")}), required=False) for n in re.findall(r"\d", text)]
+            return [
+                Demand(frozenset({Quantity(Fraction(n), "plain")}), required=False) for n in re.findall(r"\d", text)
+            ]
         if text.strip().isdigit():
             options = {Quantity(Fraction(text.strip()), "plain"), Quantity(60 * Fraction(text.strip()), "clock")}
             return [Demand(frozenset(options))]
@@ -133,7 +135,8 @@ class _Reader:
             return []
         names = _names_around(literal)
         enums = [enum for name in names for enum in self._schema.enums.get(name, ()) if text in enum]
-        siblings = tuple(value for value in enums[0] if value != text) if enums else ()
+        choice = literal.find_ancestor(exp.Or, exp.Case) is not None
+        siblings = tuple(value for value in enums[0] if value != text) if enums and not choice else ()
         first = isinstance(literal.find_ancestor(exp.Insert), exp.Insert) and any(
             (name, text) in self._schema.initial for name in names
         )
@@ -142,20 +145,22 @@ class _Reader:
     def _number(self, literal: exp.Literal, number: Fraction) -> Demand | None:
         apart = _days_apart(literal)
         if apart is not None:
-            return Demand(frozenset({duration(number, apart), Quantity(number, "plain")}), required=number > 1) if apart else None
+            return (
+                Demand(frozenset({duration(number, apart), Quantity(number, "plain")}), required=number > 1)
+                if apart
+                else None
+            )
         place = _Place.of(literal, self._schema.money)
-        if place.scales_percent and number == 100:
-            return None
         options = {Quantity(number, "plain")}
         if place.factor:
             options |= {Quantity(number, "share"), Quantity(abs(1 - number), "share")}
         if place.percent:
             options.add(Quantity(number / 100, "share"))
-        if place.money and not place.factor:
+        if place.money and not place.of_money:
             options = {Quantity(number, "money")}
         if place.hour:
             options.add(Quantity(60 * number, "clock"))
-        return Demand(frozenset(options), required=number not in (0, 1))
+        return Demand(frozenset(options), required=number not in (0, 1) and not (place.percent and number == 100))
 
 
 @dataclass
@@ -164,8 +169,8 @@ class _Place:
 
     money: bool = False
     factor: bool = False
+    of_money: bool = False
     percent: bool = False
-    scales_percent: bool = False
     hour: bool = False
 
     @classmethod
@@ -174,9 +179,9 @@ class _Place:
         for node, parent in _upward(literal):
             names = _names_beside(node, parent)
             if isinstance(parent, exp.Mul | exp.Div):
-                place.factor |= bool(names & money) or any("share" in name or "percent" in name for name in names)
-                place.scales_percent |= isinstance(parent, exp.Div) or any("percent" in name for name in names)
-                place.percent |= _has_hundred(parent, node)
+                place.factor = True
+                place.of_money |= bool(names & money)
+                place.percent |= any("percent" in name for name in names) or _has_hundred(parent)
                 continue
             place.money |= bool(names & money)
             place.percent |= any("percent" in name for name in names)
@@ -248,22 +253,28 @@ def _names_around(literal: exp.Literal) -> list[str]:
     found: list[str] = []
     for node, parent in _upward(literal):
         if isinstance(parent, exp.Case) and parent.this is not None:
-            found += list(_value_names(parent.this)) if isinstance(node, exp.If) and literal.parent is node and node.this is literal else []
+            found += (
+                list(_value_names(parent.this))
+                if isinstance(node, exp.If) and literal.parent is node and node.this is literal
+                else []
+            )
         found += sorted(_names_beside(node, parent))
     return found
 
 
-def _has_hundred(parent: exp.Expr, node: exp.Expr) -> bool:
-    top = parent.parent if isinstance(parent.parent, exp.Div) else parent
-    return any(
-        isinstance(one, exp.Literal) and not one.is_string and Fraction(str(one.this)) == 100 and one is not node
-        for one in top.find_all(exp.Literal)
+def _has_hundred(product: exp.Expr) -> bool:
+    top = product.parent if isinstance(product.parent, exp.Div) else product
+    return isinstance(top, exp.Div) and any(
+        not one.is_string and Fraction(str(one.this)) == 100 for one in top.expression.find_all(exp.Literal)
     )
 
 
 def _feeds_a_date(literal: exp.Literal) -> bool:
     """Whether a string is a part of a date modifier that is put together: `'-' || days || ' days'`."""
-    return re.fullmatch(r" ?(?:minute|hour|day|month|year)s?|start of \w+|weekday \d|unixepoch", str(literal.this)) is not None
+    return (
+        re.fullmatch(r" ?(?:minute|hour|day|month|year)s?|start of \w+|weekday \d|unixepoch", str(literal.this))
+        is not None
+    )
 
 
 def _days_apart(literal: exp.Literal) -> str | None:

@@ -38,7 +38,7 @@ WORDS = {
     "ten": 10, "eleven": 11, "twelve": 12, "fourteen": 14, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40,
     "sixty": 60, "ninety": 90, "once": 1, "twice": 2, "no": 0, "none": 0, "nothing": 0, "single": 1, "a": 1, "an": 1,
 }  # fmt: skip
-_WEAK = frozenset({"one", "once", "no", "none", "nothing", "single", "a", "an", "zero"})
+_WEAK = frozenset({"one", "once", "two", "twice", "no", "none", "nothing", "single", "a", "an", "zero"})
 _ARTICLES = frozenset({"a", "an", "single"})
 _SHARES = {"half": Fraction(1, 2), "quarter": Fraction(1, 4), "third": Fraction(1, 3)}
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"

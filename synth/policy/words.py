@@ -9,6 +9,8 @@ _IRREGULAR = {
     "given": "give", "sold": "sell", "flown": "fly", "withdrawn": "withdraw", "written": "write", "driven": "drive",
     "made": "make", "lent": "lend", "spent": "spend", "broken": "break", "stolen": "steal", "shown": "show",
 }  # fmt: skip
+_ASIDE = frozenset({"not", "be", "been", "become", "becomes", "made", "than"})
+"""Words shortly before a value that make it an aside: `can be used`, `not one already used`."""
 _ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "als", "al", "ers", "er", "ed", "es", "s", "e", "y")
 
 
@@ -18,9 +20,13 @@ def names(sentence: str, value: str) -> bool:
     return _runs(wanted, there)
 
 
-def names_exactly(sentence: str, value: str) -> bool:
-    """Whether the value's very words stand in the sentence."""
-    return _runs(_words(value), _words(sentence))
+def asserts(sentence: str, value: str) -> bool:
+    """Whether the value's very words stand in the sentence, as what is rather than what is not or is to be done."""
+    words, wanted = _words(sentence), _words(value)
+    for at in range(len(words) - len(wanted) + 1):
+        if words[at : at + len(wanted)] == wanted and not _ASIDE & set(words[max(0, at - 3) : at]):
+            return True
+    return False
 
 
 @cache

@@ -119,8 +119,8 @@ class Finder:
         if parameter.refers_to:
             return self._referred(tool, parameter, row, depth)
         if parameter.enum:
-            held = [str(value) for value in row.values() if value in parameter.enum]
-            return [Given(value) for value in dict.fromkeys([*held, *parameter.enum])]
+            chosen = [str(value) for value in row.values() if value in parameter.enum]
+            return [Given(value) for value in dict.fromkeys([*chosen, *parameter.enum])]
         if parameter.type == "date":
             return [Given(str(value)[:10]) for value in row.values() if _is_day(value)]
         compared = {column for _, column in slots(tool)[parameter.name].columns}

@@ -1,10 +1,10 @@
 """The request behind a task: what the person wants and knows, before anybody puts it into words."""
 
-from collections.abc import Mapping
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, SaidRow, SaidValue
+from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import Persona
 from skillweave.schema.telling import Known, Request, RowKnown, Wish
@@ -45,6 +45,9 @@ class _Known:
         self._ids: dict[str, Known] = {}
         self._names: dict[tuple[str, str], str] = {}
         self._said = [value for row in combination.rows for value in row.columns.values()]
+
+    def tool(self, name: str) -> Tool:
+        return self._blueprint.tool(name)
 
     @property
     def things(self) -> list[Known]:
@@ -108,10 +111,11 @@ def _wish(template: TaskTemplate, combination: Combination, known: _Known, place
                 unwanted.append(said.parameter)
             else:
                 values[said.parameter] = name
-    rows: Mapping[str, RowKnown] = {
-        row.parameter: known.row(row) for row in combination.rows if row.call == step and row.parameter
-    }
-    return Wish(tool=template.calls[place].tool, kind="do", rows=dict(rows), values=values, unwanted=unwanted)
+    rows = {row.parameter: known.row(row) for row in combination.rows if row.call == step and row.parameter}
+    call = template.calls[place]
+    references = {p.name: p.refers_to for p in known.tool(call.tool).parameters if p.refers_to and p.name in call.same}
+    linked = {name: reference.partition(".")[0] for name, reference in references.items()}
+    return Wish(tool=call.tool, kind="do", rows=rows, values=values, linked=linked, unwanted=unwanted)
 
 
 def _hearings(template: TaskTemplate, combination: Combination, known: _Known, random: Random) -> list[Wish]:
@@ -120,12 +124,16 @@ def _hearings(template: TaskTemplate, combination: Combination, known: _Known, r
         step = combination.steps[told.call - 1]
         subjects = [row for row in combination.rows if row.call == step and row.parameter is None]
         about = {"row": known.row(subjects[0])} if subjects else {}
+        is_read = known.tool(template.calls[told.call - 1].tool).kind == "read"
         named = {row.parameter: known.row(row) for row in combination.rows if row.call == step and row.parameter}
+        given = [said for said in combination.values if said.call == step and is_read]
+        values = {said.parameter: name for said in given if (name := known.value(said))}
         found.append(
             Wish(
                 tool=template.calls[told.call - 1].tool,
                 kind="hear",
                 rows={**named, **about},
+                values=values,
                 ask=random.choice(told.ask),
             )
         )

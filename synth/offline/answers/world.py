@@ -64,7 +64,7 @@ def relations(asked: Asked) -> list[Relation]:
 
 def outline(asked: Asked) -> Outline:
     """The company, and its tools in a line each, as far as the entities at hand carry them."""
-    made, on, tables = _on(asked)
+    made, on, _ = _on(asked)
     tools = [tool for tool in made.rendered.tools if carried_tool(tool, on)]
     return Outline(
         title=made.setting.title,

@@ -14,6 +14,7 @@ from synth.offline.language.reference import refer, sentence, talk_of
 from synth.offline.service import Talk
 from synth.tasks.words import name_in_words
 
+_ENUM = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _SLOT = re.compile(r"\{(\w+)\}")
 TERSE = frozenset({"brief", "hurried", "hesitant"})
 """Styles that leave out at first what they can be asked for."""
@@ -46,15 +47,17 @@ class Teller:
         return {thing.id: self._in_talk(thing) for thing in self.request.known}
 
     def _in_talk(self, thing: Known) -> str:
-        if isinstance(thing.value, str) and thing.type == "string":
-            return self.talk.values.get(thing.value, thing.words.replace("_", " "))
-        return thing.words
+        """Enum values are said in the catalogue's words, or without their underscores; all else as it is."""
+        if not isinstance(thing.value, str) or not _ENUM.fullmatch(thing.value):
+            return thing.words
+        return self.talk.values.get(thing.value, thing.words.replace("_", " "))
 
     def _phrase(self, wish: Wish) -> str:
         own = self.talk.tools.get(wish.tool)
         if wish.kind == "hear":
-            return self._filled(wish.ask, wish)
-        given = wish.rows.keys() | wish.values.keys()
+            spoken = [self._clause(wish, name) for name in wish.values if f"{{{name}}}" not in wish.ask]
+            return self._filled(" ".join([wish.ask, *(clause for clause in spoken if clause)]), wish)
+        given = wish.rows.keys() | wish.values.keys() | wish.linked.keys()
         asks = [ask for ask in own.ask if set(_SLOT.findall(ask)) <= given] if own else []
         phrase = self.random.choice(asks) if asks else name_in_words(wish.tool)
         left = [name for name in [*wish.rows, *wish.values] if f"{{{name}}}" not in phrase]
@@ -68,13 +71,15 @@ class Teller:
         ways = own.parameters.get(name, []) if own else []
         if ways:
             return self.random.choice(ways).replace("{value}", f"{{{name}}}")
-        return f"({name_in_words(name)}: {{{name}}})" if name in wish.values else ""
+        return f"({name_in_words(name)} {{{name}}})" if name in wish.values else ""
 
     def _filled(self, phrase: str, wish: Wish) -> str:
         def words(slot: re.Match[str]) -> str:
             name = slot.group(1)
             if name in wish.rows:
                 return self._refer(wish.rows[name])
+            if name in wish.linked:
+                return f"that {talk_of(self.talk, wish.linked[name]).noun}"
             if name in wish.values:
                 self.told.add(wish.values[name])
                 return self._words[wish.values[name]]
@@ -114,7 +119,7 @@ class Teller:
                 if thing.id in row.columns.values():
                     return sentence(self.talk, row, thing, words, self.random)
         owner, _, name = thing.about.partition(": ")
-        return f"My {name} is {words}." if owner == "me" else f"The {name} is {words}."
+        return f"My {name} is {words}." if owner == "me" else f"{name.capitalize()}: {words}."
 
 
 @cache

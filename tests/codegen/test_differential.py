@@ -1,0 +1,133 @@
+"""The differential test finds every planted error, and none in a right server."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.world import database
+from skillweave.world.world import World
+from synth.codegen.differential import Expected
+from synth.codegen.proof import Proof, faults, prepare
+from synth.offline.coding.server import write_server
+from tests.codegen.mutants import Mutant, mutants
+from tests.world.clinic import ROWS, a_blueprint, blueprint_data
+
+EQUIVALENT = ("LIMIT 50", "SELECT 1 FROM")
+"""Numbers that no call of this small world can see: a limit above its rows, a constant that is not looked at."""
+
+
+def planted(*kinds: str) -> Iterator[Mutant]:
+    for mutant in mutants(write_server(a_blueprint()), kinds):
+        if not mutant.was.startswith(EQUIVALENT) and "SELECT 1 FROM" not in mutant.was:
+            yield mutant
+
+
+def of_tool(proof: Proof, tool: str) -> Proof:
+    """The proof with the cases that begin with that tool, to be quick."""
+    whole = proof.expected
+    pairs = [pair for pair in zip(whole.cases, whole.observed, strict=True) if pair[0].about.startswith(f"{tool},")]
+    cases, observed = tuple(case for case, _ in pairs), tuple(seen for _, seen in pairs)
+    return replace(proof, expected=replace(whole, cases=cases, observed=observed))
+
+
+def test_a_right_server_is_equal_to_its_contract(clinic: World, proof: Proof) -> None:
+    assert faults(proof, write_server(clinic.blueprint, clinic.now)) == []
+    assert proof.guards_unmet == ()
+    assert proof.tools_unmet == ()
+
+
+def test_every_dropped_refusal_is_found(proof: Proof) -> None:
+    alive = [m for m in planted("dropped") if not faults(of_tool(proof, m.tool), m.source)]
+    assert [(m.tool, m.was) for m in alive] == []
+
+
+@pytest.mark.parametrize("tool", ["book_appointment", "cancel_appointment", "move_appointment", "pay_fee", "find_slots"])
+def test_every_turned_comparison_and_changed_number_is_found(proof: Proof, tool: str) -> None:
+    found = [m for m in planted("turned", "number") if m.tool == tool]
+    alive = [m for m in found if not faults(of_tool(proof, m.tool), m.source)]
+    assert found
+    assert [(m.line, m.was) for m in alive] == []
+
+
+def test_changed_rounding_is_found(proof: Proof, clinic: World) -> None:
+    right = write_server(clinic.blueprint, clinic.now)
+    assert "s.price_cents / 2" in right
+    for wrong in ("(s.price_cents + 1) / 2", "CAST(ROUND(s.price_cents * 0.5) AS INTEGER)"):
+        assert faults(of_tool(proof, "cancel_appointment"), right.replace("s.price_cents / 2", wrong))
+
+
+def test_a_rule_of_the_agent_that_the_server_enforces_is_found(proof: Proof, clinic: World) -> None:
+    data = blueprint_data()
+    held = [
+        {**tool, "guards": [{**guard, "enforced_by": "tool"} for guard in tool.get("guards", [])]} for tool in data["tools"]
+    ]
+    strict = Blueprint.model_validate({**data, "tools": held})
+    assert faults(proof, write_server(strict, clinic.now))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("Cancel an appointment.", "Cancel.", "the tools offered"),
+        ('rule="R2"', 'rule="R3"', "must give"),
+        ('new_id_2 = db.new_id("reminder")', 'new_id_2 = db.new_id("fee")', "must change"),
+        ('    db.sign_in(patient["patient_id"])\n', "", "must give"),
+        ('["wants_reminders", "asked"],', "[],", "must give"),
+        ("server = Server(", "print('hello')\nserver = Server(", ""),
+    ],
+)
+def test_other_errors_are_told(proof: Proof, clinic: World, old: str, new: str, told: str) -> None:
+    right = write_server(clinic.blueprint, clinic.now)
+    assert old in right
+    wrong = faults(proof, right.replace(old, new))
+    assert bool(wrong) == bool(told)
+    assert told in "".join(wrong)
+
+
+def test_a_server_that_hangs_dies_or_reaches_out_is_told_with_its_reason(proof: Proof, clinic: World) -> None:
+    right = write_server(clinic.blueprint, clinic.now)
+    anchor = '    fee = db.one('
+    short = replace(proof, expected=_quick(proof.expected))
+    assert anchor in right
+    for act, told in (
+        ("    import os; os._exit(3)\n", "no answer"),
+        ("    import socket; socket.create_connection(('127.0.0.1', 80))\n", "must give"),
+        ("    import os; [os.fork() for _ in range(3)]\n", ""),
+    ):
+        wrong = faults(short, right.replace(anchor, act + anchor))
+        assert wrong
+        assert told in "".join(wrong)
+
+
+def _quick(expected: Expected) -> Expected:
+    pairs = [pair for pair in zip(expected.cases, expected.observed, strict=True) if pair[0].about.startswith("pay_fee,")]
+    return replace(expected, cases=tuple(c for c, _ in pairs), observed=tuple(o for _, o in pairs))
+
+
+def test_the_same_seed_gives_the_same_cases(clinic: World, proof: Proof) -> None:
+    again = prepare(clinic.blueprint, clinic.content, clinic.now, "7")
+    assert again.expected.cases == proof.expected.cases
+    assert again.expected.observed == proof.expected.observed
+
+
+def test_a_guard_that_no_case_reaches_is_reported() -> None:
+    data = blueprint_data()
+    impossible = {
+        "rule": "R99",
+        "concern": "integrity",
+        "holds": "1 = 1",
+        "error": "never",
+        "says": "This always holds.",
+    }
+    tools = [
+        {**tool, "guards": [*tool.get("guards", []), impossible]} if tool["name"] == "set_reminders" else tool
+        for tool in data["tools"]
+    ]
+    blueprint = Blueprint.model_validate({**data, "tools": tools})
+    connection = database.create(blueprint)
+    for entity in blueprint.tables:
+        database.insert(connection, entity, ROWS[entity.name])
+    made = prepare(blueprint, database.to_bytes(connection, blueprint), "2025-01-20 09:00:00", "7")
+    assert made.guards_unmet == ("set_reminders R99",)
