@@ -54,7 +54,7 @@ def expect(world: World, cases: Sequence[Case]) -> Expected:
     return Expected(world.blueprint.server, world.now, world.content, tools, kept, observed)
 
 
-def differences(expected: Expected, source: str, most: int = 8) -> list[Difference]:
+def differences(expected: Expected, source: str, most: int = 8, limits: Limits = LIMITS) -> list[Difference]:
     """Where the server `source` is not its contract, at most `most` of them; empty where it is."""
     first: Json = {"server": expected.server, "now": expected.now}
     lines = [json.dumps(line) for line in [first, *(case.as_json(expected.now) for case in expected.cases)]]
@@ -62,7 +62,7 @@ def differences(expected: Expected, source: str, most: int = 8) -> list[Differen
         {**runtime_files(), f"{expected.server}.py": source, "probe.py": _probe(), "world.sqlite": expected.database},
         ["probe.py"],
         stdin="\n".join(lines).encode() + b"\n",
-        limits=LIMITS,
+        limits=limits,
     )
     told = outcome.stdout.splitlines()
     if not told:

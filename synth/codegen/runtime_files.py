@@ -1,6 +1,12 @@
 """The files that every generated server stands on: copied beside it as they are, never imported by the engine."""
 
 from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    # Named here so that a change of theirs is a change of this module: fingerprints follow imports.
+    from synth.codegen.inside import probe  # noqa: F401
+    from synth.codegen.runtime import _arguments, _runtime, _session  # noqa: F401
 
 RUNTIME = ("_runtime.py", "_session.py", "_arguments.py")
 

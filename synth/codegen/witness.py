@@ -17,15 +17,15 @@ from synth.codegen.case import Case
 from synth.codegen.moves import Move, Mover, between
 from synth.codegen.trial import Lab, Outcome, Trial
 
-STARTS = 250
+STARTS = 200
 """Random calls tried for a place to begin."""
 CLIMB = 3000
 """Trials spent on making one tool succeed."""
-SWEEP = 900
+SWEEP = 800
 """Single moves tried from one success."""
-PAIRS = 1500
+PAIRS = 1200
 """Trials spent on one guard that no single move breaks first."""
-BASES = 4
+BASES = 3
 """Successes from which moves are tried."""
 PER_PLACE = 2
 """Cases kept of one place (cell, argument or table) and one outcome."""

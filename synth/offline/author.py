@@ -53,7 +53,8 @@ class OfflineAuthor:
 
     def digest(self, key: str, questions: Sequence[str]) -> str:
         """Of the code that answers these questions and of the catalogue file of the domain `key`, or of all files."""
-        code = [self._code.closure(f"{PACKAGE}.{_place(question)[0]}") for question in sorted(questions)]
+        modules = sorted({_place(question)[0] for question in questions if question in ANSWERS})
+        code = [self._code.closure(f"{PACKAGE}.{module}") for module in modules]
         service = _services().get(key)
         files_used = {service: _catalogue()[service]} if service else _catalogue()
         return digest_json([code, dict(files_used)])  # type: ignore[list-item]

@@ -4,13 +4,17 @@ What the SQL says in numbers, durations, shares and enum values, the sentence sa
 no other value of those enums that the SQL does not hold. Guards and effects that share a rule's number are one rule.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from skillweave.schema.blueprint import Blueprint
-from synth.policy.demands import Demand, demands
+from synth.policy.demands import Demand, choices, demands
 from synth.policy.quantity import Found, Quantity, in_words, quantities
-from synth.policy.words import asserts, names, stems
+from synth.policy.words import asserts, names, places, stems
+
+_HELD = "~"
+"""Stands for a value that the SQL holds."""
 
 
 @dataclass
@@ -43,19 +47,27 @@ def rules_of(blueprint: Blueprint) -> list[Rule]:
 
 def audit(blueprint: Blueprint) -> list[str]:
     """Where sentence and SQL of a rule differ, in words for the author; empty where all agree."""
-    verbs = frozenset(stem for tool in blueprint.tools for stem in stems(tool.name))
-    return [fault for rule in rules_of(blueprint) for fault in audit_rule(rule, blueprint, verbs)]
+    common = common_words(blueprint)
+    return [fault for rule in rules_of(blueprint) for fault in audit_rule(rule, blueprint, common)]
 
 
-def audit_rule(rule: Rule, blueprint: Blueprint, verbs: frozenset[str]) -> list[str]:
-    """The differences of one rule; `verbs` are the stems of words that name what tools do."""
+def common_words(blueprint: Blueprint) -> frozenset[str]:
+    """Stems of the words for what tools do and what records hold; in a sentence they need not be values."""
+    named = [tool.name for tool in blueprint.tools] + [entity.table for entity in blueprint.tables]
+    named += [attribute.name for entity in blueprint.tables for attribute in entity.attributes]
+    return frozenset(stem for name in named for stem in stems(name))
+
+
+def audit_rule(rule: Rule, blueprint: Blueprint, common: frozenset[str]) -> list[str]:
+    """The differences of one rule."""
     if len(rule.says) != 1:
         return [f"{rule.number} is told in {len(rule.says)} ways: {' / '.join(rule.says)!r}; tell it in one"]
     sentence = rule.says[0]
     asked = [demands(sql, blueprint) for sql in rule.sql]
     every = [demand for part in asked for demand in part]
     found = quantities(sentence)
-    faults = [*_unsaid(every, sentence, found), *_unfounded(every, found), *_foreign(every, sentence, verbs)]
+    faults = [*_unsaid(every, sentence, found), *_unfounded(every, found), *_foreign(every, sentence, common)]
+    faults += [fault for sql in rule.sql for pairs in choices(sql) for fault in _mixed_up(pairs, sentence, found)]
     return [f"{rule.number} {sentence!r}: {fault}" for fault in dict.fromkeys(faults)]
 
 
@@ -73,15 +85,46 @@ def _unfounded(every: Sequence[Demand], found: Sequence[Found]) -> Iterator[str]
             yield f"the sentence says {in_words(one.readings[0])}, the SQL does not"
 
 
-def _foreign(every: Sequence[Demand], sentence: str, verbs: frozenset[str]) -> Iterator[str]:
+def _foreign(every: Sequence[Demand], sentence: str, common: frozenset[str]) -> Iterator[str]:
     held = {demand.word for demand in every}
     left = sentence.lower()
-    for word in sorted(held, key=len, reverse=True):
-        left = left.replace(word.replace("_", " "), ";") if word else left
+    for word in sorted(filter(None, held), key=len, reverse=True):
+        left = left.replace(word.replace("_", " "), _HELD)
     for demand in every:
         for value in demand.siblings:
-            if value not in held and asserts(left, value) and not verbs & set(stems(value)):
+            if value in held or not asserts(left, value):
+                continue
+            if _listed(left, value) or not common.issuperset(stems(value)):
                 yield f"the sentence says {value.replace('_', ' ')!r}, the SQL does not"
+
+
+def _listed(left: str, value: str) -> bool:
+    """Whether a value stands in one list with values that the SQL holds: `held, ticketed or checked in`."""
+    words = re.escape(value.replace("_", " "))
+    between = r"(?:,|\s|\b(?:or|and|nor|a|an)\b)+"
+    return re.search(rf"{_HELD}{between}{words}\b|\b{words}{between}{_HELD}", left) is not None
+
+
+def _mixed_up(pairs: Sequence[tuple[str, frozenset[Quantity]]], sentence: str, found: Sequence[Found]) -> Iterator[str]:
+    """Values whose number stands at another value: `25 % for saver, 50 % for flexible` told the wrong way round."""
+    spots = {value: places(sentence, value) for value, _ in pairs}
+    if not all(spots.values()):
+        return
+    every = sorted(spot for found_at in spots.values() for spot in found_at)
+
+    def beside(spot: tuple[int, int], after: bool) -> list[Found]:
+        if after:
+            end = min((start for start, _ in every if start > spot[0]), default=len(sentence))
+            return [one for one in found if one.firm and spot[1] <= one.start < end]
+        start = max((end for _, end in every if end < spot[1]), default=0)
+        return [one for one in found if one.firm and start <= one.start < spot[0]]
+
+    def holds(value: str, options: frozenset[Quantity], after: bool) -> bool:
+        return any(_meet(options, set(one.readings)) for spot in spots[value] for one in beside(spot, after))
+
+    if not any(all(holds(value, options, after) for value, options in pairs) for after in (True, False)):
+        said = ", ".join(value.replace("_", " ") for value, _ in pairs)
+        yield f"the numbers for {said} do not stand beside them as the SQL gives them"
 
 
 def _meet(options: frozenset[Quantity], said: set[Quantity]) -> bool:

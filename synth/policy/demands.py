@@ -6,7 +6,7 @@ the sentence and not demanded.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -20,6 +20,10 @@ from synth.policy.quantity import Quantity, duration, in_words
 _MODIFIER = re.compile(r"[+-]? ?(?P<number>\d+(?:\.\d+)?) (?P<unit>minute|hour|day|month|year)s?", re.IGNORECASE)
 _CLOCK = re.compile(r"(\d\d):(\d\d)(?::\d\d)?")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Between, exp.In)
+_UNIT_WORDS = {
+    "minute": "minute", "hour": "hour", "day": "day", "night": "day", "week": "week", "month": "month",
+    "year": "year", "age": "year",
+}  # fmt: skip
 _DAYS_APART = {1: "day", 24: "hour", 1440: "minute"}
 
 
@@ -135,7 +139,8 @@ class _Reader:
             return []
         names = _names_around(literal)
         enums = [enum for name in names for enum in self._schema.enums.get(name, ()) if text in enum]
-        choice = literal.find_ancestor(exp.Or, exp.Case) is not None
+        case = literal.find_ancestor(exp.Case)
+        choice = case is not None and case.args.get("default") is not None
         siblings = tuple(value for value in enums[0] if value != text) if enums and not choice else ()
         first = isinstance(literal.find_ancestor(exp.Insert), exp.Insert) and any(
             (name, text) in self._schema.initial for name in names
@@ -153,14 +158,16 @@ class _Reader:
         place = _Place.of(literal, self._schema.money)
         options = {Quantity(number, "plain")}
         if place.factor:
-            options |= {Quantity(number, "share"), Quantity(abs(1 - number), "share")}
+            options |= _shares(number)
         if place.percent:
             options.add(Quantity(number / 100, "share"))
         if place.money and not place.of_money:
             options = {Quantity(number, "money")}
         if place.hour:
             options.add(Quantity(60 * number, "clock"))
-        return Demand(frozenset(options), required=number not in (0, 1) and not (place.percent and number == 100))
+        options |= {duration(number, unit) for unit in place.units}
+        idle = number == 0 or (number == 1 and (place.factor or place.step)) or (number == 100 and place.percent)
+        return Demand(frozenset(options), required=not idle)
 
 
 @dataclass
@@ -172,6 +179,10 @@ class _Place:
     of_money: bool = False
     percent: bool = False
     hour: bool = False
+    step: bool = False
+    """What something is raised or lowered by."""
+    units: frozenset[str] = frozenset()
+    """Units of time that the names around it speak of."""
 
     @classmethod
     def of(cls, literal: exp.Literal, money: frozenset[str]) -> "_Place":
@@ -183,10 +194,23 @@ class _Place:
                 place.of_money |= bool(names & money)
                 place.percent |= any("percent" in name for name in names) or _has_hundred(parent)
                 continue
+            place.step |= isinstance(parent, exp.Add | exp.Sub) and node is literal
+            place.units |= _time_units(names)
             place.money |= bool(names & money)
             place.percent |= any("percent" in name for name in names)
             place.hour |= isinstance(parent, _COMPARISONS) and "%H" in parent.sql(dialect="sqlite")
         return place
+
+
+def _shares(number: Fraction) -> set[Quantity]:
+    """0.8 as `80 %`, or as `20 %` off."""
+    found = {Quantity(number, "share")}
+    return found if number.denominator == 1 else {*found, Quantity(abs(1 - number), "share")}
+
+
+def _time_units(names: Collection[str]) -> frozenset[str]:
+    words = {word.removesuffix("s") for name in names for word in name.split("_")}
+    return frozenset(unit for word, unit in _UNIT_WORDS.items() if word in words)
 
 
 def _upward(node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
@@ -304,3 +328,20 @@ def _factor(expression: exp.Expr) -> int:
             if isinstance(side, exp.Literal):
                 return int(Fraction(str(side.this)))
     return 1
+
+
+def choices(sql: str) -> Iterator[list[tuple[str, frozenset[Quantity]]]]:
+    """For each CASE that gives numbers by value: the values with what the sentence may say for each number, 0 apart."""
+    for case in parse(sql).tree.find_all(exp.Case):
+        pairs = []
+        for branch in case.args["ifs"]:
+            value, given = branch.this, branch.args["true"]
+            if case.this is None or not isinstance(value, exp.Literal) or not isinstance(given, exp.Literal):
+                break
+            number = Fraction(str(given.this)) if not given.is_string else Fraction(0)
+            if number:
+                readings = {Quantity(number, "plain"), Quantity(number, "money"), *_shares(number)}
+                pairs.append((str(value.this), frozenset(readings)))
+        else:
+            if len(pairs) > 1:
+                yield pairs

@@ -117,7 +117,7 @@ def _of_word(word: str, unit: str | None) -> tuple[list[Quantity], bool]:
     if word in _ARTICLES and not unit:
         return [], False
     if unit:
-        return [duration(value, unit), Quantity(value, "plain")], word not in _WEAK
+        return [duration(value, unit)], word not in _WEAK
     return [Quantity(value, "plain"), Quantity(value * 100, "money")], word not in _WEAK
 
 
@@ -132,7 +132,7 @@ def _of_digits(number: str, unit: str | None) -> list[Quantity]:
         return [Quantity(value / 100, "share")]
     if name.startswith("cent"):
         return [Quantity(value, "money")]
-    return [duration(value, name), Quantity(value, "plain")]
+    return [duration(value, name)]
 
 
 def _value(number: str) -> Fraction:
@@ -167,8 +167,7 @@ def _shared_units(found: list[Found], sentence: str) -> Iterator[Found]:
 
 
 def _with_unit_of(other: Found, value: Fraction) -> Quantity:
-    first, *rest = other.readings
-    if first.unit == "share":
+    if other.readings[0].unit == "share":
         return Quantity(value / 100, "share")
-    plain = next((reading.value for reading in rest if reading.unit == "plain"), None)
-    return Quantity(value * first.value / plain if plain else value, first.unit)
+    unit = re.search(r"[a-z]+$", other.text.lower())
+    return duration(value, unit[0]) if unit else Quantity(value, "plain")

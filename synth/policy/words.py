@@ -20,6 +20,18 @@ def names(sentence: str, value: str) -> bool:
     return _runs(wanted, there)
 
 
+def places(sentence: str, value: str) -> list[tuple[int, int]]:
+    """Where the value's words stand in a sentence: (start, end) in characters."""
+    words = [(match[0], match.start(), match.end()) for match in re.finditer(r"[a-z]+|\d+", sentence.lower())]
+    wanted, there = stems(value), [_stem(word) for word, _, _ in words]
+    count = len(wanted)
+    return [
+        (words[at][1], words[at + count - 1][2])
+        for at in range(len(words) - count + 1)
+        if tuple(there[at : at + count]) == wanted
+    ]
+
+
 def asserts(sentence: str, value: str) -> bool:
     """Whether the value's very words stand in the sentence, as what is rather than what is not or is to be done."""
     words, wanted = _words(sentence), _words(value)

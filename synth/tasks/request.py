@@ -22,7 +22,9 @@ def request_of(
     wishes += _hearings(template, combination, known, random)
     for parameter, value in combination.credentials.items():
         known.add(f"me.{parameter}", value, f"me: {name_in_words(parameter)}", secret=True)
-    # What only a look-up needs (a day to search from) is known too, unless the row's own words say it already.
+    # What only a look-up needs (a day to search from) is known too, unless a row's own words say it already.
+    for row in combination.rows:
+        known.row(row)
     for said in combination.values:
         known.value(said)
     return Request(

@@ -32,7 +32,13 @@ def a_task(**changes: Json) -> Json:
         "initial_state": {
             "database": "database/SmallClinic.sqlite",
             "patch": [
-                {"table": "slot", "op": "update", "key": {"slot_id": "SLO-0001"}, "before": None, "after": {"is_free": False}}
+                {
+                    "table": "slot",
+                    "op": "update",
+                    "key": {"slot_id": "SLO-0001"},
+                    "before": None,
+                    "after": {"is_free": False},
+                }
             ],
         },
         "tools_hidden": ["list_fees"],

@@ -43,7 +43,9 @@ def test_every_dropped_refusal_is_found(proof: Proof) -> None:
     assert [(m.tool, m.was) for m in alive] == []
 
 
-@pytest.mark.parametrize("tool", ["book_appointment", "cancel_appointment", "move_appointment", "pay_fee", "find_slots"])
+@pytest.mark.parametrize(
+    "tool", ["book_appointment", "cancel_appointment", "move_appointment", "pay_fee", "find_slots"]
+)
 def test_every_turned_comparison_and_changed_number_is_found(proof: Proof, tool: str) -> None:
     found = [m for m in planted("turned", "number") if m.tool == tool]
     alive = [m for m in found if not faults(of_tool(proof, m.tool), m.source)]
@@ -61,7 +63,8 @@ def test_changed_rounding_is_found(proof: Proof, clinic: World) -> None:
 def test_a_rule_of_the_agent_that_the_server_enforces_is_found(proof: Proof, clinic: World) -> None:
     data = blueprint_data()
     held = [
-        {**tool, "guards": [{**guard, "enforced_by": "tool"} for guard in tool.get("guards", [])]} for tool in data["tools"]
+        {**tool, "guards": [{**guard, "enforced_by": "tool"} for guard in tool.get("guards", [])]}
+        for tool in data["tools"]
     ]
     strict = Blueprint.model_validate({**data, "tools": held})
     assert faults(proof, write_server(strict, clinic.now))
@@ -88,7 +91,7 @@ def test_other_errors_are_told(proof: Proof, clinic: World, old: str, new: str, 
 
 def test_a_server_that_hangs_dies_or_reaches_out_is_told_with_its_reason(proof: Proof, clinic: World) -> None:
     right = write_server(clinic.blueprint, clinic.now)
-    anchor = '    fee = db.one('
+    anchor = "    fee = db.one("
     short = replace(proof, expected=_quick(proof.expected))
     assert anchor in right
     for act, told in (
@@ -102,7 +105,9 @@ def test_a_server_that_hangs_dies_or_reaches_out_is_told_with_its_reason(proof: 
 
 
 def _quick(expected: Expected) -> Expected:
-    pairs = [pair for pair in zip(expected.cases, expected.observed, strict=True) if pair[0].about.startswith("pay_fee,")]
+    pairs = [
+        pair for pair in zip(expected.cases, expected.observed, strict=True) if pair[0].about.startswith("pay_fee,")
+    ]
     return replace(expected, cases=tuple(c for c, _ in pairs), observed=tuple(o for _, o in pairs))
 
 

@@ -166,15 +166,19 @@ def test_a_range_stands_on_what_is_up_to_date(toy: Toy) -> None:
     assert not (toy.outputs / "blobs").exists()
 
 
+def look(toy: Toy) -> dict[str, tuple[int, int]]:
+    return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in toy.outputs.rglob("*")}
+
+
 def test_a_dry_run_tells_and_writes_nothing(toy: Toy) -> None:
     toy.run()
-    before = {path: path.stat() for path in toy.outputs.rglob("*")}
+    before = look(toy)
     status, lines = toy.run("--dry-run", "--set", "steps.s02_lengths.most=4")
     assert status == 0
     assert "s02 lengths.json[alpha]: redo, parameter most changed 100 -> 4" in lines
     assert "s03 notes/alpha: may redo, waits for s02" in lines
     assert "about 3 questions" in lines[-1]
-    assert {path: path.stat() for path in toy.outputs.rglob("*")} == before
+    assert look(toy) == before
 
 
 def test_a_dry_run_of_nothing_makes_no_folder(toy: Toy) -> None:

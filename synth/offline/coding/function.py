@@ -69,13 +69,13 @@ def _plain(description: str) -> bool:
 def _docstring(tool: Tool, described: bool) -> list[str]:
     left = {guard.rule: guard.says for guard in tool.guards if guard.enforced_by == "agent"}
     text = tool.description if described else f"The tool {tool.name}."
-    lines = textwrap.wrap(text, WIDTH - 3, break_on_hyphens=False)
+    lines = textwrap.wrap(text, WIDTH - 6, break_on_hyphens=False)
     if left:
         lines += ["", "Left to the agent, and carried out all the same:"]
         for rule, says in left.items():
             safe = says.replace("\\", "\\\\").replace('"""', "'''")
             lines += textwrap.wrap(f"- {rule}: {safe}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
-    if len(lines) == 1 and len(lines[0]) + 6 <= WIDTH:
+    if len(lines) == 1:
         return [f'"""{lines[0]}"""']
     return [f'"""{lines[0]}', *lines[1:], '"""']
 

@@ -31,7 +31,7 @@ def _test(condition: Condition) -> list[str] | None:
     flat = f"if {f' {word} '.join(condition.broken)}:"
     if len(flat) <= WIDTH:
         return [flat]
-    if any(len(part) > WIDTH - 12 for part in condition.broken) or len(condition.broken) == 1:
+    if any(len(part) > WIDTH - 12 for part in condition.broken) or condition.broken[-1].endswith(")"):
         return None
     first, *others = condition.broken
     return ["if (", f"    {first}", *(f"    {word} {part}" for part in others), "):"]
