@@ -87,7 +87,7 @@ def _measured(command: Sequence[str], outputs: Path) -> tuple[float, Watch, int]
 
 def _step(name: str, items: Sequence[Record], watch: Watch) -> dict[str, Any]:
     own = [item for item in items if item["step"] == name]
-    seconds = {item["key"]: item.get("seconds", 0.0) for item in own}
+    seconds = {item["key"]: item.get("seconds", 0.0) for item in own if item["state"] != "skipped"}
     ended = {key: watch.ended[name, key] for key in seconds if (name, key) in watch.ended}
     peaks = [watch.peak(end - seconds[key], end) for key, end in ended.items()]
     states = [item["state"] for item in own]
@@ -95,7 +95,7 @@ def _step(name: str, items: Sequence[Record], watch: Watch) -> dict[str, Any]:
         "step": name,
         "items": {state: states.count(state) for state in sorted(set(states))},
         "seconds": round(sum(seconds.values()), 2),
-        "slowest_item_seconds": round(max(seconds.values()), 2),
+        "slowest_item_seconds": round(max(seconds.values(), default=0), 2),
         "peak_memory_mb_meanwhile": _megabytes(max(peaks, default=0)),
     }
 

@@ -33,10 +33,12 @@ steps:
 ```
 """
 
-NOTES = {
+UNREAD = {
     "rollout": "Checked, and read by nothing yet: the rollout program is to come.",
     "evaluation": "Checked, and read by nothing yet: the evaluator's program is to come.",
+    "sandbox": "Checked, and read by nothing yet: each use of the sandbox has limits of its own.",
 }
+"""Sections that no program looks at, with what is said of them instead of their docstring."""
 SHORT = "`textual: offline/author` is short for `textual: {model: offline/author}`.\n"
 
 
@@ -44,7 +46,7 @@ def page() -> str:
     """The page's text."""
     parts = [INTRO, "## Top level\n", _table(Config, "")]
     for path, model in _sections(Config):
-        about = NOTES.get(path, summary_of(model))
+        about = UNREAD.get(path, summary_of(model))
         parts += [f"## `{path}`\n", f"{about}\n" if about else "", _table(model, f"{path}.")]
     parts += ["## `steps`\n", STEPS, _authors(), f"## A price: `llm.prices`\n\n{_table(PriceConfig, '')}"]
     return "\n".join(part for part in parts if part)

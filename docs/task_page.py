@@ -62,7 +62,7 @@ def _rules(tools: Sequence[Tool]) -> str:
     rows = [(guard.rule, plain(guard.says), _HELD[guard.enforced_by]) for guard in ordered]
     effects = {effect.rule: effect for tool in tools for effect in tool.effects}
     rows += [(effect.rule, plain(effect.says), "an effect") for effect in effects.values()]
-    return table(["rule", "says", "held by"], rows)
+    return table(["rule", "says", "held by"], rows) if rows else "None.\n"
 
 
 def _calls(calls: Sequence[GoldenCall]) -> str:

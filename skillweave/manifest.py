@@ -7,7 +7,7 @@ and a torn last line of the journal is one record owed.
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
@@ -190,8 +190,12 @@ class Manifest:
             path = self._store.path(JOURNAL)
             path.parent.mkdir(parents=True, exist_ok=True)
             # One write of an appending descriptor is whole, among processes too.
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
             try:
+                size = os.fstat(descriptor).st_size
+                if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                    # A run was killed in the middle of its last line.
+                    line = "\n" + line
                 os.write(descriptor, line.encode("ascii"))
             finally:
                 os.close(descriptor)
@@ -230,8 +234,8 @@ class Manifest:
             if self._store.exists(MANIFEST):
                 self._load_folded(json.loads(self._store.read(MANIFEST)))
             if self._store.exists(JOURNAL):
-                for line in _whole_lines(self._store.read(JOURNAL)):
-                    self._apply(json.loads(line))
+                for entry in _whole_entries(self._store.read(JOURNAL)):
+                    self._apply(entry)
         except (ValueError, ValidationError, KeyError, TypeError, AttributeError) as error:
             raise ArtifactError(
                 f"{MANIFEST} of the outputs folder is damaged ({str(error).splitlines()[0]}); "
@@ -262,6 +266,10 @@ def _past(item: ItemRecord, output: Output) -> dict[str, Json]:
     }
 
 
-def _whole_lines(content: bytes) -> list[bytes]:
-    """Lines that were written to their end."""
-    return content.split(b"\n")[:-1]
+def _whole_entries(content: bytes) -> Iterator[dict[str, Json]]:
+    """Entries that were written to their end; a torn line is one that is owed."""
+    for line in content.split(b"\n"):
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue

@@ -4,6 +4,7 @@ Whatever is wrong is one ConfigError of one line, which names the key, the value
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -111,10 +112,10 @@ def _complaint(model: type[BaseModel], error: dict[str, Any], where: str) -> str
         return f"unknown key {path!r}; {nearest(str(location[-1]), _fields(model, location[:-1]))}"
     if error["type"] == "missing":
         return f"key {path!r} is missing"
-    allowed = error["msg"].removeprefix("Value error, ").removeprefix("Input ").removeprefix("should be ")
+    allowed = re.sub(r"^(Value error,|\w+(?= should)) ", "", error["msg"])
     value = repr(error["input"])
     shown = value if len(value) <= 80 else value[:77] + "..."
-    return f"{path or 'configuration'} is {shown}; it should be {allowed.removeprefix('must ')}"
+    return f"{path or 'configuration'} is {shown}; it {allowed}"
 
 
 def _fields(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:

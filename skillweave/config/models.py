@@ -12,8 +12,8 @@ Runner = Literal["threads", "dask", "ray"]
 
 SEEDS = [
     "dental clinic",
-    "physiotherapy",
     "pharmacy",
+    "medical laboratory",
     "health insurance",
     "airline",
     "hotel",

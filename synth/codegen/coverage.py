@@ -37,12 +37,13 @@ def cases_of(world: World, seed: str, likely: Sequence[tuple[str | None, Call]] 
     arguments: dict[str, dict[str, Json]] = {tool.name: successes.get(tool.name, {}) for tool in world.blueprint.tools}
     signed_in = [made.success.caller for made in found.values() if made.success is not None and made.success.caller]
     caller = signed_in[0] if signed_in else "NOBODY-0001"
+    cases = [
+        *(case for made in found.values() for case in made.cases),
+        *odd_cases(world.blueprint, arguments, caller, seed),
+        *sessions(world, successes, seed),
+    ]
     return Cases(
-        cases=(
-            *(case for made in found.values() for case in made.cases),
-            *odd_cases(world.blueprint, arguments, caller, seed),
-            *sessions(world, successes, seed),
-        ),
+        cases=tuple({repr((case.caller, case.calls, case.patch)): case for case in cases}.values()),
         tools_unmet=tuple(name for name, made in found.items() if made.success is None),
         guards_unmet=tuple(unmet for tool in world.blueprint.tools for unmet in _unmet(tool, found[tool.name])),
         guards=sum(len(tool.guards) for tool in world.blueprint.tools),

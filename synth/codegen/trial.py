@@ -191,7 +191,8 @@ class Lab:
                 for row in self._linked(entity, named | wanted, dict(trial.arguments)):
                     if len(found[table]) < NEAR:
                         found[table].setdefault(str(row[entity.key]), row)
-            self._follow(tables, found, wanted)
+            added = {edit.key for edit in trial.edits if edit.row is not None}
+            self._follow(tables, found, wanted | added)
         return {table: list(rows.values()) for table, rows in found.items()}
 
     def _follow(self, tables: Mapping[str, Entity], found: dict[str, dict[str, Row]], keys: set[str]) -> set[str]:

@@ -25,7 +25,7 @@ SWEEP = 800
 """Single moves tried from one success."""
 PAIRS = 1200
 """Trials spent on one guard that no single move breaks first."""
-BASES = 3
+BASES = 4
 """Successes from which moves are tried."""
 PER_PLACE = 2
 """Cases kept of one place (cell, argument or table) and one outcome."""
@@ -36,11 +36,11 @@ class Found:
     """What a search has found for one tool."""
 
     cases: list[Case] = field(default_factory=list)
-    broken: set[int] = field(default_factory=set)
-    """Places of guards that were the first to be broken."""
+    broken: dict[int, Trial] = field(default_factory=dict)
+    """Place of a guard to a call that breaks it first."""
     success: Trial | None = None
-    agent_broken: set[int] = field(default_factory=set)
-    """Places of rules of the agent that were broken in a call that the tool carries out."""
+    agent_broken: dict[int, Trial] = field(default_factory=dict)
+    """Place of a rule of the agent to a call that breaks it and that the tool carries out."""
 
 
 class Search:
@@ -62,16 +62,38 @@ class Search:
         if outcome.broken < len(self.guards):
             return self.found
         self.found.success = best
-        bases = [best]
+        bases = list({trial.arguments: trial for trial in (best, self._fullest(best, outcome))}.values())
         self._keep("succeeds", best, outcome)
         for base in bases:
-            others = self._sweep(base)
+            others = self._sweep(base, self.mover)
             bases += others[: BASES - len(bases)]
-        for place, guard in enumerate(self.guards):
-            self._pairs(bases, guard, partial(_breaks, place))
-        for place, guard in enumerate(self.lab.agent_guards(self.tool)):
-            self._pairs(bases, guard, partial(_goes_against, place))
+        own, agent = self.guards, self.lab.agent_guards(self.tool)
+        for place, guard in enumerate(own):
+            self._corner(bases, guard, partial(_breaks, place))
+        for place, guard in enumerate(agent):
+            self._corner(bases, guard, partial(_goes_against, place))
         return self.found
+
+    def _corner(self, bases: Sequence[Trial], guard: Guard, is_hit: Callable[[Outcome], bool]) -> None:
+        """Break a guard, by two moves where no single one did; then see from there what mends it."""
+        mover = Mover(self.lab, self.tool, guard)
+        if self._met(guard) is None:
+            self._pairs(bases, mover, is_hit)
+        broken = self._met(guard)
+        if broken is not None:
+            self._sweep(broken, mover)
+
+    def _fullest(self, best: Trial, outcome: Outcome) -> Trial:
+        """The success with each optional argument given, as far as it still succeeds."""
+        full = best
+        for parameter in self.tool.parameters:
+            if dict(full.arguments)[parameter.name] is None:
+                for value in self.mover.arguments(parameter, None, self.lab.near(full, self.mover.tables)):
+                    made = self.lab.outcome(full.with_argument(parameter.name, value))
+                    if made is not None and (made.broken, made.agent) == (outcome.broken, outcome.agent):
+                        full = full.with_argument(parameter.name, value)
+                        break
+        return full
 
     def _start(self, likely: Sequence[Trial]) -> tuple[Trial, Outcome]:
         """The call, of many random ones, whose first broken guard comes latest."""
@@ -143,30 +165,31 @@ class Search:
             self._note(move.trial, outcome, move.about)
         return outcome
 
-    def _sweep(self, base: Trial) -> list[Trial]:
-        """Every single move from a success; the successes among them that differ in an argument or in what happens."""
+    def _sweep(self, base: Trial, mover: Mover) -> list[Trial]:
+        """Every single move from a call; those among them after which other effects happen."""
         start = self.lab.outcome(base)
-        others: dict[object, Trial] = {}
+        others: dict[tuple[int, ...], Trial] = {}
         if start is None:
             return []
-        moves = list(self.mover.moves(base))
+        moves = list(mover.moves(base))
         for move in moves if len(moves) <= SWEEP else self.random.sample(moves, SWEEP):
             outcome = self.lab.outcome(move.trial)
             if outcome is None:
                 continue
-            if _alike(start, outcome, _level(start, outcome, move)):
-                self._keep(f"{move.about} changed", move.trial, outcome)
+            if _level(start, outcome, move) is None:
+                if mover is self.mover:
+                    self._keep(f"{move.about} changed", move.trial, outcome)
             else:
                 self._turn(base, start, move, outcome)
-            if outcome.broken == start.broken and (outcome.counts != start.counts or not move.trial.edits):
-                others.setdefault((outcome.counts, move.about), move.trial)
-        return sorted(others.values(), key=lambda trial: len(trial.edits) != len(base.edits))
+            if outcome.broken == len(self.guards) and outcome.counts != start.counts:
+                others.setdefault(outcome.counts, move.trial)
+        return list(others.values())
 
     def _turn(self, base: Trial, start: Outcome, move: Move, outcome: Outcome) -> None:
         """A move that turned something: keep it, and the two neighbours between which it turns."""
         self._note(move.trial, outcome, move.about)
         level = _level(start, outcome, move)
-        if not self._count(move.place, f"turn {level} {outcome.broken} {outcome.agent}"):
+        if level is None or not self._count(move.place, f"turn {level} {outcome.broken} {outcome.agent}"):
             return
         same, other = move.old, move.new
         middle = between(same, other)
@@ -189,15 +212,13 @@ class Search:
             if made is not None:
                 self._note(edge, made, move.about)
 
-    def _pairs(self, bases: Sequence[Trial], guard: Guard, is_hit: Callable[[Outcome], bool]) -> None:
-        """Two moves of what a guard reads that together break it, where no single one did."""
+    def _pairs(self, bases: Sequence[Trial], mover: Mover, is_hit: Callable[[Outcome], bool]) -> None:
+        """Two moves of what a guard reads that together break it."""
         spent = self.lab.ran
-        mover = Mover(self.lab, self.tool, guard)
-        if self._met(guard):
-            return
+        # Plain arguments first: they choose between the alternatives of a guard.
+        plain = {parameter.name for parameter in self.tool.parameters if not parameter.refers_to}
         for base in bases:
-            # Arguments first: they choose between the alternatives of a guard.
-            for first in sorted(mover.moves(base), key=lambda move: (bool(move.trial.edits), self.random.random())):
+            for first in sorted(mover.moves(base), key=lambda move: (move.about not in plain, self.random.random())):
                 start = self.lab.outcome(first.trial)
                 if start is None or start.broken < len(self.guards):
                     continue
@@ -209,22 +230,23 @@ class Search:
                     if self.lab.ran - spent > PAIRS:
                         return
 
-    def _met(self, guard: Guard) -> bool:
-        """Whether some case has broken the guard."""
+    def _met(self, guard: Guard) -> Trial | None:
+        """A call that breaks the guard, if one was found."""
         own, agent = self.guards, self.lab.agent_guards(self.tool)
-        return any(own[place] is guard for place in self.found.broken) or any(
-            agent[place] is guard for place in self.found.agent_broken
-        )
+        found = [trial for place, trial in self.found.broken.items() if own[place] is guard]
+        found += [trial for place, trial in self.found.agent_broken.items() if agent[place] is guard]
+        return found[0] if found else None
 
     def _note(self, trial: Trial, outcome: Outcome, about: str) -> None:
         """Record what guard a trial breaks, and keep it as a case unless there are such cases."""
         if outcome.broken < len(self.guards):
-            self.found.broken.add(outcome.broken)
+            self.found.broken.setdefault(outcome.broken, trial)
             self._keep(f"{self.guards[outcome.broken].rule} broken by {about}", trial, outcome)
         else:
-            fresh = {place for place, holds in enumerate(outcome.agent) if not holds}
-            if fresh:
-                self.found.agent_broken |= fresh
+            against = [place for place, holds in enumerate(outcome.agent) if not holds]
+            for place in against:
+                self.found.agent_broken.setdefault(place, trial)
+            if against:
                 self._keep(f"a rule of the agent broken by {about}", trial, outcome)
 
     def _keep(self, about: str, trial: Trial, outcome: Outcome) -> None:
@@ -262,16 +284,16 @@ def _moved(base: Trial, move: Move, value: Json) -> Trial:
     return base.with_edit(type(edit)(edit.table, edit.key, edit.column, cell))
 
 
-def _level(start: Outcome, outcome: Outcome, move: Move) -> int:
-    """What a move has turned: 0 a guard, 1 what happens, 2 for a moved time also numbers: fees come in steps."""
-    if (start.broken, start.agent) != (outcome.broken, outcome.agent):
-        return 0
+def _level(start: Outcome, outcome: Outcome, move: Move) -> int | None:
+    """What a move has turned: 0 a guard of the tool, 1 a rule of the agent, 2 what happens; None where nothing.
+
+    3 is for a moved time: numbers in the result, since fees come in steps.
+    """
     timed = isinstance(move.new, str) and between(move.old, move.new) is not None
-    return 2 if timed and start.counts == outcome.counts else 1
+    return next((level for level in range(4 if timed else 3) if not _alike(start, outcome, level)), None)
 
 
 def _alike(start: Outcome, outcome: Outcome, level: int) -> bool:
-    """Whether an outcome is that of the start, as far as the level goes."""
-    if (start.broken, start.agent) != (outcome.broken, outcome.agent):
-        return False
-    return level < 1 or (start.counts == outcome.counts and (level < 2 or start.numbers == outcome.numbers))
+    """Whether two outcomes are the same, as far as the level goes."""
+    parts = ((o.broken, o.agent, o.counts, o.numbers)[: level + 1] for o in (start, outcome))
+    return next(parts) == next(parts)

@@ -44,7 +44,7 @@ def attempt(
     without: Collection[int] = (),
     instead: Mapping[tuple[int, str], Json] | None = None,
 ) -> Attempt:
-    """The golden calls, some left out, some arguments replaced; what came from results is bound again."""
+    """The golden calls, some left out, some arguments replaced or added; what came from results is bound again."""
     with opened(world, combination) as session:
         results = carry_out(session, combination.golden, without=without, instead=instead or {})
         return Attempt(results, canonical(session.diff(), session.minted))
@@ -75,7 +75,7 @@ def _made(
     left_out = CallResult(call=Call(tool=call.tool, arguments=call.arguments), ok=False)
     if place in without:
         return left_out
-    given = {name: instead[place, name] for name in call.arguments if (place, name) in instead}
+    given = {name: value for (at, name), value in instead.items() if at == place}
     kept = {name: source for name, source in call.grounding.items() if name not in given}
     try:
         arguments = rebound(call.model_copy(update={"grounding": kept}), results)

@@ -9,6 +9,7 @@ from skillweave.world.world import World
 from synth.gates.criteria import criteria_of
 from synth.gates.golden import golden
 from synth.gates.grounded import grounded
+from synth.gates.indifferent import indifferent
 from synth.gates.lawful import lawful
 from synth.gates.minimal import minimal
 from synth.gates.not_already_true import not_already_true
@@ -23,9 +24,10 @@ def validated(world: World, combination: Combination, template: TaskTemplate, st
     gates = Gates(
         golden=replayed,
         not_already_true=not_already_true(world, combination, criteria),
-        minimal=minimal(world, combination, criteria),
+        minimal=minimal(world, combination, criteria, made),
+        equivalents=indifferent(world, combination, template, criteria, made),
         grounded={
-            **grounded(world, combination, template, criteria),
+            **grounded(world, combination, template, criteria, made),
             "varied": observable(world, combination, criteria),
         },
         lawful=kept,

@@ -1,103 +1,119 @@
-"""Gate 6, grounded and fixed by the user's words: every argument has a source, and the words fit one row and one end.
+"""Gate 6, grounded and fixed by the user's words: every argument has a source, and the words fit one outcome.
 
-For every row that the user speaks of, all rows are sought that fit the same words, through any read that could show
-them. If another of them would do as well lawfully and end otherwise, the task has two right answers and is rejected.
+For every row that the user speaks of, all rows are sought that fit the same words. Where others, one of them or several
+at once, would do as well lawfully and end otherwise, the task has two right answers and is rejected.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, product
 
 from evaluator.checks.state import check_state
 from skillweave.schema.combination import Combination, SaidRow
-from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
-from skillweave.schema.template import Source, TaskTemplate
-from skillweave.world.session import ContractSession
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
-from synth.gates.attempt import attempt, carry_out, opened
+from synth.gates.alike import alike
+from synth.gates.attempt import Attempt, attempt
 from synth.gates.rejection import Rejected
+from synth.gates.sourced import sourced
+from synth.gates.told import told, told_values
+from synth.graph.columns import origins
 
-WEEKS = 10
-"""Weeks ahead in which rows that fit the words are sought."""
+MOST = 300
+"""Sets of other rows that are tried; where there are more, the words say too little."""
+
+Meant = dict[tuple[int, str], Json]
+"""Call and parameter to the value that the argument has if another row is meant."""
 
 
-def grounded(world: World, combination: Combination, template: TaskTemplate, criteria: Criteria) -> dict[str, Json]:
+def grounded(
+    world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, made: Attempt
+) -> dict[str, Json]:
     """The gate's figure: arguments with their kinds of source, and rows that fit the words beside the right ones."""
-    sources = [
-        source
-        for call in combination.golden
-        for source in _sources_of(combination, call.tool, call.arguments, call.grounding)
-    ]
-    others = 0
-    for row in combination.rows:
-        if row.parameter is None:
+    kinds = sourced(world, combination, made)
+    weighed = told(world, combination, template, made)
+    groups = _by_row(combination)
+    others = [alike(world, combination, said) for said in groups]
+    right = [[_meant(world, combination, said, None)] for said in groups]
+    wrong = [[_meant(world, combination, said, key) for key in keys] for said, keys in zip(groups, others, strict=True)]
+    tried = 0
+    for meant in _readings(right, wrong):
+        tried += 1
+        if tried > MOST:
+            raise Rejected("rows too alike", f"more than {MOST} readings of what the user says")
+        other = attempt(world, combination, instead=meant)
+        if _could_be(world, combination, other) and not _same(world, combination, template, criteria, made, other):
+            raise Rejected("second lawful end state", f"{[said[0].columns for said in groups]} fits {meant} as well")
+    return {
+        "arguments": kinds.total(),
+        "grounded": kinds.total(),
+        **{kind: kinds[kind] for kind in ("user", "env", "call")},
+        "rows_alike": sum(map(len, others)),
+        "readings_tried": tried,
+        "answers_weighed": weighed,
+    }
+
+
+def _by_row(combination: Combination) -> list[list[SaidRow]]:
+    """What is said of rows that arguments name, by row: one row has one set of words, however often it is named."""
+    found: dict[tuple[str, str], list[SaidRow]] = {}
+    for said in combination.rows:
+        if said.parameter is not None and said.entity is not None and said.key is not None:
+            found.setdefault((said.entity, said.key), []).append(said)
+    return list(found.values())
+
+
+def _readings(right: Sequence[Sequence[Meant]], wrong: Sequence[Sequence[Meant]]) -> Iterator[Meant]:
+    """Every choice of rows but the right one: first one row is taken for another, then two at once, and so on."""
+    for size in range(1, len(right) + 1):
+        for places in combinations(range(len(right)), size):
+            chosen = [wrong[place] if place in places else right[place] for place in range(len(right))]
+            for reading in product(*chosen):
+                yield {place: value for meant in reading for place, value in meant.items()}
+
+
+def _meant(world: World, combination: Combination, said: Sequence[SaidRow], key: str | None) -> Meant:
+    """The arguments if `key` is the row that is meant; None: as the golden calls have them."""
+    found: Meant = {}
+    for row in said:
+        name = row.parameter or ""
+        value = combination.golden[row.call].arguments[name]
+        if key is None or value == row.key:
+            found[row.call, name] = value if key is None else key
             continue
-        for key in _alike(world, combination, template, row):
-            others += 1
-            made = attempt(world, combination, instead={(row.call, row.parameter): key})
-            same = check_state(criteria, made.changes, world.comparison).score == 1
-            if made.succeeded and made.lawful and not same:
-                raise Rejected("second lawful end state", f"{row.entity} {row.columns} fits {row.key} and {key}")
-    kinds = {kind: sum(source.partition(" ")[0] == kind for source in sources) for kind in ("user", "env", "call")}
-    return {"arguments": len(sources), "grounded": len(sources), **kinds, "rows_alike": others}
-
-
-def _sources_of(
-    combination: Combination, tool: str, arguments: Mapping[str, Json], grounding: Mapping[str, str]
-) -> list[str]:
-    missing = [name for name in arguments if name not in grounding]
-    if missing:
-        raise Rejected("argument without source", f"{tool}.{missing[0]}")
-    said = {value.value for value in combination.values if not isinstance(value.value, (list, dict))}
-    said |= {value for value in combination.credentials.values() if not isinstance(value, (list, dict))}
-    for name, source in grounding.items():
-        if source == "user" and arguments.get(name) not in said:
-            raise Rejected("argument without source", f"{tool}.{name} is said by nobody")
-    return list(grounding.values())
-
-
-def _alike(world: World, combination: Combination, template: TaskTemplate, row: SaidRow) -> list[Json]:
-    """Keys of other rows that fit what the user says of this one, at the moment when it is needed."""
-    keys: dict[str, Json] = {}
-    with opened(world, combination) as session:
-        carry_out(session, combination.golden[: row.call])
-        for source in _sources(template, combination.golden[row.call].tool, row.parameter or ""):
-            for found in _rows(world, session, combination, source):
-                shared = [column for column in row.columns if column in found]
-                if shared and all(found[column] == row.columns[column] for column in shared):
-                    keys[str(found.get(source.column))] = found.get(source.column)
-    return [key for text, key in sorted(keys.items()) if text != row.key and key is not None]
-
-
-def _sources(template: TaskTemplate, tool: str, parameter: str) -> Sequence[Source]:
-    for call in template.calls:
-        if call.tool == tool and parameter in call.found_by:
-            return call.found_by[parameter]
-    return template.lookups.get(tool, {}).get(parameter, [])
-
-
-def _rows(world: World, session: ContractSession, combination: Combination, source: Source) -> list[dict[str, Json]]:
-    """Rows that a read gives: as the golden calls call it, else with what is known to call it with."""
-    tool = world.blueprint.tool(source.tool)
-    given = [call.arguments for call in combination.golden if call.tool == source.tool]
-    if not given:
-        known = {name: value for call in combination.golden for name, value in call.arguments.items()}
-        required = [parameter.name for parameter in tool.parameters if parameter.required]
-        if not all(name in known for name in required):
-            return []
-        given = [{name: known[name] for name in required}]
-    found = []
-    for arguments in [*given, *_other_windows(tool, given[0], combination.now)]:
-        result = session.peek(tool.name, arguments)
-        rows = result.value if isinstance(result.value, list) else [result.value]
-        found += [row for row in rows if isinstance(row, dict)]
+        column = combination.golden[row.call].grounding[name].rpartition(".")[2]
+        found[row.call, name] = _beside(world, combination, row, column, key)
     return found
 
 
-def _other_windows(tool: Tool, arguments: Mapping[str, Json], now: str) -> list[dict[str, Json]]:
-    """The same call for other weeks, where the read takes a date: an agent may look there too."""
-    dates = [p.name for p in tool.parameters if p.type == "date" and p.name in arguments]
-    today = date.fromisoformat(now[:10])
-    weeks = [(today + timedelta(weeks=week)).isoformat() for week in range(-1, WEEKS)]
-    return [{**arguments, **dict.fromkeys(dates, week)} for week in weeks] if dates else []
+def _beside(world: World, combination: Combination, said: SaidRow, column: str, key: str) -> Json:
+    """What another row holds in the column that an argument was taken from."""
+    entity = world.blueprint.entity(said.entity or "")
+    origin = origins(world.blueprint.tool(said.read)).get(column)
+    with world.session(patch=combination.patch) as session:
+        rows = [row for row in session.rows(entity.table) if str(row[entity.key]) == key]
+    if origin is None or origin[1] not in {attribute.name for attribute in entity.attributes} or not rows:
+        raise Rejected("row not told apart", f"{said.columns} fits {key!r} too, of which {column!r} is not known")
+    return rows[0][origin[1]]
+
+
+def _could_be(world: World, combination: Combination, other: Attempt) -> bool:
+    """Whether all that matters went through lawfully; a read that finds nothing is no obstacle."""
+    kinds = [world.blueprint.tool(call.tool).kind for call in combination.golden]
+    steps: Mapping[int, None] = dict.fromkeys(combination.steps)
+    needed = [result.ok for n, result in enumerate(other.results) if kinds[n] != "read" or n in steps]
+    return all(needed) and other.lawful
+
+
+def _same(
+    world: World,
+    combination: Combination,
+    template: TaskTemplate,
+    criteria: Criteria,
+    made: Attempt,
+    other: Attempt,
+) -> bool:
+    """Whether another reading comes to the same: the same end state, and the same told."""
+    values = [told_values(template, combination, one.results) for one in (made, other)]
+    return values[0] == values[1] and check_state(criteria, other.changes, world.comparison).score == 1

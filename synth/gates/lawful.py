@@ -15,7 +15,8 @@ def lawful(world: World, combination: Combination, made: Attempt, stated: Collec
     if broken:
         raise Rejected("golden breaks a rule", ", ".join(broken))
     tools = dict.fromkeys(call.tool for call in combination.golden)
-    rules = [guard.rule for tool in tools for guard in world.blueprint.tool(tool).guards]
+    called = [world.blueprint.tool(tool) for tool in tools]
+    rules = [rule.rule for tool in called for rule in (*tool.guards, *tool.effects)]
     unstated = [rule for rule in rules if rule not in stated]
     if unstated:
         raise Rejected("rule not in the policy", ", ".join(unstated))

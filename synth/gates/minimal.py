@@ -1,4 +1,4 @@
-"""Gate 3, minimal: every golden write matters, no two undo each other, and every read gives something that is used."""
+"""Gate 3, minimal: every golden write matters, none undo each other, and every read gives something that is used."""
 
 import re
 from itertools import combinations
@@ -7,38 +7,53 @@ from evaluator.checks.state import check_state
 from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
+from skillweave.world.canonical import dump
 from skillweave.world.world import World
-from synth.gates.attempt import attempt
+from synth.gates.attempt import Attempt, attempt
 from synth.gates.rejection import Rejected
+from synth.gates.views import rows_of
 
 _FROM_CALL = re.compile(r"call (\d+) ")
+MOST = 6
+"""Golden writes of which every part is left out; of more, one, two and three at once."""
 
 
-def minimal(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
-    """The gate's figure: how many writes were left out in turn, one by one and two by two."""
+def minimal(world: World, combination: Combination, criteria: Criteria, made: Attempt) -> dict[str, Json]:
+    """The gate's figure: how many writes were left out in turn, alone and several at once."""
     kinds = [world.blueprint.tool(call.tool).kind for call in combination.golden]
     writes = [place for place, kind in enumerate(kinds) if kind == "write"]
-    for place in writes:
-        if _same_without(world, combination, criteria, {place}):
-            raise Rejected("write without outcome", combination.golden[place].tool)
-    pairs = list(combinations(writes, 2))
-    for pair in pairs:
-        if _same_without(world, combination, criteria, set(pair)):
-            raise Rejected("undo pair", " and ".join(combination.golden[place].tool for place in pair))
-    used = {
-        int(found) for call in combination.golden for s in call.grounding.values() for found in _FROM_CALL.findall(s)
-    }
-    told = {combination.steps[-1]} if combination.communicate else set()
-    idle = [
-        place
-        for place, kind in enumerate(kinds)
-        if kind == "read" and place not in used | told | set(combination.steps)
-    ]
+    several = 0
+    for size in range(1, len(writes) if len(writes) <= MOST else 4):
+        for places in combinations(writes, size):
+            several += size > 1
+            if _same_without(world, combination, criteria, set(places)):
+                reason = "write without outcome" if size == 1 else "undo pair"
+                raise Rejected(reason, " and ".join(combination.golden[place].tool for place in places))
+    if len(writes) == 1 and _same_without(world, combination, criteria, set(writes)):
+        raise Rejected("write without outcome", combination.golden[writes[0]].tool)
+    needed = _needed(combination, made, kinds)
+    idle = [place for place, kind in enumerate(kinds) if kind == "read" and place not in needed]
     if idle:
         raise Rejected("read without use", combination.golden[idle[0]].tool)
-    return {"writes": len(writes), "left_out_one": len(writes), "left_out_two": len(pairs)}
+    return {"writes": len(writes), "left_out_one": len(writes), "left_out_several": several}
 
 
 def _same_without(world: World, combination: Combination, criteria: Criteria, without: set[int]) -> bool:
     made = attempt(world, combination, without=without)
     return check_state(criteria, made.changes, world.comparison).score == 1
+
+
+def _needed(combination: Combination, made: Attempt, kinds: list[str]) -> set[int]:
+    """Calls that change something, sign in, hold what is told, or give an argument to one that is needed."""
+    needed = {place for place, kind in enumerate(kinds) if kind != "read"}
+    needed |= {place for place in range(len(kinds)) if _tells(combination, made, place)}
+    for place in reversed(range(len(kinds))):
+        if place in needed:
+            sources = combination.golden[place].grounding.values()
+            needed |= {int(found) for source in sources for found in _FROM_CALL.findall(source)}
+    return needed
+
+
+def _tells(combination: Combination, made: Attempt, place: int) -> bool:
+    held = {dump(value) for row in rows_of(made.results[place]) for value in row.values()}
+    return any(dump(value) in held for fact in combination.communicate for value in fact.values)

@@ -11,7 +11,8 @@ from skillweave.schema.summary import Summary
 from skillweave.world.world import World
 from synth.history.coverage import Survey
 from synth.history.generation import state_of
-from synth.history.simulation import InvariantBroken, Plan, Simulation
+from synth.history.invariants import InvariantBroken
+from synth.history.simulation import Plan, Simulation
 
 
 @dataclass(frozen=True)

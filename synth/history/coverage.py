@@ -11,7 +11,7 @@ from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.summary import Coverage, Unmet
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
-from synth.history.simulation import broken_invariant
+from synth.history.invariants import broken_invariant
 from synth.planner.search import Arguments, Search
 
 CALLERS = 40

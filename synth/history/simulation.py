@@ -4,22 +4,42 @@ Every row that a tool inserts comes about this way, so the data hang together as
 the invariants are checked: one that breaks is a defect of the contract, told with the call that broke it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
+from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.call import CallResult
 from skillweave.schema.contract import Event, Tool
-from skillweave.schema.record import Row
+from skillweave.schema.record import Row, Value
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
+from synth.graph.columns import keys_shown
+from synth.history.invariants import InvariantBroken, Watch
+from synth.history.office import Office
 from synth.history.population import activity
 from synth.planner.search import Search
 from synth.planner.values import CLOCK
 
+OFFICE_HOURS = (8, 13, 18)
+"""When the back office does its work."""
+LEANING = 1.1
+"""How much persons differ in what they use (deviation of the logarithm of a tool's weight)."""
+AGAIN = 0.25
+"""How often somebody asks for the same once more."""
+ONWARD = 0.5
+"""How often somebody goes on with what a call has just shown: pays what was booked, uses what was granted."""
+ATTEMPTS = 3
+"""Tools that somebody tries before they give up."""
 
-class InvariantBroken(Exception):
-    """A call or an event made something true that must never be."""
+
+class Request(NamedTuple):
+    """A tool that somebody wants, with the arguments that are settled."""
+
+    tool: Tool
+    fixed: Mapping[str, Value]
 
 
 @dataclass(frozen=True)
@@ -31,7 +51,7 @@ class Plan:
     calls: int = 3
     """Calls of one visit at most."""
     events: float = 1.0
-    """Events for each visit, on average."""
+    """How readily events happen: a factor on the rate of each."""
 
 
 @dataclass
@@ -62,81 +82,109 @@ class Simulation:
         self.history.succeeded = {tool.name: 0 for tool in writes}
         self.history.effective = {tool.name: [0] * len(tool.effects) for tool in writes}
         self.history.happened = {event.name: 0 for event in blueprint.events}
+        self._watch = Watch(blueprint)
+        # People differ: some never pay, some book all the time. So the data hold debts, quotas used up, and loose ends.
+        self._leanings = {
+            caller: [self.random.lognormvariate(0, LEANING) for _ in writes] for caller in self.callers
+        }
+        self._onward = {tool.name: onward(blueprint, tool) for tool in writes}
+        office = Office(blueprint, self.random, self.history.happened, self.plan.events)
         with self.world.session() as session:
-            self._check(session, "the reference rows")
-            for moment in self._moments():
+            self._check(session, None, "the reference rows")
+            for moment, is_visit in self._moments():
                 session.now = moment
-                self._visit(session, writes)
-                for _ in range(self._number(self.plan.events)):
-                    self._happen(session)
+                if is_visit:
+                    self._visit(session, writes)
+                else:
+                    office.work(session, 1 / len(OFFICE_HOURS), self._check_event)
             self.history.rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
         return self.history
 
-    def _moments(self) -> list[str]:
-        """The times of all visits, ascending, at hours when people are up."""
+    def _moments(self) -> list[tuple[str, bool]]:
+        """The times of all visits, at hours when people are up, and of the back office's work, ascending."""
         end = datetime.strptime(self.world.now, CLOCK)
         start = end - timedelta(days=self.plan.days)
         found = []
         for _ in range(self.plan.visits):
-            moment = start + timedelta(days=self.random.uniform(0, self.plan.days))
-            moment = moment.replace(hour=self.random.randint(7, 21), minute=self.random.randrange(60), second=0)
-            found.append(min(moment, end - timedelta(minutes=5)).strftime(CLOCK))
-        return sorted(found)
-
-    def _number(self, average: float) -> int:
-        return int(average) + (self.random.random() < average % 1)
+            day = start + timedelta(days=self.random.randint(0, self.plan.days))
+            moment = day.replace(hour=self.random.randint(7, 21), minute=self.random.randrange(60), second=0)
+            found.append((moment, True))
+        for days in range(self.plan.days + 1):
+            for hour in OFFICE_HOURS:
+                day = start + timedelta(days=days)
+                found.append((day.replace(hour=hour, minute=self.random.randrange(60), second=0), False))
+        late = timedelta(days=1)
+        inside = [(moment if moment < end else moment - late, is_visit) for moment, is_visit in found]
+        return [(moment.strftime(CLOCK), is_visit) for moment, is_visit in sorted(inside)]
 
     def _visit(self, session: ContractSession, writes: list[Tool]) -> None:
         weights = [activity(place) for place in range(1, len(self.callers) + 1)]
-        session.caller = self.random.choices(self.callers, weights)[0]
+        caller = session.caller = self.random.choices(self.callers, weights)[0]
+        request: Request | None = None
         for _ in range(self.random.randint(1, self.plan.calls)):
-            # Tools that have rarely come about are tried more often, so that no corner of the contract stays unused.
-            rare = [1 / (1 + self.history.succeeded[tool.name]) ** 0.5 for tool in writes]
-            self._use(session, self.random.choices(writes, rare)[0])
+            for _ in range(ATTEMPTS):
+                request = self._request(request, writes, self._leanings[caller])
+                result = self._use(session, request)
+                if result is not None:
+                    request = self._next(request, result)
+                    break
+                request = None
 
-    def _use(self, session: ContractSession, tool: Tool) -> None:
-        search = Search(self.world.blueprint, tool, session, session.caller, session.now, self.random, nodes=80)
+    def _request(self, asked: Request | None, writes: list[Tool], leaning: list[float]) -> Request:
+        """What somebody asks for: what they were about to, or whatever they lean to."""
+        if asked is not None:
+            return asked
+        # Tools that have rarely come about are tried more often, so that no corner stays unused.
+        rare = [1 / (1 + self.history.succeeded[tool.name]) ** 0.5 for tool in writes]
+        return Request(self.random.choices(writes, [a * b for a, b in zip(rare, leaning, strict=True)])[0], {})
+
+    def _next(self, request: Request, result: CallResult) -> Request | None:
+        """One thing leads to another: the same once more, or something about the rows that a result shows."""
+        if self.random.random() < AGAIN:
+            return Request(request.tool, {})
+        if self.random.random() >= ONWARD or not isinstance(result.value, dict):
+            return None
+        onward = [
+            Request(tool, {parameter: result.value[column]})
+            for tool, parameter, column in self._onward[request.tool.name]
+            if isinstance(result.value.get(column), str)
+        ]
+        return self.random.choice(onward) if onward else None
+
+    def _use(self, session: ContractSession, request: Request) -> CallResult | None:
+        tool = request.tool
+        search = Search(
+            self.world.blueprint, tool, session, session.caller, session.now, self.random, request.fixed, nodes=80
+        )
         arguments = next(search.meeting(), None)
         if arguments is None:
-            return
+            return None
         result = session.call(tool.name, arguments)
         if not result.ok:
-            return
-        self._check(session, f"{tool.name}({arguments})")
+            return None
+        self._check(session, [effect.sql for effect in tool.effects], f"{tool.name}({arguments})")
         self.history.succeeded[tool.name] += 1
         for place, rows in enumerate(result.changed):
             self.history.effective[tool.name][place] += rows > 0
+        return result
 
-    def _happen(self, session: ContractSession) -> None:
-        events = self.world.blueprint.events
-        if not events:
-            return
-        event = self.random.choices(events, [event.weight for event in events])[0]
-        picked = session.query(event.pick, {"now": session.now} if ":now" in event.pick else {})
-        if picked:
-            row = self.random.choice(sorted(picked, key=repr))
-            if perform(session, event, row):
-                self.history.happened[event.name] += 1
-                self._check(session, f"event {event.name}({row})")
+    def _check_event(self, session: ContractSession, event: Event, row: Row) -> None:
+        self._check(session, event.effects, f"event {event.name}({row})")
 
-    def _check(self, session: ContractSession, what: str) -> None:
-        broken = broken_invariant(session, self.world.blueprint)
+    def _check(self, session: ContractSession, written: list[str] | None, what: str) -> None:
+        broken = self._watch.broken(session, written)
         if broken:
             raise InvariantBroken(f"{broken} after {what}")
 
 
-def broken_invariant(session: ContractSession, blueprint: Blueprint) -> str | None:
-    """The first invariant that does not hold in a session's state, with a row that shows it; None where all hold."""
-    for invariant in blueprint.invariants:
-        rows = session.query(f"SELECT * FROM ({invariant.never}) LIMIT 1")
-        if rows:
-            return f"invariant {invariant.id} is broken ({rows[0]})"
-    return None
-
-
-def perform(session: ContractSession, event: Event, row: Row) -> int:
-    """Let an event happen to a picked row; how many rows it changed."""
-    return sum(
-        session.execute(sql, {name: value for name, value in [*row.items(), ("now", session.now)] if f":{name}" in sql})
-        for sql in event.effects
-    )
+def onward(blueprint: Blueprint, tool: Tool) -> list[tuple[Tool, str, str]]:
+    """(tool, parameter, column): writes that can go on with a row which the tool's result shows."""
+    shown = keys_shown(blueprint, tool)
+    return [
+        (other, parameter.name, column)
+        for other in blueprint.tools
+        if other.kind == "write" and other.name != tool.name
+        for parameter in other.parameters
+        if parameter.refers_to
+        for column in sorted(shown.get(parameter.refers_to.partition(".")[0], set()))
+    ]

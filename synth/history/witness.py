@@ -6,7 +6,7 @@ from skillweave.errors import WorldError
 from skillweave.schema.contract import Witness
 from skillweave.schema.summary import Unmet
 from skillweave.world.world import World
-from synth.history.simulation import broken_invariant
+from synth.history.invariants import broken_invariant
 
 
 def is_witness(witness: Witness, unmet: Unmet, world: World) -> list[str]:

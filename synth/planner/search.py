@@ -12,11 +12,26 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Value
 from synth.planner.slots import Condition, Slot, conditions, slots, substitute
-from synth.planner.values import State, candidates
+from synth.planner.values import State, odd, plain
 
 Arguments = dict[str, Value]
-WIDTH = 60
-"""Candidate values of one parameter that one query looks at."""
+WIDTHS = (4, 16, 64)
+"""Candidate values that one query looks at: few sizes, so that prepared statements are met again."""
+MOST_ROWS = 5000
+"""Rows of one table that are considered for a parameter."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A guard, and whether it is to hold."""
+
+    condition: Condition
+    holds: bool
+
+    @property
+    def sql(self) -> str:
+        """What the database is asked, with `{}` for the guard."""
+        return f"({{}}) IS {'' if self.holds else 'NOT '}TRUE"
 
 
 @dataclass
@@ -38,101 +53,128 @@ class Search:
 
     def meeting(self) -> Iterator[Arguments]:
         """Arguments with which every guard holds, tool's and agent's."""
-        return self._calls([(condition, True) for condition in conditions(self.tool)])
+        return self._calls([Wish(condition, True) for condition in conditions(self.tool)])
 
-    def breaking(self, rule: str) -> Iterator[Arguments]:
-        """Arguments with which this rule is the first that does not hold."""
-        wanted = []
-        for condition in conditions(self.tool):
-            wanted.append((condition, condition.rule != rule))
-            if condition.rule == rule:
-                return self._calls(wanted)
-        raise KeyError(rule)
+    def breaking(self, rule: str, *, alone: bool = False) -> Iterator[Arguments]:
+        """Arguments with which this rule is the first that does not hold; `alone`: and the only one.
 
-    def _calls(self, wanted: list[tuple[Condition, bool]]) -> Iterator[Arguments]:
+        KeyError where the tool has no such rule.
+        """
+        guards = conditions(self.tool)
+        place = next((number for number, guard in enumerate(guards) if guard.rule == rule), None)
+        if place is None:
+            raise KeyError(rule)
+        held = [*guards[:place], *(guards[place + 1 :] if alone else ())]
+        return self._calls([Wish(guards[place], False), *(Wish(guard, True) for guard in held)])
+
+    def _calls(self, wishes: list[Wish]) -> Iterator[Arguments]:
         bound: dict[str, Value] = {"now": self.now, "caller": self.caller}
-        lists = self._lists()
-        open_slots = [name for name in lists if name not in self.fixed]
-        bound |= {name: self.fixed[name] for name in lists if name in self.fixed}
-        ready = [(c, holds) for c, holds in wanted if c.bindings <= bound.keys()]
-        if not all(self._decide(condition, bound) is holds for condition, holds in ready):
+        known = slots(self.tool)
+        bound |= {name: self.fixed[name] for name in known if name in self.fixed}
+        settled = [wish for wish in wishes if wish.condition.bindings <= bound.keys()]
+        if not self._agree(settled, bound):
             return
+        pending = [wish for wish in wishes if wish not in settled]
         budget = [self.nodes]
-        pending = [pair for pair in wanted if pair not in ready]
-        narrowed = []
-        for name in open_slots:
-            own = [pair for pair in pending if pair[0].bindings <= bound.keys() | {name}]
-            kept = self._filter(name, lists[name], own, bound, budget)
+        broken = frozenset[str]().union(*(wish.condition.bindings for wish in wishes if not wish.holds))
+        order: list[tuple[str, list[Value]]] = []
+        for name, slot in known.items():
+            if name in self.fixed:
+                continue
+            own = [wish for wish in pending if wish.condition.bindings <= bound.keys() | {name}]
+            kept = self._values(slot, own, bound, budget, name in broken)
             if not kept:
                 return
-            narrowed.append((len(kept), name, kept))
-            pending = [pair for pair in pending if pair not in own]
-        order = sorted(narrowed, key=lambda entry: entry[0])
-        for found in self._bind([(name, kept) for _, name, kept in order], pending, bound, budget):
-            yield {name: found[name] for name in lists if found[name] is not None}
+            order.append((name, kept))
+            pending = [wish for wish in pending if wish not in own]
+        order.sort(key=lambda entry: len(entry[1]))
+        for found in self._bind(order, pending, bound, budget):
+            yield {name: found[name] for name in known if found[name] is not None}
 
-    def _lists(self) -> dict[str, list[Value]]:
-        found = {}
-        for name, slot in slots(self.tool).items():
-            values = [] if name in self.fixed else self._candidates(slot)
-            if not slot.parameter.required and self.random.random() >= self.optional:
-                values.sort(key=lambda value: value is not None)
-            found[name] = values
-        return found
+    def _values(
+        self, slot: Slot, wishes: list[Wish], bound: Mapping[str, Value], budget: list[int], broken: bool
+    ) -> list[Value]:
+        """The values of a parameter that agree with what depends on it alone, in a seeded order."""
+        name = slot.parameter.name
+        if slot.parameter.refers_to:
+            groups = [self._rows(slot, wishes, bound, budget)]
+        else:
+            groups = [
+                list(self._filter(name, g, wishes, bound, budget)) for g in plain(slot, self.state, self.now)
+            ]
+        if broken:
+            strange = list(self._filter(name, odd(slot, self.state, self.now), wishes, bound, budget))
+            groups = [list(dict.fromkeys([*groups[0], *strange])), *groups[1:]] if groups else [strange]
+        for group in groups:
+            self.random.shuffle(group)
+        found = list(dict.fromkeys(value for group in groups for value in group))
+        if slot.parameter.required:
+            return found
+        # NULL counts too where it is all that a guard agrees with.
+        without = list(self._filter(name, [None], wishes, bound, budget))
+        return [*found, *without] if self.random.random() < self.optional else [*without, *found]
 
-    def _candidates(self, slot: Slot) -> list[Value]:
-        return candidates(slot, self.blueprint, self.state, self.now, self.random)
+    def _rows(self, slot: Slot, wishes: list[Wish], bound: Mapping[str, Value], budget: list[int]) -> list[Value]:
+        """Keys that agree, of all rows that a parameter may name, in one query."""
+        entity, attribute = self.blueprint.target(slot.parameter.refers_to or "")
+        budget[0] -= 1
+        tests = [wish.sql.format(substitute(wish.condition.holds, slot.parameter.name, "candidate.value")) for wish in wishes]
+        listed = f"WITH candidate(value) AS (SELECT DISTINCT {attribute.name} FROM {entity.table})"
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        sql = f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
+        return [row["value"] for row in self.state.query(sql, _used(wishes, slot.parameter.name, bound))]
 
     def _bind(
-        self,
-        order: list[tuple[str, list[Value]]],
-        pending: list[tuple[Condition, bool]],
-        bound: dict[str, Value],
-        budget: list[int],
+        self, order: list[tuple[str, list[Value]]], pending: list[Wish], bound: dict[str, Value], budget: list[int]
     ) -> Iterator[dict[str, Value]]:
         if not order:
             yield bound
             return
         (name, values), rest = order[0], order[1:]
-        own = [pair for pair in pending if pair[0].bindings <= bound.keys() | {name}]
-        later = [pair for pair in pending if pair not in own]
+        own = [wish for wish in pending if wish.condition.bindings <= bound.keys() | {name}]
+        later = [wish for wish in pending if wish not in own]
         for value in self._filter(name, values, own, bound, budget):
             yield from self._bind(rest, later, {**bound, name: value}, budget)
             if budget[0] <= 0:
                 return
 
     def _filter(
-        self,
-        name: str,
-        values: list[Value],
-        deciding: list[tuple[Condition, bool]],
-        bound: Mapping[str, Value],
-        budget: list[int],
-    ) -> list[Value]:
-        if not deciding:
-            return values
-        kept: list[Value] = []
-        for start in range(0, len(values), WIDTH):
-            if budget[0] <= 0:
-                break
+        self, name: str, values: list[Value], wishes: list[Wish], bound: Mapping[str, Value], budget: list[int]
+    ) -> Iterator[Value]:
+        """The values that agree, looked up a batch at a time."""
+        if not wishes:
+            yield from values
+            return
+        start = 0
+        while start < len(values) and budget[0] > 0:
+            width = next((width for width in WIDTHS if width >= len(values) - start), WIDTHS[-1])
             budget[0] -= 1
-            kept += self._decided(name, values[start : start + WIDTH], deciding, bound)
-        return kept
+            yield from self._agreeing(name, values[start : start + width], width, wishes, bound)
+            start += width
 
-    def _decided(
-        self, name: str, values: list[Value], deciding: list[tuple[Condition, bool]], bound: Mapping[str, Value]
+    def _agreeing(
+        self, name: str, values: list[Value], width: int, wishes: list[Wish], bound: Mapping[str, Value]
     ) -> list[Value]:
-        rows = ", ".join(f"({number}, :candidate_{number})" for number in range(len(values)))
         tests = " AND ".join(
-            f"({substitute(condition.holds, name, 'candidate.value')}) IS {'' if holds else 'NOT '}TRUE"
-            for condition, holds in deciding
+            wish.sql.format(substitute(wish.condition.holds, name, "candidate.value")) for wish in wishes
         )
-        listed = f"WITH candidate(number, value) AS (VALUES {rows})"
-        sql = f"{listed} SELECT number FROM candidate WHERE {tests} ORDER BY number"
-        used = frozenset[str]().union(*(condition.bindings for condition, _ in deciding)) - {name}
-        given = {key: bound[key] for key in used} | {f"candidate_{n}": value for n, value in enumerate(values)}
+        sql = f"{_listed(width)} SELECT number FROM candidate WHERE number < :candidates AND {tests} ORDER BY number"
+        given = _used(wishes, name, bound) | {f"candidate_{n}": None for n in range(len(values), width)}
+        given |= {f"candidate_{n}": value for n, value in enumerate(values)} | {"candidates": len(values)}
         return [values[int(row["number"] or 0)] for row in self.state.query(sql, given)]
 
-    def _decide(self, condition: Condition, bound: Mapping[str, Value]) -> bool:
-        given = {name: bound[name] for name in condition.bindings}
-        return bool(self.state.query(f"SELECT ({condition.holds}) IS TRUE AS held", given)[0]["held"])
+    def _agree(self, wishes: list[Wish], bound: Mapping[str, Value]) -> bool:
+        if not wishes:
+            return True
+        tests = " AND ".join(wish.sql.format(wish.condition.holds) for wish in wishes)
+        return bool(self.state.query(f"SELECT {tests} AS held", _used(wishes, "", bound))[0]["held"])
+
+
+def _used(wishes: list[Wish], name: str, bound: Mapping[str, Value]) -> dict[str, Value]:
+    used = frozenset[str]().union(*(wish.condition.bindings for wish in wishes)) - {name}
+    return {key: bound[key] for key in sorted(used)}
+
+
+def _listed(width: int) -> str:
+    rows = ", ".join(f"({number}, :candidate_{number})" for number in range(width))
+    return f"WITH candidate(number, value) AS (VALUES {rows})"

@@ -37,12 +37,20 @@ class Condition:
 
 def slots(tool: Tool) -> dict[str, Slot]:
     """The slots of a tool by parameter."""
-    return dict(_slots(tool.model_dump_json()))
+    texts = (
+        *(f"SELECT ({guard.holds})" for guard in tool.guards),
+        *(effect.sql for effect in tool.effects),
+        tool.returns.select,
+    )
+    return {
+        parameter.name: Slot(parameter, *_compared(texts, parameter.name, parameter.refers_to is not None))
+        for parameter in tool.parameters
+    }
 
 
 def conditions(tool: Tool) -> tuple[Condition, ...]:
     """The guards of a tool, in order."""
-    return tuple(Condition(guard.rule, guard.holds, bindings(guard.holds)) for guard in tool.guards)
+    return tuple(_condition(guard.rule, guard.holds) for guard in tool.guards)
 
 
 @cache
@@ -71,23 +79,29 @@ def _positions(sql: str) -> tuple[tuple[str, int, int], ...]:
 
 
 @cache
-def _slots(dumped: str) -> tuple[tuple[str, Slot], ...]:
-    tool = Tool.model_validate_json(dumped)
-    texts = [f"SELECT ({guard.holds})" for guard in tool.guards]
-    texts += [effect.sql for effect in tool.effects] + [tool.returns.select]
-    trees = [sqlglot.parse_one(text, dialect="sqlite") for text in texts]
-    found = []
-    for parameter in tool.parameters:
-        columns: dict[tuple[str, str], None] = {}
-        literals: dict[float, None] = {}
-        for tree in trees:
-            for placeholder in tree.find_all(exp.Placeholder):
-                if placeholder.name == parameter.name:
-                    for other in _compared_with(placeholder):
-                        columns.update(dict.fromkeys(_columns(other)))
-                        literals.update(dict.fromkeys(_numbers(other)))
-        found.append((parameter.name, Slot(parameter, tuple(columns), tuple(literals))))
-    return tuple(found)
+def _condition(rule: str, holds: str) -> Condition:
+    return Condition(rule, holds, bindings(holds))
+
+
+@cache
+def _tree(text: str) -> exp.Expr:
+    return sqlglot.parse_one(text, dialect="sqlite")
+
+
+@cache
+def _compared(
+    texts: tuple[str, ...], parameter: str, is_key: bool
+) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
+    """Columns and numbers that a parameter is compared with; a key's numbers say nothing."""
+    columns: dict[tuple[str, str], None] = {}
+    literals: dict[float, None] = {}
+    for text in texts:
+        for placeholder in _tree(text).find_all(exp.Placeholder):
+            if placeholder.name == parameter:
+                for other in _compared_with(placeholder):
+                    columns.update(dict.fromkeys(_columns(other)))
+                    literals.update(dict.fromkeys(() if is_key else _numbers(other)))
+    return tuple(columns), tuple(literals)
 
 
 def _compared_with(placeholder: exp.Expr) -> list[exp.Expr]:

@@ -1,53 +1,28 @@
-"""Candidate values of a parameter in a state: what the data hold, what the contract compares with, what lies beside."""
+"""Candidate values of a parameter: what the data hold, what the contract compares with, what lies beside.
+
+They come in two kinds. Plain values are what people say, and make calls that succeed. Odd values (a key that no row
+has, an empty text, an amount out of bounds) are tried only where a guard is to be broken.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from random import Random
+from functools import lru_cache
 from typing import Protocol
 
-from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Row, Value
 from synth.planner.slots import Slot
 
 CLOCK = "%Y-%m-%d %H:%M:%S"
 DAYS = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    10,
-    12,
-    14,
-    15,
-    18,
-    20,
-    21,
-    25,
-    28,
-    30,
-    31,
-    32,
-    40,
-    45,
-    60,
-    61,
-    75,
-    90,
-    91,
-    120,
-    180,
-    365,
+    *range(9),
+    *(10, 12, 14, 15, 18, 20, 21, 25, 28, 30, 31, 32, 40, 45, 60, 61, 75, 90, 91, 120, 180, 365),
+    *(730, 1825, 3650, 6570, 7300, 10950, 14600),
 )
 """Distances, in days from `now`, of candidate dates; both ways."""
 MISSING = "NONE-0000"
 """A key that no row has."""
-MOST = 400
-"""Rows of one column that are looked at."""
+MOST = 300
+"""Values of one column that are looked at."""
 
 
 class State(Protocol):
@@ -56,57 +31,89 @@ class State(Protocol):
     def query(self, sql: str, bindings: Mapping[str, Value]) -> Sequence[Row]: ...
 
 
-def candidates(slot: Slot, blueprint: Blueprint, state: State, now: str, random: Random) -> list[Value]:
-    """Values worth trying for a parameter, without repeats, in a seeded order (NULL last where it is optional)."""
+def plain(slot: Slot, state: State, now: str) -> list[list[Value]]:
+    """Values that a person would give, without repeats, in groups of which the first is preferred."""
+    parameter = slot.parameter
+    if parameter.enum:
+        return [list(parameter.enum)]
+    match parameter.type:
+        case "boolean":
+            return [[True, False]]
+        case "date":
+            held: list[Value] = [str(value)[:10] for value in _held(slot, state) if _is_date(value)]
+            return _groups([*parameter.examples, *held, *_dates(now)])
+        case "datetime":
+            held = [value for value in _held(slot, state) if _is_date(value) and len(str(value)) == 19]
+            return _groups([*parameter.examples, *held, *_times(now)])
+        case "integer":
+            held = [value for value in _held(slot, state) if isinstance(value, int)]
+            return _groups([*parameter.examples, *held], _round_integers(slot), [1, 2, 3])
+        case "number":
+            held = [value for value in _held(slot, state) if isinstance(value, (int, float))]
+            return _groups([*parameter.examples, *held], list(slot.literals), [1.0])
+        case _:
+            texts: list[Value] = [value for value in _held(slot, state) if isinstance(value, str)]
+            return _groups(list(parameter.examples) or texts, [] if texts else _texts(slot))
+
+
+def odd(slot: Slot, state: State, now: str) -> list[Value]:
+    """Values that a guard is there to refuse."""
     parameter = slot.parameter
     if parameter.refers_to:
-        entity, attribute = blueprint.target(parameter.refers_to)
-        found: list[Value] = [*_column(state, entity.table, attribute.name), MISSING]
-    elif parameter.enum:
-        found = list(parameter.enum)
-    elif parameter.type == "boolean":
-        found = [True, False]
-    else:
-        found = _open_values(slot, state, now)
-    random.shuffle(found)
-    return found if parameter.required else [*found, None]
-
-
-def _open_values(slot: Slot, state: State, now: str) -> list[Value]:
-    compared = [value for table, column in slot.columns for value in _column(state, table, column)]
-    match slot.parameter.type:
-        case "date":
-            found: list[Value] = [*(str(value)[:10] for value in compared if _is_date(value)), *_dates(now)]
-        case "datetime":
-            found = [
-                *(str(value) for value in compared if _is_date(value) and len(str(value)) == 19),
-                *(f"{day} {hour}:00:00" for day in _dates(now)[::2] for hour in ("09", "14")),
-            ]
+        return [MISSING]
+    given = [value for group in plain(slot, state, now) for value in group]
+    match parameter.type:
         case "integer":
+            numbers = [value for value in given if isinstance(value, int)]
             near = [int(number) + shift for number in slot.literals for shift in (-1, 0, 1)]
-            held = [value for value in compared if isinstance(value, int)]
-            found = [*slot.parameter.examples, *held, *(value - 1 for value in held[:20]), *near, 1, 2, 3]
+            beside = [value + shift for value in numbers[:60] for shift in (-1, 1)]
+            far = [factor * value for value in sorted(numbers)[-3:] for factor in (2, 10)]
+            return list(dict.fromkeys([*near, 0, -1, *beside, *far]))
         case "number":
-            found = [
-                *slot.parameter.examples,
-                *(v for v in compared if isinstance(v, (int, float))),
-                *slot.literals,
-                1.0,
-            ]
+            floats = [float(value) for value in given if isinstance(value, (int, float))]
+            return list(dict.fromkeys([0.0, -1.0, *(value + shift for value in floats[:60] for shift in (-0.5, 0.5))]))
+        case "string" if not parameter.enum:
+            texts = [value for value in given if isinstance(value, str)][:5]
+            return list(dict.fromkeys(["", " ", "x", *(t[:-1] for t in texts), *(t + "x" for t in texts), "x" * 600]))
         case _:
-            texts = [value for value in compared if isinstance(value, str)]
-            found = [*slot.parameter.examples, *texts]
-    return list(dict.fromkeys(found))
+            return []
 
 
-def _column(state: State, table: str, column: str) -> list[Value]:
-    sql = f"SELECT DISTINCT {column} AS value FROM {table} WHERE {column} IS NOT NULL ORDER BY {column} LIMIT {MOST}"
-    return [row["value"] for row in state.query(sql, {})]
+def _held(slot: Slot, state: State) -> list[Value]:
+    """What the columns hold that a parameter is compared with."""
+    found: list[Value] = []
+    for table, column in slot.columns:
+        sql = f"SELECT DISTINCT {column} AS value FROM {table} WHERE {column} IS NOT NULL ORDER BY value DESC"
+        found += [row["value"] for row in state.query(f"{sql} LIMIT {MOST}", {})]
+    return found
 
 
-def _dates(now: str) -> list[str]:
+def _groups(*groups: list[Value]) -> list[list[Value]]:
+    return [list(dict.fromkeys(group)) for group in groups if group]
+
+
+def _round_integers(slot: Slot) -> list[Value]:
+    """Numbers at and between those that the contract compares with."""
+    numbers = sorted(int(number) for number in slot.literals)
+    between = [(low * (4 - part) + high * part) // 4 for low, high in zip(numbers, numbers[1:]) for part in (1, 2, 3)]
+    return [*between, *(number + shift for number in numbers for shift in (-1, 0, 1))]
+
+
+def _texts(slot: Slot) -> list[Value]:
+    """Something to say where nothing says what: the parameter's own name, or digits as many as the contract counts."""
+    counted = [int(number) for number in slot.literals if 0 < number <= 40]
+    return [slot.parameter.name.replace("_", " "), *(("1234567890" * 4)[:length] for length in counted)]
+
+
+@lru_cache(maxsize=256)
+def _dates(now: str) -> tuple[str, ...]:
     today = datetime.strptime(now, CLOCK)
-    return [(today + timedelta(days=sign * days)).strftime("%Y-%m-%d") for days in DAYS for sign in (1, -1)]
+    return tuple((today + timedelta(days=sign * days)).strftime("%Y-%m-%d") for days in DAYS for sign in (1, -1))
+
+
+@lru_cache(maxsize=256)
+def _times(now: str) -> tuple[str, ...]:
+    return tuple(f"{day} {hour}:00:00" for day in _dates(now)[:60:2] for hour in ("09", "14"))
 
 
 def _is_date(value: Value) -> bool:

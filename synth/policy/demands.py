@@ -1,12 +1,12 @@
 """Demands: what a rule's SQL holds that its sentence has to say: numbers with their meaning, and enum values.
 
-A literal's meaning follows from where it stands: beside a column of cents it is money, as a factor of one a share, as a
-date modifier a duration. What only makes the SQL work (EXISTS (SELECT 1), COALESCE(..., 0), a first status) is allowed in
-the sentence and not demanded.
+A literal's meaning follows from where it stands: beside a column of cents it is money, as a factor of one a share, as
+a date modifier a duration. What only makes the SQL work (EXISTS (SELECT 1), COALESCE(..., 0), a first status) may be
+said and need not.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -15,16 +15,11 @@ from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world.sql import parse
+from synth.policy.place import Place, days_apart, names_around
 from synth.policy.quantity import Quantity, duration, in_words
 
 _MODIFIER = re.compile(r"[+-]? ?(?P<number>\d+(?:\.\d+)?) (?P<unit>minute|hour|day|month|year)s?", re.IGNORECASE)
 _CLOCK = re.compile(r"(\d\d):(\d\d)(?::\d\d)?")
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Between, exp.In)
-_UNIT_WORDS = {
-    "minute": "minute", "hour": "hour", "day": "day", "night": "day", "week": "week", "month": "month",
-    "year": "year", "age": "year",
-}  # fmt: skip
-_DAYS_APART = {1: "day", 24: "hour", 1440: "minute"}
 
 
 @dataclass(frozen=True)
@@ -137,7 +132,7 @@ class _Reader:
             return [Demand(frozenset(options))]
         if not re.search(r"[A-Za-z]{2}", text) or _feeds_a_date(literal):
             return []
-        names = _names_around(literal)
+        names = names_around(literal)
         enums = [enum for name in names for enum in self._schema.enums.get(name, ()) if text in enum]
         case = literal.find_ancestor(exp.Case)
         choice = case is not None and case.args.get("default") is not None
@@ -148,58 +143,26 @@ class _Reader:
         return [Demand(word=text, siblings=siblings, required=not first)]
 
     def _number(self, literal: exp.Literal, number: Fraction) -> Demand | None:
-        apart = _days_apart(literal)
+        apart = days_apart(literal)
         if apart is not None:
             return (
                 Demand(frozenset({duration(number, apart), Quantity(number, "plain")}), required=number > 1)
                 if apart
                 else None
             )
-        place = _Place.of(literal, self._schema.money)
+        place = Place.of(literal, self._schema.money)
         options = {Quantity(number, "plain")}
         if place.factor:
             options |= _shares(number)
         if place.percent:
             options.add(Quantity(number / 100, "share"))
         if place.money and not place.of_money:
-            options = {Quantity(number, "money")}
+            options = {*options, Quantity(number, "money")} if place.factor else {Quantity(number, "money")}
         if place.hour:
             options.add(Quantity(60 * number, "clock"))
         options |= {duration(number, unit) for unit in place.units}
         idle = number == 0 or (number == 1 and (place.factor or place.step)) or (number == 100 and place.percent)
         return Demand(frozenset(options), required=not idle)
-
-
-@dataclass
-class _Place:
-    """Where a number stands, found by going up from it to the comparison, assignment or column that it ends in."""
-
-    money: bool = False
-    factor: bool = False
-    of_money: bool = False
-    percent: bool = False
-    hour: bool = False
-    step: bool = False
-    """What something is raised or lowered by."""
-    units: frozenset[str] = frozenset()
-    """Units of time that the names around it speak of."""
-
-    @classmethod
-    def of(cls, literal: exp.Literal, money: frozenset[str]) -> "_Place":
-        place = cls()
-        for node, parent in _upward(literal):
-            names = _names_beside(node, parent)
-            if isinstance(parent, exp.Mul | exp.Div):
-                place.factor = True
-                place.of_money |= bool(names & money)
-                place.percent |= any("percent" in name for name in names) or _has_hundred(parent)
-                continue
-            place.step |= isinstance(parent, exp.Add | exp.Sub) and node is literal
-            place.units |= _time_units(names)
-            place.money |= bool(names & money)
-            place.percent |= any("percent" in name for name in names)
-            place.hour |= isinstance(parent, _COMPARISONS) and "%H" in parent.sql(dialect="sqlite")
-        return place
 
 
 def _shares(number: Fraction) -> set[Quantity]:
@@ -208,126 +171,12 @@ def _shares(number: Fraction) -> set[Quantity]:
     return found if number.denominator == 1 else {*found, Quantity(abs(1 - number), "share")}
 
 
-def _time_units(names: Collection[str]) -> frozenset[str]:
-    words = {word.removesuffix("s") for name in names for word in name.split("_")}
-    return frozenset(unit for word, unit in _UNIT_WORDS.items() if word in words)
-
-
-def _upward(node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
-    """Each node above with the one that it was reached from, up to where the value is compared or kept."""
-    parent = node.parent
-    while isinstance(parent, exp.Expr):
-        yield node, parent
-        if isinstance(parent, (*_COMPARISONS, exp.Insert, exp.Update, exp.Where, exp.And, exp.Or)):
-            return
-        node, parent = parent, parent.parent
-
-
-def _names_beside(node: exp.Expr, parent: exp.Expr) -> set[str]:
-    """Columns that stand on a level with a node, or that it is kept in."""
-    if isinstance(parent, exp.Select | exp.Tuple) and (parent.find_ancestor(exp.Insert) is not None):
-        column = _inserted_column(node, parent)
-        return {column} if column else set()
-    if isinstance(parent, exp.Alias):
-        return {str(parent.alias)}
-    if isinstance(parent, exp.Case):
-        return set()
-    if isinstance(parent, exp.If):
-        return set()
-    if isinstance(parent, (*_COMPARISONS, exp.Binary, exp.Func)):
-        sides = [side for side in parent.iter_expressions() if side is not node]
-        return {name for side in sides for name in _value_names(side)}
-    return set()
-
-
-def _value_names(expression: exp.Expr) -> Iterator[str]:
-    """Names of the columns and parameters that make an expression's value, conditions of a subquery apart."""
-    if isinstance(expression, exp.Subquery | exp.Select):
-        select = expression.find(exp.Select)
-        for projected in select.expressions if select is not None else []:
-            yield from _value_names(projected)
-        return
-    if isinstance(expression, exp.Column | exp.Placeholder):
-        yield str(expression.name)
-        return
-    if isinstance(expression, exp.Case):
-        for branch in expression.args["ifs"]:
-            yield from _value_names(branch.args["true"])
-        return
-    for part in expression.iter_expressions():
-        yield from _value_names(part)
-
-
-def _inserted_column(node: exp.Expr, parent: exp.Expr) -> str | None:
-    insert = parent.find_ancestor(exp.Insert)
-    if insert is None or not isinstance(insert.this, exp.Schema):
-        return None
-    top = parent.parent
-    if isinstance(parent, exp.Select) and top is not insert:
-        return None
-    if isinstance(parent, exp.Tuple) and not isinstance(top, exp.Values):
-        return None
-    place = next((number for number, value in enumerate(parent.expressions) if value is node), None)
-    names = [str(column.name) for column in insert.this.expressions]
-    return names[place] if place is not None and place < len(names) else None
-
-
-def _names_around(literal: exp.Literal) -> list[str]:
-    """Columns and parameters that a string is compared with or kept in, nearest first."""
-    found: list[str] = []
-    for node, parent in _upward(literal):
-        if isinstance(parent, exp.Case) and parent.this is not None:
-            found += (
-                list(_value_names(parent.this))
-                if isinstance(node, exp.If) and literal.parent is node and node.this is literal
-                else []
-            )
-        found += sorted(_names_beside(node, parent))
-    return found
-
-
-def _has_hundred(product: exp.Expr) -> bool:
-    top = product.parent if isinstance(product.parent, exp.Div) else product
-    return isinstance(top, exp.Div) and any(
-        not one.is_string and Fraction(str(one.this)) == 100 for one in top.expression.find_all(exp.Literal)
-    )
-
-
 def _feeds_a_date(literal: exp.Literal) -> bool:
     """Whether a string is a part of a date modifier that is put together: `'-' || days || ' days'`."""
     return (
         re.fullmatch(r" ?(?:minute|hour|day|month|year)s?|start of \w+|weekday \d|unixepoch", str(literal.this))
         is not None
     )
-
-
-def _days_apart(literal: exp.Literal) -> str | None:
-    """The unit of a number that a difference of two julianday() is compared with; empty for the factor that makes it."""
-    for node, parent in _upward(literal):
-        if isinstance(parent, exp.Mul) and _is_difference(parent) and node is literal:
-            return ""
-        if isinstance(parent, _COMPARISONS):
-            for side in parent.iter_expressions():
-                if side is not node and _is_difference(side):
-                    return _DAYS_APART.get(_factor(side), "day")
-            return None
-    return None
-
-
-def _is_difference(expression: exp.Expr) -> bool:
-    return any(
-        "julianday" in side.sql(dialect="sqlite").lower()
-        for difference in expression.find_all(exp.Sub)
-        for side in (difference.this,)
-    )
-
-
-def _factor(expression: exp.Expr) -> int:
-    for product in expression.find_all(exp.Mul):
-        for side in (product.this, product.expression):
-            if isinstance(side, exp.Literal):
-                return int(Fraction(str(side.this)))
-    return 1
 
 
 def choices(sql: str) -> Iterator[list[tuple[str, frozenset[Quantity]]]]:

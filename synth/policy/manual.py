@@ -29,7 +29,8 @@ _NUMBER = re.compile(r"\bR\d+\b")
 
 def stated_rules(tool: Tool) -> dict[str, str]:
     """The sentences of a tool's rules by number, guards first."""
-    return {part.rule: part.says for part in (*tool.guards, *tool.effects)}
+    guards = {guard.rule: guard.says for guard in tool.guards}
+    return guards | {effect.rule: effect.says for effect in tool.effects}
 
 
 def faults(text: str, blueprint: Blueprint) -> list[str]:

@@ -32,8 +32,10 @@ async def domain_expansion(ctx: Context[ExpansionParams], key: str) -> None:
     kept: dict[str, Domain] = {}
     for number in range(ctx.params.rounds):
         before = len(kept)
-        for seed in ctx.seeds:
-            await _expand(ctx, seed, number, kept)
+        for place, seed in enumerate(ctx.seeds):
+            # In the first round no seed takes more than its share, so that a small target still covers all of them.
+            seeds_left = len(ctx.seeds) - place if number == 0 else 1
+            await _expand(ctx, seed, number, kept, -(-(ctx.params.target_domains - len(kept)) // seeds_left))
         if len(kept) in (before, ctx.params.target_domains):
             break
     if not kept:
@@ -43,10 +45,8 @@ async def domain_expansion(ctx: Context[ExpansionParams], key: str) -> None:
         ctx.write(DOMAIN_TOPICS, name, domain)
 
 
-async def _expand(ctx: Context[ExpansionParams], seed: str, number: int, kept: dict[str, Domain]) -> None:
-    room = ctx.params.target_domains - len(kept)
-    # One domain a seed and round, so that every seed gets its share of a small target.
-    share = -(-room // max(1, len(ctx.seeds))) if number == 0 else room
+async def _expand(ctx: Context[ExpansionParams], seed: str, number: int, kept: dict[str, Domain], room: int) -> None:
+    """Ask for up to `room` domains near a seed, and keep those that are new."""
     if room <= 0:
         return
     try:
@@ -55,7 +55,7 @@ async def _expand(ctx: Context[ExpansionParams], seed: str, number: int, kept: d
             key=f"{seed}/{number}",
             seed=seed,
             known=sorted(kept),
-            count=min(room, share),
+            count=room,
             check=lambda domains: [f"{d.name!r} says seed {d.seed!r}, not {seed!r}" for d in domains if d.seed != seed],
         )
     except AuthorError as error:

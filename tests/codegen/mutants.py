@@ -1,13 +1,21 @@
 """Planted errors: a server's source with one refusal dropped, one comparison turned or one number changed."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 TURNED = {">=": ">", ">": ">=", "<=": "<", "<": "<=", "==": "!=", "!=": "==", "=": "<>", "<>": "="}
 COMPARISON = re.compile(r"(?<= )(?:>=|<=|<>|!=|==|<|>|=)(?= )")
 NUMBER = re.compile(r"(?<![\w.'\"-])(?:[1-9]\d*)(?![\w.])")
 ROUNDING = re.compile(r"\bROUND\(|\bround\(")
+
+
+CHANGES: list[tuple[str, re.Pattern[str], Callable[[str], str]]] = [
+    ("dropped", re.compile(r"raise Refused\("), lambda _: "Refused("),
+    ("turned", COMPARISON, lambda found: TURNED[found]),
+    ("number", NUMBER, lambda found: str(int(found) + 1)),
+    ("rounding", ROUNDING, lambda _: "("),
+]
 
 
 class Mutant(NamedTuple):
@@ -32,12 +40,7 @@ def mutants(source: str, kinds: tuple[str, ...] = ("dropped", "turned", "number"
             return
         if not in_body:
             continue
-        for kind, pattern, change in (
-            ("dropped", re.compile(r"raise Refused\("), lambda _: "Refused("),
-            ("turned", COMPARISON, lambda found: TURNED[found]),
-            ("number", NUMBER, lambda found: str(int(found) + 1)),
-            ("rounding", ROUNDING, lambda _: "("),
-        ):
+        for kind, pattern, change in CHANGES:
             if kind not in kinds:
                 continue
             for match in pattern.finditer(line):

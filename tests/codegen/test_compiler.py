@@ -61,7 +61,8 @@ GUARDS = [
     f"{REASON} NOT IN ('travel', 'illness')",
     f"NOT ({REASON} = 'travel' AND :flag)",
     "EXISTS (SELECT 1 FROM appointment WHERE appointment_id = :appointment_id AND cancel_reason = 'travel')",
-    "EXISTS (SELECT 1 FROM appointment a WHERE a.appointment_id = :appointment_id AND (a.note IS NULL OR a.note <> :word))",
+    "EXISTS (SELECT 1 FROM appointment a WHERE a.appointment_id = :appointment_id "
+    "AND (a.note IS NULL OR a.note <> :word))",
     "NOT EXISTS (SELECT 1 FROM appointment WHERE appointment_id = :appointment_id)",
     "NOT EXISTS (SELECT 1 FROM appointment WHERE appointment_id = :appointment_id AND status = 'cancelled')",
     "(SELECT COUNT(*) FROM appointment WHERE patient_id = :caller AND status = 'scheduled') < :count",
@@ -70,7 +71,7 @@ GUARDS = [
     ":count < CASE WHEN :flag THEN 2 ELSE 4 END",
     "length(trim(:word)) > 2",
     "COALESCE(:count, 0) < 3",
-    "(SELECT note FROM appointment WHERE appointment_id = :appointment_id) = (SELECT full_name FROM patient WHERE patient_id = :caller)",
+    f"{REASON} = (SELECT full_name FROM patient WHERE patient_id = :caller)",
     "-2 < :count AND -1.5 < :share",
 ]
 

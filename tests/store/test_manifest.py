@@ -68,5 +68,5 @@ def test_a_label_has_its_last_writer(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": "other/1"}', '{"format": "skillweave-manifest/1"}'])
 def test_a_damaged_manifest_says_what_to_do(tmp_path: Path, content: str) -> None:
     (tmp_path / "manifest.json").write_text(content)
-    with pytest.raises(ArtifactError, match="is damaged .* remove it"):
+    with pytest.raises(ArtifactError, match=r"is damaged .* remove it"):
         Manifest(Store(tmp_path))

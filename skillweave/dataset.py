@@ -1,0 +1,228 @@
+"""A dataset: the outputs folder of a run, for Python. Tasks by their id, worlds ready to open sessions of.
+
+Files are read when something asks for them, and nothing in them is trusted: they are parsed into types, their paths
+stay in the folder, their databases hold plain tables, and a task's state is the one that the task was proven on.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from skillweave.errors import ArtifactError
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.policy import Policy
+from skillweave.schema.record import Json
+from skillweave.schema.task import Task
+from skillweave.store import Stamp, Store
+from skillweave.world.world import World
+
+QUERIES = "queries"
+_BLUEPRINTS = "blueprints.json"
+_SHOWN = 5
+"""Names that an error lists."""
+
+
+class Dataset:
+    """Not to be shared by threads; the worlds that it gives may be."""
+
+    def __init__(self, outputs: Path) -> None:
+        """ArtifactError where `outputs` is no folder of a run."""
+        self.store = Store(outputs)
+        if not outputs.is_dir():
+            raise ArtifactError(f"there is no outputs folder {str(outputs)!r}; give the one that a run wrote")
+        if not self.store.exists(_BLUEPRINTS) and not (outputs / QUERIES).is_dir():
+            raise ArtifactError(
+                f"{str(outputs)!r} holds no {_BLUEPRINTS} and no tasks; give the folder that a run wrote"
+            )
+        self.tasks = Tasks(self.store)
+        self._worlds: dict[str, World] = {}
+        self._digests: dict[tuple[str, str], str] = {}
+
+    @property
+    def worlds(self) -> list[str]:
+        """Names of the worlds that have a database, sorted."""
+        return _stems(self.store, "database", ".sqlite")
+
+    def blueprint(self, name: str) -> Blueprint:
+        """The blueprint of a world. ArtifactError where there is none."""
+        found = self._blueprints.get(name)
+        if found is None:
+            raise ArtifactError(
+                f"no blueprint {name!r} in {_BLUEPRINTS}; there are {_listed(sorted(self._blueprints))}"
+            )
+        try:
+            return Blueprint.model_validate(found)
+        except ValidationError as error:
+            raise ArtifactError(f"blueprint {name!r} in {_BLUEPRINTS} is damaged: {_first(error)}") from error
+
+    def policy(self, name: str) -> Policy:
+        """The policy of a world. ArtifactError where there is none."""
+        return Policy(world=name, text=self._text(f"policies/{name}.md"))
+
+    def world(self, which: Task | str) -> World:
+        """The world of a task, or of that name; opened once. ArtifactError where a task was proven on another state."""
+        if isinstance(which, str):
+            return self._world(which)
+        task, world = which, self._world(which.world)
+        expected = f"database/{task.world}.sqlite"
+        if task.initial_state.database != expected:
+            raise ArtifactError(
+                f"task {task.id!r} stands on {task.initial_state.database!r}; its world has {expected!r}"
+            )
+        found = self._digest(world, task)
+        if found != task.initial_state.digest:
+            raise ArtifactError(
+                f"task {task.id!r} was proven on the state {task.initial_state.digest[:12]!r}, and {expected!r} gives "
+                f"{found[:12]!r}; one of the two was changed: run `python -m synth verify` on the dataset"
+            )
+        return world
+
+    def close(self) -> None:
+        """Give up the worlds."""
+        for world in self._worlds.values():
+            world.close()
+        self._worlds.clear()
+
+    def _world(self, name: str) -> World:
+        if name not in self._worlds:
+            blueprint, path = self.blueprint(name), self.store.path(f"database/{name}.sqlite")
+            policy = self.policy(name) if self.store.exists(f"policies/{name}.md") else None
+            self._worlds[name] = World(blueprint, path, now=self._now(name), policy=policy)
+        return self._worlds[name]
+
+    def _now(self, name: str) -> str:
+        """The clock of sessions that are opened without a task: that of the run."""
+        manifest = from_json(self.store.read("manifest.json")) if self.store.exists("manifest.json") else {}
+        prints = manifest.get("fingerprints") if isinstance(manifest, dict) else None
+        known = [str(one.get("now")) for one in prints.values() if one.get("now")] if isinstance(prints, dict) else []
+        known += [task.now for task in self.tasks.of(name)] if not known else []
+        if not known:
+            raise ArtifactError(f"neither the manifest nor a task says what time it is in {name!r}; run the pipeline")
+        return known[-1]
+
+    def _digest(self, world: World, task: Task) -> str:
+        patch = "".join(change.model_dump_json() for change in task.initial_state.patch)
+        if (task.world, patch) not in self._digests:
+            with world.session(patch=task.initial_state.patch) as session:
+                self._digests[task.world, patch] = session.digest()
+        return self._digests[task.world, patch]
+
+    @cached_property
+    def _blueprints(self) -> dict[str, Json]:
+        found = _parsed(_BLUEPRINTS, self.store.read(_BLUEPRINTS))
+        rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+        return {str(row.get("server")): row for row in rows}
+
+    def _text(self, path: str) -> str:
+        try:
+            return self.store.read(path).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ArtifactError(f"{path!r} is no text: {error}") from error
+
+
+class Tasks(Mapping[str, Task]):
+    """Tasks by id. A line is found by its id, which begins with its world's name, and parsed when it is asked for."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._files: dict[str, tuple[Stamp, dict[str, tuple[int, int]]]] = {}
+
+    def __getitem__(self, id: str) -> Task:
+        worlds = self.worlds
+        likely = id.rpartition("-")[0]
+        for world in sorted(worlds, key=lambda world: world != likely):
+            place = self._index(world).get(id)
+            if place is not None:
+                return self._task(world, place)
+        raise UnknownTaskError(f"no task {id!r} in the dataset; it has {len(self)}, such as {_listed(list(self))}")
+
+    def __iter__(self) -> Iterator[str]:
+        for world in self.worlds:
+            yield from self._index(world)
+
+    def __len__(self) -> int:
+        return sum(len(self._index(world)) for world in self.worlds)
+
+    @property
+    def worlds(self) -> list[str]:
+        """Names of the worlds that have tasks, sorted."""
+        return _stems(self._store, QUERIES, ".jsonl")
+
+    def of(self, world: str) -> Iterator[Task]:
+        """The tasks of one world."""
+        for place in self._index(world).values() if world in self.worlds else ():
+            yield self._task(world, place)
+
+    def _task(self, world: str, place: tuple[int, int]) -> Task:
+        with self._store.path(_path(world)).open("rb") as stream:
+            stream.seek(place[0])
+            line = stream.read(place[1])
+        try:
+            return _TASK.validate_json(line)
+        except ValidationError as error:
+            raise ArtifactError(
+                f"a task of {_path(world)!r} is damaged, at byte {place[0]}: {_first(error)}"
+            ) from error
+
+    def _index(self, world: str) -> dict[str, tuple[int, int]]:
+        """Id -> offset and length of its line; made again where the file has changed."""
+        path = _path(world)
+        stamp = self._store.stamp(path)
+        known = self._files.get(world)
+        if known is None or known[0] != stamp:
+            known = self._files[world] = (stamp, self._indexed(path))
+        return known[1]
+
+    def _indexed(self, path: str) -> dict[str, tuple[int, int]]:
+        found: dict[str, tuple[int, int]] = {}
+        offset = 0
+        with self._store.path(path).open("rb") as stream:
+            for number, line in enumerate(stream, start=1):
+                record = _parsed(f"{path}, line {number}", line)
+                id = record.get("id") if isinstance(record, dict) else None
+                if not isinstance(id, str) or id in found:
+                    raise ArtifactError(
+                        f"{path!r}, line {number}: {f'a second {id!r}' if id else 'no task with an id'}"
+                    )
+                found[id] = (offset, len(line))
+                offset += len(line)
+        return found
+
+
+class UnknownTaskError(ArtifactError, KeyError):
+    """No task has that id."""
+
+    __str__ = ArtifactError.__str__
+
+
+_TASK: TypeAdapter[Task] = TypeAdapter(Task)
+
+
+def _path(world: str) -> str:
+    return f"{QUERIES}/{world}.jsonl"
+
+
+def _stems(store: Store, folder: str, ending: str) -> list[str]:
+    """Names of a folder's files of one kind, without their ending. A link in the folder's place is refused."""
+    path = store.path(folder)
+    return sorted(file.name.removesuffix(ending) for file in path.glob(f"[!.]*{ending}")) if path.is_dir() else []
+
+
+def _parsed(label: str, content: bytes) -> Json:
+    try:
+        found: Json = from_json(content)
+    except ValueError as error:
+        raise ArtifactError(f"{label!r} is not JSON: {error}") from error
+    return found
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "") or "none"

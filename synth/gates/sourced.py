@@ -1,0 +1,98 @@
+"""Gate 6, first half: every argument has a source that gives exactly its value, and every row is told apart.
+
+A source is checked, not believed: what the user says is compared with what they know, a place in a result with what
+stands there, and a row of a list with the words that are to pick it out.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from skillweave.schema.combination import Combination, SaidRow
+from skillweave.schema.record import Json
+from skillweave.schema.task import GoldenCall
+from skillweave.world.canonical import dump
+from skillweave.world.replay import rebound
+from skillweave.world.world import World
+from synth.gates.attempt import Attempt
+from synth.gates.rejection import Rejected
+from synth.gates.views import rows_of
+from synth.planner.slots import slots
+
+_IN_LIST = re.compile(r"call (?P<call>\d+) \[(?P<row>\d+)\]\.(?P<column>\w+)")
+
+
+def sourced(world: World, combination: Combination, made: Attempt) -> Counter[str]:
+    """How many arguments have which kind of source."""
+    kinds: Counter[str] = Counter()
+    for place, call in enumerate(combination.golden):
+        for name in call.arguments:
+            source = call.grounding.get(name)
+            if source is None:
+                raise Rejected("argument without source", f"{call.tool}.{name}")
+            kinds[source.partition(" ")[0]] += 1
+            fault = _fault(world, combination, made, place, name, source)
+            if fault:
+                raise Rejected("argument without source", f"{call.tool}.{name} {fault}")
+        _check_rows(combination, made, place, call)
+    for said in combination.rows:
+        if said.parameter is None:
+            _check_apart(said, rows_of(made.results[said.call]), None)
+    _check_person(world, combination, made)
+    return kinds
+
+
+def _fault(world: World, combination: Combination, made: Attempt, place: int, name: str, source: str) -> str | None:
+    call = combination.golden[place]
+    value = dump(call.arguments[name])
+    if source == "user":
+        return None if value in _said(world, combination, place, name) else "is said by nobody"
+    if source == "env":
+        given = (combination.caller, combination.now, combination.now[:10])
+        return None if value in map(dump, given) else "is not given by the session"
+    if source.startswith("call "):
+        return None if dump(rebound(call, made.results[:place])[name]) == value else f"is not at {source!r}"
+    return f"has the source {source!r}, which cannot be checked"
+
+
+def _said(world: World, combination: Combination, place: int, name: str) -> list[str]:
+    """What the user says for this very argument."""
+    if world.blueprint.tool(combination.golden[place].tool).kind == "auth":
+        return [dump(combination.credentials[name])] if name in combination.credentials else []
+    return [dump(said.value) for said in combination.values if (said.call, said.parameter) == (place, name)]
+
+
+def _check_rows(combination: Combination, made: Attempt, place: int, call: GoldenCall) -> None:
+    """Of a list the user's words pick the row."""
+    for name, source in call.grounding.items():
+        matched = _IN_LIST.fullmatch(source)
+        if matched is None:
+            continue
+        said = [row for row in combination.rows if (row.call, row.parameter) == (place, name)]
+        if not said:
+            raise Rejected("row not told apart", f"{call.tool}.{name}: no words say which row of {source!r}")
+        for row in said:
+            _check_apart(row, rows_of(made.results[int(matched["call"])]), int(matched["row"]))
+
+
+def _check_apart(said: SaidRow, rows: Sequence[dict[str, Json]], wanted: int | None) -> None:
+    fitting = [n for n, row in enumerate(rows) if all(row.get(c) == value for c, value in said.columns.items())]
+    if len(fitting) != 1 or wanted not in (None, fitting[0]) or not said.columns:
+        raise Rejected("row not told apart", f"{said.read}: {said.columns} fits {len(fitting)} rows")
+
+
+def _check_person(world: World, combination: Combination, made: Attempt) -> None:
+    """Signing in signs in the caller, and nobody else has the same facts."""
+    core = world.blueprint.core
+    for call, result in zip(combination.golden, made.results, strict=True):
+        tool = world.blueprint.tool(call.tool)
+        if tool.kind != "auth":
+            continue
+        signed_in = result.value.get(core.key) if isinstance(result.value, dict) else None
+        facts = {
+            c: call.arguments[name] for name, slot in slots(tool).items() for t, c in slot.columns if t == core.table
+        }
+        with world.session(patch=combination.patch) as session:
+            people = [row for row in session.rows(core.table) if all(row[c] == value for c, value in facts.items())]
+        if signed_in != combination.caller or len(people) != 1:
+            raise Rejected("credentials fit another person", f"{sorted(facts)} fit {len(people)} rows of {core.table}")

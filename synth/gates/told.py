@@ -1,0 +1,77 @@
+"""Gate 6 for words: what the user is to be told is what the golden calls return, unknown to the user and no guess.
+
+The same words must not fit another row that a read shows when it is called otherwise: two answers would be true.
+"""
+
+from collections.abc import Sequence
+
+from skillweave.schema.call import CallResult
+from skillweave.schema.combination import Combination, SaidRow
+from skillweave.schema.record import Json
+from skillweave.schema.template import TaskTemplate
+from skillweave.world.canonical import dump
+from skillweave.world.world import World
+from synth.gates.attempt import Attempt, carry_out, opened
+from synth.gates.rejection import Rejected
+from synth.gates.views import rows_of, views
+
+SMALL = 10
+"""Numbers below this are guessed too easily; so are amounts below ten units of a currency."""
+
+
+def told(world: World, combination: Combination, template: TaskTemplate, made: Attempt) -> int:
+    """How many other rows were weighed; Rejected where a fact is not worth telling, or not the only true one."""
+    values = told_values(template, combination, made.results)
+    known = {dump(value) for row in combination.rows for value in row.columns.values()}
+    known |= {dump(said.value) for said in combination.values} | {dump(v) for v in combination.credentials.values()}
+    for fact, found in zip(combination.communicate, values, strict=True):
+        if [dump(value) for value in fact.values] != [dump(value) for value in found]:
+            raise Rejected("golden tells another value", f"{fact.noun}: {fact.values} is not {found}")
+        if is_guess(fact.values[0], fact.unit == "cents"):
+            raise Rejected("told value can be guessed", f"{fact.noun}: {fact.values[0]!r}")
+        if dump(fact.values[0]) in known:
+            raise Rejected("told value is known already", f"{fact.noun}: {fact.values[0]!r}")
+    return sum(_weighed(world, combination, template, number, values[number]) for number in range(len(values)))
+
+
+def told_values(template: TaskTemplate, combination: Combination, results: Sequence[CallResult]) -> list[list[Json]]:
+    """For each fact to tell the values that the results hold of it: one, unless rows cannot be told apart."""
+    found = []
+    for goal in template.tell:
+        step = combination.steps[goal.call - 1]
+        about = _about(combination, step)
+        rows = [row for row in rows_of(results[step]) if about is None or _fits(about, row)]
+        found.append([row[goal.column] for row in rows if goal.column in row])
+    return found
+
+
+def is_guess(value: Json, is_money: bool) -> bool:
+    """Whether somebody who knows nothing may hit on the value."""
+    if value is None or isinstance(value, (bool, list, dict)) or value == "":
+        return True
+    return isinstance(value, (int, float)) and abs(value) < (SMALL * 100 if is_money else SMALL)
+
+
+def _weighed(world: World, combination: Combination, template: TaskTemplate, number: int, right: Sequence[Json]) -> int:
+    """Look at the read that tells a fact in every way in which it can be called."""
+    goal = template.tell[number]
+    step = combination.steps[goal.call - 1]
+    about = _about(combination, step)
+    if about is None:
+        return 0
+    weighed = 0
+    with opened(world, combination) as session:
+        carry_out(session, combination.golden[:step])
+        for row in views(world, session, combination, combination.golden[step]):
+            weighed += 1
+            if _fits(about, row) and goal.column in row and [dump(row[goal.column])] != [dump(one) for one in right]:
+                raise Rejected("second true answer", f"{goal.noun}: {row[goal.column]!r} fits {about.columns} too")
+    return weighed
+
+
+def _about(combination: Combination, step: int) -> SaidRow | None:
+    return next((row for row in combination.rows if row.call == step and row.parameter is None), None)
+
+
+def _fits(said: SaidRow, row: dict[str, Json]) -> bool:
+    return all(column not in row or row[column] == value for column, value in said.columns.items())

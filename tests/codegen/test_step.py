@@ -1,0 +1,185 @@
+"""s09 with authors that are right, wrong once, or never right."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from skillweave.digest import digest_bytes
+from skillweave.errors import AuthorError
+from skillweave.llm.backends.offline import OfflineBackend
+from skillweave.llm.request import Request
+from skillweave.manifest import Output
+from skillweave.sandbox.limits import Limits
+from skillweave.schema.blueprint import Blueprint
+from skillweave.store import Store
+from skillweave.world.world import World
+from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_TESTS, SERVERS, Artifact
+from synth.codegen.differential import differences
+from synth.codegen.proof import Proof
+from synth.context import Context, Setting
+from synth.engine.codec import encode
+from synth.offline.coding.server import write_server
+from synth.offline.coding.tests import write_tests
+from synth.step import JOIN
+from synth.steps.s09_mcp_server_implementation import ServerParams, mcp_server_implementation, write_runtime
+
+R = TypeVar("R")
+KNOWN: dict[Callable[..., object], object] = {}
+RIGHT_GUARD = 'if appointment["status"] != "scheduled":'
+WRONG_GUARD = 'if appointment["status"] == "scheduled":'
+
+
+class Coder:
+    """A coding author whose servers pass through `spoil`, and whose repairs are `repairs`, in order."""
+
+    def __init__(self, spoil: Callable[[str], str] = str, repairs: tuple[str, ...] = ()) -> None:
+        self.spoil = spoil
+        self.repairs = list(repairs)
+        self.asked: list[str] = []
+        self.failures: list[str] = []
+
+    def __call__(self, request: Request) -> str:
+        self.asked.append(request.question)
+        if request.question == "server.repair":
+            self.failures = request.variables["failures"]  # type: ignore[assignment]
+            return self.repairs.pop(0)
+        blueprint = request.variables["blueprint"]
+        assert isinstance(blueprint, Blueprint)
+        if request.question == "server.tests":
+            return write_tests(blueprint, request.variables["examples"])  # type: ignore[arg-type]
+        return self.spoil(write_server(blueprint, str(request.variables["now"])))
+
+
+class Services:
+    """What the engine would lend."""
+
+    def __init__(self, author: Coder) -> None:
+        self.author = OfflineBackend(author)
+
+    def backend(self, step: str, role: str) -> OfflineBackend:
+        assert role == "coding"
+        return self.author
+
+    async def offload(self, function: Callable[..., R], *arguments: object) -> R:
+        # All tests ask for the proof of the same world.
+        if function not in KNOWN:
+            KNOWN[function] = function(*arguments)
+        return KNOWN[function]  # type: ignore[return-value]
+
+    def log(self, step: str, key: str, message: str) -> None:
+        """Nobody reads it."""
+
+
+def a_context(folder: Path, world: World, author: Coder, key: str = "SmallClinic") -> Context[ServerParams]:
+    store = Store(folder)
+    store.prepare()
+
+    def given(artifact: Artifact[object], content: bytes) -> Output:
+        path = "blueprint.json" if artifact.kind == "joined" else artifact.path("SmallClinic")
+        stamp = store.write(path, content)
+        label = artifact.label("SmallClinic")
+        return Output(
+            artifact=artifact.pattern,
+            key="SmallClinic",
+            label=label,
+            path=path,
+            digest=digest_bytes(content),
+            size=stamp.size,
+            mtime_ns=stamp.mtime_ns,
+        )
+
+    outputs = [
+        given(BLUEPRINTS, encode(BLUEPRINTS, world.blueprint)),  # type: ignore[arg-type]
+        given(DATABASE, world.content),  # type: ignore[arg-type]
+    ]
+    return Context(
+        mcp_server_implementation,
+        key,
+        params=ServerParams(),
+        setting=Setting(seed=7, now=world.now, seeds=()),
+        store=store,
+        visible={(output.artifact, output.key): output for output in outputs},
+        services=Services(author),
+    )
+
+
+def made(folder: Path, world: World, author: Coder) -> Path:
+    context = a_context(folder, world, author)
+
+    async def make() -> None:
+        await mcp_server_implementation.run(context, "SmallClinic")
+
+    asyncio.run(make())
+    return folder
+
+
+def test_a_right_author_is_asked_twice_and_its_tests_run_from_anywhere(tmp_path: Path, clinic: World) -> None:
+    author = Coder()
+    folder = made(tmp_path / "outputs", clinic, author)
+    join = a_context(folder, clinic, author, key=JOIN)
+    asyncio.run(write_runtime(join, ["SmallClinic"]))
+    assert author.asked == ["server.write", "server.tests"]
+    tests = folder / SERVER_TESTS.path("SmallClinic")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout
+    report = (folder / "mcp_servers/reports/SmallClinic.json").read_text("utf-8")
+    assert '"guards_unmet": []' in report
+
+
+def test_a_planted_error_is_told_and_repaired(tmp_path: Path, clinic: World) -> None:
+    patch = f"<<<<<<< SEARCH\n    {WRONG_GUARD}\n=======\n    {RIGHT_GUARD}\n>>>>>>> REPLACE\n"
+    author = Coder(lambda source: source.replace(RIGHT_GUARD, WRONG_GUARD, 1), (patch,))
+    folder = made(tmp_path / "outputs", clinic, author)
+    assert author.asked == ["server.write", "server.repair", "server.tests"]
+    assert "cancel_appointment" in author.failures[0]
+    assert (folder / SERVERS.path("SmallClinic")).read_text("utf-8") == write_server(clinic.blueprint, clinic.now)
+    assert '"rounds": 1' in (folder / "mcp_servers/reports/SmallClinic.json").read_text("utf-8")
+
+
+def test_an_author_that_never_gets_it_right_is_rejected_with_the_reason(tmp_path: Path, clinic: World) -> None:
+    useless = '<<<<<<< SEARCH\n@server.tool("auth")\n=======\n\n@server.tool("auth")\n>>>>>>> REPLACE\n'
+    author = Coder(lambda source: source.replace(RIGHT_GUARD, WRONG_GUARD, 1), (useless, useless))
+    with pytest.raises(
+        AuthorError, match=r"'SmallClinic' still differs .* after 2 repairs: cancel_appointment"
+    ) as error:
+        made(tmp_path / "outputs", clinic, author)
+    assert error.value.reasons
+    assert not (tmp_path / "outputs" / SERVERS.path("SmallClinic")).exists()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda source: source.replace("def pay_fee(", "def pay_fee(:"), "invalid syntax"),
+        (lambda source: source.replace("from typing", "import socket\nfrom typing", 1), "imports 'socket'"),
+        (lambda source: "I am sorry, I cannot do that.", "server.write"),
+    ],
+)
+def test_an_author_that_fails_the_static_check_is_rejected(
+    tmp_path: Path, clinic: World, spoil: Callable[[str], str], told: str
+) -> None:
+    with pytest.raises(AuthorError, match=told):
+        made(tmp_path / "outputs", clinic, Coder(spoil))
+
+
+def test_a_server_that_never_answers_is_stopped_and_told(proof: Proof, clinic: World) -> None:
+    right = write_server(clinic.blueprint, clinic.now)
+    endless = right.replace("    fee = db.one(", "    for _ in iter(int, 1):\n        pass\n    fee = db.one(")
+    calls = zip(proof.expected.cases, proof.expected.observed, strict=True)
+    few = [pair for pair in calls if pair[0].about.startswith("pay_fee,")][:3]
+    expected = replace(proof.expected, cases=tuple(c for c, _ in few), observed=tuple(o for _, o in few))
+    told = differences(expected, endless, limits=Limits(seconds=2, cpu_seconds=2))
+    assert len(told) == 1
+    assert "pay_fee" in str(told[0])
+    assert "gave no answer" in str(told[0])

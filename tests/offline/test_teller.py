@@ -1,0 +1,90 @@
+from random import Random
+
+import pytest
+
+from skillweave.schema.task import Persona
+from skillweave.schema.telling import Known, Request, RowKnown, Wish
+from synth.offline.language.teller import Teller
+from synth.offline.service import EntityTalk, Talk, ToolTalk
+from synth.tasks.persona import STYLES
+
+TALK = Talk(
+    entities={
+        "Appointment": EntityTalk(
+            noun="appointment",
+            mine=True,
+            qualifiers={"starts_at": ["on {value}"], "treatment_name": ["{value} {noun}", "for {value}"]},
+        ),
+        "Invoice": EntityTalk(noun="invoice", mine=True),
+    },
+    tools={
+        "cancel": ToolTalk(ask=["cancel {appointment_id}", "call off {appointment_id}"], parameters={}),
+        "pay": ToolTalk(ask=["pay {invoice_id}"], parameters={"method": ["by {value}"]}),
+    },
+    values={"bank_transfer": "bank transfer"},
+)
+
+
+def a_request(style: str, traits: list[str] | None = None) -> Request:
+    words = "Friday 24 January at 09:30"
+    known = [
+        Known(id="appointment.starts_at", value="2025-01-24 09:30:00", words=words, type="datetime", about="a: b"),
+        Known(id="appointment.treatment_name", value="check-up", words="check-up", type="string", about="a: b"),
+        Known(id="pay.method", value="bank_transfer", words="bank_transfer", type="string", about="pay: method"),
+        Known(
+            id="me.email", value="ann_lee@example.com", words="ann_lee@example.com", type="string", about="me: email"
+        ),
+    ]
+    row = RowKnown(
+        entity="Appointment",
+        columns={"starts_at": "appointment.starts_at", "treatment_name": "appointment.treatment_name"},
+    )
+    wishes = [
+        Wish(tool="cancel", kind="do", rows={"appointment_id": row}),
+        Wish(tool="pay", kind="do", values={"method": "pay.method"}, linked={"invoice_id": "Invoice"}),
+        Wish(tool="pay", kind="hear", ask="what I have paid"),
+    ]
+    persona = Persona(name="Ann Lee", age=40, style=style, patience=5, traits=traits or [])
+    return Request(title="t", company="c", persona=persona, reason="I am moving.", wishes=wishes, known=known)
+
+
+@pytest.mark.parametrize("style", sorted(STYLES))
+def test_what_is_marked_first_is_in_the_first_message_and_nothing_else_that_is_known(style: str) -> None:
+    for number in range(30):
+        request = a_request(style)
+        telling = Teller(request, TALK, Random(number)).tell()
+        first = {fact.id for fact in telling.facts if fact.tell == "first"}
+        said = {thing.id for thing in request.known if _words(thing) in telling.first_message}
+        assert said == first
+
+
+def _words(thing: Known) -> str:
+    return thing.words.replace("_", " ") if thing.id == "pay.method" else thing.words
+
+
+def test_a_row_that_an_earlier_wish_made_is_that_row() -> None:
+    telling = Teller(a_request("formal"), TALK, Random(1)).tell()
+    assert "pay that invoice" in telling.first_message
+
+
+def test_an_address_keeps_its_underscores_and_an_enum_loses_them() -> None:
+    texts = {fact.id: fact.text for fact in Teller(a_request("formal"), TALK, Random(1)).tell().facts}
+    assert "ann_lee@example.com" in texts["me.email"]
+    assert texts["pay.method"] == "Method: bank transfer."
+
+
+def test_the_goal_is_told_in_the_second_person() -> None:
+    telling = Teller(a_request("precise"), TALK, Random(3)).tell()
+    assert "You want to" in telling.goal
+    assert " my " not in telling.goal
+    assert "what you have paid" in telling.goal
+
+
+def test_lower_case_writers_write_in_lower_case() -> None:
+    message = Teller(a_request("brief", ["writes in lower case"]), TALK, Random(2)).tell().first_message
+    assert message == message.lower()
+
+
+def test_many_tellings_of_one_request_hardly_repeat() -> None:
+    messages = {Teller(a_request("friendly"), TALK, Random(number)).tell().first_message for number in range(200)}
+    assert len(messages) > 150
