@@ -10,16 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from pydantic import TypeAdapter, ValidationError
-
+import skillweave
 from docs.task_page import task_section
-from skillweave.errors import ArtifactError, ConfigError, SkillweaveError
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.task import Task
-from skillweave.store import Store
+from skillweave.errors import ConfigError, SkillweaveError
 
-BLUEPRINTS = "blueprints.json"
-QUERIES = "queries"
 INTRO = """\
 # Samples
 
@@ -46,43 +40,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def samples(outputs: Path, *, seed: int, count: int) -> str:
-    """The page. Raises ConfigError where there are no tasks, ArtifactError where a file is damaged."""
-    store = Store(outputs)
-    places = _places(store)
-    if not places:
-        raise ConfigError(f"{str(outputs)!r} holds no {QUERIES}/*.jsonl; make them with: python -m synth run")
-    drawn = sorted(Random(f"{seed}/samples").sample(places, min(count, len(places))))
-    blueprints = {blueprint.server: blueprint for blueprint in _blueprints(store)}
-    parts = [INTRO.format(count=len(drawn), total=len(places), seed=seed)]
-    for number, (path, line) in enumerate(drawn, start=1):
-        task = _task(store, path, line)
-        parts.append(task_section(number, task, [blueprints[name] for name in task.domains if name in blueprints]))
+    """The page. Raises ConfigError where there are no tasks, ArtifactError where a file is missing or damaged."""
+    dataset = skillweave.open(outputs)
+    ids = sorted(dataset.tasks)
+    if not ids:
+        raise ConfigError(f"{str(outputs)!r} holds no tasks yet; make them with: python -m synth run")
+    drawn = sorted(Random(f"{seed}/samples").sample(ids, min(count, len(ids))))
+    parts = [INTRO.format(count=len(drawn), total=len(ids), seed=seed)]
+    for number, id in enumerate(drawn, start=1):
+        task = dataset.tasks[id]
+        parts.append(task_section(number, task, [dataset.blueprint(name) for name in task.domains]))
     return "\n".join(parts)
-
-
-def _places(store: Store) -> list[tuple[str, int]]:
-    """Every task, by file and line, sorted."""
-    folder = store.root / QUERIES
-    names = sorted(path.name for path in folder.glob("*.jsonl")) if folder.is_dir() else []
-    return [
-        (f"{QUERIES}/{name}", line)
-        for name in names
-        for line in range(len(store.read(f"{QUERIES}/{name}").splitlines()))
-    ]
-
-
-def _task(store: Store, path: str, line: int) -> Task:
-    try:
-        return Task.model_validate_json(store.read(path).splitlines()[line])
-    except ValidationError as error:
-        raise ArtifactError(f"line {line + 1} of {path!r} is no task: {error.errors()[0]['msg']}") from error
-
-
-def _blueprints(store: Store) -> list[Blueprint]:
-    try:
-        return TypeAdapter(list[Blueprint]).validate_json(store.read(BLUEPRINTS))
-    except ValidationError as error:
-        raise ArtifactError(f"{BLUEPRINTS!r} is no list of blueprints: {error.errors()[0]['msg']}") from error
 
 
 if __name__ == "__main__":

@@ -18,6 +18,11 @@ from synth.graph.columns import origins
 
 MOST = 400
 """Rows of one table that are looked at."""
+HOPS = 3
+"""References that are followed from a row to the one that holds what is said of it."""
+
+Hop = tuple[str, Entity, str]
+"""A reference: its column, and the entity and key that it names."""
 
 
 def alike(world: World, combination: Combination, said: Sequence[SaidRow]) -> list[str]:
@@ -53,7 +58,7 @@ def _fitting(world: World, session: ContractSession, combination: Combination, s
     if not computed:
         return keys
     seen = dict(_seen(world, session, combination, said, computed))
-    return [key for key in keys if seen.get(key, True)]
+    return [key for key in keys if seen.get(key, False)]
 
 
 def _test(blueprint: Blueprint, entity: Entity, origin: tuple[str, str] | None, binding: str) -> str | None:
@@ -61,17 +66,33 @@ def _test(blueprint: Blueprint, entity: Entity, origin: tuple[str, str] | None, 
     if origin is None:
         return None
     table, column = origin
-    if table == entity.table:
-        return f"own.{column} IS {binding}"
-    parents = [(a.name, *blueprint.target(a.references)) for a in entity.attributes if a.references]
-    links = [(name, parent, key) for name, parent, key in parents if parent.table == table]
-    if len(links) != 1:
-        return None
-    name, parent, key = links[0]
-    return (
-        f"EXISTS (SELECT 1 FROM {parent.table} AS parent "
-        f"WHERE parent.{key.name} = own.{name} AND parent.{column} IS {binding})"
-    )
+    found = [
+        f"{_within(path)}.{column} IS {binding}{')' * len(path)}" for path in _paths(blueprint, entity, table, HOPS)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _within(path: Sequence[Hop]) -> str:
+    """The row at the end of a path of references, up to its column."""
+    text, holder = "", "own"
+    for number, (name, parent, key) in enumerate(path):
+        text += f"EXISTS (SELECT 1 FROM {parent.table} AS up_{number} WHERE up_{number}.{key} = {holder}.{name} AND "
+        holder = f"up_{number}"
+    return text + holder
+
+
+def _paths(blueprint: Blueprint, entity: Entity, table: str, hops: int) -> list[list[Hop]]:
+    """Paths of references from an entity to a table, as short as they come."""
+    if entity.table == table:
+        return [[]]
+    found: list[list[Hop]] = []
+    for attribute in entity.attributes if hops else ():
+        if attribute.references:
+            parent, key = blueprint.target(attribute.references)
+            hop = (attribute.name, parent, key.name)
+            found += [[hop, *rest] for rest in _paths(blueprint, parent, table, hops - 1)]
+    shortest = min(map(len, found), default=0)
+    return [path for path in found if len(path) == shortest]
 
 
 def _seen(

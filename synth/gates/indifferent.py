@@ -30,6 +30,7 @@ def indifferent(
     world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, made: Attempt
 ) -> dict[str, Json]:
     """The figure: optional arguments that were filled in, and with how many values."""
+    _check_unsaid(world, combination)
     arguments = tried = 0
     for place, call in enumerate(combination.golden):
         for parameter in open_parameters(world.blueprint.tool(call.tool), place, call, combination):
@@ -43,6 +44,15 @@ def indifferent(
                 if fault:
                     raise Rejected("open argument matters", f"{call.tool}.{parameter.name} = {value!r}: {fault}")
     return {"open_arguments": arguments, "filled": tried}
+
+
+def _check_unsaid(world: World, combination: Combination) -> None:
+    """No column is left open that an argument fills: its value would not be compared."""
+    for call in combination.golden:
+        for name in call.arguments:
+            for table, columns in (filled_by(world.blueprint.tool(call.tool), name) or {}).items():
+                if {*columns} & {*combination.open_columns.get(table, [])}:
+                    raise Rejected("said argument not compared", f"{call.tool}.{name}")
 
 
 def open_parameters(tool: Tool, place: int, call: GoldenCall, combination: Combination) -> list[Parameter]:

@@ -16,7 +16,8 @@ def lawful(world: World, combination: Combination, made: Attempt, stated: Collec
         raise Rejected("golden breaks a rule", ", ".join(broken))
     tools = dict.fromkeys(call.tool for call in combination.golden)
     called = [world.blueprint.tool(tool) for tool in tools]
-    rules = [rule.rule for tool in called for rule in (*tool.guards, *tool.effects)]
+    rules = [guard.rule for tool in called for guard in tool.guards]
+    rules += [effect.rule for tool in called for effect in tool.effects]
     unstated = [rule for rule in rules if rule not in stated]
     if unstated:
         raise Rejected("rule not in the policy", ", ".join(unstated))

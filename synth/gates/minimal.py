@@ -1,6 +1,7 @@
 """Gate 3, minimal: every golden write matters, none undo each other, and every read gives something that is used."""
 
 import re
+from collections.abc import Sequence
 from itertools import combinations
 
 from evaluator.checks.state import check_state
@@ -43,7 +44,7 @@ def _same_without(world: World, combination: Combination, criteria: Criteria, wi
     return check_state(criteria, made.changes, world.comparison).score == 1
 
 
-def _needed(combination: Combination, made: Attempt, kinds: list[str]) -> set[int]:
+def _needed(combination: Combination, made: Attempt, kinds: Sequence[str]) -> set[int]:
     """Calls that change something, sign in, hold what is told, or give an argument to one that is needed."""
     needed = {place for place, kind in enumerate(kinds) if kind != "read"}
     needed |= {place for place in range(len(kinds)) if _tells(combination, made, place)}

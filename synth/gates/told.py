@@ -62,7 +62,7 @@ def _weighed(world: World, combination: Combination, template: TaskTemplate, num
     weighed = 0
     with opened(world, combination) as session:
         carry_out(session, combination.golden[:step])
-        for row in views(world, session, combination, combination.golden[step]):
+        for row in views(world, session, combination, combination.golden[step], _asked(combination, about)):
             weighed += 1
             if _fits(about, row) and goal.column in row and [dump(row[goal.column])] != [dump(one) for one in right]:
                 raise Rejected("second true answer", f"{goal.noun}: {row[goal.column]!r} fits {about.columns} too")
@@ -71,6 +71,14 @@ def _weighed(world: World, combination: Combination, template: TaskTemplate, num
 
 def _about(combination: Combination, step: int) -> SaidRow | None:
     return next((row for row in combination.rows if row.call == step and row.parameter is None), None)
+
+
+def _asked(combination: Combination, about: SaidRow) -> set[str]:
+    """Arguments that are part of the question; a day that the row's own words say only helps to find the row."""
+    days = {str(value)[:10] for value in about.columns.values()}
+    return {
+        said.parameter for said in combination.values if said.call == about.call and said.value not in (None, *days)
+    }
 
 
 def _fits(said: SaidRow, row: dict[str, Json]) -> bool:

@@ -4,7 +4,7 @@ What an agent sees depends on how it calls a read: with a filter or without, fro
 left out and filled in, enums and dates are gone through; what names a row stays as the golden call has it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date, timedelta
 from itertools import islice, product
 
@@ -23,11 +23,16 @@ MOST = 150
 
 
 def views(
-    world: World, session: ContractSession, combination: Combination, call: GoldenCall
+    world: World, session: ContractSession, combination: Combination, call: GoldenCall, fixed: Collection[str] = ()
 ) -> Iterator[dict[str, Json]]:
-    """Rows that the read of a golden call shows in the present state, repeats included."""
+    """Rows that the read of a golden call shows in the present state, repeats included. `fixed` arguments stay."""
     tool = world.blueprint.tool(call.tool)
-    choices = [_choices(parameter, call.arguments, combination.now) for parameter in tool.parameters]
+    choices = [
+        [call.arguments[parameter.name]]
+        if parameter.name in fixed
+        else _choices(parameter, call.arguments, combination.now)
+        for parameter in tool.parameters
+    ]
     names = [parameter.name for parameter in tool.parameters]
     for values in islice(product(*choices), MOST):
         given = {name: value for name, value in zip(names, values, strict=True) if value is not None}

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
@@ -22,6 +22,17 @@ class Built:
     rows: dict[str, list[Row]]
     summary: Summary | None
     fault: str = ""
+    able: dict[str, int] = field(default_factory=dict)
+    """Tool -> persons who can call it lawfully in the end, as far as they were counted."""
+
+    @property
+    def worth(self) -> tuple[int, int, int]:
+        """By what histories are compared: what happened at all, what tasks can be made of, how much of the contract."""
+        if self.summary is None:
+            return (-1, 0, 0)
+        coverage = self.summary.coverage
+        reached = coverage.guards_first_broken + coverage.effects_taking_place
+        return (coverage.tools_succeeding, 2 * sum(self.able.values()) + reached, reached)
 
 
 def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, plan: Plan, seed: str) -> Built:
@@ -33,7 +44,8 @@ def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, pla
     except InvariantBroken as broken:
         return Built({}, None, str(broken))
     lived = World(blueprint, state_of(history.rows, blueprint), now=now)
-    coverage = Survey(lived, callers, Random(f"{seed}/survey"), history.effective).run()
+    survey = Survey(lived, callers, Random(f"{seed}/survey"), history)
+    coverage = survey.run()
     summary = Summary(
         server=blueprint.server,
         rows={table: len(found) for table, found in history.rows.items()},
@@ -42,13 +54,12 @@ def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, pla
         events=history.happened,
         coverage=coverage,
     )
-    return Built(history.rows, summary)
+    return Built(history.rows, summary, able=survey.able)
 
 
 def fullest(histories: Sequence[Built]) -> Built:
     """The history that lets most of the contract happen; the first of equals."""
-    whole = [built for built in histories if built.summary]
-    return max(whole, key=lambda built: built.summary.coverage.reached if built.summary else 0)
+    return max(histories, key=lambda built: built.worth)
 
 
 def _value_counts(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, int]]:

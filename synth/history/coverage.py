@@ -11,39 +11,45 @@ from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.summary import Coverage, Unmet
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
-from synth.history.invariants import broken_invariant
+from synth.history.invariants import Watch
+from synth.history.simulation import History
 from synth.planner.search import Arguments, Search
 
 CALLERS = 40
 """Persons for whom a call is looked for before it counts as out of reach."""
+ENOUGH = 3
+"""Persons who can make a call lawfully, at which counting them stops."""
 
 
 @dataclass
 class Survey:
-    """Surveys a world, at its own `now`."""
+    """Surveys a world, at its own `now`, that came of a history."""
 
     world: World
     callers: list[str]
     random: Random
-    effective: dict[str, list[int]] = field(default_factory=dict)
-    """Tool -> for each effect, in how many calls of the history it changed a row."""
+    history: History
+    able: dict[str, int] = field(default_factory=dict)
+    """Tool -> persons who can call it lawfully as things stand, up to `ENOUGH`."""
     unsound: list[str] = field(default_factory=list)
 
     def run(self) -> Coverage:
-        """What the database offers."""
+        """What the history has shown, and what the database offers."""
         blueprint = self.world.blueprint
+        self._watch = Watch(blueprint)
         failing: list[str] = []
         idle: list[str] = []
         unmet: list[Unmet] = []
         with self.world.session() as session:
             for tool in blueprint.tools:
-                changed = self._succeeds(session, tool)
-                if changed is None:
+                changed = self._changed(session, tool)
+                if not self.able[tool.name] and not self.history.succeeded.get(tool.name):
                     failing.append(tool.name)
-                history = self.effective.get(tool.name, [0] * len(tool.effects))
-                for place, effect in enumerate(tool.effects):
-                    if not history[place] and not (changed and changed[place]):
-                        idle.append(f"{tool.name}: effect {place + 1} ({effect.rule})")
+                idle += [
+                    f"{tool.name}: effect {place + 1} ({effect.rule})"
+                    for place, effect in enumerate(tool.effects)
+                    if not changed[place]
+                ]
                 unmet += [Unmet(tool=tool.name, rule=g.rule) for g in tool.guards if not self._breaks(session, tool, g)]
         guards, effects = sum(len(t.guards) for t in blueprint.tools), sum(len(t.effects) for t in blueprint.tools)
         return Coverage(
@@ -59,22 +65,33 @@ class Survey:
             unsound=self.unsound,
         )
 
-    def _succeeds(self, session: ContractSession, tool: Tool) -> list[int] | None:
-        """Rows that each effect changed in a lawful call; None where there is none."""
+    def _changed(self, session: ContractSession, tool: Tool) -> list[int]:
+        """Rows that each effect changed, in the history and in lawful calls of a few persons now."""
+        changed = list(self.history.effective.get(tool.name, [0] * len(tool.effects)))
+        self.able[tool.name] = 0
         for caller in self._callers(tool):
             for arguments in islice(self._search(session, tool, caller).meeting(), 2):
                 result = session.peek(tool.name, arguments)
                 if result.ok and not result.violations:
-                    return result.changed
-        return None
+                    self.able[tool.name] += 1
+                    changed = [sum(pair) for pair in zip(changed, result.changed, strict=True)]
+                    break
+            if self.able[tool.name] >= ENOUGH or tool.kind == "auth":
+                break
+        return changed
 
-    def _breaks(self, session: ContractSession, tool: Tool, guard: Guard) -> Arguments | None:
-        """A call that this guard is the first to refuse or forbid; None where there is none."""
-        for caller in self._callers(tool):
-            for arguments in islice(self._search(session, tool, caller).breaking(guard.rule), 2):
-                if self._is_first(session, tool, guard, arguments):
-                    return arguments
-        return None
+    def _breaks(self, session: ContractSession, tool: Tool, guard: Guard) -> bool:
+        """Whether a call is found that this guard is the first to refuse or forbid."""
+        # Only a breach that nothing else refuses shows whether the tool can carry it out soundly.
+        ways = (True, False) if guard.enforced_by == "agent" else (False,)
+        callers = self._callers(tool)
+        for alone in ways:
+            for caller in callers:
+                search = self._search(session, tool, caller)
+                for arguments in islice(search.breaking(guard.rule, alone=alone), 2):
+                    if self._is_first(session, tool, guard, arguments):
+                        return True
+        return False
 
     def _is_first(self, session: ContractSession, tool: Tool, guard: Guard, arguments: Arguments) -> bool:
         """Whether the call is refused, or forbidden, by this guard first. A breach that corrupts data is noted."""
@@ -84,7 +101,7 @@ class Survey:
             first = result.error is not None and result.error.rule == guard.rule
         else:
             first = next((verdict.rule for verdict in result.verdicts if not verdict.holds), None) == guard.rule
-            broken = broken_invariant(session, self.world.blueprint) if result.ok else None
+            broken = self._watch.broken(session, [effect.sql for effect in tool.effects]) if result.ok else None
             if first and (broken or (result.error and result.error.code == "world_defect")):
                 self.unsound.append(f"{tool.name} against {guard.rule}: {broken or session.defects[-1]}")
         session.forget(mark)

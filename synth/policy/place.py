@@ -1,4 +1,4 @@
-"""Where a literal stands in a statement, found by going up from it to the comparison, assignment or column it ends in."""
+"""Where a literal stands in a statement: found by going up to the comparison, assignment or column that it ends in."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

@@ -59,6 +59,7 @@ class Builder:
         """The instance; NoInstance where there is none for this caller."""
         for call in self.template.calls:
             self._step(call)
+        self._leave_open()
         told = facts_to_tell(self.template, self.made, self.random)
         if told is None:
             raise NoInstance("no value worth telling")
@@ -160,7 +161,6 @@ class Builder:
         self.made.steps.append(step)
         if tool.kind == "write":
             self.made.fresh_from = step + 1
-            self._leave_open(tool, arguments, step)
         return True
 
     def _emit(self, lookup: Lookup, column: str | None = None) -> tuple[int, str]:
@@ -204,18 +204,30 @@ class Builder:
         self.made.results.append(result)
         return result
 
-    def _leave_open(self, tool: Tool, arguments: Arguments, step: int) -> None:
-        """Optional arguments left out: their columns stay open, or the user says that nothing is wanted."""
-        for parameter in tool.parameters:
-            if parameter.name in arguments:
-                continue
-            filled = filled_by(tool, parameter.name)
-            if filled is None:
-                self.made.values.append(SaidValue(call=step, parameter=parameter.name, value=None))
-                continue
-            for table, columns in filled.items():
-                kept = self.made.open_columns.setdefault(table, [])
-                kept += [column for column in columns if column not in kept]
+    def _leave_open(self) -> None:
+        """Optional arguments left out: their columns stay open, or the user says that nothing is wanted.
+
+        A column that another call fills with something the user said cannot stay open: it would not be compared there.
+        """
+        calls = [(step, self.world.blueprint.tool(self.made.golden[step].tool)) for step in self.made.steps]
+        writes = [(step, tool, self.made.golden[step].arguments) for step, tool in calls if tool.kind == "write"]
+        said = {place for _, tool, arguments in writes for name in arguments for place in _filled(tool, name)}
+        for step, tool, arguments in writes:
+            for parameter in tool.parameters:
+                places = _filled(tool, parameter.name)
+                if parameter.name in arguments:
+                    continue
+                if not places or said & {*places}:
+                    self.made.values.append(SaidValue(call=step, parameter=parameter.name, value=None))
+                    continue
+                for table, column in places:
+                    kept = self.made.open_columns.setdefault(table, [])
+                    kept += [column] if column not in kept else []
+
+
+def _filled(tool: Tool, parameter: str) -> list[tuple[str, str]]:
+    """Tables and columns that an argument merely fills."""
+    return [(table, column) for table, columns in (filled_by(tool, parameter) or {}).items() for column in columns]
 
 
 def _scalar(value: Json) -> Value:

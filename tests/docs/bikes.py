@@ -87,6 +87,7 @@ def a_task(first_message: str = "Hi, a bike please.") -> Task:
         ),
     ]
     with a_world().session(caller=str(rider["rider_id"])) as session:
+        digest = session.digest()
         for call in golden:
             assert session.call(call.tool, call.arguments).ok
         changes = canonical(session.diff(), session.minted)
@@ -111,7 +112,7 @@ def a_task(first_message: str = "Hi, a bike please.") -> Task:
         ),
         tools="tool_lists/BikeHire.json",
         policy="policies/BikeHire.md",
-        initial_state=InitialState(database="database/BikeHire.sqlite", digest=""),
+        initial_state=InitialState(database="database/BikeHire.sqlite", digest=digest),
         golden=golden,
         criteria=Criteria(
             state=changes,

@@ -4,7 +4,6 @@ import pytest
 
 from docs.samples import main, samples
 from docs.task_page import task_section
-from skillweave.errors import ArtifactError
 from tests.docs import bikes
 
 
@@ -60,14 +59,15 @@ def test_the_page_is_written_where_asked(tmp_path: Path) -> None:
     assert "BikeHire-00000000" in (tmp_path / "samples.md").read_text()
 
 
-def test_without_a_dataset_the_way_to_one_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--outputs", str(tmp_path), "--to", str(tmp_path / "samples.md")]) == 2
+def test_without_tasks_the_way_to_them_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = an_outputs_folder(tmp_path / "outputs", 0)
+    assert main(["--outputs", str(outputs), "--to", str(tmp_path / "samples.md")]) == 2
     assert "python -m synth run" in capsys.readouterr().err
     assert not (tmp_path / "samples.md").exists()
 
 
-def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+def test_a_damaged_task_is_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outputs = an_outputs_folder(tmp_path / "outputs", 1)
-    (outputs / "queries" / "BikeHire.jsonl").write_text("{}\n")
-    with pytest.raises(ArtifactError, match=r"line 1 of 'queries/BikeHire\.jsonl'"):
-        samples(outputs, seed=1, count=1)
+    (outputs / "queries" / "BikeHire.jsonl").write_text('{"id": "BikeHire-1"}\n')
+    assert main(["--outputs", str(outputs), "--to", str(tmp_path / "samples.md")]) == 2
+    assert "queries/BikeHire.jsonl" in capsys.readouterr().err

@@ -1,6 +1,5 @@
-"""A Prefect server for all tests of the engine, and a toy pipeline to run on it."""
+"""A toy pipeline that runs on the tests' shared Prefect server."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,25 +8,9 @@ import yaml
 
 from synth.cli.app import main
 from synth.cli.place import Place
-from synth.engine.api_server import ApiServer
-from synth.engine.prefect_environment import HOME, server_environment
 
 PLACE = Place("tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor")
 UNSTABLE = (".prefect", ".cache", "logs", "manifest.json")
-
-
-@pytest.fixture(scope="session")
-def api_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server that tests share: starting one takes as long as many runs."""
-    folder = tmp_path_factory.mktemp("api")
-    (folder / HOME).mkdir()
-    server = ApiServer(server_environment(folder, {"PATH": "/usr/bin:/bin"}), folder / "server.log")
-    try:
-        if not server.wait():
-            raise server.complaint()
-        yield server.url
-    finally:
-        server.close()
 
 
 @dataclass

@@ -27,7 +27,7 @@ def run(tmp_path: Path) -> Run:
     return Run(RunSpec(config, tmp_path / "out", "tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor"))
 
 
-def do(run: Run, name: str, key: str, upstream: list[ItemRecord], work: Callable[[Ctx], None]) -> ItemRecord:
+def do(run: Run, name: str, key: str, upstream: list[ItemRecord], work: Callable[[Ctx], object]) -> ItemRecord:
     """Do an item of a toy step, with other work in it."""
 
     async def instead(ctx: Ctx, key: str) -> None:
@@ -55,7 +55,7 @@ NOT_DECLARED = text("other/{key}.md")
         (lambda ctx: ctx.write(joined("lengths.json", int), "alpha", "three"), "cannot hold this value"),
     ],
 )
-def test_what_is_not_declared_fails_the_item(run: Run, work: Callable[[Ctx], None], reason: str) -> None:
+def test_what_is_not_declared_fails_the_item(run: Run, work: Callable[[Ctx], object], reason: str) -> None:
     record = do(run, "s02", "alpha", [words(run)], work)
     assert record.state == "failed"
     assert reason in record.reasons[0]
@@ -97,8 +97,11 @@ def test_a_path_has_one_writer(run: Run) -> None:
 
 def test_randomness_has_a_name(run: Run) -> None:
     drawn: list[float] = []
-    for parts in (("a", 1), ("a", 1), ("a", 2)):
-        do(run, "s02", "alpha", [words(run)], lambda ctx, parts=parts: drawn.append(ctx.random(*parts).random()))
+
+    def work(ctx: Ctx) -> None:
+        drawn.extend(ctx.random("a", number).random() for number in (1, 1, 2))
+
+    do(run, "s02", "alpha", [words(run)], work)
     assert drawn[0] == drawn[1] != drawn[2]
 
 

@@ -1,0 +1,186 @@
+"""Verification: the tasks of a finished dataset, proven again from its files alone, by the gates that let them pass.
+
+Nothing that a task says of itself is believed: the state is digested, the golden calls are replayed, the criteria are
+made anew from what they changed, and doing nothing or too little has to fail.
+"""
+
+import multiprocessing
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from skillweave.dataset import QUERIES, Dataset
+from skillweave.errors import ArtifactError, SkillweaveError
+from skillweave.schema.change import RowChange
+from skillweave.schema.combination import Combination
+from skillweave.schema.policy import Policy
+from skillweave.schema.record import Json
+from skillweave.schema.task import Task
+from skillweave.world.canonical import dump
+from skillweave.world.world import World
+from synth.gates.attempt import Attempt
+from synth.gates.criteria import criteria_of
+from synth.gates.golden import golden
+from synth.gates.lawful import lawful
+from synth.gates.minimal import minimal
+from synth.gates.not_already_true import not_already_true
+from synth.gates.rejection import Rejected
+from synth.gates.views import rows_of
+from synth.tasks.fills import filled_by
+
+SHARD = 100
+"""Tasks that one process takes at a time."""
+
+
+class Verified(NamedTuple):
+    tasks: int
+    faults: list[str]
+    """`queries/DentalClinic.jsonl: DentalClinic-3f2a9c1e: the criteria are not what the golden calls change`."""
+
+
+def verify_tasks(outputs: Path, workers: int = 1) -> Verified:
+    """All tasks of a dataset. Faults are data; ArtifactError only where the folder is no dataset."""
+    worlds = Dataset(outputs).tasks.worlds
+    lines = {world: _count(outputs, world) for world in worlds}
+    shards = [(outputs, world, start) for world in worlds for start in range(0, lines[world], SHARD)]
+    if workers == 1 or len(shards) < 2:
+        found = [_shard(*shard) for shard in shards]
+    else:
+        context = multiprocessing.get_context("forkserver")
+        with ProcessPoolExecutor(min(workers, len(shards)), mp_context=context) as pool:
+            found = list(pool.map(_shard, *zip(*shards, strict=True)))
+    return Verified(sum(lines.values()), [*chain.from_iterable(found), *_repeated(outputs, worlds)])
+
+
+def faults_of(dataset: Dataset, world_name: str, line: bytes) -> list[str]:
+    """What is wrong with one line of `queries/<world>.jsonl`, each fault with the task's id."""
+    try:
+        task = Task.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        return [f"{_id_in(line)}: the line is no task: {'.'.join(map(str, first['loc']))}: {first['msg']}"]
+    if task.world != world_name:
+        return [f"{task.id}: is of the world {task.world!r}"]
+    try:
+        return [f"{task.id}: {fault}" for fault in _faults(dataset, task)]
+    except (SkillweaveError, Rejected, LookupError) as fault:
+        return [f"{task.id}: {fault}"]
+
+
+def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
+    world = dataset.world(task)
+    yield from _unoffered(dataset, task)
+    combination = _combination(world, task)
+    made, _ = golden(world, combination)
+    lawful(world, combination, made, Policy(world=task.world, text=_text(dataset, task.policy)).rules)
+    criteria = criteria_of(world, combination, made)
+    if dump(_plain(criteria.state)) != dump(_plain(task.criteria.state)):
+        yield "the criteria are not what the golden calls change"
+    if sorted(criteria.reward_basis) != sorted(task.criteria.reward_basis):
+        yield f"the reward rests on {task.criteria.reward_basis}, and should on {criteria.reward_basis}"
+    yield from _untold(task, made)
+    not_already_true(world, combination, task.criteria)
+    minimal(world, combination, task.criteria, made)
+
+
+def _combination(world: World, task: Task) -> Combination:
+    """The task as the gates see it, without what its words are made from."""
+    return Combination(
+        id=task.task_info.combo_id,
+        template=task.lineage.template,
+        server=task.world,
+        kind="do" if task.kind == "do" else "inform",
+        login=task.login,
+        caller=task.env_variables.LOGGED_IN_USER or "",
+        now=task.now,
+        patch=task.initial_state.patch,
+        golden=task.golden,
+        steps=list(range(len(task.golden))),
+        rows=[],
+        values=[],
+        communicate=task.criteria.communicate,
+        open_columns=_open_columns(world, task),
+    )
+
+
+def _open_columns(world: World, task: Task) -> dict[str, list[str]]:
+    """Columns of optional arguments that are left out, where the user has not said to leave them out."""
+    unwanted = {fact.id for fact in task.scenario.facts if fact.value is None}
+    found: dict[str, list[str]] = {}
+    for call in task.golden:
+        tool = world.blueprint.tool(call.tool)
+        for parameter in tool.parameters if tool.kind == "write" else ():
+            if parameter.name not in call.arguments and f"{tool.name}.{parameter.name}" not in unwanted:
+                for table, columns in (filled_by(tool, parameter.name) or {}).items():
+                    found.setdefault(table, []).extend(columns)
+    return found
+
+
+def _unoffered(dataset: Dataset, task: Task) -> Iterator[str]:
+    offered = _tool_names(_text(dataset, task.tools)) - {*task.tools_hidden}
+    missing = sorted({call.tool for call in task.golden} - offered)
+    if missing:
+        yield f"{task.tools} does not offer {missing[0]!r}, which the golden calls use"
+
+
+def _untold(task: Task, made: Attempt) -> Iterator[str]:
+    held = {dump(value) for result in made.results for row in rows_of(result) for value in row.values()}
+    for fact in task.criteria.communicate:
+        if not any(dump(value) in held for value in fact.values):
+            yield f"the {fact.noun} to be told is {fact.values}, which no golden call returns"
+
+
+@cache
+def _tool_names(text: str) -> frozenset[str]:
+    try:
+        listed: Json = from_json(text)
+    except ValueError as error:
+        raise ArtifactError(f"the tool list is not JSON: {error}") from error
+    functions = [tool.get("function") for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
+    return frozenset(str(function.get("name")) for function in functions if isinstance(function, dict))
+
+
+def _text(dataset: Dataset, path: str) -> str:
+    return dataset.store.read(path).decode("utf-8", "replace")
+
+
+def _plain(changes: list[RowChange]) -> list[Json]:
+    return [change.model_dump(mode="json") for change in changes]
+
+
+def _shard(outputs: Path, world: str, start: int) -> list[str]:
+    """Faults of some lines of one world's file."""
+    dataset = Dataset(outputs)
+    lines = dataset.store.read(f"{QUERIES}/{world}.jsonl").splitlines()[start : start + SHARD]
+    found = [fault for line in lines for fault in faults_of(dataset, world, line)]
+    dataset.close()
+    return [f"{QUERIES}/{world}.jsonl: {fault}" for fault in found]
+
+
+def _count(outputs: Path, world: str) -> int:
+    return len(Dataset(outputs).store.read(f"{QUERIES}/{world}.jsonl").splitlines())
+
+
+def _repeated(outputs: Path, worlds: list[str]) -> list[str]:
+    """Ids that stand more than once in the dataset."""
+    store, first, found = Dataset(outputs).store, dict[str, str](), list[str]()
+    for path in (f"{QUERIES}/{world}.jsonl" for world in worlds):
+        for number, line in enumerate(store.read(path).splitlines(), start=1):
+            id, place = _id_in(line), f"{path}, line {number}"
+            if first.setdefault(id, place) != place:
+                found.append(f"{path}: {id}: stands in {first[id]} already")
+    return found
+
+
+def _id_in(line: bytes) -> str:
+    try:
+        record = from_json(line)
+    except ValueError:
+        record = None
+    return str(record.get("id")) if isinstance(record, dict) else f"a line that begins with {line[:40]!r}"

@@ -1,0 +1,66 @@
+"""Authors that answer with garbage: the offline author, spoiled now and then, or for ever for one domain."""
+
+from random import Random
+
+from skillweave.llm.request import Request
+from skillweave.llm.wrappers.faults import FAULTS, spoil
+from synth.offline.author import OfflineAuthor
+
+WILD_GENERATORS = [
+    "def generate(seed, now, people, pools):\n    while True:\n        pass\n",
+    "import os\n\ndef generate(seed, now, people, pools):\n    while True:\n        os.fork()\n",
+    "import socket\n\ndef generate(*given):\n    socket.create_connection(('127.0.0.1', 9)).send(b'x')\n    return {}\n",
+    "def generate(*given):\n    open('/var/tmp/skillweave_escaped', 'w').write('x')\n    return {}\n",
+    "def generate(*given):\n    return {'patient': [bytearray(1 << 30) for _ in range(64)]}\n",
+    "def generate(*given):\n    print('x' * (1 << 28))\n    return {}\n",
+    "def generate(*given):\n    return {'patient': [{'patient_id': 1}]}\n",
+    "def generate(*given)\n    return {}\n",
+]
+WILD_SERVERS = [
+    "import os\nos.system('true')\n",
+    "while True:\n    pass\n",
+    "from socket import socket\nserver = socket()\n",
+    "server = None\n",
+    "def broken(:\n",
+]
+
+
+class Sloppy(OfflineAuthor):
+    """Every third first answer is spoiled; a repaired one is right."""
+
+    def __call__(self, request: Request) -> str:
+        text = super().__call__(request)
+        random = Random(f"sloppy/{request.question}/{request.key}")
+        if request.attempt or random.random() > 0.35:
+            return text
+        return _spoiled(text, request.question, random)
+
+
+class Hopeless(OfflineAuthor):
+    """Nothing that concerns the physiotherapists is ever right from their contracts on."""
+
+    def __call__(self, request: Request) -> str:
+        text = super().__call__(request)
+        if request.question == "blueprint.tool" and request.key == "PhysioPractice/book_session":
+            return text.replace(":now", "datetime('now')")
+        return text
+
+
+class Wild(OfflineAuthor):
+    """Its generators and servers attack the machine, for ever, each domain in another way."""
+
+    def __call__(self, request: Request) -> str:
+        random = Random(f"wild/{request.question}/{request.key}/{request.attempt}")
+        if request.question == "database.generator" and request.key.startswith("PhysioPractice"):
+            return random.choice(WILD_GENERATORS)
+        if request.question == "server.write" and request.key.startswith("DentalClinic"):
+            return random.choice(WILD_SERVERS)
+        return super().__call__(request)
+
+
+def _spoiled(text: str, question: str, random: Random) -> str:
+    if question == "database.generator":
+        return random.choice(WILD_GENERATORS)
+    if question == "server.write":
+        return random.choice(WILD_SERVERS)
+    return spoil(text, random.choice(FAULTS), random)
