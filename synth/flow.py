@@ -16,10 +16,10 @@ from prefect.states import Completed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from skillweave.config.models import ExecutionConfig
-from skillweave.errors import ConfigError
 from skillweave.manifest import ItemRecord
 from synth.engine.run import Run, RunSpec
 from synth.engine.schedule import Item, Schedule, Work
+from synth.engine.stopping import stopping
 
 Ended = PrefectFuture[Any]
 """The future of an item's record."""
@@ -44,23 +44,28 @@ def run_flow(run: Run, schedule: Schedule, work: list[Work]) -> None:
 
     @flow(name="skillweave", task_runner=_runner(run.spec.config.execution), persist_result=False)
     def skillweave() -> None:
-        futures: dict[Item, Ended] = {}
-        ended: SimpleQueue[Item] = SimpleQueue()
-        _submit(run, schedule, work, futures, ended)
-        under_way = len(work)
-        while under_way:
-            item = ended.get()
-            record = futures[item].result()
-            run.manifest.absorb(record)
-            following = [] if run.is_stopped else schedule.settle(item, record)
-            _submit(run, schedule, following, futures, ended)
-            under_way += len(following) - 1
+        with stopping(run):
+            _do_all(run, schedule, work)
 
     _LOCAL[run.spec] = run
     try:
         skillweave()
     finally:
         del _LOCAL[run.spec]
+
+
+def _do_all(run: Run, schedule: Schedule, work: list[Work]) -> None:
+    futures: dict[Item, Ended] = {}
+    ended: SimpleQueue[Item] = SimpleQueue()
+    _submit(run, schedule, work, futures, ended)
+    under_way = len(work)
+    while under_way:
+        item = ended.get()
+        record = futures[item].result()
+        run.manifest.absorb(record)
+        following = [] if run.is_stopped else schedule.settle(item, record)
+        _submit(run, schedule, following, futures, ended)
+        under_way += len(following) - 1
 
 
 def _submit(
@@ -85,25 +90,20 @@ def _submit(
 
 
 def _runner(execution: ExecutionConfig) -> TaskRunner[Any]:
-    """Raises ConfigError where a runner's package is not installed."""
-    if execution.runner == "threads":
-        return ThreadPoolTaskRunner(max_workers=execution.workers)
-    try:
-        if execution.runner == "dask":
-            from prefect_dask import DaskTaskRunner
+    """Runners of other packages are loaded only where they are asked for."""
+    runner: TaskRunner[Any]
+    if execution.runner == "dask":
+        from prefect_dask import DaskTaskRunner
 
-            options = {"n_workers": execution.workers, "threads_per_worker": 1, "dashboard_address": None}
-            dask: TaskRunner[Any] = DaskTaskRunner(cluster_kwargs=options)
-            return dask
+        options = {"n_workers": execution.workers, "threads_per_worker": 1, "dashboard_address": None}
+        runner = DaskTaskRunner(cluster_kwargs=options)
+    elif execution.runner == "ray":
         from prefect_ray import RayTaskRunner
 
-        ray: TaskRunner[Any] = RayTaskRunner(init_kwargs={"num_cpus": execution.workers, "include_dashboard": False})
-        return ray
-    except ImportError as error:
-        raise ConfigError(
-            f"runner {execution.runner!r} is not installed; "
-            f"install it with: pip install 'skillweave[{execution.runner}]', or use --runner threads"
-        ) from error
+        runner = RayTaskRunner(init_kwargs={"num_cpus": execution.workers, "include_dashboard": False})
+    else:
+        runner = ThreadPoolTaskRunner(max_workers=execution.workers)
+    return runner
 
 
 @cache

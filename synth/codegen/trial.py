@@ -181,19 +181,28 @@ class Lab:
             raise sqlite3.IntegrityError(f"no row {edit.key!r} in {edit.table!r}")
 
     def near(self, trial: Trial, tables: Mapping[str, Entity]) -> dict[str, list[Row]]:
-        """Rows that the trial is about: those that it names, what they refer to, and what refers to them."""
-        named = {str(value) for value in [trial.caller, *(value for _, value in trial.arguments)] if value is not None}
+        """Rows that the trial is about: those that it names, what they refer to, and what refers to them.
+
+        None of any table where the trial's own rows cannot be so.
+        """
         found: dict[str, dict[str, Row]] = {table: {} for table in tables}
-        with self.state(trial):
-            named |= self._returned(trial)
-            wanted = self._follow(tables, found, named)
-            for table, entity in tables.items():
-                for row in self._linked(entity, named | wanted, dict(trial.arguments)):
-                    if len(found[table]) < NEAR:
-                        found[table].setdefault(str(row[entity.key]), row)
-            added = {edit.key for edit in trial.edits if edit.row is not None}
-            self._follow(tables, found, wanted | added)
+        try:
+            with self.state(trial):
+                self._gather(trial, tables, found)
+        except sqlite3.Error:
+            return {table: [] for table in tables}
         return {table: list(rows.values()) for table, rows in found.items()}
+
+    def _gather(self, trial: Trial, tables: Mapping[str, Entity], found: dict[str, dict[str, Row]]) -> None:
+        named = {str(value) for value in [trial.caller, *(value for _, value in trial.arguments)] if value is not None}
+        named |= self._returned(trial)
+        wanted = self._follow(tables, found, named)
+        for table, entity in tables.items():
+            for row in self._linked(entity, named | wanted, dict(trial.arguments)):
+                if len(found[table]) < NEAR:
+                    found[table].setdefault(str(row[entity.key]), row)
+        added = {edit.key for edit in trial.edits if edit.row is not None}
+        self._follow(tables, found, wanted | added)
 
     def _follow(self, tables: Mapping[str, Entity], found: dict[str, dict[str, Row]], keys: set[str]) -> set[str]:
         """Add the rows of these keys, and what they refer to; all the keys."""

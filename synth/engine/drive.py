@@ -5,16 +5,15 @@ Where nothing is to be done, neither a server nor Prefect itself is loaded.
 
 import os
 import shutil
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 from skillweave.errors import ConfigError
 from synth.engine import prefect_environment
 from synth.engine.api_server import ApiServer
 from synth.engine.run import Run
+from synth.engine.runner import require_runner
 from synth.engine.schedule import Listener, Schedule
 from synth.step import Step
 
@@ -29,7 +28,8 @@ def drive(run: Run, before: Sequence[Step[Any]], steps: Sequence[Step[Any]], lis
     work = schedule.add(steps)
     try:
         if work:
-            with _stopping(run), _api(run):
+            require_runner(run.spec.config.execution.runner)
+            with _api(run):
                 from synth.flow import run_flow
 
                 run_flow(run, schedule, work)
@@ -79,19 +79,3 @@ def _start(run: Run, port: int | None = None) -> ApiServer:
     (outputs / prefect_environment.HOME).mkdir(parents=True, exist_ok=True)
     variables = prefect_environment.server_environment(outputs, os.environ)
     return ApiServer(variables, outputs / "logs" / "prefect-server.log", port)
-
-
-@contextmanager
-def _stopping(run: Run) -> Iterator[None]:
-    """An interrupt ends the run in order; a second one ends the process."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        if run.is_stopped:
-            os._exit(130)
-        run.stop()
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -82,7 +82,7 @@ class _Builder:
                 return f"(NOT {self.build(node.this)})"
             case exp.Exists():
                 return self._exists(node.this)
-            case exp.Column() | exp.Placeholder():
+            case exp.Column() | exp.Placeholder() | exp.Subquery():
                 return f":{self._variable(node, 'yesno').name}"
             case exp.Is() if isinstance(node.expression, exp.Null):
                 variable = self._variable(self._atom(node.this), self._kind(self._atom(node.this)))

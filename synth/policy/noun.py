@@ -18,6 +18,10 @@ class Nouns:
 
     def __init__(self, tool: Tool, blueprint: Blueprint) -> None:
         self._parameters = {parameter.name: parameter for parameter in tool.parameters}
+        entities = {entity.name: entity.table for entity in blueprint.tables}
+        self._keys = {
+            parameter.name: entities.get((parameter.refers_to or "").partition(".")[0]) for parameter in tool.parameters
+        }
         self._person = _spaced(blueprint.core.table)
         self._tables = {
             entity.table: {attribute.name: attribute for attribute in entity.attributes} for entity in blueprint.tables
@@ -37,7 +41,8 @@ class Nouns:
             return f'the given "{_spaced(atom.name)}"' if atom.name in self._parameters else None
         if isinstance(atom, exp.Column):
             table = self._table(atom)
-            return f'the {_spaced(table)}\'s "{_spaced(atom.name)}"' if table else None
+            chosen = "chosen " if table and self._is_chosen(atom, table) else ""
+            return f'the {chosen}{_spaced(table)}\'s "{_spaced(atom.name)}"' if table else None
         if isinstance(atom, exp.Length):
             inner = self.noun(_innermost(atom))
             return f"the number of characters of {inner}" if inner else None
@@ -88,6 +93,18 @@ class Nouns:
         if isinstance(atom, exp.Column):
             return self._tables.get(self._table(atom) or "", {}).get(atom.name)
         return None
+
+    def _is_chosen(self, column: exp.Column, table: str) -> bool:
+        """Whether the column's row is the one that a parameter names, and not one that another row leads to."""
+        keys = [name for name, refers_to in self._keys.items() if refers_to == table]
+        scope = column.find_ancestor(exp.Select)
+        for equal in scope.find_all(exp.EQ) if scope is not None else ():
+            sides = (equal.left, equal.right)
+            names = [side.name for side in sides if isinstance(side, exp.Placeholder)]
+            columns = [side for side in sides if isinstance(side, exp.Column)]
+            if names and columns and names[0] in keys and columns[0].table == column.table:
+                return True
+        return False
 
     def _table(self, column: exp.Column) -> str | None:
         scope = column.find_ancestor(exp.Select)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -74,11 +75,12 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(toy: Toy, tmp_path: P
     assert toy.artifacts() == expected
 
 
-def test_an_interrupt_keeps_what_is_finished(toy: Toy, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_is_finished(toy: Toy, tmp_path: Path, number: int) -> None:
     log = tmp_path / "log"
     run = begin(toy, log, 0.4)
     wait_until(lambda: len(lines_of(log)) >= 1)
-    os.kill(run.pid, signal.SIGINT)
+    os.kill(run.pid, number)
     shown = run.communicate()[0]
     assert run.returncode == 130, shown
     assert shown.splitlines()[-1].startswith("interrupted; what was finished is kept in ")
@@ -104,6 +106,16 @@ def test_one_run_at_a_time(toy: Toy) -> None:
     assert status == 2
     assert f"is in use by process {os.getpid()};" in lines[-1]
     assert toy.run("--until", "s01")[0] == 0
+
+
+@pytest.mark.skipif(find_spec("prefect_dask") is not None, reason="the runner is installed")
+def test_a_runner_that_is_not_installed_is_named(toy: Toy) -> None:
+    status, lines = toy.run("--runner", "dask")
+    assert status == 2
+    assert lines == [
+        "error: runner 'dask' needs a package that is not installed; "
+        "install it with: pip install 'skillweave[dask]', or use --runner threads"
+    ]
 
 
 @pytest.mark.long
