@@ -25,7 +25,7 @@ format: .venv/ready-dev
 	$(BIN)/ruff check --fix .
 
 bench: .venv/ready
-	@for file in bench/[!_]*.py; do $(BIN)/python $$file || exit 1; done
+	@for file in bench/[!_]*.py; do $(BIN)/python -m bench.$$(basename $$file .py) || exit 1; done
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

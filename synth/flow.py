@@ -4,7 +4,7 @@ Tasks are given the items that they stand on as futures. An item is submitted wh
 holds a worker while it waits; one that is up to date is never submitted. Nothing is decided here: the schedule does.
 """
 
-from functools import cache
+import os
 from queue import SimpleQueue
 from typing import Any
 
@@ -17,6 +17,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from skillweave.config.models import ExecutionConfig
 from skillweave.manifest import ItemRecord
+from synth.engine.opened import agenda, opened, opening
 from synth.engine.run import Run, RunSpec
 from synth.engine.schedule import Item, Schedule, Work
 from synth.engine.stopping import stopping
@@ -24,34 +25,30 @@ from synth.engine.stopping import stopping
 Ended = PrefectFuture[Any]
 """The future of an item's record."""
 
-_LOCAL: dict[RunSpec, Run] = {}
-"""Runs that are open in this process already."""
-
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
 def do_item(
     name: str, spec: RunSpec, step: str, key: str, known: list[ItemRecord], made: list[ItemRecord]
 ) -> State[ItemRecord]:
     """Do one item. It stands on records known before, and on those `made` in this flow."""
-    run = _LOCAL.get(spec) or _opened(spec)
+    run = opened(spec)
     record = run.do(run.pipeline.step(step), key, [*known, *made])
     message = "; ".join(record.reasons) or None
     return Completed(name=record.state.capitalize(), message=message, data=record)
 
 
+@flow(name="skillweave", persist_result=False)
+def skillweave() -> None:
+    """Do all work of the agenda, and what follows from it."""
+    run, schedule, work = agenda()
+    with stopping(run):
+        _do_all(run, schedule, work)
+
+
 def run_flow(run: Run, schedule: Schedule, work: list[Work]) -> None:
     """Do all work, and what follows from it."""
-
-    @flow(name="skillweave", task_runner=_runner(run.spec.config.execution), persist_result=False)
-    def skillweave() -> None:
-        with stopping(run):
-            _do_all(run, schedule, work)
-
-    _LOCAL[run.spec] = run
-    try:
-        skillweave()
-    finally:
-        del _LOCAL[run.spec]
+    with opening(run, schedule, work):
+        skillweave.with_options(task_runner=_runner(run.spec.config.execution))()
 
 
 def _do_all(run: Run, schedule: Schedule, work: list[Work]) -> None:
@@ -93,6 +90,9 @@ def _runner(execution: ExecutionConfig) -> TaskRunner[Any]:
     """Runners of other packages are loaded only where they are asked for."""
     runner: TaskRunner[Any]
     if execution.runner == "dask":
+        # Its workers must be allowed processes of their own, for `offload`; they end with us by themselves.
+        os.environ.setdefault("DASK_DISTRIBUTED__WORKER__DAEMON", "False")
+        os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
         from prefect_dask import DaskTaskRunner
 
         options = {"n_workers": execution.workers, "threads_per_worker": 1, "dashboard_address": None}
@@ -104,9 +104,3 @@ def _runner(execution: ExecutionConfig) -> TaskRunner[Any]:
     else:
         runner = ThreadPoolTaskRunner(max_workers=execution.workers)
     return runner
-
-
-@cache
-def _opened(spec: RunSpec) -> Run:
-    """In a worker process: the run, opened once."""
-    return Run(spec)

@@ -22,8 +22,11 @@ class Blueprint(Record):
     relationships: list[Entity]
     """What links them: appointments, loans, claims."""
     tools: list[Tool]
+    """What agents can do, each with its contract."""
     invariants: list[Invariant] = Field(min_length=1)
+    """What is never true of the data."""
     events: list[Event] = Field(default_factory=list)
+    """What only the back office does."""
 
     @property
     def tables(self) -> list[Entity]:

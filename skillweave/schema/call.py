@@ -9,7 +9,9 @@ from skillweave.schema.record import Json, Record
 
 class Call(Record):
     tool: str
+    """The tool's name."""
     arguments: dict[str, Json] = Field(default_factory=dict)
+    """By parameter."""
 
 
 class ToolError(Record):
@@ -19,6 +21,7 @@ class ToolError(Record):
     """A guard's error, or `unknown_tool`, `invalid_arguments`, `not_authenticated`, `already_authenticated`,
     `session_ended`, `world_defect`."""
     message: str
+    """In words, for the agent."""
     rule: str | None = None
     """The rule that the guard enforces, where one does."""
 
@@ -27,15 +30,20 @@ class Verdict(Record):
     """An `agent` rule, evaluated at the moment of a call. The agent never sees it."""
 
     rule: str
+    """The agent guard's rule."""
     holds: bool
+    """Exactly true; NULL is broken."""
 
 
 class CallResult(Record):
     call: Call
+    """What was asked."""
     ok: bool
+    """Whether it was carried out."""
     value: Json = None
     """The rows that `returns` gave: an object for `one`, a list of objects for `many`; None where the call failed."""
     error: ToolError | None = None
+    """Why it was not."""
     verdicts: list[Verdict] = Field(default_factory=list)
     """All `agent` guards of the tool, in order; empty where the call failed before they were reached."""
     minted: list[str] = Field(default_factory=list)

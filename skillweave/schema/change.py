@@ -17,7 +17,12 @@ class RowChange(Record):
     """Insert and delete give the whole row, update gives the changed columns before and after."""
 
     table: str
+    """The table's name in SQL."""
     op: Literal["insert", "update", "delete"]
+    """What happened to the row."""
     key: Cells
+    """The key column with its value."""
     before: Cells | None = None
+    """None for an insert."""
     after: Cells | None = None
+    """None for a delete."""

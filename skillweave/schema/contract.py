@@ -21,10 +21,15 @@ ParameterType = Literal["string", "integer", "number", "boolean", "date", "datet
 
 class Parameter(Record):
     name: Name
+    """The binding in SQL, without its colon."""
     type: ParameterType
+    """Checked on entry; nothing is coerced but an integer to a number."""
     description: str
+    """For the agent."""
     required: bool = True
+    """False: may be left out, and then binds NULL."""
     enum: list[str] | None = None
+    """The only values allowed (type string)."""
     refers_to: str | None = None
     """`Entity.attribute`: the argument names an existing row by its key."""
     examples: list[Value] = Field(default_factory=list)
@@ -50,6 +55,7 @@ class Guard(Record):
 
 class Effect(Record):
     rule: str
+    """Number of its sentence; an effect is a rule like any other."""
     sql: str
     """One INSERT, UPDATE or DELETE."""
     says: str
@@ -58,20 +64,28 @@ class Effect(Record):
 
 class Returns(Record):
     rows: Literal["one", "many"]
+    """`one`: an object; `many`: a list."""
     select: str
     """`many` has a total order; `one` gives exactly one row."""
 
 
 class Tool(Record):
     name: Name
+    """Unique in the server."""
     description: str
+    """For the agent."""
     kind: ToolKind
+    """`auth` signs in, `read` changes nothing, `write` changes state."""
     confirm: bool = False
     """The policy asks the agent to confirm with the user before the call."""
     parameters: list[Parameter] = Field(default_factory=list)
+    """In the order of the tool's signature."""
     guards: list[Guard] = Field(default_factory=list)
+    """In the order in which they are tried."""
     effects: list[Effect] = Field(default_factory=list)
+    """In the order in which they take place; each sees the former."""
     returns: Returns
+    """What the caller gets; it sees all effects."""
 
     def parameter(self, name: str) -> Parameter:
         """The parameter of that name; KeyError if there is none."""
@@ -85,18 +99,22 @@ class Invariant(Record):
     """Something that is never true of a database of this world."""
 
     id: Name
+    """Names it in messages: `no_double_booking`."""
     never: str
     """A SELECT that returns no row, ever."""
     says: str = ""
+    """The same in words."""
 
 
 class Event(Record):
     """What only the back office does: a no-show, a suspension, a cancelled flight."""
 
     name: Name
+    """Unique in the server."""
     pick: str
     """A SELECT of candidates; the columns of one drawn row are bound in `effects` by their names, beside `:now`."""
     effects: list[str] = Field(min_length=1)
+    """INSERT, UPDATE or DELETE statements, in order."""
     weight: float = 1.0
     """How often, relative to the world's other events."""
 
@@ -105,10 +123,14 @@ class Witness(Record):
     """Rows and a call that show a guard met or broken, given by an author where the machinery found none."""
 
     tool: Name
+    """The tool called."""
     rule: str
+    """The guard shown."""
     breaks: bool
     """True: the call is first refused (or forbidden) by this guard. False: it succeeds."""
     setup: list[str] = Field(default_factory=list)
     """INSERT or UPDATE statements that prepare the state."""
     caller: str | None = None
+    """Who calls; None: the author leaves it open."""
     arguments: dict[str, Json] = Field(default_factory=dict)
+    """Of the call."""

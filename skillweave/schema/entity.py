@@ -21,9 +21,11 @@ class Generate(Record):
     low: float | None = None
     """Smallest number; for date and datetime an offset from the world's `now`, in `unit`."""
     high: float | None = None
+    """Largest number, or latest offset."""
     step: float = 1
     """Numbers are `low + k * step`; offsets too."""
     unit: Literal["days", "hours", "minutes"] = "days"
+    """Of `low`, `high` and `step` for date and datetime."""
     times: list[str] | None = None
     """For datetime: times of day to draw from, `HH:MM`; without it the drawn offset counts from `now` itself."""
     sql: str | None = None
@@ -49,8 +51,11 @@ class Generate(Record):
 
 class Attribute(Record):
     name: Name
+    """The column's name in SQL."""
     type: AttributeType
+    """Dates and times are text in SQL, booleans 0 and 1."""
     description: str = ""
+    """In words, where the name does not say it."""
     enum: list[str] | None = None
     """The only values allowed (type string)."""
     unit: Literal["cents"] | None = None
@@ -58,12 +63,15 @@ class Attribute(Record):
     references: str | None = None
     """`Entity.attribute`: a foreign key."""
     nullable: bool = False
+    """May be NULL."""
     unique: bool = False
+    """No two rows have the same value."""
     shared: bool = False
     """Belongs to the shared person, not to the role that this domain gives it."""
     initial: Value = None
     """The value of a freshly made row, for a status that tools then change."""
     generate: Generate | None = None
+    """How values are drawn; None: a tool, a reference or `initial` gives them."""
     compare: Comparison = "exact"
     """How scores compare it: `exact`, `normalised` (case, space, punctuation) or `free` (not compared)."""
 
@@ -76,6 +84,7 @@ class Rows(Record):
     per: Name | None = None
     """For each row of this entity (the attribute that references it is filled in) ..."""
     low: int = 1
+    """With `per`: at least this many ..."""
     high: int = 1
     """... between `low` and `high` rows."""
     literal: list[Row] | None = None
@@ -86,7 +95,9 @@ class Entity(Record):
     """A kind of record. Its first attribute is its key: a string id, minted as `PREFIX-0001`."""
 
     name: Name
+    """PascalCase; the table is the same in snake case."""
     description: str = ""
+    """In words."""
     person: bool = False
     """Some one, not some thing."""
     role_of: Name | None = None
@@ -94,7 +105,9 @@ class Entity(Record):
     prefix: str = ""
     """Of its ids; unique in the whole run, allocated by s05."""
     attributes: list[Attribute] = Field(min_length=1)
+    """The key first."""
     rows: Rows = Rows()
+    """How many there are at the start."""
 
     @property
     def table(self) -> str:

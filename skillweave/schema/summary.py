@@ -10,20 +10,30 @@ class Unmet(Record):
     """A guard that nothing in the database breaks first. No refusal task is made of it."""
 
     tool: Name
+    """The tool with the guard."""
     rule: str
+    """The guard's rule."""
 
 
 class Coverage(Record):
     tools: int
+    """Tools of the server."""
     tools_succeeding: int
+    """Tools that succeed for somebody."""
     failing_tools: list[str]
+    """Tools that never do; a world with one is rejected."""
     effects: int
+    """Effects of all tools."""
     effects_taking_place: int
+    """Effects that changed a row in some call that succeeded."""
     idle_effects: list[str]
     """Effects that changed no row in any call that succeeded."""
     guards: int
+    """Guards of all tools."""
     guards_first_broken: int
+    """Guards that are the first to be broken in some call."""
     unmet: list[Unmet]
+    """The other guards."""
     unsound: list[str]
     """Agent rules whose breach the tool could not carry out soundly."""
 
@@ -35,6 +45,7 @@ class Coverage(Record):
 
 class Summary(Record):
     server: Name
+    """The world."""
     rows: dict[str, int]
     """Table -> rows."""
     values: dict[str, dict[str, int]] = Field(default_factory=dict)
@@ -42,6 +53,8 @@ class Summary(Record):
     calls: dict[str, int]
     """Write tool -> calls that succeeded in the history."""
     events: dict[str, int]
+    """Event -> how often it happened in the history."""
     coverage: Coverage
+    """What of the contract the database lets happen."""
     witnessed: list[Unmet] = Field(default_factory=list)
     """Guards that the database does not break, but that the author's own case does."""

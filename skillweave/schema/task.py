@@ -19,7 +19,9 @@ Basis = Literal["state", "communicate", "policy"]
 
 class GoldenCall(Record):
     tool: str
+    """The tool called."""
     arguments: dict[str, Json]
+    """As they were when the task was made; what came from a result is bound again in each replay."""
     grounding: dict[str, str] = Field(default_factory=dict)
     """Argument -> its source: `user`, `env`, `call <i> <JSON path>` (calls counted from 0), `policy <rule>`,
     `computed <expression>`."""
@@ -29,33 +31,44 @@ class Fact(Record):
     """Something that the user knows and may say."""
 
     id: str
+    """Unique in the task: `appointment.starts_at`."""
     text: str
     """The fact as a sentence in the first person."""
     value: Json
+    """The value as the data hold it; None where the user wants nothing."""
     tell: Literal["first", "asked", "never"]
+    """`first`: the first message says it; `asked`: only when asked; `never`: known and not said."""
 
 
 class Persona(Record):
     name: str
+    """The person's own name in the data."""
     age: int
+    """In years, at the task's clock."""
     style: str
     """How this person writes: `brief`, `chatty`, `formal`, `worried`, ..."""
     patience: int
     """Agent turns without progress before the user gives up."""
     traits: list[str] = Field(default_factory=list)
+    """Habits of this person, in words."""
 
 
 class Scenario(Record):
     goal: str
     """What the user wants, in the second person."""
     reason: str
+    """Why they want it, in the first person."""
     facts: list[Fact]
+    """All that the user knows of the matter."""
 
 
 class EnvVariables(Record):
     CURRENT_DATE: str
+    """The day of the task's clock, `YYYY-MM-DD`."""
     LOGGED_IN_USER: str | None
+    """Key of the person signed in; None for `login: conversation`."""
     LOGGED_IN_NAME: str | None
+    """Their name; None for `login: conversation`."""
 
 
 class InitialState(Record):
@@ -64,24 +77,31 @@ class InitialState(Record):
     digest: str
     """sha256 of all rows after the patch."""
     patch: list[RowChange] = Field(default_factory=list)
+    """Row changes that this task makes to the world's database before it begins."""
 
 
 class MustNot(Record):
     rule: str
+    """The rule that a forbidden change would break."""
     table: str
+    """Where the change would be seen."""
     why: str
+    """In words."""
 
 
 class FactToTell(Record):
     """What the user has to hear."""
 
     fact: str
+    """Its id: `told_1`."""
     noun: str
     """Words, one of which stands in the sentence that tells it: `cancellation fee`."""
     values: list[Json]
     """The value, in each of its accepted forms."""
     type: AttributeType
+    """Type of the value, which says how it is looked for in words."""
     unit: Literal["cents"] | None = None
+    """`cents`: the value is money."""
     rivals: list[Json] = Field(default_factory=list)
     """Other values of the same column that a golden read returned; told beside the right one they spoil it."""
 
@@ -92,70 +112,117 @@ class Criteria(Record):
     any_of: list[list[RowChange]] = Field(default_factory=list)
     """Other lawful end states that the user's words allow."""
     must_not: list[MustNot] = Field(default_factory=list)
+    """Changes that a rule forbids, by table."""
     communicate: list[FactToTell] = Field(default_factory=list)
+    """What the user has to be told."""
     reward_basis: list[Basis]
+    """The checks whose product is the reward."""
 
 
 class Difficulty(Record):
     calls: int
+    """Golden calls."""
     writes: int
+    """Golden calls that change state."""
     domains: int
+    """Domains that the task touches."""
     facts: int
+    """Facts that the user knows."""
     shortest: int | None = None
+    """Calls of the shortest solution known; None: not searched for."""
 
 
 class Gates(Record):
     """Each gate that the task has passed, with its figures."""
 
     golden: dict[str, Json]
+    """The golden calls replay."""
     not_already_true: dict[str, Json]
+    """Doing nothing fails."""
     minimal: dict[str, Json]
+    """Every write matters, every read is of use."""
     mutants: dict[str, Json] = Field(default_factory=dict)
     """Empty: not run."""
     equivalents: dict[str, Json] = Field(default_factory=dict)
     """Empty: not run."""
     grounded: dict[str, Json]
+    """Every argument has a source, and the user's words fix rows and values."""
     lawful: dict[str, Json]
+    """The golden calls break no rule, and the policy states the rules."""
 
 
 class TaskInfo(Record):
     trajectory: list[str]
+    """Names of the golden calls' tools, in order."""
     instruction: str
+    """The goal, in the second person."""
     reason_for_call: str
+    """Why the user calls."""
     known_info: str
+    """The user's facts in their words, one after the other."""
     trajectory_hash: str
+    """sha256 of the golden calls with their arguments."""
     combo_id: str
+    """The combination that it was made from."""
 
 
 class Lineage(Record):
     template: str
+    """Id of the task template."""
     combo: str
+    """Id of the combination."""
     seed_domain: str
+    """The seed that the domain was expanded from."""
 
 
 class Task(Record):
     format: Literal["skillweave/1"] = "skillweave/1"
+    """The version of this record."""
     id: str
+    """Stable: the same configuration, seed and answers give the same id."""
     domains: list[Name]
+    """Servers whose domains the task lies in."""
     world: str
+    """The world in which it is done."""
     kind: Kind
+    """What is to be observed of it: `do` changes state, `inform` tells something."""
     login: Login
+    """`session`: the channel has signed the user in; `conversation`: the agent has to."""
     messages: list[Message]
+    """How the conversation begins: the user's first message."""
     user_system_prompt: str
+    """How to play this user, in prose."""
     persona: Persona
+    """Who the user is."""
     scenario: Scenario
+    """What the user wants and knows."""
     now: str
+    """The session's clock, `YYYY-MM-DD HH:MM:SS`."""
     namespaces: dict[str, str] = Field(default_factory=dict)
+    """Server -> namespace of its tools; empty in a single-domain world."""
     noise: None = None
+    """None: tools answer without planted faults."""
     env_variables: EnvVariables
+    """What the agent is told about the session."""
     tools: str
+    """Path of the tool list, relative to the outputs folder."""
     tools_hidden: list[str] = Field(default_factory=list)
+    """Tools of that list that this task does not offer."""
     policy: str
+    """Path of the policy, relative to the outputs folder."""
     initial_state: InitialState
+    """The database with which the session opens."""
     golden: list[GoldenCall]
+    """The reference calls."""
     criteria: Criteria
+    """What a session is scored against."""
     difficulty: Difficulty
+    """How much there is to do."""
     gates: Gates
+    """What was proved of it."""
     split: Split
+    """Drawn by template: no template is in two."""
     task_info: TaskInfo
+    """The same in short, for programs that read little else."""
     lineage: Lineage
+    """What it was made from."""

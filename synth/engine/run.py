@@ -56,7 +56,7 @@ class Run:
         self.authors = Authors(config, spec.author, spec.outputs / CACHE / "replies.sqlite")
         self._code = CodeIndex(
             sorted({"skillweave", "synth", "evaluator", spec.package.partition(".")[0]}),
-            None if spec.read_only else spec.outputs / CACHE / "code.json",
+            spec.outputs / CACHE / "code.json",
         )
         self._pool = Pool(config.execution.workers)
         self._performer = Performer()
@@ -196,7 +196,8 @@ class Run:
         """Let go of processes and connections."""
         self._pool.close()
         self.authors.close()
-        self._code.save()
+        if not self.spec.read_only:
+            self._code.save()
 
     def backend(self, step: str, role: str) -> Backend:
         """The author of a role in a step."""

@@ -24,9 +24,11 @@ def criteria_of(world: World, combination: Combination, made: Attempt) -> Criter
 
 
 def _opened(changes: Sequence[RowChange], columns: dict[str, list[str]]) -> list[RowChange]:
+    """The changes with open columns; in an update also those that the golden calls leave as they are."""
     found = []
     for change in changes:
-        names = [name for name in columns.get(change.table, []) if name in (change.after or {})]
-        after = {**(change.after or {}), **{name: {ANY: True} for name in names}} if names else change.after
-        found.append(change.model_copy(update={"after": after}))
+        after = dict(change.after or {})
+        names = [name for name in columns.get(change.table, []) if name in after or change.op == "update"]
+        opened = {**after, **{name: {ANY: True} for name in names}}
+        found.append(change.model_copy(update={"after": opened}) if names and change.op != "delete" else change)
     return found

@@ -21,15 +21,14 @@ def validated(world: World, combination: Combination, template: TaskTemplate, st
     made, replayed = golden(world, combination)
     kept = lawful(world, combination, made, stated)
     criteria = criteria_of(world, combination, made)
+    # What has no source, or two meanings, is told before what is merely not needed.
+    fixed = grounded(world, combination, template, criteria, made)
     gates = Gates(
         golden=replayed,
         not_already_true=not_already_true(world, combination, criteria),
         minimal=minimal(world, combination, criteria, made),
         equivalents=indifferent(world, combination, template, criteria, made),
-        grounded={
-            **grounded(world, combination, template, criteria, made),
-            "varied": observable(world, combination, criteria),
-        },
+        grounded={**fixed, "varied": observable(world, combination, criteria)},
         lawful=kept,
     )
     return ValidatedTask(combination=combination, criteria=criteria, gates=gates)

@@ -1,83 +1,118 @@
-"""Proof of edges: the producer is run, and the consumer's instance is absent before it and present after it."""
+"""Proof of edges: the producer is run, and the consumer's instance is absent before it and present after it.
 
-from collections.abc import Sequence
+All edges of a producer share its runs: a call is made once, and each edge that is still open looks at what came of it.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
+from skillweave.schema.call import CallResult
 from skillweave.schema.record import Json, Value
 from skillweave.schema.tool_graph import ToolEdge
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
+from synth.graph.columns import keys_shown
 from synth.planner.search import Arguments, Search
 
-CALLERS = 12
-"""Persons with whom an edge is tried."""
-TRIES = 3
-"""Calls of a producer, and instances of a consumer, that are tried for one person."""
+CALLERS = 16
+"""Persons with whom a producer is tried."""
+TRIES = 4
+"""Calls of a producer that are tried for one person, and values of its result that are tried in a consumer."""
+INSTANCES = 3
+"""Calls of a consumer that are looked for with one set of values."""
 
 
 @dataclass
 class Prover:
+    """Runs edges in one world, whose state stays as it is."""
+
     world: World
     callers: Sequence[str]
     random: Random
 
     def proven(self, edges: Sequence[ToolEdge]) -> list[ToolEdge]:
         """The edges, marked with what running them showed."""
-        found = []
+        by_source: dict[str, dict[int, ToolEdge]] = {}
+        for place, edge in enumerate(edges):
+            if edge.kind in ("data", "state"):
+                by_source.setdefault(edge.source, {})[place] = edge
+        shown: set[int] = set()
         with self.world.session() as session:
-            for edge in edges:
-                shown = edge.kind in ("data", "state") and self._shows(session, edge)
-                proof = "executed" if shown else "unproven" if edge.kind in ("data", "state") else edge.proof
-                found.append(edge.model_copy(update={"proof": proof}))
-        return found
+            for source, own in by_source.items():
+                shown |= self._shown(session, source, own)
+        return [
+            edge.model_copy(update={"proof": "executed" if place in shown else "unproven"})
+            if edge.kind in ("data", "state")
+            else edge
+            for place, edge in enumerate(edges)
+        ]
 
-    def _shows(self, session: ContractSession, edge: ToolEdge) -> bool:
+    def _shown(self, session: ContractSession, source: str, edges: dict[int, ToolEdge]) -> set[int]:
+        """Which of a producer's edges its runs show."""
+        shown: set[int] = set()
         for caller in self.random.sample(list(self.callers), min(CALLERS, len(self.callers))):
             session.caller = caller
-            shown = self._data(session, edge) if edge.kind == "data" else self._state(session, edge)
-            if shown:
-                return True
-        return False
+            for arguments in list(islice(self._search(session, source).meeting(), TRIES)):
+                still = {place: edge for place, edge in edges.items() if place not in shown}
+                if not still:
+                    return shown
+                mark = session.mark()
+                result = session.call(source, arguments)
+                present = self._present(session, still, result) if result.ok else {}
+                session.forget(mark)
+                shown |= {
+                    place
+                    for place, instances in present.items()
+                    if any(self._was_absent(session, still[place], instance) for instance in instances)
+                }
+        return shown
 
-    def _data(self, session: ContractSession, edge: ToolEdge) -> bool:
-        """A call of the consumer whose argument is a value that the producer returned, and nobody had said before."""
-        for arguments in islice(self._search(session, edge.source).meeting(), TRIES):
-            mark = session.mark()
-            result = session.call(edge.source, arguments)
-            values = _values(result.value, edge.column or "") if result.ok else []
-            for value in values[:TRIES]:
-                fixed: dict[str, Value] = {edge.parameter or "": value}
-                consumer = next(self._search(session, edge.target, fixed).meeting(), None)
-                if consumer is not None and session.peek(edge.target, consumer).ok:
-                    session.forget(mark)
-                    # A read shows what was there; a write's own row must not have been callable before it.
-                    return self.world.blueprint.tool(edge.source).kind != "write" or self._absent(
-                        session, edge.target, consumer
-                    )
-            session.forget(mark)
-        return False
+    def _present(
+        self, session: ContractSession, edges: Mapping[int, ToolEdge], result: CallResult
+    ) -> dict[int, list[Arguments]]:
+        """For each edge, calls of its consumer that go through now that the producer has run."""
+        found: dict[tuple[str, str], list[Arguments]] = {}
+        present = {}
+        for place, edge in edges.items():
+            key = (edge.target, f"{edge.parameter} {edge.column}")
+            if key not in found:
+                found[key] = [
+                    instance
+                    for fixed in self._fixed(edge, result)
+                    for instance in islice(self._search(session, edge.target, fixed).meeting(), INSTANCES)
+                    if session.peek(edge.target, instance).ok
+                ]
+            present[place] = found[key]
+        return present
 
-    def _state(self, session: ContractSession, edge: ToolEdge) -> bool:
-        """An instance of the consumer that the rule breaks, and that goes through once the producer has run."""
-        broken = list(islice(self._search(session, edge.target).breaking(edge.rule or ""), TRIES))
-        if not broken:
-            return False
-        for arguments in islice(self._search(session, edge.source).meeting(), TRIES):
-            mark = session.mark()
-            if session.call(edge.source, arguments).ok:
-                for instance in broken:
-                    result = session.peek(edge.target, instance)
-                    if result.ok and edge.rule not in result.violations:
-                        session.forget(mark)
-                        return True
-            session.forget(mark)
-        return False
+    def _fixed(self, edge: ToolEdge, result: CallResult) -> list[dict[str, Value]]:
+        """Arguments of the consumer to begin with: the producer's own values, as far as an edge carries any."""
+        if edge.kind == "data":
+            values = _values(result.value, edge.column or "")
+            return [{edge.parameter or "": v} for v in self.random.sample(values, min(TRIES, len(values)))]
+        blueprint = self.world.blueprint
+        keys = {blueprint.tool(edge.source).parameter(name).refers_to: v for name, v in result.call.arguments.items()}
+        shown = keys_shown(blueprint, blueprint.tool(edge.source))
+        shared: dict[str, Value] = {}
+        for parameter in blueprint.tool(edge.target).parameters:
+            columns = sorted(shown.get((parameter.refers_to or "").partition(".")[0], set()))
+            values = [keys.get(parameter.refers_to)] if parameter.refers_to in keys else []
+            values += [value for column in columns for value in _values(result.value, column)]
+            if parameter.refers_to and values and isinstance(values[0], str):
+                shared[parameter.name] = values[0]
+        return [shared, {}] if shared else [{}]
 
-    def _absent(self, session: ContractSession, tool: str, arguments: Arguments) -> bool:
-        result = session.peek(tool, arguments)
-        return not result.ok or bool(result.violations)
+    def _was_absent(self, session: ContractSession, edge: ToolEdge, instance: Arguments) -> bool:
+        """Whether the consumer's call did not go through before: for the edge's own reason, where it names one."""
+        if edge.kind == "data" and self.world.blueprint.tool(edge.source).kind != "write":
+            # A read makes nothing: what it shows was there, but nobody could have named it.
+            return True
+        result = session.peek(edge.target, instance)
+        if edge.kind == "data":
+            return not result.ok or bool(result.violations)
+        return edge.rule in result.violations or (result.error is not None and result.error.rule == edge.rule)
 
     def _search(self, session: ContractSession, tool: str, fixed: dict[str, Value] | None = None) -> Search:
         found = self.world.blueprint.tool(tool)

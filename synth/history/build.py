@@ -14,6 +14,9 @@ from synth.history.generation import state_of
 from synth.history.invariants import InvariantBroken
 from synth.history.simulation import Plan, Simulation
 
+BETWEEN_CHECKS = 12
+"""Changes between two checks of the invariants, which are most of a history's work."""
+
 
 @dataclass(frozen=True)
 class Built:
@@ -40,9 +43,9 @@ def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, pla
     world = World(blueprint, state_of(rows, blueprint), now=now)
     callers = [str(row[blueprint.core.key]) for row in rows[blueprint.core.table]]
     try:
-        history = Simulation(world, callers, plan, Random(f"{seed}/history")).run()
-    except InvariantBroken as broken:
-        return Built({}, None, str(broken))
+        history = Simulation(world, callers, plan, Random(f"{seed}/history"), every=BETWEEN_CHECKS).run()
+    except InvariantBroken:
+        return Built({}, None, _culprit(world, callers, plan, seed))
     lived = World(blueprint, state_of(history.rows, blueprint), now=now)
     survey = Survey(lived, callers, Random(f"{seed}/survey"), history)
     coverage = survey.run()
@@ -55,6 +58,15 @@ def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, pla
         coverage=coverage,
     )
     return Built(history.rows, summary, able=survey.able)
+
+
+def _culprit(world: World, callers: list[str], plan: Plan, seed: str) -> str:
+    """Which change broke an invariant: the same history once more, checked after each change."""
+    try:
+        Simulation(world, callers, plan, Random(f"{seed}/history")).run()
+    except InvariantBroken as broken:
+        return str(broken)
+    raise AssertionError("a history that broke an invariant went well when lived again")
 
 
 def fullest(histories: Sequence[Built]) -> Built:

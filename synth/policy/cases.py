@@ -95,16 +95,16 @@ def _tried(
         bound: dict[str, Value] = {name: option.value for name, option in situation.items()}
         for variable in formula.variables:
             if variable.base:
-                bound[variable.name] = _counted_from(bound[variable.name], bound[variable.base], connection)
+                bound[variable.name] = _counted_from(variable, bound[variable.name], bound[variable.base], connection)
         held = connection.execute(sql, {**bound, "now": now}).fetchone()[0]
         yield situation, bool(held)
 
 
-def _counted_from(shift: Value, base: Value, connection: sqlite3.Connection) -> Value:
+def _counted_from(variable: Variable, shift: Value, base: Value, connection: sqlite3.Connection) -> Value:
     """A time given as a modifier of its base."""
     if shift is None or base is None:
         return None
-    function = "date" if len(str(base)) == 10 else "datetime"
+    function = "date" if variable.dates else "datetime"
     found: Value = connection.execute(f"SELECT {function}(?, ?)", (base, shift)).fetchone()[0]
     return found
 

@@ -101,7 +101,7 @@ class _Builder:
     def _exists(self, select: exp.Expr) -> str:
         inner = self._conditions(select)
         if inner == "1":
-            if select.args.get("joins"):
+            if select.args.get("joins") or any(select.find_all(exp.NEQ)):
                 raise NoCaseError("rows that belong together")
             return f":{self._row(select).name}"
         return inner

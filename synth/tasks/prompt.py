@@ -16,7 +16,7 @@ What you know and may say:
 How you behave:
 - Say at once what is marked "at once"; say the rest only when you are asked for it. Never say more than this list holds:
   no ids, numbers, dates or names that are not in it and that the assistant has not said before.
-- If you are asked for something you do not know, say that you do not know it. Where you have no preference, say so.
+- If you are asked for something you do not know, say so; where you have no preference, say that.
 - If the assistant asks you to confirm what you want, confirm it. If it is about to do something else than you want, say
   no and repeat what you want.
 - After you have confirmed, wait for the assistant to report. Do not ask for anything new; do not change your mind.

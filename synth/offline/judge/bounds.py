@@ -11,13 +11,18 @@ from synth.policy.quantity import Found, Quantity, quantities
 Compare = Callable[[Fraction, Fraction], bool]
 
 _BEFORE: tuple[tuple[str, Compare], ...] = (
+    (r"not at least", operator.lt),
+    (r"not at most", operator.gt),
     (r"not less than|no less than|no fewer than|at least|not under|from", operator.ge),
-    (r"not more than|no more than|at most|within(?: the (?:last|next))?|(?:in|during) the last|no later than", operator.le),
+    (
+        r"not more than|no more than|at most|within(?: the (?:last|next))?|(?:in|during) the last|no later than",
+        operator.le,
+    ),
     (r"less than|fewer than|below|under|before the age of|younger than", operator.lt),
     (r"more than|over|above|older than|exceeds?|exceeding", operator.gt),
 )
 _UNTIL = r"until|up to|till"
-_PAST = re.compile(r"\b(?:ago|last|old|age|after|since|within the last)\b")
+_PAST = re.compile(r"\b(?:ago|last|old|age|after|since|of (?:what|being|the|its)|run for|held .* for)\b")
 _AHEAD = re.compile(r"\b(?:before|ahead|away|left|from now|from today|later|to go|in advance|due in)\b")
 
 
@@ -27,20 +32,43 @@ class Bound:
     found: Found
     past: bool
     """Whether the clause counts back from now."""
-    inclusive_of_new: bool = False
+    aged: bool = False
+    """Whether the clause speaks of an age, or of how long something has been held."""
+    counts_itself: bool = False
     """Whether what is asked for counts itself: `at most 3, the new one included`."""
 
-    def quantity(self, like: Quantity) -> Quantity | None:
-        """Its quantity in the unit of another; None if it has none such."""
+    def quantity(self, like: Quantity, noun: str = "") -> Quantity | None:
+        """Its quantity in the unit of another; None if it has none such. `noun` may say that a number counts days."""
         readings = [reading for reading in self.found.readings if reading.unit == like.unit]
         if readings:
             return readings[0]
+        counted = re.fullmatch(r"(\d+)[ -](\w+?)s?", self.found.text)
+        if like.unit == "plain" and counted and counted[2] in _spans(noun):
+            return Quantity(Fraction(counted[1]), "plain")
         return None if like.value or not _is_time(like) else next(filter(_is_time, self.found.readings), None)
+
+
+_NOW: tuple[tuple[str, Compare], ...] = (
+    (r"not past\b|for today or a later day", operator.ge),
+    (r"(?:before|earlier than) today|in the past|after the (?:day|time) (?:on|by) which", operator.lt),
+    (r"by today", operator.le),
+    (r"later than today|in the future|has not (?:left|begun|started)|not begun yet|before (?:it|its \w+) "
+     r"(?:opens|starts|leaves|begins)", operator.gt),
+    (r"already (?:left|begun|started)|has (?:left|begun|started)", operator.le),
+)  # fmt: skip
+
+
+def against_now(clause: str) -> Compare | None:
+    """How a clause compares a time with the present, where it names no span: `must lie in the future`."""
+    for pattern, compare in _NOW:
+        if re.search(rf"\b(?:{pattern})", clause, re.IGNORECASE):
+            return compare
+    return None
 
 
 def bounds_of(clause: str) -> list[Bound]:
     """The bounds of a clause, in order."""
-    found = [one for one in quantities(clause) if one.firm or one.text.lower() in ("one", "two", "twice", "once")]
+    found = [one for one in quantities(clause) if one.firm or one.text.lower() in ("two", "twice")]
     bounds = []
     inherited: Compare | None = None
     for number, one in enumerate(found):
@@ -51,7 +79,9 @@ def bounds_of(clause: str) -> list[Bound]:
         if compare is not None:
             inherited = compare
             past = bool(_PAST.search(before[-25:] + " " + after[:25])) and not _AHEAD.search(after[:14])
-            bounds.append(Bound(compare, one, past, "new one included" in clause))
+            counts_itself = "new one included" in clause or (compare is operator.le and after.startswith(" time"))
+            aged = re.search(r"\b(?:old|age|held)\b", clause) is not None
+            bounds.append(Bound(compare, one, past, aged, counts_itself))
     return bounds
 
 
@@ -77,9 +107,11 @@ def _continues(before: str) -> bool:
     return re.search(r"(?:,|\bor|\band)\s*(?:for |in |on )?(?:the )?(?:\w+ ){0,2}$", before) is not None
 
 
-def chosen(bounds: Sequence[Bound], like: Quantity, spot: int | None, numbers_first: bool) -> list[Bound] | None:
+def chosen(
+    bounds: Sequence[Bound], like: Quantity, noun: str, spot: int | None, numbers_first: bool
+) -> list[Bound] | None:
     """The bounds that speak of a quantity; where several do, those beside `spot`. None where that is not clear."""
-    fitting = [bound for bound in bounds if bound.quantity(like) is not None]
+    fitting = [bound for bound in bounds if bound.quantity(like, noun) is not None]
     if len(fitting) <= 1 or len({(bound.compare, bound.quantity(like)) for bound in fitting}) == 1:
         return fitting
     if spot is not None:
@@ -89,6 +121,11 @@ def chosen(bounds: Sequence[Bound], like: Quantity, spot: int | None, numbers_fi
     if {bound.compare for bound in fitting} == {operator.ge, operator.le} and len(fitting) == 2:
         return fitting
     return None
+
+
+def _spans(noun: str) -> set[str]:
+    words = {word.removesuffix("s") for word in re.findall(r"[a-z]+", noun)}
+    return words | ({"year"} if "age" in words else set()) | ({"day"} if "night" in words else set())
 
 
 def _is_time(quantity: Quantity) -> bool:

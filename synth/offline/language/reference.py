@@ -23,7 +23,7 @@ def refer(talk: Talk, row: RowKnown, words: Mapping[str, str], random: Random) -
         if row.columns[column] not in words:
             continue
         said = words[row.columns[column]]
-        ways = own.qualifiers.get(column) or [f"with {name_in_words(column)} {{value}}"]
+        ways = own.qualifiers.get(column) or _elsewhere(talk, column)
         wraps = [way for way in ways if "{noun}" in way]
         plain = [way for way in ways if "{noun}" not in way]
         if wraps and (not wrapped or not plain) and (not plain or random.random() < 0.6):
@@ -39,6 +39,14 @@ def sentence(talk: Talk, row: RowKnown, thing: Known, words: str, random: Random
     column = next(column for column, name in row.columns.items() if name == thing.id)
     alone = row.model_copy(update={"columns": {column: thing.id}})
     return f"It is {refer(talk, alone, {thing.id: words}, random)}."
+
+
+def _elsewhere(talk: Talk, column: str) -> list[str]:
+    """How the column is said of another entity, behind the noun; by its name where nobody says it."""
+    ways = [
+        way for entity in talk.entities.values() for way in entity.qualifiers.get(column, []) if "{noun}" not in way
+    ]
+    return ways or [f"({name_in_words(column)} {{value}})"]
 
 
 def _place(own: EntityTalk, column: str) -> int:

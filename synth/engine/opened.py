@@ -1,0 +1,37 @@
+"""Runs that are open in this process.
+
+Kept apart from the flow, since other runners send the flow's functions to processes with all that these refer to.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from synth.engine.run import Run, RunSpec
+from synth.engine.schedule import Schedule, Work
+
+_RUNS: dict[RunSpec, Run] = {}
+_AGENDAS: list[tuple[Run, Schedule, list[Work]]] = []
+
+
+@contextmanager
+def opening(run: Run, schedule: Schedule, work: list[Work]) -> Iterator[None]:
+    """Within it, the run is open, and is what the flow is about."""
+    _RUNS[run.spec] = run
+    _AGENDAS.append((run, schedule, work))
+    try:
+        yield
+    finally:
+        _AGENDAS.pop()
+        del _RUNS[run.spec]
+
+
+def agenda() -> tuple[Run, Schedule, list[Work]]:
+    """What the flow is about."""
+    return _AGENDAS[-1]
+
+
+def opened(spec: RunSpec) -> Run:
+    """The run of a spec; a worker process elsewhere opens it once."""
+    if spec not in _RUNS:
+        _RUNS[spec] = Run(spec)
+    return _RUNS[spec]

@@ -1,0 +1,111 @@
+"""Downstream: the steps of a finished run, each of which can be run again after an artifact that it reads was edited.
+
+The steps see an edit as they would see another upstream: through the store, with its digest. Nothing is mocked; only
+work for the process pool is done in place.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from skillweave.config.load import load_config
+from skillweave.digest import digest_bytes
+from skillweave.llm.backend import Backend
+from skillweave.llm.request import Reply, Request
+from skillweave.manifest import ItemRecord, Manifest
+from skillweave.store import Store
+from synth.artifacts import Artifact
+from synth.context import Context, Setting
+from synth.engine.authors import Authors
+from synth.engine.codec import decode, encode
+from synth.engine.perform import Performer
+from synth.engine.pipeline import load_pipeline, step_params
+from synth.engine.run import OFFLINE_AUTHOR
+from tests.pipeline.small import OVERRIDES, ROOT
+
+T = TypeVar("T")
+R = TypeVar("R")
+Twist = Callable[[Request, str], str]
+"""What an author says instead of what it would have said."""
+
+
+class Downstream:
+    def __init__(self, outputs: Path, scratch: Path) -> None:
+        config = load_config(ROOT / "config.yaml", OVERRIDES, {})
+        self.outputs = outputs
+        self.store = Store(outputs)
+        self.pipeline = load_pipeline("synth.steps")
+        self.params = step_params(self.pipeline.steps, config.steps)
+        self.setting = Setting(config.seed, config.simulation_time, tuple(config.domains.seeds))
+        self.twist: Twist = lambda request, text: text
+        """Set by a test that plants another author."""
+        self.log_lines: list[str] = []
+        self._authors = Authors(config, OFFLINE_AUTHOR, scratch / "replies.sqlite")
+        records = Manifest(self.store).items()
+        self._visible = {(output.artifact, output.key): output for record in records for output in record.outputs}
+
+    def read(self, artifact: Artifact[T], key: str) -> T:
+        """The value of a key as it is now."""
+        found = self._visible[artifact.pattern, key]
+        if artifact.kind == "file":
+            return self.store.path(found.path)  # type: ignore[return-value]
+        return decode(artifact, self.store.read(found.path), found.label)
+
+    def edit(self, artifact: Artifact[T], key: str, value: T) -> None:
+        """Give a key another value, as another upstream would have."""
+        self._replace(artifact, key, encode(artifact, value))
+
+    def edit_file(self, artifact: Artifact[Path], key: str, content: bytes) -> None:
+        """Give a key other bytes."""
+        self._replace(artifact, key, content)
+
+    def run(self, step: str, key: str = "all") -> ItemRecord:
+        """Run one item of a step on what is there now; what it writes is seen by the next."""
+        found = self.pipeline.step(step)
+        context: Context[Any] = Context(
+            found,
+            key,
+            params=self.params[found.name],
+            setting=self.setting,
+            store=self.store,
+            visible=self._visible,
+            services=self,
+        )
+        record = Performer().perform(found, context, [])
+        if record.state == "done":
+            self._visible |= {(output.artifact, output.key): output for output in record.outputs}
+        return record
+
+    def changed(self, step: str, key: str = "all") -> set[str]:
+        """Run a step again; labels of what came out otherwise than before. It has to come out at all."""
+        before = {output.label: output.digest for output in self._visible.values()}
+        record = self.run(step, key)
+        assert record.state == "done", record.reasons
+        return {output.label for output in record.outputs if before.get(output.label) != output.digest}
+
+    def backend(self, step: str, role: str) -> Backend:
+        """The offline author, twisted."""
+        return _Twisted(self._authors.backend(step, role), self)
+
+    async def offload(self, function: Callable[..., R], *arguments: object) -> R:
+        """Work for the pool, done in place."""
+        return function(*arguments)
+
+    def log(self, step: str, key: str, message: str) -> None:
+        self.log_lines.append(message)
+
+    def _replace(self, artifact: Artifact[Any], key: str, content: bytes) -> None:
+        found = self._visible[artifact.pattern, key]
+        self.store.write(found.path, content)
+        self._visible[artifact.pattern, key] = found.model_copy(update={"digest": digest_bytes(content)})
+
+
+class _Twisted:
+    def __init__(self, inner: Backend, line: Downstream) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._line = line
+
+    async def complete(self, request: Request) -> Reply:
+        reply = await self._inner.complete(request)
+        return Reply(self._line.twist(request, reply.text))

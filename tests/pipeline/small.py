@@ -1,0 +1,71 @@
+"""A small run: two domains with short histories, in a process of its own, as users run it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OVERRIDES = (
+    "domains.seeds=[hotel, pharmacy]",
+    "steps.s01_domain_expansion.target_domains=2",
+    "steps.s06_database_generation.histories=1",
+    "steps.s06_database_generation.visits=500",
+    "steps.s15_instance_combos_selection.per_template=2",
+)
+UNSTABLE = frozenset({".gitignore", ".prefect", ".cache", "logs", "manifest.json", "evaluation"})
+"""What need not be the same bytes in every run."""
+_MADE: dict[str, Path] = {}
+
+
+def small_dataset(factory: pytest.TempPathFactory, api_url: str) -> Path:
+    """The outputs folder of a finished run, made once for all tests; not to be written to."""
+    if api_url not in _MADE:
+        outputs = factory.mktemp("small") / "outputs"
+        run = begin(outputs, hash_seed="1", workers=1, api_url=api_url)
+        shown = run.communicate()[0]
+        assert run.returncode == 0, shown[-3000:]
+        _MADE[api_url] = outputs
+    return _MADE[api_url]
+
+
+def begin(
+    outputs: Path,
+    *,
+    hash_seed: str = "random",
+    workers: int = 2,
+    api_url: str | None = None,
+    overrides: tuple[str, ...] = OVERRIDES,
+) -> "subprocess.Popen[str]":
+    """Start the run; with a Prefect server of its own where no address is given."""
+    variables = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    variables.pop("PREFECT_API_URL", None)
+    if api_url is not None:
+        variables["PREFECT_API_URL"] = api_url
+    settings = [part for override in overrides for part in ("--set", override)]
+    command = ["run", "--config", "config.yaml", "--outputs", str(outputs), "--workers", str(workers), *settings]
+    return subprocess.Popen(
+        [sys.executable, "-m", "synth", *command],
+        cwd=ROOT,
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def artifacts(outputs: Path) -> dict[str, bytes]:
+    """All files that have to be the same bytes every time."""
+    return {
+        str(path.relative_to(outputs)): path.read_bytes()
+        for path in sorted(outputs.rglob("*"))
+        if path.is_file() and not UNSTABLE & set(path.relative_to(outputs).parts) and "__pycache__" not in path.parts
+    }
+
+
+def differing(one: dict[str, bytes], other: dict[str, bytes]) -> list[str]:
+    """Paths whose bytes differ, or that only one side has."""
+    return sorted(path for path in one.keys() | other.keys() if one.get(path) != other.get(path))
