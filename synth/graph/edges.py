@@ -1,11 +1,13 @@
 """Edges that follow from contracts: who signs in, whose result is whose argument, whose effect changes whose guard."""
 
-import sqlglot
+from collections.abc import Sequence
+from functools import cache
+
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.contract import Tool
 from skillweave.schema.tool_graph import ToolEdge
+from skillweave.world.sql import parse
 from synth.graph.columns import keys_shown
 
 
@@ -36,31 +38,37 @@ def data_edges(blueprint: Blueprint) -> list[ToolEdge]:
 
 def state_edges(blueprint: Blueprint) -> list[ToolEdge]:
     """From each write to each guard that reads a column which it writes (a candidate, until it is executed)."""
-    written = {tool.name: _written(tool) for tool in blueprint.tools if tool.kind == "write"}
+    written = {
+        tool.name: columns_written([effect.sql for effect in tool.effects])
+        for tool in blueprint.tools
+        if tool.kind == "write"
+    }
     found: dict[tuple[str, str, str], ToolEdge] = {}
     for target in blueprint.tools:
         for guard in target.guards:
-            read = _read(guard.holds)
+            read = columns_read(guard.holds)
             for source, columns in written.items():
-                if _touches(columns, read):
+                if touches(columns, read):
                     edge = ToolEdge(source=source, target=target.name, kind="state", rule=guard.rule, proof="unproven")
                     found.setdefault((source, target.name, guard.rule), edge)
     return list(found.values())
 
 
-Columns = set[tuple[str, str | None]]
+Columns = frozenset[tuple[str, str | None]]
 """(table, column); a None column is the whole row."""
 
 
-def _touches(written: Columns, read: Columns) -> bool:
+def touches(written: Columns, read: Columns) -> bool:
+    """Whether what is written bears on what is read."""
     tables_written = {table for table, column in written if column is None}
     return bool(written & read) or any(table in tables_written for table, _ in read)
 
 
-def _written(tool: Tool) -> Columns:
-    found: Columns = set()
-    for effect in tool.effects:
-        tree = sqlglot.parse_one(effect.sql, dialect="sqlite")
+def columns_written(statements: Sequence[str]) -> Columns:
+    """What statements write."""
+    found: set[tuple[str, str | None]] = set()
+    for statement in statements:
+        tree = parse(statement).tree
         table = tree.find(exp.Table)
         if table is None:
             continue
@@ -68,10 +76,12 @@ def _written(tool: Tool) -> Columns:
             found |= {(table.name, change.left.name) for change in tree.expressions if isinstance(change, exp.EQ)}
         else:
             found.add((table.name, None))
-    return found
+    return frozenset(found)
 
 
-def _read(guard: str) -> Columns:
-    tree = sqlglot.parse_one(f"SELECT ({guard})", dialect="sqlite")
+@cache
+def columns_read(guard: str) -> Columns:
+    """What a guard reads; a column counts for each table that it could be of."""
+    tree = parse(f"SELECT ({guard})").tree
     tables = {table.name for table in tree.find_all(exp.Table)}
-    return {(table, column.name) for column in tree.find_all(exp.Column) for table in tables}
+    return frozenset((table, column.name) for column in tree.find_all(exp.Column) for table in tables)

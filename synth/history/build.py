@@ -2,17 +2,18 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Row
 from skillweave.schema.summary import Summary
 from skillweave.world.world import World
-from synth.history.coverage import Survey
+from synth.history.coverage import ENOUGH, Survey
 from synth.history.generation import state_of
 from synth.history.invariants import InvariantBroken
-from synth.history.simulation import Plan, Simulation
+from synth.history.simulation import History, Plan, Simulation
+from synth.history.steering import Steering
 
 BETWEEN_CHECKS = 12
 """Changes between two checks of the invariants, which are most of a history's work."""
@@ -27,6 +28,7 @@ class Built:
     fault: str = ""
     able: dict[str, int] = field(default_factory=dict)
     """Tool -> persons who can call it lawfully in the end, as far as they were counted."""
+    history: History | None = None
 
     @property
     def worth(self) -> tuple[int, int, int]:
@@ -46,8 +48,30 @@ def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, pla
         history = Simulation(world, callers, plan, Random(f"{seed}/history"), every=BETWEEN_CHECKS).run()
     except InvariantBroken:
         return Built({}, None, _culprit(world, callers, plan, seed))
-    lived = World(blueprint, state_of(history.rows, blueprint), now=now)
-    survey = Survey(lived, callers, Random(f"{seed}/survey"), history)
+    return _surveyed(blueprint, history, now, callers, f"{seed}/survey")
+
+
+def completed(blueprint: Blueprint, built: Built, now: str, seed: str) -> Built:
+    """The same history with what it lacks made up for in its last hour, as far as lawful steps lead there."""
+    if built.summary is None or built.history is None:
+        return built
+    world = World(blueprint, state_of(built.rows, blueprint), now=now)
+    callers = [str(row[blueprint.core.key]) for row in built.rows[blueprint.core.table]]
+    with world.session() as session:
+        steering = Steering(world, session, callers, Random(f"{seed}/steering"))
+        for unmet in built.summary.coverage.unmet:
+            steering.meet(unmet)
+        for tool in blueprint.tools:
+            for _ in range(built.able[tool.name], ENOUGH):
+                steering.enable(tool)
+        rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
+    again = _surveyed(blueprint, replace(built.history, rows=rows), now, callers, f"{seed}/survey again")
+    return max(built, again, key=lambda either: either.worth)
+
+
+def _surveyed(blueprint: Blueprint, history: History, now: str, callers: list[str], seed: str) -> Built:
+    world = World(blueprint, state_of(history.rows, blueprint), now=now)
+    survey = Survey(world, callers, Random(seed), history)
     coverage = survey.run()
     summary = Summary(
         server=blueprint.server,
@@ -57,7 +81,7 @@ def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, pla
         events=history.happened,
         coverage=coverage,
     )
-    return Built(history.rows, summary, able=survey.able)
+    return Built(history.rows, summary, able=survey.able, history=history)
 
 
 def _culprit(world: World, callers: list[str], plan: Plan, seed: str) -> str:

@@ -33,8 +33,8 @@ class Office:
         """Let happen what happens in so many days; `check` is called after each event."""
         for event in self.blueprint.events:
             chance = 1 - exp(-event.weight * self.rate * DAILY * days)
-            for row in [row for row in _candidates(session, event) if self.random.random() < chance]:
-                if row in _candidates(session, event) and perform(session, event, row):
+            for row in [row for row in candidates(session, event) if self.random.random() < chance]:
+                if row in candidates(session, event) and perform(session, event, row):
                     self.happened[event.name] += 1
                     check(session, event, row)
 
@@ -47,6 +47,7 @@ def perform(session: ContractSession, event: Event, row: Row) -> int:
     )
 
 
-def _candidates(session: ContractSession, event: Event) -> list[Row]:
+def candidates(session: ContractSession, event: Event) -> list[Row]:
+    """The rows to which an event could happen now."""
     found = session.query(event.pick, {"now": session.now} if ":now" in event.pick else {})
     return sorted(found, key=repr)

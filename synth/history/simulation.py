@@ -31,6 +31,10 @@ AGAIN = 0.25
 """How often somebody asks for the same once more."""
 ONWARD = 0.5
 """How often somebody goes on with what a call has just shown: pays what was booked, uses what was granted."""
+SOON = 0.35
+"""How often somebody takes what is nearest in time."""
+LAST_HOUR = timedelta(hours=1)
+"""The end of a history, in which nobody calls: what it still lacks may be made up for then."""
 RECENT = 0.6
 """Below 1, visits become more frequent towards the end."""
 ATTEMPTS = 3
@@ -109,7 +113,7 @@ class Simulation:
 
     def _moments(self) -> list[tuple[str, bool]]:
         """The times of all visits, at hours when people are up, and of the back office's work, ascending."""
-        end = datetime.strptime(self.world.now, CLOCK)
+        end = datetime.strptime(self.world.now, CLOCK) - LAST_HOUR
         start = end - timedelta(days=self.plan.days)
         found = []
         for _ in range(self.plan.visits):
@@ -162,7 +166,15 @@ class Simulation:
     def _use(self, session: ContractSession, request: Request) -> CallResult | None:
         tool = request.tool
         search = Search(
-            self.world.blueprint, tool, session, session.caller, session.now, self.random, request.fixed, nodes=80
+            self.world.blueprint,
+            tool,
+            session,
+            session.caller,
+            session.now,
+            self.random,
+            request.fixed,
+            nodes=80,
+            soon=self.random.random() < SOON,
         )
         arguments = next(search.meeting(), None)
         if arguments is None:

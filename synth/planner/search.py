@@ -50,6 +50,8 @@ class Search:
     """How often an optional parameter is filled in."""
     nodes: int = 400
     """Bound on the queries of one search."""
+    soon: bool = False
+    """Rows that have a time are taken by how near to now it is, not at random: the next free slot, the last bill."""
 
     def meeting(self) -> Iterator[Arguments]:
         """Arguments with which every guard holds, tool's and agent's."""
@@ -107,6 +109,8 @@ class Search:
             groups = [list(dict.fromkeys([*groups[0], *strange])), *groups[1:]] if groups else [strange]
         for group in groups:
             self.random.shuffle(group)
+        if self.soon and slot.parameter.refers_to:
+            groups = [self._nearest(slot.parameter.refers_to, group) for group in groups]
         found = list(dict.fromkeys(value for group in groups for value in group))
         if slot.parameter.required:
             return found
@@ -123,6 +127,17 @@ class Search:
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         sql = f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
         return [row["value"] for row in self.state.query(sql, _used(wishes, slot.parameter.name, bound))]
+
+    def _nearest(self, reference: str, keys: list[Value]) -> list[Value]:
+        """Keys by how near to now their rows' first time is."""
+        entity, attribute = self.blueprint.target(reference)
+        time = next((a.name for a in entity.attributes if a.type in ("datetime", "date") and not a.nullable), None)
+        if time is None:
+            return keys
+        distance = f"ABS(julianday({time}) - julianday(:now))"
+        near = f"SELECT {attribute.name} AS value, {distance} AS days FROM {entity.table} ORDER BY days, value"
+        ranks = {row["value"]: rank for rank, row in enumerate(self.state.query(near, {"now": self.now}))}
+        return sorted(keys, key=lambda key: ranks.get(key, len(ranks)))
 
     def _bind(
         self, order: list[tuple[str, list[Value]]], pending: list[Wish], bound: dict[str, Value], budget: list[int]

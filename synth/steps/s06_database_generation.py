@@ -19,7 +19,7 @@ from skillweave.world import database
 from skillweave.world.world import World
 from synth.artifacts import BLUEPRINTS, DATABASE, ENTITY_ROWS, GENERATORS, RELATIONSHIP_ROWS, SUMMARIES
 from synth.context import Context
-from synth.history.build import Built, build, fullest
+from synth.history.build import Built, build, completed, fullest
 from synth.history.generation import filled_tables, generated, people_of, state_of
 from synth.history.simulation import Plan
 from synth.history.witness import is_witness
@@ -112,7 +112,7 @@ async def _live(ctx: Context[DatabaseParams], blueprint: Blueprint, rows: Mappin
     seeds = [f"{ctx.seed}/{blueprint.server}/{number}" for number in range(ctx.params.histories)]
     histories = await asyncio.gather(*(ctx.offload(build, blueprint, rows, ctx.now, plan, seed) for seed in seeds))
     broken = next((built for built in histories if built.fault), None)
-    return broken or fullest(histories)
+    return broken or await ctx.offload(completed, blueprint, fullest(histories), ctx.now, f"{ctx.seed}/{blueprint.server}")
 
 
 async def _witnessed(

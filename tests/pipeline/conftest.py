@@ -20,4 +20,4 @@ def line(small: Path, tmp_path: Path) -> Downstream:
     """Steps that can be run again on edited artifacts."""
     copied = tmp_path / "outputs"
     shutil.copytree(small, copied, ignore=shutil.ignore_patterns(".prefect", "logs"))
-    return Downstream(copied, tmp_path)
+    return Downstream(copied)

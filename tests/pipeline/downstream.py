@@ -16,11 +16,10 @@ from skillweave.manifest import ItemRecord, Manifest
 from skillweave.store import Store
 from synth.artifacts import Artifact
 from synth.context import Context, Setting
-from synth.engine.authors import Authors
 from synth.engine.codec import decode, encode
 from synth.engine.perform import Performer
 from synth.engine.pipeline import load_pipeline, step_params
-from synth.engine.run import OFFLINE_AUTHOR
+from synth.offline.author import OfflineAuthor
 from tests.pipeline.small import OVERRIDES, ROOT
 
 T = TypeVar("T")
@@ -30,7 +29,7 @@ Twist = Callable[[Request, str], str]
 
 
 class Downstream:
-    def __init__(self, outputs: Path, scratch: Path) -> None:
+    def __init__(self, outputs: Path) -> None:
         config = load_config(ROOT / "config.yaml", OVERRIDES, {})
         self.outputs = outputs
         self.store = Store(outputs)
@@ -40,7 +39,6 @@ class Downstream:
         self.twist: Twist = lambda request, text: text
         """Set by a test that plants another author."""
         self.log_lines: list[str] = []
-        self._authors = Authors(config, OFFLINE_AUTHOR, scratch / "replies.sqlite")
         records = Manifest(self.store).items()
         self._visible = {(output.artifact, output.key): output for record in records for output in record.outputs}
 
@@ -85,7 +83,7 @@ class Downstream:
 
     def backend(self, step: str, role: str) -> Backend:
         """The offline author, twisted."""
-        return _Twisted(self._authors.backend(step, role), self)
+        return _Author(self)
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         """Work for the pool, done in place."""
@@ -100,12 +98,17 @@ class Downstream:
         self._visible[artifact.pattern, key] = found.model_copy(update={"digest": digest_bytes(content)})
 
 
-class _Twisted:
-    def __init__(self, inner: Backend, line: Downstream) -> None:
-        self.name = inner.name
-        self._inner = inner
+class _Author:
+    """The offline author as a backend, with a test's twist on what it says."""
+
+    name = "offline/author"
+
+    def __init__(self, line: Downstream) -> None:
         self._line = line
+        self._author = OfflineAuthor(line.setting.seed)
 
     async def complete(self, request: Request) -> Reply:
-        reply = await self._inner.complete(request)
-        return Reply(self._line.twist(request, reply.text))
+        return Reply(self._line.twist(request, self._author(request)))
+
+    async def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,135 @@
+"""Steering: in a history's last hour, what it lacks is made up for by calls and events that lead there.
+
+A lack is a guard that nothing breaks first, or a tool that too few persons can call. Whatever bears on what it reads is
+tried, a few calls of one person in a row, and undone unless it leads there; so only lawful steps of the world are kept.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from random import Random
+
+from skillweave.schema.contract import Event, Guard, Tool
+from skillweave.schema.summary import Unmet
+from skillweave.world.session import ContractSession
+from skillweave.world.world import World
+from synth.graph.edges import columns_read, columns_written, touches
+from synth.history.invariants import Watch
+from synth.history.office import candidates, perform
+from synth.planner.search import Search
+from synth.planner.values import CLOCK
+
+PERSONS = 12
+"""Persons with whom a lack is made up for."""
+STEPS = 5
+"""Calls of one person in a row."""
+HAPPENINGS = 12
+"""Rows to which one event is made to happen."""
+
+Goal = Callable[[], bool]
+
+
+@dataclass
+class Steering:
+    """Makes up for what one history lacks, in a session that holds its end."""
+
+    world: World
+    session: ContractSession
+    callers: Sequence[str]
+    random: Random
+    minutes: int = 55
+    """Before the end, at which the next step happens."""
+
+    def __post_init__(self) -> None:
+        self._watch = Watch(self.world.blueprint)
+
+    def meet(self, unmet: Unmet) -> bool:
+        """Bring it about that a guard is once the first to fail; whether it has been."""
+        tool = self.world.blueprint.tool(unmet.tool)
+        place = next(number for number, guard in enumerate(tool.guards) if guard.rule == unmet.rule)
+        return self._lead(tool, tool.guards[place : place + 1], lambda: self._breaks(tool, unmet.rule)) or self._lead(
+            tool, tool.guards[:place], lambda: self._breaks(tool, unmet.rule)
+        )
+
+    def enable(self, tool: Tool) -> bool:
+        """Bring it about that one more person can call a tool; whether it has been."""
+        return self._lead(tool, tool.guards, lambda: self._can_call(tool), fresh=True)
+
+    def _lead(self, tool: Tool, guards: Sequence[Guard], goal: Goal, *, fresh: bool = False) -> bool:
+        """Try what bears on the guards until the goal is reached; `fresh`: for somebody for whom it is not yet."""
+        read = frozenset().union(*(columns_read(guard.holds) for guard in guards))
+        if tool.kind == "auth" or not read:
+            return False
+        blueprint = self.world.blueprint
+        writes = [
+            other
+            for other in blueprint.tools
+            if other.kind == "write" and touches(columns_written([effect.sql for effect in other.effects]), read)
+        ]
+        events = [event for event in blueprint.events if touches(columns_written(event.effects), read)]
+        persons = self.random.sample(list(self.callers), min(PERSONS, len(self.callers)))
+        for person in persons:
+            self.session.caller = person
+            if fresh and self._at_the_end(goal):
+                continue
+            if writes and self._kept(lambda: self._calls(writes, goal)):
+                return True
+        return any(self._kept(lambda event=event: self._happens(event, persons, goal)) for event in events)  # type: ignore[misc]
+
+    def _kept(self, attempt: Goal) -> bool:
+        """Whether an attempt reached its goal; else it is undone."""
+        mark = self.session.mark()
+        self.session.now = self._moment()
+        if attempt() and self._watch.broken(self.session) is None:
+            self.minutes = max(1, self.minutes - 1)
+            return True
+        self.session.forget(mark)
+        return False
+
+    def _calls(self, writes: Sequence[Tool], goal: Goal) -> bool:
+        tool = self.random.choice(writes)
+        for _ in range(STEPS):
+            search = self._search(tool, self._moment(), soon=True)
+            arguments = next(search.meeting(), None)
+            if arguments is not None and self.session.call(tool.name, arguments).ok and self._at_the_end(goal):
+                return True
+            if arguments is None or self.random.random() < 0.5:
+                tool = self.random.choice(writes)
+        return False
+
+    def _happens(self, event: Event, persons: Sequence[str], goal: Goal) -> bool:
+        for row in candidates(self.session, event)[:HAPPENINGS]:
+            mark = self.session.mark()
+            self.session.now = self._moment()
+            own = [value for value in row.values() if value in self.callers]
+            if perform(self.session, event, row):
+                for person in own or persons:
+                    self.session.caller = str(person)
+                    if self._at_the_end(goal):
+                        return True
+            self.session.forget(mark)
+        return False
+
+    def _at_the_end(self, goal: Goal) -> bool:
+        now, self.session.now = self.session.now, self.world.now
+        reached = goal()
+        self.session.now = now
+        return reached
+
+    def _breaks(self, tool: Tool, rule: str) -> bool:
+        return next(self._search(tool, self.world.now).breaking(rule), None) is not None
+
+    def _can_call(self, tool: Tool) -> bool:
+        for arguments in islice(self._search(tool, self.world.now).meeting(), 2):
+            result = self.session.peek(tool.name, arguments)
+            if result.ok and not result.violations:
+                return True
+        return False
+
+    def _moment(self) -> str:
+        return (datetime.strptime(self.world.now, CLOCK) - timedelta(minutes=self.minutes)).strftime(CLOCK)
+
+    def _search(self, tool: Tool, now: str, *, soon: bool = False) -> Search:
+        caller = self.session.caller
+        return Search(self.world.blueprint, tool, self.session, caller, now, self.random, nodes=60, soon=soon)
