@@ -61,7 +61,7 @@ def completed(blueprint: Blueprint, built: Built, now: str, seed: str) -> Built:
         steering = Steering(world, session, callers, Random(f"{seed}/steering"))
         for unmet in built.summary.coverage.unmet:
             steering.meet(unmet)
-        for tool in blueprint.tools:
+        for tool in [tool for tool in blueprint.tools if tool.kind != "auth"]:
             for _ in range(built.able[tool.name], ENOUGH):
                 steering.enable(tool)
         rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}

@@ -53,7 +53,7 @@ def plain(slot: Slot, state: State, now: str) -> list[list[Value]]:
             return _groups([*parameter.examples, *held], list(slot.literals), [1.0])
         case _:
             texts: list[Value] = [value for value in _held(slot, state) if isinstance(value, str)]
-            return _groups(list(parameter.examples) or texts, [] if texts else _texts(slot))
+            return _groups(list(parameter.examples) or texts, [] if parameter.examples else _texts(slot))
 
 
 def odd(slot: Slot, state: State, now: str) -> list[Value]:
@@ -102,7 +102,8 @@ def _round_integers(slot: Slot) -> list[Value]:
 def _texts(slot: Slot) -> list[Value]:
     """Something to say where nothing says what: the parameter's own name, or digits as many as the contract counts."""
     counted = [int(number) for number in slot.literals if 0 < number <= 40]
-    return [slot.parameter.name.replace("_", " "), *(("1234567890" * 4)[:length] for length in counted)]
+    name = slot.parameter.name.replace("_", " ")
+    return [*(f"{name} {number}" for number in range(1, 9)), *(("1234567890" * 4)[:length] for length in counted)]
 
 
 @lru_cache(maxsize=256)

@@ -152,22 +152,24 @@ def _shared_units(found: list[Found], sentence: str) -> Iterator[Found]:
     """Give a bare number the unit of the next one where only a list's comma or conjunction stands between."""
     shared: list[Found] = []
     after: Found | None = None
+    unit: str | None = None
     for one in reversed(found):
-        readings = one.readings
-        if (
-            after is not None
-            and readings[0].unit == "plain"
-            and after.readings[0].unit in ("minutes", "months", "share")
-            and _LIST.fullmatch(sentence[one.end : after.start])
-        ):
-            readings = (_with_unit_of(after, readings[0].value), *readings)
+        bare = one.readings[0].unit == "plain"
+        if not (bare and after is not None and _LIST.fullmatch(sentence[one.end : after.start])):
+            unit = _unit_of(one)
+        readings = (_with_unit(one.readings[0].value, unit), *one.readings) if bare and unit else one.readings
         after = Found(readings, one.start, one.end, one.firm, one.text)
         shared.append(after)
     return reversed(shared)
 
 
-def _with_unit_of(other: Found, value: Fraction) -> Quantity:
-    if other.readings[0].unit == "share":
-        return Quantity(value / 100, "share")
-    unit = re.search(r"[a-z]+$", other.text.lower())
-    return duration(value, unit[0]) if unit else Quantity(value, "plain")
+def _unit_of(found: Found) -> str | None:
+    unit = found.readings[0].unit
+    if unit == "share":
+        return "%"
+    named = re.search(r"[a-z]+$", found.text.lower())
+    return named[0] if named and unit in ("minutes", "months") else None
+
+
+def _with_unit(value: Fraction, unit: str) -> Quantity:
+    return Quantity(value / 100, "share") if unit == "%" else duration(value, unit)

@@ -1,4 +1,4 @@
-"""Contracts for the tests of policies: those of the catalogue, with numbered rules, and small ones of a single guard."""
+"""Contracts for the tests of policies: the catalogue's, with numbered rules, and small ones of a single guard."""
 
 from functools import cache
 

@@ -18,7 +18,7 @@ def faults_of(rule: Rule) -> list[str]:
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_the_catalogue_s_sentences_say_what_its_sql_says(domain: str) -> None:
-    assert [fault for seed in (7, 11) for fault in audit(a_contract(domain, seed))] == []
+    assert audit(a_contract(domain)) == []
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_the_same_in_other_words_is_no_fault(says: str, sql: str) -> None:
         ),
         (
             "A visit costs 5.00 on the essential and 3.00 on the complete plan.",
-            "(SELECT CASE care_plan WHEN 'essential' THEN 300 WHEN 'complete' THEN 500 END FROM patient) > :amount_cents",
+            "(SELECT CASE care_plan WHEN 'essential' THEN 300 WHEN 'complete' THEN 500 END FROM patient) > :paid_cents",
             "do not stand beside them",
         ),
     ],

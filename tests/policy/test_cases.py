@@ -3,7 +3,10 @@ import pytest
 from synth.policy.cases import RuleCases, cases_of
 from tests.policy.contracts import DOMAINS, NOW, a_contract, a_guarded_contract
 
-STARTS = "(SELECT s.starts_at FROM appointment v JOIN slot s ON s.slot_id = v.slot_id WHERE v.appointment_id = :appointment_id)"
+STARTS = (
+    "(SELECT s.starts_at FROM appointment v JOIN slot s ON s.slot_id = v.slot_id "
+    "WHERE v.appointment_id = :appointment_id)"
+)
 MINE = "FROM appointment WHERE patient_id = :caller"
 
 

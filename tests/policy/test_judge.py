@@ -75,4 +75,4 @@ def test_the_catalogue_s_sentences_are_decided_as_their_sql_decides(domain: str)
             outcome = "undecided" if holds is None else "agreed" if holds is case.holds else "disagreed"
             counts[outcome] += 1
     assert counts["disagreed"] == 0
-    assert counts["agreed"] > counts["undecided"]
+    assert counts["agreed"] / counts.total() > 0.45

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.goal import Goal
 from skillweave.schema.tool_graph import ToolEdge
+from synth.graph.columns import subject
 from synth.offline.answers.asked import Asked
 from synth.questions.types import RowWords, Story
 
@@ -42,9 +43,13 @@ def references(asked: Asked) -> list[RowWords]:
     talk = asked.variant(blueprint.server).rendered.talk
     found = []
     for read, names in columns.items():
-        said = [column for entity in talk.entities.values() for column in entity.qualifiers if column in names]
+        about = subject(blueprint, blueprint.tool(read))
+        # Its own words first; amounts last, since few people know a thing by its price.
+        entities = sorted(talk.entities, key=lambda entity: entity != about)
+        said = [column for entity in entities for column in talk.entities[entity].qualifiers if column in names]
         if said:
-            found.append(RowWords(read=read, columns=list(dict.fromkeys(said))))
+            ordered = sorted(dict.fromkeys(said), key=lambda column: column.endswith("_cents"))
+            found.append(RowWords(read=read, columns=ordered))
     return found
 
 
