@@ -40,7 +40,7 @@ PHARMACY = "CornerPharmacy"
 
 
 def without(entities: Sequence[Entity], name: str, attribute: str, *, in_rows: bool = True) -> list[Entity]:
-    """The entities, one of them without an attribute; its literal rows without the value, too, unless told otherwise."""
+    """The entities, one of them without an attribute; its literal rows too, unless told otherwise."""
     found = []
     for entity in entities:
         if entity.name == name:

@@ -1,0 +1,164 @@
+"""`synth verify` proves a dataset from its files: whatever is changed in a task is found, with the file and the task."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from synth.cli.app import main
+from synth.cli.place import Place
+from synth.gates.verify import verify_tasks
+
+Line = dict[str, Any]
+
+
+@pytest.fixture
+def copy(small: Path, tmp_path: Path) -> Path:
+    """The dataset somewhere else, to be spoiled."""
+    copied = tmp_path / "moved"
+    shutil.copytree(small, copied, ignore=shutil.ignore_patterns(".prefect", "logs"))
+    return copied
+
+
+def spoil(outputs: Path, change: Callable[[Line], bool]) -> str:
+    """Change the first task that `change` finds something to change in; its id."""
+    path = outputs / "queries" / "CornerPharmacy.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    spoiled = next(line for line in lines if change(line))
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(spoiled["id"])
+
+
+def writes(line: Line) -> bool:
+    return line["kind"] == "do" and line["criteria"]["state"]
+
+
+def drop_criterion(line: Line) -> bool:
+    return writes(line) and bool(line["criteria"]["state"].pop())
+
+
+def open_column(line: Line) -> bool:
+    if writes(line):
+        after = next(change["after"] for change in line["criteria"]["state"] if change["after"])
+        after[sorted(after)[-1]] = {"$any": True}
+    return bool(writes(line))
+
+
+def drop_golden(line: Line) -> bool:
+    return writes(line) and bool(line["golden"].pop())
+
+
+def doubled_read(line: Line) -> bool:
+    found = writes(line) and line["golden"][0]["tool"].startswith("list_")
+    if found:
+        line["golden"].append(line["golden"][0])
+    return bool(found)
+
+
+def other_fact(line: Line) -> bool:
+    facts = line["criteria"]["communicate"]
+    if facts:
+        facts[0]["values"] = ["a thing that nobody returned"]
+    return bool(facts)
+
+
+def no_policy(line: Line) -> bool:
+    found = "policy" in line["criteria"]["reward_basis"]
+    line["criteria"]["reward_basis"] = [basis for basis in line["criteria"]["reward_basis"] if basis != "policy"]
+    return found
+
+
+def other_digest(line: Line) -> bool:
+    line["initial_state"]["digest"] = "0" * 64
+    return True
+
+
+def other_policy(line: Line) -> bool:
+    line["policy"] = "policies/CityHotel.md"
+    return True
+
+
+def unknown_kind(line: Line) -> bool:
+    line["kind"] = "sing"
+    return True
+
+
+def hidden_tool(line: Line) -> bool:
+    line["tools_hidden"] = [line["golden"][-1]["tool"]]
+    return True
+
+
+def nothing_to_do(line: Line) -> bool:
+    found = writes(line) and not line["criteria"]["communicate"]
+    if found:
+        line["criteria"]["state"], line["golden"] = [], line["golden"][:1]
+    return bool(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (drop_criterion, "the criteria are not what the golden calls change"),
+        (open_column, "the criteria are not what the golden calls change"),
+        (drop_golden, "the criteria are not what the golden calls change"),
+        (doubled_read, "read without use"),
+        (other_fact, "which no golden call returns"),
+        (no_policy, "the reward rests on ['state'"),
+        (other_digest, "was proven on the state '000000000000'"),
+        (other_policy, "rule not in the policy"),
+        (unknown_kind, "the line is no task: kind"),
+        (hidden_tool, "does not offer"),
+        (nothing_to_do, "already true"),
+    ],
+)
+def test_a_changed_task_is_found(copy: Path, change: Callable[[Line], bool], said: str) -> None:
+    id = spoil(copy, change)
+    faults = verify_tasks(copy).faults
+    assert any(fault.startswith(f"queries/CornerPharmacy.jsonl: {id}: ") and said in fault for fault in faults), faults
+    assert {fault.split(": ")[1] for fault in faults} == {id}
+
+
+def test_an_id_that_comes_twice_and_a_torn_line_are_found(copy: Path) -> None:
+    hotel, pharmacy = (copy / "queries" / f"{name}.jsonl" for name in ("CityHotel", "CornerPharmacy"))
+    first = hotel.read_text().splitlines()[0]
+    pharmacy.write_text(pharmacy.read_text() + first + "\n" + first[:100])
+    faults = verify_tasks(copy).faults
+    assert any("is of the world 'CityHotel'" in fault for fault in faults)
+    assert any("stands in queries/CityHotel.jsonl, line 1 already" in fault for fault in faults)
+    assert any("the line is no task" in fault for fault in faults)
+
+
+def test_a_changed_tool_list_or_blueprint_condemns_its_tasks(copy: Path) -> None:
+    (copy / "tool_lists" / "CornerPharmacy.json").write_text("[]")
+    text = (copy / "blueprints.json").read_text()
+    (copy / "blueprints.json").write_text(text.replace("'cancelled'", "'called off'"))
+    verified = verify_tasks(copy)
+    assert sum("does not offer" in fault for fault in verified.faults) == sum(
+        1 for _ in (copy / "queries" / "CornerPharmacy.jsonl").open()
+    )
+    assert any("CityHotel" in fault for fault in verified.faults)
+
+
+def status(outputs: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
+    with pytest.raises(SystemExit) as ended:
+        main(Place(), ["verify", str(outputs)])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, capsys.readouterr().out.splitlines()
+
+
+def test_the_command_passes_a_moved_dataset_and_fails_a_changed_one(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, lines = status(copy, capsys)
+    assert code == 0
+    assert any(line.endswith("tasks proven again") for line in lines)
+    server = copy / "mcp_servers" / "CityHotel.py"
+    server.write_text(server.read_text() + "\n# changed\n")
+    id = spoil(copy, drop_criterion)
+    code, lines = status(copy, capsys)
+    assert code == 1
+    assert "mcp_servers/CityHotel.py: changed" in lines
+    assert f"queries/CornerPharmacy.jsonl: {id}: the criteria are not what the golden calls change" in lines
