@@ -69,7 +69,7 @@ def _last_line(run: Run, schedule: Schedule, steps: Sequence[Step[Any]]) -> str:
     if wrong:
         return f"{'; '.join(wrong)}; see {outputs / 'logs'}, then run the same command again"
     written = sum(len(record.outputs) for record in schedule.records.values())
-    following = f"python -m rollout run --outputs-dir {outputs}" if _is_whole(run, steps) else "python -m synth run"
+    following = f"python -m synth verify {outputs}" if _is_whole(run, steps) else "python -m synth run"
     return f"wrote {counted(written, 'artifact')} to {outputs}; next: {following}"
 
 

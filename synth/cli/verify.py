@@ -43,7 +43,7 @@ def verify_outputs(place: Place, outputs: Path) -> int:
     if faults:
         print(f"{counted(faults, 'fault')} in the tasks of {outputs}; next: python -m synth run --fresh s16")
         return 1
-    print(f"{counted(len(written), 'artifact')} in {outputs} are as they were written; next: python -m rollout run")
+    print(f"{counted(len(written), 'artifact')} in {outputs} are as they were written; next: python -m synth status")
     return 0
 
 

@@ -32,6 +32,7 @@ from synth.gates.minimal import minimal
 from synth.gates.not_already_true import not_already_true
 from synth.gates.rejection import Rejected
 from synth.gates.views import rows_of
+from synth.policy.manual import stated_rules
 from synth.tasks.fills import filled_by
 
 SHARD = 100
@@ -67,18 +68,22 @@ def faults_of(dataset: Dataset, world_name: str, line: bytes) -> list[str]:
         return [f"{_id_in(line)}: the line is no task: {'.'.join(map(str, first['loc']))}: {first['msg']}"]
     if task.world != world_name:
         return [f"{task.id}: is of the world {task.world!r}"]
+    found: list[str] = []
     try:
-        return [f"{task.id}: {fault}" for fault in _faults(dataset, task)]
+        found.extend(_faults(dataset, task))
     except (SkillweaveError, Rejected, LookupError) as fault:
-        return [f"{task.id}: {fault}"]
+        found.append(str(fault))
+    return [f"{task.id}: {fault}" for fault in found]
 
 
 def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
     world = dataset.world(task)
     yield from _unoffered(dataset, task)
+    policy = Policy(world=task.world, text=_text(dataset, task.policy))
+    yield from _unstated(world, task, policy)
     combination = _combination(world, task)
     made, _ = golden(world, combination)
-    lawful(world, combination, made, Policy(world=task.world, text=_text(dataset, task.policy)).rules)
+    lawful(world, combination, made, policy.rules)
     criteria = criteria_of(world, combination, made)
     if dump(_plain(criteria.state)) != dump(_plain(task.criteria.state)):
         yield "the criteria are not what the golden calls change"
@@ -127,6 +132,20 @@ def _unoffered(dataset: Dataset, task: Task) -> Iterator[str]:
     missing = sorted({call.tool for call in task.golden} - offered)
     if missing:
         yield f"{task.tools} does not offer {missing[0]!r}, which the golden calls use"
+
+
+def _unstated(world: World, task: Task, policy: Policy) -> Iterator[str]:
+    """Another policy may have a rule of the same number: it is the sentence that counts."""
+    text = _flat(policy.text)
+    for tool in dict.fromkeys(call.tool for call in task.golden):
+        for rule, says in stated_rules(world.blueprint.tool(tool)).items():
+            if f"[{rule}] {_flat(says)}" not in text:
+                yield f"{task.policy} does not state {rule} of {tool} as the contract has it"
+
+
+@cache
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _untold(task: Task, made: Attempt) -> Iterator[str]:

@@ -17,6 +17,7 @@ from skillweave.schema.record import Row, Value
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.graph.columns import keys_shown
+from synth.graph.edges import columns_written
 from synth.history.invariants import InvariantBroken, Watch
 from synth.history.office import Office
 from synth.history.population import activity
@@ -31,8 +32,10 @@ AGAIN = 0.25
 """How often somebody asks for the same once more."""
 ONWARD = 0.5
 """How often somebody goes on with what a call has just shown: pays what was booked, uses what was granted."""
-SOON = 0.35
-"""How often somebody takes what is nearest in time."""
+USES = 0.7
+"""Share of the tools that one person uses at all; what nobody has touched is there for tasks."""
+SOON = 0.5
+"""How often somebody who books or orders takes what is nearest in time."""
 LAST_HOUR = timedelta(hours=1)
 """The end of a history, in which nobody calls: what it still lacks may be made up for then."""
 RECENT = 0.6
@@ -95,8 +98,10 @@ class Simulation:
         self._changes = 0
         # People differ: some never pay, some book all the time. So the data hold debts, quotas used up, and loose ends.
         self._leanings = {
-            caller: [self.random.lognormvariate(0, LEANING) for _ in writes] for caller in self.callers
+            caller: [self.random.lognormvariate(0, LEANING) * (self.random.random() < USES) for _ in writes]
+            for caller in self.callers
         }
+        self._makers = {tool.name for tool in writes if any(_inserts(effect.sql) for effect in tool.effects)}
         self._onward = {tool.name: onward(blueprint, tool) for tool in writes}
         office = Office(blueprint, self.random, self.history.happened, self.plan.events)
         with self.world.session() as session:
@@ -148,7 +153,8 @@ class Simulation:
             return asked
         # Tools that have rarely come about are tried more often, so that no corner stays unused.
         rare = [1 / (1 + self.history.succeeded[tool.name]) ** 0.5 for tool in writes]
-        return Request(self.random.choices(writes, [a * b for a, b in zip(rare, leaning, strict=True)])[0], {})
+        weights = [a * b for a, b in zip(rare, leaning, strict=True)]
+        return Request(self.random.choices(writes, weights if any(weights) else rare)[0], {})
 
     def _next(self, request: Request, result: CallResult) -> Request | None:
         """One thing leads to another: the same once more, or something about the rows that a result shows."""
@@ -174,7 +180,7 @@ class Simulation:
             self.random,
             request.fixed,
             nodes=80,
-            soon=self.random.random() < SOON,
+            soon=tool.name in self._makers and self.random.random() < SOON,
         )
         arguments = next(search.meeting(), None)
         if arguments is None:
@@ -202,6 +208,10 @@ class Simulation:
         broken = self._watch.broken(session, written)
         if broken:
             raise InvariantBroken(f"{broken} after {what}")
+
+
+def _inserts(statement: str) -> bool:
+    return any(column is None for _, column in columns_written([statement]))
 
 
 def onward(blueprint: Blueprint, tool: Tool) -> list[tuple[Tool, str, str]]:

@@ -101,9 +101,7 @@ class Search:
         if slot.parameter.refers_to:
             groups = [self._rows(slot, wishes, bound, budget)]
         else:
-            groups = [
-                list(self._filter(name, g, wishes, bound, budget)) for g in plain(slot, self.state, self.now)
-            ]
+            groups = [list(self._filter(name, g, wishes, bound, budget)) for g in plain(slot, self.state, self.now)]
         if broken:
             strange = list(self._filter(name, odd(slot, self.state, self.now), wishes, bound, budget))
             groups = [list(dict.fromkeys([*groups[0], *strange])), *groups[1:]] if groups else [strange]
@@ -122,7 +120,9 @@ class Search:
         """Keys that agree, of all rows that a parameter may name, in one query."""
         entity, attribute = self.blueprint.target(slot.parameter.refers_to or "")
         budget[0] -= 1
-        tests = [wish.sql.format(substitute(wish.condition.holds, slot.parameter.name, "candidate.value")) for wish in wishes]
+        tests = [
+            wish.sql.format(substitute(wish.condition.holds, slot.parameter.name, "candidate.value")) for wish in wishes
+        ]
         listed = f"WITH candidate(value) AS (SELECT DISTINCT {attribute.name} FROM {entity.table})"
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         sql = f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"

@@ -4,10 +4,8 @@
 say which row is meant are taken as given. What cannot be brought to this form has no case (`NoCaseError`).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
 
 from sqlglot import exp
 
@@ -15,9 +13,18 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.world.sql import parse
 from synth.policy.moment import Step, is_date_function, steps_of
-from synth.policy.noun import Nouns, count_of
-
-Kind = Literal["number", "money", "time", "choice", "yesno", "row"]
+from synth.policy.noun import Kind, Nouns, count_of
+from synth.policy.shape import (
+    conjuncts,
+    gives_a_time,
+    inside_count,
+    is_count,
+    is_shifted,
+    is_timed,
+    names_the_row,
+    readings,
+    sides_of,
+)
 
 
 class NoCaseError(Exception):
@@ -113,7 +120,7 @@ class _Builder:
         where = select.args.get("where")
         conditions = [join.args["on"] for join in select.args.get("joins") or [] if join.args.get("on")]
         conditions += [where.this] if where is not None else []
-        parts = [part for condition in conditions for part in _conjuncts(condition) if not _names_the_row(part)]
+        parts = [part for condition in conditions for part in conjuncts(condition) if not names_the_row(part)]
         return "(" + " AND ".join(self.build(part) for part in parts) + ")" if parts else "1"
 
     def _row(self, select: exp.Expr) -> Variable:
@@ -138,17 +145,17 @@ class _Builder:
         return f"(:{variable.name} IN ({listed}))"
 
     def _compared(self, node: exp.Expr) -> str:
-        if _names_the_row(node):
+        if names_the_row(node):
             return "1"
-        sides = _sides(node)
-        if any(isinstance(side, exp.Literal) and side.is_string for side in sides) and not _is_timed(node):
+        sides = sides_of(node)
+        if any(isinstance(side, exp.Literal) and side.is_string for side in sides) and not is_timed(node):
             return self._chosen(node)
         copy = node.copy()
-        originals = [part for side in sides for part in _readings(side)]
-        for side in _sides(copy):
-            if _gives_a_time(side):
+        originals = [part for side in sides for part in readings(side)]
+        for side in sides_of(copy):
+            if gives_a_time(side):
                 side.replace(side.this.expressions[0].copy())
-        copies = [part for side in _sides(copy) for part in list(_readings(side))]
+        copies = [part for side in sides_of(copy) for part in list(readings(side))]
         found = [self._put(*pair) for pair in zip(originals, copies, strict=True)]
         read = [variable for variable in found if variable is not None]
         if any(variable.kind == "time" for variable in read):
@@ -158,7 +165,7 @@ class _Builder:
         return f"({copy.sql(dialect='sqlite')})"
 
     def _chosen(self, node: exp.Expr) -> str:
-        left, right = _sides(node)
+        left, right = sides_of(node)
         literal, other = (left, right) if isinstance(left, exp.Literal) else (right, left)
         variable = self._variable(self._atom(other), "choice")
         _add_choices(variable, [str(literal.this)])
@@ -171,7 +178,7 @@ class _Builder:
         """Put a variable in the place of what a comparison reads; None for `:now` and for a choice of figures."""
         if isinstance(node, exp.Placeholder) and node.name == "now":
             return None
-        if _is_count(node):
+        if is_count(node):
             return self._count(node, copied)
         atom = self._atom(node)
         if isinstance(atom, exp.Case):
@@ -208,7 +215,7 @@ class _Builder:
         numbers = {
             Fraction(str(literal.this))
             for literal in copy.find_all(exp.Literal)
-            if not literal.is_string and not _inside_count(literal)
+            if not literal.is_string and not inside_count(literal)
         }
         if not numbers:
             raise NoCaseError("no figure of the rule")
@@ -221,7 +228,7 @@ class _Builder:
         first, *others = found
         if others and others[0] is first:
             raise NoCaseError("a time compared with itself")
-        if others and _is_shifted(copy, first):
+        if others and is_shifted(copy, first.name):
             first, others = others[0], [first]
         base = others[0].name if others else ""
         if (first.steps and first.base != base) or first.fixed or (others and others[0].steps):
@@ -263,83 +270,6 @@ class _Builder:
         if found.kind != kind:
             raise NoCaseError(f"{noun} read in two ways")
         return found
-
-
-def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    if isinstance(node, exp.Paren):
-        yield from _conjuncts(node.this)
-    elif isinstance(node, exp.And):
-        yield from _conjuncts(node.left)
-        yield from _conjuncts(node.right)
-    else:
-        yield node
-
-
-def _names_the_row(node: exp.Expr) -> bool:
-    """Whether a comparison only says which row is meant: `visit_id = :visit_id`, `v.slot_id = s.slot_id`."""
-    if not isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ):
-        return False
-    sides = [_key_name(node.left), _key_name(node.right)]
-    return all(sides) and (isinstance(node, exp.EQ) or str(sides[0]).endswith("_id"))
-
-
-def _key_name(side: exp.Expr) -> str | None:
-    if isinstance(side, exp.Subquery) and isinstance(side.this, exp.Select) and len(side.this.expressions) == 1:
-        return _key_name(side.this.expressions[0])
-    return str(side.name) if isinstance(side, exp.Column | exp.Placeholder) else None
-
-
-def _readings(node: exp.Expr) -> Iterator[exp.Expr]:
-    """What an expression reads, a subquery, a difference and a length as one."""
-    whole = isinstance(node, exp.Column | exp.Placeholder | exp.Subquery | exp.Case | exp.Length)
-    if _gives_a_time(node):
-        yield from _readings(node.this.expressions[0])
-    elif whole or (isinstance(node, exp.Sub) and _is_plain_difference(node)):
-        yield node
-    else:
-        for part in list(node.iter_expressions()):
-            yield from _readings(part)
-
-
-def _sides(comparison: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
-    return comparison.args["this"], comparison.args["expression"]
-
-
-def _gives_a_time(node: exp.Expr) -> bool:
-    """Whether a subquery gives a time that is counted from a column: `(SELECT date(due_on, '+20 days') FROM ...)`."""
-    if not isinstance(node, exp.Subquery) or not isinstance(node.this, exp.Select):
-        return False
-    projected = node.this.expressions
-    return len(projected) == 1 and is_date_function(projected[0]) and len(list(projected[0].iter_expressions())) > 1
-
-
-def _is_count(node: exp.Expr) -> bool:
-    if not isinstance(node, exp.Subquery) or not isinstance(node.this, exp.Select):
-        return False
-    projected = node.this.expressions
-    return len(projected) == 1 and isinstance(projected[0], exp.Count)
-
-
-def _is_plain_difference(node: exp.Sub) -> bool:
-    return isinstance(node.left, exp.Column) and isinstance(node.right, exp.Column)
-
-
-def _is_timed(node: exp.Expr) -> bool:
-    return any(is_date_function(part) for part in node.find_all(exp.Anonymous, exp.Date))
-
-
-def _is_shifted(copy: exp.Expr, variable: Variable) -> bool:
-    """Whether a variable stands with a modifier, so that the other one is counted from it."""
-    for call in copy.find_all(exp.Anonymous):
-        held = [part.name for part in call.find_all(exp.Placeholder)]
-        if variable.name in held and any(isinstance(part, exp.Literal) for part in call.expressions):
-            return True
-    return False
-
-
-def _inside_count(literal: exp.Expr) -> bool:
-    case = literal.find_ancestor(exp.Case)
-    return case is not None and case.this is None
 
 
 def _add_choices(variable: Variable, values: list[str]) -> None:

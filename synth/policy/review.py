@@ -11,7 +11,7 @@ from synth.policy.cases import Case
 class Decision(Record):
     """What a judge says of one case."""
 
-    holds: bool | None
+    holds: bool | None = None
     """Whether the sentence lets it be done; null where its words leave that open."""
     why: str = ""
 

@@ -1,5 +1,4 @@
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -74,7 +73,7 @@ def test_worlds_blueprints_and_policies_go_by_name(small: Path) -> None:
     assert world.now == "2025-03-17 09:00:00"
     assert run.blueprint("CityHotel") == world.blueprint
     assert set(run.policy("CityHotel").tools) == {tool.name for tool in world.blueprint.tools}
-    with pytest.raises(ArtifactError, match="no blueprint 'Cinema'.*CityHotel, CornerPharmacy"):
+    with pytest.raises(ArtifactError, match=r"no blueprint 'Cinema'.*CityHotel, CornerPharmacy"):
         run.world("Cinema")
     with pytest.raises(KeyError, match="no task 'CityHotel-00000000'"):
         run.tasks["CityHotel-00000000"]
@@ -125,7 +124,7 @@ def test_links_and_paths_that_lead_away_are_refused(copy: Path) -> None:
         run.world(next(run.tasks.of("CityHotel")))
     database = copy / "database" / "CornerPharmacy.sqlite"
     shutil.move(database, copy.parent / "hidden.sqlite")
-    os.symlink(copy.parent / "hidden.sqlite", database)
+    database.symlink_to(copy.parent / "hidden.sqlite")
     with pytest.raises(ArtifactError, match="links are refused"):
         run.world("CornerPharmacy")
 
