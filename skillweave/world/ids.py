@@ -6,6 +6,7 @@ one, is in the data. Numbers have at least four digits (more where the data have
 
 import re
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -33,6 +34,21 @@ class Counter:
         minted = [f"{prefix}-{self.last + rank:0{self.digits}d}" for rank, prefix in enumerate(prefixes, start=1)]
         return minted, Counter(self.last + len(prefixes), self.digits)
 
+    def behind(self, keys: Iterable[object]) -> "Counter":
+        """The counter behind these keys too."""
+        last, digits = self.last, self.digits
+        for key in keys:
+            number = _NUMBER.search(str(key))
+            if number:
+                last = max(last, int(number.group()))
+                digits = max(digits, len(number.group()))
+        return Counter(last, digits)
+
+    def is_held_by(self, key: object) -> bool:
+        """Whether the counter might be another without this key."""
+        number = _NUMBER.search(str(key))
+        return number is not None and (int(number.group()) >= self.last or len(number.group()) > DIGITS)
+
 
 def prefix_of(entity: Entity) -> str:
     """The prefix of an entity's ids; before any is allocated, the first three letters of its name."""
@@ -46,14 +62,10 @@ def is_new(binding: str) -> bool:
 
 def counter_of(connection: sqlite3.Connection, blueprint: Blueprint) -> Counter:
     """The counter behind everything that the database holds."""
-    last, digits = 0, DIGITS
+    counter = Counter(0)
     for entity in blueprint.tables:
-        for (key,) in connection.execute(f"SELECT {entity.key} FROM {entity.table}"):
-            number = _NUMBER.search(str(key))
-            if number:
-                last = max(last, int(number.group()))
-                digits = max(digits, len(number.group()))
-    return Counter(last, digits)
+        counter = counter.behind(key for (key,) in connection.execute(f"SELECT {entity.key} FROM {entity.table}"))
+    return counter
 
 
 def minted_by(tool: Tool, blueprint: Blueprint) -> dict[str, Entity]:

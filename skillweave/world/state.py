@@ -64,7 +64,10 @@ class State:
 
     def counter(self) -> Counter:
         """The id counter behind everything that is here."""
-        return counter_of(self.connection, self._world.blueprint) if self._patch else self._world.counter
+        counter = self._world.counter
+        if any(row is None and counter.is_held_by(key) for (_, key), row in self._patched.items()):
+            return counter_of(self.connection, self._world.blueprint)
+        return counter.behind(key for (_, key), row in self._patched.items() if row is not None)
 
     def begin(self) -> None:
         """Start something that is kept or dropped as a whole; steps are counted from zero."""

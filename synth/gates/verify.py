@@ -31,6 +31,7 @@ from synth.gates.lawful import lawful
 from synth.gates.minimal import minimal
 from synth.gates.not_already_true import not_already_true
 from synth.gates.rejection import Rejected
+from synth.gates.told import is_guess
 from synth.gates.views import rows_of
 from synth.policy.manual import stated_rules
 from synth.tasks.fills import filled_by
@@ -68,12 +69,15 @@ def faults_of(dataset: Dataset, world_name: str, line: bytes) -> list[str]:
         return [f"{_id_in(line)}: the line is no task: {'.'.join(map(str, first['loc']))}: {first['msg']}"]
     if task.world != world_name:
         return [f"{task.id}: is of the world {task.world!r}"]
-    found: list[str] = []
+    return [f"{task.id}: {fault}" for fault in _until_rejected(_faults(dataset, task))]
+
+
+def _until_rejected(faults: Iterator[str]) -> Iterator[str]:
+    """Faults that are told, and the one at which a gate or a file gave up."""
     try:
-        found.extend(_faults(dataset, task))
+        yield from faults
     except (SkillweaveError, Rejected, LookupError) as fault:
-        found.append(str(fault))
-    return [f"{task.id}: {fault}" for fault in found]
+        yield str(fault)
 
 
 def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
@@ -150,7 +154,10 @@ def _flat(text: str) -> str:
 
 def _untold(task: Task, made: Attempt) -> Iterator[str]:
     held = {dump(value) for result in made.results for row in rows_of(result) for value in row.values()}
+    known = {dump(fact.value) for fact in task.scenario.facts}
     for fact in task.criteria.communicate:
+        if any(is_guess(value, fact.unit == "cents") or dump(value) in known for value in fact.values):
+            yield f"the {fact.noun} to be told is {fact.values}, which the user knows or may guess"
         if not any(dump(value) in held for value in fact.values):
             yield f"the {fact.noun} to be told is {fact.values}, which no golden call returns"
 

@@ -98,10 +98,11 @@ class Prover:
         shared: dict[str, Value] = {}
         for parameter in blueprint.tool(edge.target).parameters:
             columns = sorted(shown.get((parameter.refers_to or "").partition(".")[0], set()))
-            values = [keys.get(parameter.refers_to)] if parameter.refers_to in keys else []
-            values += [value for column in columns for value in _values(result.value, column)]
-            if parameter.refers_to and values and isinstance(values[0], str):
-                shared[parameter.name] = values[0]
+            own: list[Json] = [keys.get(parameter.refers_to)]
+            own += [value for column in columns for value in _values(result.value, column)]
+            named = next((value for value in own if isinstance(value, str)), None)
+            if parameter.refers_to and named is not None:
+                shared[parameter.name] = named
         return [shared, {}] if shared else [{}]
 
     def _was_absent(self, session: ContractSession, edge: ToolEdge, instance: Arguments) -> bool:

@@ -18,6 +18,9 @@ from synth.history.steering import Steering
 BETWEEN_CHECKS = 12
 """Changes between two checks of the invariants, which are most of a history's work."""
 
+TURNS = 2
+"""How often what a history lacks is looked for and made up for."""
+
 
 @dataclass(frozen=True)
 class Built:
@@ -53,20 +56,26 @@ def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, pla
 
 def completed(blueprint: Blueprint, built: Built, now: str, seed: str) -> Built:
     """The same history with what it lacks made up for in its last hour, as far as lawful steps lead there."""
+    for turn in range(TURNS):
+        again = _completed(blueprint, built, now, f"{seed}/{turn}", minutes=55 // (turn + 1))
+        built = max(built, again, key=lambda either: either.worth)
+    return built
+
+
+def _completed(blueprint: Blueprint, built: Built, now: str, seed: str, minutes: int) -> Built:
     if built.summary is None or built.history is None:
         return built
     world = World(blueprint, state_of(built.rows, blueprint), now=now)
     callers = [str(row[blueprint.core.key]) for row in built.rows[blueprint.core.table]]
     with world.session() as session:
-        steering = Steering(world, session, callers, Random(f"{seed}/steering"))
-        for unmet in built.summary.coverage.unmet:
-            steering.meet(unmet)
+        steering = Steering(world, session, callers, Random(f"{seed}/steering"), minutes)
         for tool in [tool for tool in blueprint.tools if tool.kind != "auth"]:
             for _ in range(built.able[tool.name], ENOUGH):
                 steering.enable(tool)
+        for unmet in built.summary.coverage.unmet:
+            steering.meet(unmet)
         rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
-    again = _surveyed(blueprint, replace(built.history, rows=rows), now, callers, f"{seed}/survey again")
-    return max(built, again, key=lambda either: either.worth)
+    return _surveyed(blueprint, replace(built.history, rows=rows), now, callers, f"{seed}/survey again")
 
 
 def _surveyed(blueprint: Blueprint, history: History, now: str, callers: list[str], seed: str) -> Built:

@@ -26,6 +26,8 @@ STEPS = 5
 """Calls of one person in a row."""
 HAPPENINGS = 12
 """Rows to which one event is made to happen."""
+ATTEMPTS = 240
+"""Attempts in all, whatever is lacking."""
 
 Goal = Callable[[], bool]
 
@@ -43,6 +45,7 @@ class Steering:
 
     def __post_init__(self) -> None:
         self._watch = Watch(self.world.blueprint)
+        self._attempts = 0
 
     def meet(self, unmet: Unmet) -> bool:
         """Bring it about that a guard is once the first to fail; whether it has been."""
@@ -79,6 +82,9 @@ class Steering:
 
     def _kept(self, attempt: Goal) -> bool:
         """Whether an attempt reached its goal; else it is undone."""
+        if self._attempts >= ATTEMPTS:
+            return False
+        self._attempts += 1
         mark = self.session.mark()
         self.session.now = self._moment()
         if attempt() and self._watch.broken(self.session) is None:

@@ -7,6 +7,7 @@ has, an empty text, an amount out of bounds) are tried only where a guard is to 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise
 from typing import Protocol
 
 from skillweave.schema.record import Row, Value
@@ -95,7 +96,7 @@ def _groups(*groups: list[Value]) -> list[list[Value]]:
 def _round_integers(slot: Slot) -> list[Value]:
     """Numbers at and between those that the contract compares with."""
     numbers = sorted(int(number) for number in slot.literals)
-    between = [(low * (4 - part) + high * part) // 4 for low, high in zip(numbers, numbers[1:]) for part in (1, 2, 3)]
+    between = [(low * (4 - part) + high * part) // 4 for low, high in pairwise(numbers) for part in (1, 2, 3)]
     return [*between, *(number + shift for number in numbers for shift in (-1, 0, 1))]
 
 

@@ -172,7 +172,7 @@ def _told(variable: Variable, connection: sqlite3.Connection, now: str) -> Itera
 def _times(variable: Variable, connection: sqlite3.Connection, now: str) -> Iterator[Option]:
     function = "date" if variable.dates else "datetime"
     shifts: dict[Fraction, tuple[int, str]] = {Fraction(0): (0, "day")}
-    for step in variable.steps:
+    for step in sorted(variable.steps):
         for near in (-1, 0, 1):
             for sign in (1, -1):
                 count = sign * (int(step.number) + near)

@@ -112,9 +112,9 @@ async def _live(ctx: Context[DatabaseParams], blueprint: Blueprint, rows: Mappin
     seeds = [f"{ctx.seed}/{blueprint.server}/{number}" for number in range(ctx.params.histories)]
     histories = await asyncio.gather(*(ctx.offload(build, blueprint, rows, ctx.now, plan, seed) for seed in seeds))
     broken = next((built for built in histories if built.fault), None)
-    return broken or await ctx.offload(
-        completed, blueprint, fullest(histories), ctx.now, f"{ctx.seed}/{blueprint.server}"
-    )
+    if broken is not None:
+        return broken
+    return await ctx.offload(completed, blueprint, fullest(histories), ctx.now, f"{ctx.seed}/{blueprint.server}")
 
 
 async def _witnessed(

@@ -244,12 +244,14 @@ def test_a_goal_whose_row_no_read_shows_is_rejected(line: Downstream) -> None:
     assert "no read shows the row that order_refill.window_id names" in rejected.reasons[0]
 
 
-def test_a_server_that_breaks_a_rule_of_its_contract_is_rejected(line: Downstream) -> None:
-    sound = line.read(SERVERS, PHARMACY)
-    assert "not_your_prescription" in sound or "own" in sound
-    line.twist = lambda request, text: text.replace("R54", "R55") if request.question == "server.write" else text
+def test_a_server_that_differs_from_its_contract_is_rejected(line: Downstream) -> None:
+    assert "'cancelled'" in line.read(SERVERS, PHARMACY)
+    line.twist = lambda request, text: (
+        text.replace("'cancelled'", "'called off'") if request.question.startswith("server.") else text
+    )
     record = line.run("s09", PHARMACY)
     assert record.state == "rejected"
+    assert any("called off" in reason for reason in record.reasons), record.reasons
 
 
 def test_a_template_that_asks_for_nothing_more_has_other_instances(line: Downstream) -> None:

@@ -65,6 +65,13 @@ def other_fact(line: Line) -> bool:
     return bool(facts)
 
 
+def guessed_fact(line: Line) -> bool:
+    facts = line["criteria"]["communicate"]
+    if facts:
+        facts[0]["values"] = [3]
+    return bool(facts)
+
+
 def no_policy(line: Line) -> bool:
     found = "policy" in line["criteria"]["reward_basis"]
     line["criteria"]["reward_basis"] = [basis for basis in line["criteria"]["reward_basis"] if basis != "policy"]
@@ -106,6 +113,7 @@ def nothing_to_do(line: Line) -> bool:
         (drop_golden, "the criteria are not what the golden calls change"),
         (doubled_read, "read without use"),
         (other_fact, "which no golden call returns"),
+        (guessed_fact, "which the user knows or may guess"),
         (no_policy, "the reward rests on ['state'"),
         (other_digest, "was proven on the state '000000000000'"),
         (other_policy, "policies/CityHotel.md does not state R"),

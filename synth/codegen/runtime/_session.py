@@ -10,6 +10,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 from _arguments import Refused, Row, parameter  # type: ignore[import-not-found]
@@ -68,19 +69,17 @@ class Session:
         }
         self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self.connection.deserialize(state.database)
-        foreign = self.connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchall()
-        if foreign:
-            raise ValueError(f"the database holds the trigger or view {foreign[0][0]!r}; only tables are allowed")
-        tables = [name for (name,) in self.connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        columns = {name: [row[1] for row in self._run(f"PRAGMA table_info({name})", {})] for name in tables}
-        for change in sorted(state.patch, key=lambda change: ORDER.index(change["op"])):
+        columns, last, digits = origin(state.database)
+        patch = sorted(state.patch, key=lambda change: ORDER.index(change["op"]))
+        for change in patch:
             apply(self.connection, columns, change)
         self.connection.execute("PRAGMA foreign_keys = ON")
-        keys = [f"SELECT {names[0]} FROM {table}" for table, names in columns.items()]
-        held = "\n".join(key for (key,) in self._run(" UNION ALL ".join(keys), {}))
-        numbers = re.findall(r"\d+$", held, re.MULTILINE)
-        self._prefixes, self._last = prefixes, max(map(int, numbers), default=0)
-        self._digits = max(4, *map(len, numbers), 0)
+        self._prefixes = prefixes
+        if any(change["op"] == "delete" for change in patch):
+            self._last, self._digits = behind(held(self.connection, columns))
+        else:
+            made = [str(change["after"][columns[change["table"]][0]]) for change in patch if change["op"] == "insert"]
+            self._last, self._digits = behind(made, last, digits)
 
     def one(self, sql: str, /, **bound: Any) -> Row | None:
         """The first row, or None."""
@@ -199,6 +198,41 @@ class State(NamedTuple):
     caller: str | None = None
     patch: Iterable[Row] = ()
     hidden: Iterable[str] = ()
+
+
+class Origin(NamedTuple):
+    """What sessions of one database begin with."""
+
+    columns: Mapping[str, list[str]]
+    last: int
+    digits: int
+
+
+@lru_cache(maxsize=4)
+def origin(database: bytes) -> Origin:
+    """Its tables with their columns, and how far its ids have counted. ValueError where it holds more than tables."""
+    connection = sqlite3.connect(":memory:")
+    connection.deserialize(database)
+    foreign = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchall()
+    if foreign:
+        raise ValueError(f"the database holds the trigger or view {foreign[0][0]!r}; only tables are allowed")
+    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    columns = {name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})")] for (name,) in tables}
+    found = Origin(columns, *behind(held(connection, columns)))
+    connection.close()
+    return found
+
+
+def held(connection: sqlite3.Connection, columns: Mapping[str, list[str]]) -> list[str]:
+    """The keys of all rows."""
+    keys = " UNION ALL ".join(f"SELECT {names[0]} FROM {table}" for table, names in columns.items())
+    return [key for (key,) in connection.execute(keys)]
+
+
+def behind(keys: Iterable[str], last: int = 0, digits: int = 4) -> tuple[int, int]:
+    """A counter and its digits, behind those of these keys too."""
+    numbers = re.findall(r"\d+$", "\n".join(keys), re.MULTILINE)
+    return max([last, *map(int, numbers)]), max([digits, *map(len, numbers)])
 
 
 def apply(connection: sqlite3.Connection, columns: Mapping[str, list[str]], change: Row) -> None:

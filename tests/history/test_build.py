@@ -1,0 +1,102 @@
+"""Histories: lawful, repeatable, and never against an invariant."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Event
+from skillweave.world.world import World
+from synth.history.build import Built, build, completed
+from synth.history.generation import state_of
+from synth.history.invariants import broken_invariant
+from synth.history.simulation import Plan
+from tests.history.worlds import NOW, a_blueprint, reference_rows
+
+DOMAIN = "CityHotel"
+SHORT = Plan(visits=150, days=20)
+
+
+@pytest.fixture(scope="module")
+def lived() -> Built:
+    return build(a_blueprint(DOMAIN), reference_rows(DOMAIN), NOW, SHORT, "7/a")
+
+
+def test_a_history_makes_rows_by_calls_and_keeps_every_invariant(lived: Built) -> None:
+    blueprint = a_blueprint(DOMAIN)
+    assert lived.summary is not None and sum(lived.summary.calls.values()) > 100
+    assert len(lived.rows["reservation"]) == lived.summary.calls["book_room"]
+    world = World(blueprint, state_of(lived.rows, blueprint), now=NOW)
+    with world.session() as session:
+        assert broken_invariant(session, blueprint) is None
+
+
+def test_nothing_in_a_history_was_done_in_the_future(lived: Built) -> None:
+    assert max(str(row["booked_at"]) for row in lived.rows["reservation"]) < NOW
+    assert max(str(row["paid_at"]) for row in lived.rows["payment"]) < NOW
+
+
+def test_what_is_due_happens_within_days(lived: Built) -> None:
+    stale = [
+        row for row in lived.rows["reservation"] if row["status"] == "confirmed" and str(row["check_in"]) < "2025-03-10"
+    ]
+    past = [row for row in lived.rows["reservation"] if str(row["check_in"]) < "2025-03-10"]
+    assert past and len(stale) <= len(past) / 10
+
+
+def test_completing_a_history_loses_nothing_and_stays_lawful(lived: Built) -> None:
+    blueprint = a_blueprint(DOMAIN)
+    more = completed(blueprint, lived, NOW, "7")
+    assert more.worth >= lived.worth
+    with World(blueprint, state_of(more.rows, blueprint), now=NOW).session() as session:
+        assert broken_invariant(session, blueprint) is None
+
+
+def test_a_broken_invariant_is_told_with_the_change_that_broke_it() -> None:
+    blueprint = a_blueprint(DOMAIN)
+    event = Event(
+        name="vandal",
+        pick="SELECT guest_id FROM guest ORDER BY guest_id",
+        effects=["UPDATE guest SET balance_cents = balance_cents + 1 WHERE guest_id = :guest_id"],
+        weight=50,
+    )
+    spoiled = blueprint.model_copy(update={"events": [event]})
+    built = build(spoiled, reference_rows(DOMAIN), NOW, SHORT, "7/a")
+    assert built.summary is None and built.worth < (0, 0, 0)
+    assert "after event vandal" in built.fault
+
+
+def test_another_seed_is_another_history(lived: Built) -> None:
+    other = build(a_blueprint(DOMAIN), reference_rows(DOMAIN), NOW, SHORT, "7/b")
+    assert other.rows != lived.rows
+
+
+def test_a_history_is_the_same_in_another_process(lived: Built) -> None:
+    code = (
+        "from tests.history.test_build import *; import hashlib;"
+        "built = completed(a_blueprint(DOMAIN), build(a_blueprint(DOMAIN), reference_rows(DOMAIN), NOW,"
+        " Plan(visits=60, days=10), '7/a'), NOW, '7');"
+        "print(hashlib.sha256(repr((built.rows, built.summary)).encode()).hexdigest())"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1 and len(digests.pop()) == 65
+
+
+def test_events_of_weight_nothing_never_happen() -> None:
+    blueprint: Blueprint = a_blueprint(DOMAIN)
+    quiet = blueprint.model_copy(
+        update={"events": [event.model_copy(update={"weight": 0.0}) for event in blueprint.events]}
+    )
+    built = build(quiet, reference_rows(DOMAIN), NOW, Plan(visits=40, days=20), "7/a")
+    assert built.summary is not None and set(built.summary.events.values()) == {0}

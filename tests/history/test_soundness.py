@@ -1,0 +1,42 @@
+"""Agent rules of the catalogue: whichever of them an agent breaks, the data stay whole."""
+
+from itertools import islice
+from random import Random
+
+import pytest
+
+from skillweave.schema.contract import STRUCTURAL
+from skillweave.world.world import World
+from synth.history.build import build
+from synth.history.generation import state_of
+from synth.history.invariants import Watch
+from synth.history.simulation import Plan
+from synth.planner.search import Search
+from tests.history.worlds import NOW, a_blueprint, reference_rows
+
+
+@pytest.mark.parametrize("domain", ["DentalClinic", "HealthPlan", "CarRental"])
+def test_a_breach_of_an_agent_rule_breaks_no_invariant(domain: str) -> None:
+    built = build(a_blueprint(domain), reference_rows(domain), NOW, Plan(visits=150, days=20), "7/a")
+    blueprint = a_blueprint(domain, soft_rules="agent")
+    world, watch, random = World(blueprint, state_of(built.rows, blueprint), now=NOW), Watch(blueprint), Random(1)
+    people = [str(row[blueprint.core.key]) for row in built.rows[blueprint.core.table]]
+    breaches = 0
+    with world.session() as session:
+        for tool in blueprint.tools:
+            for guard in tool.guards:
+                if tool.kind != "write" or guard.concern in STRUCTURAL:
+                    continue
+                for caller in random.sample(people, 4):
+                    session.caller = caller
+                    search = Search(blueprint, tool, session, caller, NOW, random, nodes=60)
+                    for arguments in islice(search.breaking(guard.rule), 1):
+                        mark = session.mark()
+                        result = session.call(tool.name, arguments)
+                        assert result.ok or (result.error and result.error.code != "world_defect"), (tool, guard)
+                        if result.ok:
+                            breaches += 1
+                            assert guard.rule in result.violations
+                            assert watch.broken(session, [effect.sql for effect in tool.effects]) is None
+                        session.forget(mark)
+    assert breaches > 10

@@ -1,0 +1,52 @@
+"""Worlds of the catalogue for tests of the planner, of histories and of graphs: reference rows, not yet lived in."""
+
+from functools import cache
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import STRUCTURAL
+from skillweave.schema.record import Row
+from synth.history.generation import filled_tables, generated
+from synth.offline.coding.generator import write_generator
+from synth.offline.variation import variant
+from synth.steps.s05_tool_list_formulation import formulated
+
+NOW = "2025-03-17 09:00:00"
+
+
+@cache
+def a_blueprint(domain: str, *, soft_rules: str = "tool") -> Blueprint:
+    """The blueprint of a domain; `soft_rules` says who holds every rule that an agent could be trusted with."""
+    made = variant(7, domain)
+    rendered = made.rendered
+    draft = Blueprint(
+        server=domain,
+        domain=made.setting.topic,
+        title=made.setting.title,
+        core_entity=rendered.core_entity,
+        entities=rendered.entities,
+        relationships=rendered.relationships,
+        tools=[
+            tool.model_copy(
+                update={
+                    "guards": [
+                        guard.model_copy(update={"enforced_by": "tool" if guard.concern in STRUCTURAL else soft_rules})
+                        for guard in tool.guards
+                    ]
+                }
+            )
+            for tool in rendered.tools
+        ],
+        invariants=rendered.invariants,
+        events=rendered.events,
+    )
+    return formulated(draft, "ZZ")
+
+
+@cache
+def reference_rows(domain: str) -> dict[str, list[Row]]:
+    """What a generator draws for the domain."""
+    blueprint = a_blueprint(domain)
+    script = write_generator(domain, blueprint.core_entity, filled_tables(blueprint), blueprint.tables)
+    rows, faults = generated(script, blueprint, 7, NOW)
+    assert not faults
+    return rows

@@ -1,0 +1,107 @@
+"""The search for arguments: what it yields does what was asked of it, shown by making the call."""
+
+from itertools import islice
+from random import Random
+
+import pytest
+
+from skillweave.world.world import World
+from synth.history.build import build
+from synth.history.generation import state_of
+from synth.history.simulation import Plan
+from synth.planner.search import Search
+from tests.history.worlds import NOW, a_blueprint, reference_rows
+from tests.world.clinic import a_world
+
+
+@pytest.fixture(scope="module", params=["tool", "agent"])
+def world(request: pytest.FixtureRequest) -> World:
+    domain = "CornerPharmacy"
+    built = build(a_blueprint(domain), reference_rows(domain), NOW, Plan(visits=150, days=20), "7/a")
+    blueprint = a_blueprint(domain, soft_rules=request.param)
+    return World(blueprint, state_of(built.rows, blueprint), now=NOW)
+
+
+def test_calls_found_to_meet_the_guards_go_through_lawfully(world: World) -> None:
+    random, found = Random(1), 0
+    with world.session() as session:
+        for row in session.rows(world.blueprint.core.table)[:12]:
+            session.caller = str(row[world.blueprint.core.key])
+            for tool in world.blueprint.tools:
+                if tool.kind == "auth":
+                    continue
+                search = Search(world.blueprint, tool, session, session.caller, NOW, random)
+                for arguments in islice(search.meeting(), 3):
+                    result = session.peek(tool.name, arguments)
+                    assert result.ok and not result.violations, (tool.name, arguments, result)
+                    found += 1
+    assert found > 50
+
+
+def test_calls_found_to_break_a_guard_break_it_first(world: World) -> None:
+    random, found = Random(1), 0
+    with world.session() as session:
+        for row in session.rows(world.blueprint.core.table)[:6]:
+            session.caller = str(row[world.blueprint.core.key])
+            for tool in world.blueprint.tools:
+                for guard in tool.guards if tool.kind != "auth" else []:
+                    search = Search(world.blueprint, tool, session, session.caller, NOW, random)
+                    for arguments in islice(search.breaking(guard.rule), 2):
+                        result = session.peek(tool.name, arguments)
+                        if guard.enforced_by == "tool":
+                            assert result.error is not None and result.error.rule == guard.rule, (tool.name, arguments)
+                        else:
+                            assert result.violations[:1] == [guard.rule], (tool.name, arguments)
+                        found += 1
+    assert found > 50
+
+
+def test_a_guard_broken_alone_is_the_only_one_broken(world: World) -> None:
+    random, found = Random(1), 0
+    with world.session() as session:
+        for row in session.rows(world.blueprint.core.table)[:6]:
+            session.caller = str(row[world.blueprint.core.key])
+            for tool in world.blueprint.tools:
+                for guard in tool.guards:
+                    if guard.enforced_by != "agent":
+                        continue
+                    search = Search(world.blueprint, tool, session, session.caller, NOW, random)
+                    for arguments in islice(search.breaking(guard.rule, alone=True), 1):
+                        result = session.peek(tool.name, arguments)
+                        assert result.ok and result.violations == [guard.rule], (tool.name, arguments)
+                        found += 1
+    assert found > 5 or all(guard.enforced_by == "tool" for tool in world.blueprint.tools for guard in tool.guards)
+
+
+def test_given_arguments_are_kept_and_an_unlawful_one_finds_nothing() -> None:
+    world = a_world()
+    tool = next(tool for tool in world.blueprint.tools if tool.kind == "write")
+    with world.session() as session:
+        session.caller = str(session.rows("patient")[0]["patient_id"])
+        free = Search(world.blueprint, tool, session, session.caller, session.now, Random(1))
+        arguments = next(free.meeting())
+        name, value = next(iter(arguments.items()))
+        fixed = Search(world.blueprint, tool, session, session.caller, session.now, Random(1), {name: value})
+        assert next(fixed.meeting())[name] == value
+        wrong = Search(world.blueprint, tool, session, session.caller, session.now, Random(1), {name: "NONE-1"})
+        assert next(wrong.meeting(), None) is None
+
+
+def test_the_same_seed_finds_the_same_calls() -> None:
+    world = a_world()
+    with world.session() as session:
+        session.caller = str(session.rows("patient")[0]["patient_id"])
+        for tool in world.blueprint.tools:
+            first, second = (
+                list(
+                    islice(Search(world.blueprint, tool, session, session.caller, session.now, Random(5)).meeting(), 4)
+                )
+                for _ in range(2)
+            )
+            assert first == second
+
+
+def test_an_unknown_rule_is_a_key_error() -> None:
+    world = a_world()
+    with world.session() as session, pytest.raises(KeyError):
+        Search(world.blueprint, world.blueprint.tools[0], session, None, session.now, Random(1)).breaking("R999")

@@ -1,0 +1,46 @@
+"""Candidate values: what people say, and what a guard is there to refuse."""
+
+from collections.abc import Mapping, Sequence
+
+from skillweave.schema.contract import Parameter
+from skillweave.schema.record import Row, Value
+from synth.planner.slots import Slot
+from synth.planner.values import MISSING, odd, plain
+
+NOW = "2025-03-17 09:00:00"
+
+
+class Nothing:
+    """A state in which no column holds anything."""
+
+    def query(self, sql: str, bindings: Mapping[str, Value]) -> Sequence[Row]:
+        return []
+
+
+def a_slot(type: str, literals: tuple[float, ...] = (), **parts: object) -> Slot:
+    parameter = Parameter.model_validate({"name": "wanted", "type": type, "description": "", **parts})
+    return Slot(parameter, (), literals)
+
+
+def test_examples_are_all_that_people_say_of_free_text() -> None:
+    assert plain(a_slot("string", examples=["the card was stolen"]), Nothing(), NOW) == [["the card was stolen"], []]
+
+
+def test_text_without_examples_still_has_something_to_say() -> None:
+    assert all(isinstance(text, str) and len(text) > 5 for text in plain(a_slot("string"), Nothing(), NOW)[-1])
+
+
+def test_dates_lie_on_both_sides_of_now() -> None:
+    dates = [str(date) for date in plain(a_slot("date"), Nothing(), NOW)[0]]
+    assert min(dates) < NOW[:10] < max(dates) and NOW[:10] in dates
+
+
+def test_odd_values_leave_the_bounds_of_the_contract() -> None:
+    numbers = odd(a_slot("integer", (5.0, 90.0)), Nothing(), NOW)
+    assert {4, 91, 0, -1} <= set(numbers)
+
+
+def test_a_key_that_no_row_has_is_odd_and_never_plain() -> None:
+    assert odd(a_slot("string", refers_to="Item.item_id"), Nothing(), NOW) == [MISSING]
+    assert "" in odd(a_slot("string", examples=["blue"]), Nothing(), NOW)
+    assert "" not in plain(a_slot("string", examples=["blue"]), Nothing(), NOW)[0]

@@ -1,0 +1,104 @@
+"""Instances are built by doing: what they say is enough to do it again, and what is left out is settled."""
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from skillweave.schema.combination import Combination
+from skillweave.schema.template import TaskTemplate
+from synth.tasks.combine import combinations_of
+from synth.tasks.fills import filled_by
+from synth.tasks.instance import Builder, Instance, NoInstance
+from tests.gates.clinic_tasks import WORLD, a_template, reason
+
+SOURCES = {
+    "appointment_id": [{"tool": "list_appointments", "column": "appointment_id"}],
+    "slot_id": [{"tool": "find_slots", "column": "slot_id"}],
+    "fee_id": [{"tool": "list_fees", "column": "fee_id"}],
+}
+REFERRED = {
+    "list_appointments": ["starts_at", "dentist_name"],
+    "find_slots": ["starts_at", "dentist_name"],
+    "list_fees": ["amount_cents"],
+}
+
+
+def template(*calls: str, **changes: Any) -> TaskTemplate:
+    made = [
+        {"tool": tool, "found_by": {p.name: SOURCES[p.name] for p in _rows(tool)}, "same": changes.pop(tool, {})}
+        for tool in calls
+    ]
+    return a_template(calls=made, referred_by=REFERRED, reasons=["I need it."], **changes)
+
+
+def _rows(tool: str) -> list[Any]:
+    return [parameter for parameter in WORLD.blueprint.tool(tool).parameters if parameter.refers_to]
+
+
+def built(made: TaskTemplate, seed: int = 0, caller: str = "PAT-0001") -> Instance:
+    with WORLD.session(caller=caller) as session:
+        return Builder(WORLD, made, session, Random(seed)).build()
+
+
+def combinations(made: TaskTemplate) -> list[Combination]:
+    callers = ["PAT-0001", "PAT-0002", "PAT-0003"]
+    return [one for one in combinations_of(WORLD, made, callers, 5, "7") if isinstance(one, Combination)]
+
+
+@pytest.mark.parametrize(
+    "calls", [("move_appointment",), ("book_appointment",), ("cancel_appointment",), ("set_reminders",), ("pay_fee",)]
+)
+def test_what_is_built_passes_the_gates_or_is_rejected_for_a_named_reason(calls: tuple[str, ...]) -> None:
+    made = template(*calls)
+    found = combinations(made)
+    assert found
+    reasons = [reason(combination, template=made) for combination in found]
+    assert set(reasons) <= {None, "already true"}
+    assert None in reasons
+
+
+def test_the_same_seed_builds_the_same_and_callers_do_not_matter_to_each_other() -> None:
+    made = template("move_appointment")
+    assert combinations(made) == combinations(made)
+    assert built(made, 3) == built(made, 3)
+
+
+def test_an_optional_argument_left_out_leaves_its_column_open() -> None:
+    found = [built(template("cancel_appointment"), seed) for seed in range(12)]
+    left_out = [one for one in found if "reason" not in one.golden[-1].arguments]
+    given = [one for one in found if "reason" in one.golden[-1].arguments]
+    assert left_out
+    assert given
+    assert {str(one.open_columns) for one in left_out} == {"{'appointment': ['cancel_reason']}"}
+    assert not any(one.open_columns for one in given)
+    assert all(any(value.parameter == "reason" for value in one.values) for one in given)
+
+
+def test_a_column_that_one_call_fills_with_words_is_open_for_none() -> None:
+    twice = template("book_appointment", "book_appointment")
+    for seed in range(40):
+        try:
+            one = built(twice, seed, "PAT-0003")
+        except NoInstance:
+            continue
+        notes = ["note" in one.golden[step].arguments for step in one.steps]
+        assert one.open_columns == ({} if any(notes) else {"appointment": ["note"]})
+        if notes == [True, False]:
+            unsaid = [value for value in one.values if value.call == one.steps[1] and value.parameter == "note"]
+            assert [value.value for value in unsaid] == [None]
+            return
+    pytest.fail("no instance says a note for one appointment only")
+
+
+def test_nobody_without_an_appointment_gets_an_instance_that_moves_one() -> None:
+    with pytest.raises(NoInstance, match="no lawful call of move_appointment"):
+        built(template("move_appointment"), caller="PAT-0003")
+
+
+def test_an_argument_that_does_more_than_fill_a_column_is_no_filler() -> None:
+    blueprint = WORLD.blueprint
+    assert filled_by(blueprint.tool("cancel_appointment"), "reason") == {"appointment": ["cancel_reason"]}
+    assert filled_by(blueprint.tool("book_appointment"), "note") == {"appointment": ["note"]}
+    assert filled_by(blueprint.tool("book_appointment"), "slot_id") is None
+    assert filled_by(blueprint.tool("find_slots"), "date") is None
