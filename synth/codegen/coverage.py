@@ -32,7 +32,7 @@ def cases_of(world: World, seed: str, likely: Sequence[tuple[str | None, Call]] 
     for tool in world.blueprint.tools:
         starts = [_trial(tool, caller, call) for caller, call in likely if call.tool == tool.name]
         found[tool.name] = Search(lab, tool, seed).run(starts[:20])
-    lab.connection.close()
+    lab.close()
     successes = {name: made.success.given() for name, made in found.items() if made.success is not None}
     arguments: dict[str, dict[str, Json]] = {tool.name: successes.get(tool.name, {}) for tool in world.blueprint.tools}
     signed_in = [made.success.caller for made in found.values() if made.success is not None and made.success.caller]

@@ -107,8 +107,23 @@ class Lab:
     def __init__(self, world: World) -> None:
         self.world = world
         self.connection = database.load(world.content, world.blueprint)
+        self._original = database.load(world.content, world.blueprint)
+        self._looked: dict[str, list[tuple[Value, ...]]] = {}
         self.ran = 0
+        self._base: tuple[Edit, ...] | None = None
+        """Edits that are made already; None where none are."""
         self._guards: dict[str, tuple[list[Guard], str, list[Guard], str]] = {}
+
+    def close(self) -> None:
+        """Give the copies of the database up."""
+        self.connection.close()
+        self._original.close()
+
+    def look(self, query: str) -> list[tuple[Value, ...]]:
+        """The rows of a query on the database as no trial has changed it."""
+        if query not in self._looked:
+            self._looked[query] = self._original.execute(query).fetchall()
+        return self._looked[query]
 
     def guards(self, tool: Tool) -> list[Guard]:
         """The guards that the tool itself enforces, in order."""
@@ -121,14 +136,27 @@ class Lab:
     @contextmanager
     def state(self, trial: Trial) -> Iterator[sqlite3.Connection]:
         """The database as the trial has it, for the time of the block. sqlite3.Error where it cannot be so."""
+        kept, last = trial.edits[:-1], trial.edits[-1:]
+        if kept != self._base:
+            self._rebase(kept)
         self.connection.execute("SAVEPOINT trial")
         try:
-            for edit in trial.edits:
+            for edit in last:
                 self._apply(edit)
             yield self.connection
         finally:
             self.connection.execute("ROLLBACK TO trial")
             self.connection.execute("RELEASE trial")
+
+    def _rebase(self, edits: tuple[Edit, ...]) -> None:
+        """Have these edits made. Trials that follow each other mostly differ in their last edit alone."""
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+        self._base = None
+        self.connection.execute("BEGIN")
+        for edit in edits:
+            self._apply(edit)
+        self._base = edits
 
     def outcome(self, trial: Trial) -> Outcome | None:
         """What comes of the trial; None where its rows or its arguments cannot be so."""

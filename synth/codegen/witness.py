@@ -11,7 +11,7 @@ from itertools import islice
 from random import Random
 
 from skillweave.schema.contract import Guard, Tool
-from skillweave.schema.record import Json
+from skillweave.schema.record import Json, Row
 from skillweave.world.world import World
 from synth.codegen.case import Case
 from synth.codegen.moves import Move, Mover, between
@@ -29,6 +29,8 @@ BASES = 4
 """Successes from which moves are tried."""
 PER_PLACE = 2
 """Cases kept of one place (cell, argument or table) and one outcome."""
+QUIET = 8
+"""Values of one place that turn nothing, after which no more are tried there."""
 
 
 @dataclass
@@ -55,6 +57,8 @@ class Search:
         self.guards = lab.guards(tool)
         self.found = Found()
         self._kept: dict[tuple[str, str], int] = {}
+        self._around: dict[str | None, dict[str, list[Row]]] = {}
+        """Rows near a caller who says nothing yet."""
 
     def run(self, likely: Sequence[Trial] = ()) -> Found:
         """Search, beginning with `likely` calls where there are any."""
@@ -110,12 +114,14 @@ class Search:
 
     def _random_trial(self) -> Trial:
         core = self.world.blueprint.core
-        people = self.lab.connection.execute(f"SELECT {core.key} FROM {core.table} ORDER BY 1").fetchall()
+        people = self.lab.look(f"SELECT {core.key} FROM {core.table} ORDER BY 1")
         caller = str(self.random.choice(people)[0]) if people else None
         blank = Trial(self.tool, caller, tuple((parameter.name, None) for parameter in self.tool.parameters))
         if self.tool.kind == "auth":
             return self._facts(blank, caller)
-        near = self.lab.near(blank, self.mover.tables)
+        if caller not in self._around:
+            self._around[caller] = self.lab.near(blank, self.mover.tables)
+        near = self._around[caller]
         for parameter in self.tool.parameters:
             if not parameter.required and self.random.random() < 0.6:
                 continue
@@ -126,9 +132,11 @@ class Search:
     def _facts(self, blank: Trial, person: str | None) -> Trial:
         """What a person says to be signed in: parameters named like columns of the core person."""
         core = self.world.blueprint.core
-        row = self.lab.connection.execute(f"SELECT * FROM {core.table} WHERE {core.key} = ?", (person,)).fetchone()
         columns = [attribute.name for attribute in core.attributes]
-        facts = dict(zip(columns, row, strict=True)) if row else {}
+        people = self.lab.look(f"SELECT {', '.join(columns)} FROM {core.table}")
+        facts = next(
+            (facts for row in people if (facts := dict(zip(columns, row, strict=True)))[core.key] == person), {}
+        )
         for parameter in self.tool.parameters:
             blank = blank.with_argument(parameter.name, facts.get(parameter.name))
         return Trial(self.tool, None, blank.arguments)
@@ -172,14 +180,19 @@ class Search:
         if start is None:
             return []
         moves = list(mover.moves(base))
+        quiet: dict[str, int] = {}
         for move in moves if len(moves) <= SWEEP else self.random.sample(moves, SWEEP):
+            if mover is self.mover and quiet.get(move.place, 0) >= QUIET:
+                continue
             outcome = self.lab.outcome(move.trial)
             if outcome is None:
                 continue
             if _level(start, outcome, move) is None:
+                quiet[move.place] = quiet.get(move.place, 0) + 1
                 if mover is self.mover:
-                    self._keep(f"{move.about} changed", move.trial, outcome)
+                    self._keep(f"{move.about} changed", move.trial, outcome, most=1)
             else:
+                quiet[move.place] = -len(moves)
                 self._turn(base, start, move, outcome)
             if outcome.broken == len(self.guards) and outcome.counts != start.counts:
                 others.setdefault(outcome.counts, move.trial)
@@ -249,15 +262,15 @@ class Search:
             if against:
                 self._keep(f"a rule of the agent broken by {about}", trial, outcome)
 
-    def _keep(self, about: str, trial: Trial, outcome: Outcome) -> None:
-        if self._count(about, f"{outcome.broken} {outcome.agent}"):
+    def _keep(self, about: str, trial: Trial, outcome: Outcome, most: int = PER_PLACE) -> None:
+        if self._count(about, f"{outcome.broken} {outcome.agent}", most):
             self.found.cases.append(trial.case(about, self.world))
 
-    def _count(self, about: str, kind: str) -> bool:
+    def _count(self, about: str, kind: str, most: int = PER_PLACE) -> bool:
         """Whether there is room for another case of this kind."""
         kept = self._kept.get((about, kind), 0)
         self._kept[about, kind] = kept + 1
-        return kept < PER_PLACE
+        return kept < most
 
 
 def _breaks(place: int, outcome: Outcome) -> bool:

@@ -63,8 +63,11 @@ class People:
 
     def request(self, caller: str) -> Request:
         """What somebody asks for out of the blue."""
-        # Tools that have rarely come about are tried more often, so that no corner of the contract stays unused.
-        rare = [self._rarity(tool) for tool in self.writes]
+        # Tools that have rarely come about are tried more often, and those that lead to them: no corner stays unused.
+        rare = [
+            max(self._rarity(tool), *(self._rarity(ahead) / 2 for ahead, _, _ in self._onward[tool.name]), 0.0)
+            for tool in self.writes
+        ]
         weights = [weight * leaning for weight, leaning in zip(rare, self._leanings[caller], strict=True)]
         return Request(self.random.choices(self.writes, weights if any(weights) else rare)[0], {})
 

@@ -29,6 +29,7 @@ ANSWERS = {
     "database.generator": "generator:generator",
     "policy.write": "policy:write",
     "policy.decide": "policy:decide",
+    "policy.reword": "policy:reword",
     "tools.stories": "tasks:stories",
     "server.write": "server:server",
     "server.tests": "server:tests",

@@ -23,6 +23,9 @@ from skillweave.schema.goal import Goal
 from skillweave.schema.names import Name, table_of
 from skillweave.schema.record import Record
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The one in C where there is one: the same values, ten times sooner."""
+
 Knob = bool | int | float | str
 
 
@@ -113,7 +116,7 @@ class Service:
 
     def __init__(self, text: str) -> None:
         header, self.template = re.split(r"^---[ \t]*\n", text.removeprefix("---\n"), maxsplit=1, flags=re.MULTILINE)
-        self.header = Header.model_validate(yaml.safe_load(header))
+        self.header = Header.model_validate(yaml.load(header, LOADER))
 
     def setting(self, domain: str) -> Setting:
         """The setting of that domain; KeyError if there is none."""
@@ -135,7 +138,7 @@ class Service:
     def render(self, setting: Setting, knobs: Mapping[str, Knob]) -> Rendered:
         """The service as that setting's domain."""
         text = _environment().from_string(self.template).render(setting=setting, w=setting.words, **knobs)
-        parsed: Any = yaml.safe_load(text)
+        parsed: Any = yaml.load(text, LOADER)
         return Rendered.model_validate(parsed)
 
 

@@ -21,6 +21,7 @@ from skillweave.schema.graph import EntityGraph
 from skillweave.world.contract import problems
 from synth.artifacts import DOMAIN_TOPICS, DRAFTS, ENTITIES, ENTITY_GRAPH
 from synth.context import Context
+from synth.policy.audit import audit
 from synth.questions.types import Outline, Relationships, Rules
 from synth.step import Params, step
 from synth.steps.s03_entity_graph import reachable
@@ -152,5 +153,6 @@ def _outline_faults(outline: Outline, least: int) -> list[str]:
 def _tool_faults(bare: Blueprint, name: str, tool: Tool) -> list[str]:
     if tool.name != name:
         return [f"the tool is named {tool.name!r}, not {name!r}"]
-    found = problems(bare.model_copy(update={"tools": [tool]}))
-    return [f"{problem.where}: {problem.message}" for problem in found if problem.fatal and name in problem.where]
+    alone = bare.model_copy(update={"tools": [tool]})
+    fatal = [problem for problem in problems(alone) if problem.fatal and name in problem.where]
+    return [f"{problem.where}: {problem.message}" for problem in fatal] or audit(alone)

@@ -13,7 +13,7 @@ from pydantic import Field
 from skillweave.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
-from synth.artifacts import BLUEPRINTS, DATABASE, POLICIES
+from synth.artifacts import BLUEPRINTS, POLICIES
 from synth.context import Context
 from synth.policy.audit import Rule, audit_rule, common_words, rules_of
 from synth.policy.cases import Case, cases_of
@@ -33,7 +33,7 @@ class PolicyParams(Params):
 
 @step(
     each=BLUEPRINTS,
-    reads=[BLUEPRINTS, DATABASE],
+    reads=[BLUEPRINTS],
     writes=[POLICIES],
     params=PolicyParams,
     questions=[WRITE, DECIDE, REWORD],

@@ -79,7 +79,7 @@ async def _proved(ctx: Context[ServerParams], blueprint: Blueprint, proof: Proof
         WRITE, blueprint=blueprint, now=ctx.now, check=lambda written: static_faults(written, blueprint)
     )
     for number in range(ctx.params.repairs + 1):
-        wrong = await asyncio.to_thread(faults, proof, source)
+        wrong = await ctx.offload(faults, proof, source)
         if not wrong:
             return source, number
         if number < ctx.params.repairs:

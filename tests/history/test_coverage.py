@@ -13,7 +13,8 @@ def test_coverage_counts_what_the_contract_holds_and_names_what_it_lacks() -> No
         callers = [str(row["patient_id"]) for row in session.rows("patient")]
     coverage = Survey(world, callers, Random(1), History()).run()
     tools = world.blueprint.tools
-    assert coverage.tools == len(tools) and coverage.guards == sum(len(tool.guards) for tool in tools)
+    assert coverage.tools == len(tools)
+    assert coverage.guards == sum(len(tool.guards) for tool in tools)
     assert coverage.tools_succeeding == coverage.tools - len(coverage.failing_tools)
     assert coverage.guards_first_broken == coverage.guards - len(coverage.unmet)
     known = {(tool.name, guard.rule) for tool in tools for guard in tool.guards}

@@ -39,6 +39,8 @@ class Downstream:
         self.twist: Twist = lambda request, text: text
         """Set by a test that plants another author."""
         self.log_lines: list[str] = []
+        self.requests: list[Request] = []
+        """All that the author was asked."""
         records = Manifest(self.store).items()
         self._visible = {(output.artifact, output.key): output for record in records for output in record.outputs}
 
@@ -108,6 +110,7 @@ class _Author:
         self._author = OfflineAuthor(line.setting.seed)
 
     async def complete(self, request: Request) -> Reply:
+        self._line.requests.append(request)
         return Reply(self._line.twist(request, self._author(request)))
 
     async def close(self) -> None:

@@ -52,10 +52,11 @@ def drop_golden(line: Line) -> bool:
 
 
 def doubled_read(line: Line) -> bool:
-    found = writes(line) and not line["criteria"]["communicate"] and line["golden"][0]["tool"].startswith("list_")
-    if found:
-        line["golden"].append(line["golden"][0])
-    return bool(found)
+    reads = [call for call in line["golden"] if call["tool"].startswith(("list_", "find_"))]
+    if writes(line) and reads and not line["criteria"]["communicate"]:
+        line["golden"].append(reads[0])
+        return True
+    return False
 
 
 def other_fact(line: Line) -> bool:

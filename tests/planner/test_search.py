@@ -33,7 +33,7 @@ def test_calls_found_to_meet_the_guards_go_through_lawfully(world: World) -> Non
                 search = Search(world.blueprint, tool, session, session.caller, NOW, random)
                 for arguments in islice(search.meeting(), 3):
                     result = session.peek(tool.name, arguments)
-                    assert result.ok and not result.violations, (tool.name, arguments, result)
+                    assert (result.ok, result.violations) == (True, []), (tool.name, arguments, result)
                     found += 1
     assert found > 50
 
@@ -49,7 +49,8 @@ def test_calls_found_to_break_a_guard_break_it_first(world: World) -> None:
                     for arguments in islice(search.breaking(guard.rule), 2):
                         result = session.peek(tool.name, arguments)
                         if guard.enforced_by == "tool":
-                            assert result.error is not None and result.error.rule == guard.rule, (tool.name, arguments)
+                            assert result.error, (tool.name, arguments)
+                            assert result.error.rule == guard.rule, (tool.name, arguments)
                         else:
                             assert result.violations[:1] == [guard.rule], (tool.name, arguments)
                         found += 1
@@ -68,7 +69,7 @@ def test_a_guard_broken_alone_is_the_only_one_broken(world: World) -> None:
                     search = Search(world.blueprint, tool, session, session.caller, NOW, random)
                     for arguments in islice(search.breaking(guard.rule, alone=True), 1):
                         result = session.peek(tool.name, arguments)
-                        assert result.ok and result.violations == [guard.rule], (tool.name, arguments)
+                        assert (result.ok, result.violations) == (True, [guard.rule]), (tool.name, arguments)
                         found += 1
     assert found > 5 or all(guard.enforced_by == "tool" for tool in world.blueprint.tools for guard in tool.guards)
 

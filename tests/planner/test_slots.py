@@ -5,7 +5,7 @@ from synth.planner.slots import bindings, slots, substitute
 
 
 def a_tool(holds: str, parameter: Parameter) -> Tool:
-    guard = Guard(rule="R1", concern="quota", holds=holds, error="no", says="No.")
+    guard = Guard(rule="R1", concern="quota", holds=holds, error="refused", says="No.")
     return Tool(
         name="buy",
         description="Buy.",
