@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 Json: TypeAlias = JsonValue
 """Anything that JSON can hold."""
 
-Value: TypeAlias = None | bool | int | float | str
+Value: TypeAlias = bool | int | float | str | None
 """What one column of one row can hold."""
 
 Row: TypeAlias = dict[str, Value]

@@ -99,7 +99,7 @@ async def blueprint_generation(ctx: Context[BlueprintParams], key: str) -> None:
 
 
 def with_enforcers(tools: Sequence[Tool], share: float, shuffle: Callable[[list[str]], None]) -> list[Tool]:
-    """The tools with each rule's enforcer settled. What is structural is the tool's, a share of the rest the agent's."""
+    """The tools with each rule's enforcer settled: structural rules are the tool's, a share of the rest the agent's."""
     concerns: dict[str, set[str]] = {}
     for tool in tools:
         for guard in tool.guards:

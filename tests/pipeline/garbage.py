@@ -9,7 +9,7 @@ from synth.offline.author import OfflineAuthor
 WILD_GENERATORS = [
     "def generate(seed, now, people, pools):\n    while True:\n        pass\n",
     "import os\n\ndef generate(seed, now, people, pools):\n    while True:\n        os.fork()\n",
-    "import socket\n\ndef generate(*given):\n    socket.create_connection(('127.0.0.1', 9)).send(b'x')\n    return {}\n",
+    "import socket\n\ndef generate(*given):\n    socket.create_connection(('127.0.0.1', 9))\n    return {}\n",
     "def generate(*given):\n    open('/var/tmp/skillweave_escaped', 'w').write('x')\n    return {}\n",
     "def generate(*given):\n    return {'patient': [bytearray(1 << 30) for _ in range(64)]}\n",
     "def generate(*given):\n    print('x' * (1 << 28))\n    return {}\n",
