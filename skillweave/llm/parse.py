@@ -4,12 +4,12 @@ Fences, prose, a byte order mark and trailing commas are forgiven. Duplicate key
 absurd size or depth are refused. Complaints are short, since they are sent back to the author.
 """
 
-import ast
 import re
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from skillweave import syntax
 from skillweave.llm.json_text import JsonTextError, candidates, decode
 from skillweave.llm.question import Question
 
@@ -90,7 +90,7 @@ def _source(text: str) -> str:
     blocks = fenced_blocks(text)
     source = (max(blocks, key=len) if blocks else text).strip("\n") + "\n"
     try:
-        ast.parse(source)
+        syntax.parse(source)
     except SyntaxError as error:
         raise ParseError([f"line {error.lineno}: not valid Python: {error.msg}"]) from error
     except (ValueError, RecursionError, MemoryError) as error:

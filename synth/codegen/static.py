@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from skillweave import syntax
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 
@@ -46,7 +47,7 @@ def _parsed(source: str) -> ast.Module | str:
     if len(source) > LONGEST:
         return f"the file has {len(source)} characters; at most {LONGEST} are allowed"
     try:
-        return ast.parse(source)
+        return syntax.parse(source)
     except SyntaxError as error:
         return f"line {error.lineno}: syntax error: {error.msg}"
     except (RecursionError, MemoryError, ValueError) as error:

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from skillweave import syntax
 from skillweave.digest import digest_text
 
 KEPT_LIBRARIES = ("faker", "jinja2", "networkx", "sqlglot")
@@ -106,7 +107,7 @@ class CodeIndex:
 
 def parse_source(text: str, name: str, *, is_package: bool) -> Source:
     """The digest and the imports of a module's source."""
-    tree = ast.parse(text)
+    tree = syntax.parse(text)
     imports = sorted(set(_imports(tree, name if is_package else name.rpartition(".")[0])))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

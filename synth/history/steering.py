@@ -10,13 +10,16 @@ from datetime import datetime, timedelta
 from itertools import islice
 from random import Random
 
+from skillweave.schema.call import CallResult
 from skillweave.schema.contract import Event, Guard, Tool
+from skillweave.schema.record import Value
 from skillweave.schema.summary import Unmet
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.graph.edges import columns_read, columns_written, touches
 from synth.history.invariants import Watch
 from synth.history.office import candidates, perform
+from synth.history.people import onward
 from synth.planner.search import Search
 from synth.planner.values import CLOCK
 
@@ -26,8 +29,10 @@ STEPS = 5
 """Calls of one person in a row."""
 HAPPENINGS = 12
 """Rows to which one event is made to happen."""
-ATTEMPTS = 240
+ATTEMPTS = 160
 """Attempts in all, whatever is lacking."""
+ONWARD = 0.6
+"""How often a step goes on with a row that the one before has shown."""
 
 Goal = Callable[[], bool]
 
@@ -46,6 +51,8 @@ class Steering:
     def __post_init__(self) -> None:
         self._watch = Watch(self.world.blueprint)
         self._attempts = 0
+        blueprint = self.world.blueprint
+        self._onward = {tool.name: onward(blueprint, tool) for tool in blueprint.tools if tool.kind == "write"}
 
     def meet(self, unmet: Unmet) -> bool:
         """Bring it about that a guard is once the first to fail; whether it has been."""
@@ -94,15 +101,27 @@ class Steering:
         return False
 
     def _calls(self, writes: Sequence[Tool], goal: Goal) -> bool:
-        tool = self.random.choice(writes)
+        tool, fixed = self.random.choice(writes), dict[str, Value]()
         for _ in range(STEPS):
-            search = self._search(tool, self._moment(), soon=True)
-            arguments = next(search.meeting(), None)
-            if arguments is not None and self.session.call(tool.name, arguments).ok and self._at_the_end(goal):
+            arguments = next(self._search(tool, self._moment(), fixed, soon=True).meeting(), None)
+            result = self.session.call(tool.name, arguments) if arguments is not None else None
+            if result is not None and result.ok and self._at_the_end(goal):
                 return True
-            if arguments is None or self.random.random() < 0.5:
-                tool = self.random.choice(writes)
+            tool, fixed = self._next(tool, result, writes)
         return False
+
+    def _next(self, tool: Tool, result: CallResult | None, writes: Sequence[Tool]) -> tuple[Tool, dict[str, Value]]:
+        """Most often something about the rows that were just shown, else anything that bears on the lack."""
+        value = result.value if result is not None and result.ok else None
+        ahead = [
+            (other, parameter, shown)
+            for other, parameter, column in self._onward[tool.name]
+            if isinstance(value, dict) and isinstance(shown := value.get(column), str)
+        ]
+        if ahead and self.random.random() < ONWARD:
+            other, parameter, shown = self.random.choice(ahead)
+            return other, {parameter: shown}
+        return self.random.choice(writes), {}
 
     def _happens(self, event: Event, persons: Sequence[str], goal: Goal) -> bool:
         for row in candidates(self.session, event)[:HAPPENINGS]:
@@ -136,6 +155,6 @@ class Steering:
     def _moment(self) -> str:
         return (datetime.strptime(self.world.now, CLOCK) - timedelta(minutes=self.minutes)).strftime(CLOCK)
 
-    def _search(self, tool: Tool, now: str, *, soon: bool = False) -> Search:
-        caller = self.session.caller
-        return Search(self.world.blueprint, tool, self.session, caller, now, self.random, nodes=60, soon=soon)
+    def _search(self, tool: Tool, now: str, fixed: dict[str, Value] | None = None, *, soon: bool = False) -> Search:
+        caller, blueprint = self.session.caller, self.world.blueprint
+        return Search(blueprint, tool, self.session, caller, now, self.random, fixed or {}, nodes=60, soon=soon)
