@@ -10,7 +10,8 @@ from skillweave.schema.task import GoldenCall, Login
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.planner.slots import slots
-from synth.tasks.instance import Builder, Instance, NoInstance
+from synth.tasks.builder import Builder
+from synth.tasks.instance import Instance, NoInstance
 
 
 def combinations_of(

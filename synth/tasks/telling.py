@@ -1,9 +1,6 @@
 """What a user asks to be told: a value of a result that nobody could guess, and the row that it is about."""
 
-from __future__ import annotations
-
 from random import Random
-from typing import TYPE_CHECKING
 
 from skillweave.schema.combination import SaidRow
 from skillweave.schema.entity import AttributeType
@@ -12,9 +9,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell
 from skillweave.schema.template import TaskTemplate
 from synth.tasks.apart import apart
-
-if TYPE_CHECKING:
-    from synth.tasks.instance import Instance
+from synth.tasks.instance import Instance
 
 Table = list[dict[str, Json]]
 

@@ -7,9 +7,10 @@ import pytest
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.template import TaskTemplate
+from synth.tasks.builder import Builder
 from synth.tasks.combine import combinations_of
 from synth.tasks.fills import filled_by
-from synth.tasks.instance import Builder, Instance, NoInstance
+from synth.tasks.instance import Instance, NoInstance
 from tests.gates.clinic_tasks import WORLD, a_template, reason
 
 SOURCES = {
