@@ -116,7 +116,7 @@ class Event(Record):
     effects: list[str] = Field(min_length=1)
     """INSERT, UPDATE or DELETE statements, in order."""
     weight: float = 1.0
-    """How often, relative to the world's other events."""
+    """How readily a candidate is picked: the chance of each, each day, is about 6 % times this."""
 
 
 class Witness(Record):

@@ -4,7 +4,7 @@ The search changes arguments and rows one small move at a time from a call that 
 cap on trials: what it does not find is reported, not proved impossible.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -19,8 +19,12 @@ from synth.codegen.trial import Lab, Outcome, Trial
 
 STARTS = 200
 """Random calls tried for a place to begin."""
-CLIMB = 3000
-"""Trials spent on making one tool succeed."""
+TRIED = 4
+"""Of those, how many a climb may begin from."""
+CLIMB = 1500
+"""Trials spent on one climb to a call that succeeds."""
+FIRSTS = 12
+"""Moves of one climb's step that a second one is tried behind."""
 SWEEP = 800
 """Single moves tried from one success."""
 PAIRS = 1200
@@ -62,8 +66,11 @@ class Search:
 
     def run(self, likely: Sequence[Trial] = ()) -> Found:
         """Search, beginning with `likely` calls where there are any."""
-        best, outcome = self._climb(*self._start(likely))
-        if outcome.broken < len(self.guards):
+        for start in self._starts(likely):
+            best, outcome = self._climb(*start)
+            if outcome.broken == len(self.guards):
+                break
+        else:
             return self.found
         self.found.success = best
         bases = list({trial.arguments: trial for trial in (best, self._fullest(best, outcome))}.values())
@@ -99,18 +106,15 @@ class Search:
                         break
         return full
 
-    def _start(self, likely: Sequence[Trial]) -> tuple[Trial, Outcome]:
-        """The call, of many random ones, whose first broken guard comes latest."""
-        best: tuple[Trial, Outcome] | None = None
+    def _starts(self, likely: Sequence[Trial]) -> list[tuple[Trial, Outcome]]:
+        """The calls, of many random ones, whose first broken guard comes latest."""
+        made: dict[str, tuple[Trial, Outcome]] = {}
         for trial in [*likely, *(self._random_trial() for _ in range(STARTS))]:
             outcome = self.lab.outcome(trial)
             if outcome is not None:
                 self._note(trial, outcome, "as it is")
-                if best is None or outcome.broken > best[1].broken:
-                    best = trial, outcome
-        if best is None:
-            return self._random_trial(), Outcome(0, (), (), ())
-        return best
+                made.setdefault(repr((trial.caller, trial.arguments)), (trial, outcome))
+        return sorted(made.values(), key=lambda pair: -pair[1].broken)[:TRIED]
 
     def _random_trial(self) -> Trial:
         core = self.world.blueprint.core
@@ -152,20 +156,30 @@ class Search:
         return trial, outcome
 
     def _better(self, trial: Trial, outcome: Outcome, cap: int) -> tuple[Trial, Outcome] | None:
-        """The first move, or pair of moves, that gets past the broken guard."""
-        singles = list(self.mover.moves(trial))
-        for move in singles[:cap]:
-            made = self._tried(move)
-            if made is not None and made.broken > outcome.broken:
-                return move.trial, made
-        left = max(0, cap - len(singles))
-        firsts = self.random.sample(singles, min(len(singles), 12))
-        for first in firsts:
-            for second in islice(self.mover.moves(first.trial), left // max(1, len(firsts))):
-                made = self._tried(second)
-                if made is not None and made.broken > outcome.broken:
-                    return second.trial, made
+        """A move, or pair of moves, that gets past the broken guard: of what it reads, or else of anything."""
+        end = self.lab.ran + cap
+        for mover in (Mover(self.lab, self.tool, self.guards[outcome.broken]), self.mover):
+            singles = list(mover.moves(trial))
+            found = self._farthest(singles, outcome, end)
+            if found is not None:
+                return found
+            for first in self.random.sample(singles, min(len(singles), FIRSTS)):
+                seconds = islice(mover.moves(first.trial), max(0, end - self.lab.ran) // FIRSTS)
+                found = self._farthest(seconds, outcome, end)
+                if found is not None:
+                    return found
         return None
+
+    def _farthest(self, moves: Iterable[Move], outcome: Outcome, end: int) -> tuple[Trial, Outcome] | None:
+        """The move after which the first broken guard comes latest, if that is later than it was."""
+        best: tuple[Trial, Outcome] | None = None
+        for move in moves:
+            made = self._tried(move)
+            if made is not None and made.broken > (best[1] if best else outcome).broken:
+                best = move.trial, made
+            if self.lab.ran >= end or (made is not None and made.broken == len(self.guards)):
+                break
+        return best
 
     def _tried(self, move: Move) -> Outcome | None:
         outcome = self.lab.outcome(move.trial)

@@ -21,7 +21,7 @@ from skillweave.store import Store
 from skillweave.world.world import World
 from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_TESTS, SERVERS, Artifact
 from synth.codegen.differential import differences
-from synth.codegen.proof import Proof, prepare
+from synth.codegen.proof import Proof, faults
 from synth.context import Context, Setting
 from synth.engine.codec import encode
 from synth.offline.coding.server import write_server
@@ -67,7 +67,7 @@ class Services:
         return self.author
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
-        if function is not prepare:
+        if function is faults:
             return function(*arguments)
         # All tests ask for the proof of the same world.
         if function not in KNOWN:
