@@ -1,28 +1,30 @@
 """The score of a session: its checks, and their product over what the task asks for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from evaluator.checks.communicate import check_communicate
 from evaluator.checks.policy import check_policy
 from evaluator.checks.state import check_state
 from skillweave.schema.message import Message
+from skillweave.schema.record import Json
 from skillweave.schema.score import Checks, Score
 from skillweave.schema.task import Task
 from skillweave.world.canonical import canonical
 from skillweave.world.session import Session
 
 
-def score(task: Task, session: Session, messages: Sequence[Message] | None = None) -> Score:
-    """What the session, and the conversation held in it, are worth.
+def score(task: Task, session: Session, messages: Sequence[Message | Mapping[str, Json]] | None = None) -> Score:
+    """What the session, and the conversation held in it, are worth. Messages are records, or dicts of OpenAI's form.
 
     Without messages nothing is said of words: where the task asks for them, `passed` and `reward` are None.
     """
+    held = None if messages is None else [Message.model_validate(message) for message in messages]
     changes = canonical(session.diff(), session.minted)
     checks = Checks(
         state=check_state(task.criteria, changes, session.comparison),
-        communicate=check_communicate(task.criteria.communicate, messages) if messages is not None else None,
-        policy=check_policy(task, session.results, session.transfer, messages),
+        communicate=check_communicate(task.criteria.communicate, held) if held is not None else None,
+        policy=check_policy(task, session.results, session.transfer, held),
     )
     reward = _reward(task, checks)
     return Score(task_id=task.id, passed=None if reward is None else reward == 1, reward=reward, checks=checks)

@@ -1,8 +1,9 @@
 """Whether the user was told what they asked for.
 
-A fact counts as told iff it stands in the agent's last statement of it: a sentence of an assistant message, never a
-tool call and never the user's own words, that names the fact (one content word of its noun) and gives a value of its
-kind.
+A fact counts as told iff it stands in the agent's last statement of it: in a sentence of an assistant message, never
+in a tool call and never in the user's own words. A sentence states a fact if it holds a word of its noun and a value
+of its kind; or, where no sentence of the message does, if it gives its very value or a rival's and names it otherwise
+(by a word of the question, of the row, or for money a word of paying). The only fact asked for needs no name.
 """
 
 import re
@@ -16,15 +17,21 @@ from skillweave.schema.record import Json
 from skillweave.schema.score import CommunicateCheck
 from skillweave.schema.task import FactToTell
 
-_SMALL_WORDS = "a an and at by for from in is my of on or our per the their to total with your"
+_SMALL_WORDS = """
+a an and any are as at be been by can could did do does for from had has have how i if in is it its like many me much my
+now of on once one or our per please row so tell that the their them then there they this to total until up was we were
+what when where which who whom will with would you your
+"""
 _EMPTY_WORDS = frozenset(_SMALL_WORDS.split())
+_PAYING = "amoun balan charg come came cost due fee owe paid pay payme price refun sum take total"
+_OF_PAYING = frozenset(_PAYING.split())
 _WORD = re.compile(r"[^\W_]+")
 
 
 def check_communicate(facts: Sequence[FactToTell], messages: Sequence[Message]) -> CommunicateCheck:
     """The share of the facts that were told; 1 where there is nothing to tell."""
     said = [[mentions(sentence) for sentence in sentences(text)] for text in _words_of_agent(messages)]
-    missing = [fact.fact for fact in facts if not _is_told(fact, said)]
+    missing = [fact.fact for fact in facts if not _is_told(fact, said, alone=len(facts) == 1)]
     return CommunicateCheck(score=1 - len(missing) / len(facts) if facts else 1.0, missing=missing)
 
 
@@ -32,20 +39,40 @@ def _words_of_agent(messages: Sequence[Message]) -> list[str]:
     return [message.content for message in messages if message.role == "assistant" and message.content]
 
 
-def _is_told(fact: FactToTell, said: Sequence[Sequence[Mentions]]) -> bool:
-    nouns = content_words(fact.noun)
+def _is_told(fact: FactToTell, said: Sequence[Sequence[Mentions]], *, alone: bool) -> bool:
     for message in reversed(said):
-        stating = [sentence for sentence in message if _names(nouns, sentence) and _gives_some(fact, sentence)]
+        stating = _stating(fact, message, alone=alone)
         if stating:
             spoiled = any(_gives(fact, rival, sentence) for rival in fact.rivals for sentence in stating)
             return not spoiled and _gives_right(fact, stating[-1])
     return False
 
 
+def _stating(fact: FactToTell, message: Sequence[Mentions], *, alone: bool) -> list[Mentions]:
+    """The sentences of a message that state the fact, rightly or not."""
+    nouns = content_words(fact.noun)
+    called = [sentence for sentence in message if _names(nouns, sentence) and _gives_some(fact, sentence)]
+    if called:
+        return called
+    others = frozenset(map(_stem, fact.names)) | (_OF_PAYING if fact.unit == "cents" else frozenset())
+    candidates = [*fact.values, *fact.rivals]
+    return [
+        sentence
+        for sentence in message
+        if any(_gives(fact, value, sentence) for value in candidates) and (alone or _names(others, sentence))
+    ]
+
+
 def content_words(noun: str) -> frozenset[str]:
-    """The words of a noun that carry its meaning, in the singular."""
-    words = [_singular(word) for word in _WORD.findall(noun.casefold())]
+    """The words of a noun or a question that carry its meaning, as stems."""
+    words = [_stem(word) for word in _WORD.findall(noun.casefold())]
     return frozenset(word for word in words if word not in _EMPTY_WORDS) or frozenset(words)
+
+
+def _stem(word: str) -> str:
+    """What a word shares with its kin: `arrive` and `arrival`, `invoice` and `invoices`."""
+    word = _singular(word.casefold())
+    return word[:5] if len(word) > 5 else word
 
 
 def _singular(word: str) -> str:
@@ -55,7 +82,7 @@ def _singular(word: str) -> str:
 
 
 def _names(nouns: frozenset[str], sentence: Mentions) -> bool:
-    return any(_singular(word) in nouns for word in _WORD.findall(sentence.text.casefold()))
+    return any(_stem(word) in nouns for word in _WORD.findall(sentence.text.casefold()))
 
 
 def _gives_right(fact: FactToTell, sentence: Mentions) -> bool:

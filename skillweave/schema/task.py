@@ -95,7 +95,9 @@ class FactToTell(Record):
     fact: str
     """Its id: `told_1`."""
     noun: str
-    """Words, one of which stands in the sentence that tells it: `cancellation fee`."""
+    """What it is called: `cancellation fee`. A sentence that holds one of these words speaks of it."""
+    names: list[str] = Field(default_factory=list)
+    """Other words that name it: of how it is asked for, and of the row that it is about."""
     values: list[Json]
     """The value, in each of its accepted forms."""
     type: AttributeType

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from sqlglot import exp
 
-from skillweave.schema.contract import Guard, Parameter, Tool
+from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world.sql import parse
@@ -20,6 +20,7 @@ HOURS = (0, 25, 24 * 33, 24 * 400, 1, 5, 13, 50, 80, 24 * 8, 24 * 16, 24 * 100, 
 NUMBERS = (0, 11, 1001, 5_000_011, 1, 2, 3, 5, 40, 120, 10_003, 100_007)
 """Those that are farthest apart first: a place where they turn nothing is soon left."""
 MOST_ADDED = 5
+MOST_TIMES = 3
 LONG = timedelta(days=200)
 TEXT = frozenset({"string"})
 MOMENT = "%Y-%m-%d %H:%M:%S"
@@ -45,21 +46,22 @@ class Move:
 class Mover:
     """Lists the moves from a trial of one tool."""
 
-    def __init__(self, lab: Lab, tool: Tool, guard: Guard | None = None) -> None:
-        """With a guard, only what that guard reads is moved."""
+    def __init__(self, lab: Lab, tool: Tool, texts: Sequence[str] = ()) -> None:
+        """With texts of the contract, only what those read is moved."""
         self.lab = lab
         self.world: World = lab.world
         self.tool = tool
         every = [*(g.holds for g in tool.guards), *(e.sql for e in tool.effects), tool.returns.select]
-        texts = every if guard is None else [guard.holds]
+        is_whole = not texts
+        texts = texts or every
         self.tables, self.columns = read_by(self.world, texts)
-        self.nearby = self.tables if guard is None else read_by(self.world, every)[0]
+        self.nearby = self.tables if is_whole else read_by(self.world, every)[0]
         bound = {name for text in texts for name in parse(text).bindings}
-        self.parameters = [p for p in tool.parameters if guard is None or p.name in bound]
+        self.parameters = [p for p in tool.parameters if is_whole or p.name in bound]
         self.now = datetime.strptime(self.world.now, MOMENT)
 
-    def moves(self, trial: Trial) -> Iterator[Move]:
-        """Every single move, arguments first."""
+    def moves(self, trial: Trial, *, rows: bool = True) -> Iterator[Move]:
+        """Every single move, arguments first; those of whole rows, unless they are not wanted, last."""
         near = self.lab.near(trial, self.nearby)
         for parameter in self.parameters:
             old = dict(trial.arguments)[parameter.name]
@@ -68,7 +70,7 @@ class Mover:
         for table, entity in self.tables.items():
             for row in near[table]:
                 yield from self._cells(trial, entity, row, near)
-        for entity in self.tables.values():
+        for entity in self.tables.values() if rows else ():
             yield from self._rows(trial, entity, near)
 
     def _cells(self, trial: Trial, entity: Entity, row: Row, near: Mapping[str, list[Row]]) -> Iterator[Move]:
@@ -76,7 +78,7 @@ class Mover:
         for attribute in entity.attributes:
             if attribute.name == entity.key or attribute.name not in self.columns:
                 continue
-            for value in self._values(attribute, row[attribute.name], near, trial):
+            for value in self._values(entity, attribute, row[attribute.name], near, trial):
                 edit = Edit(entity.table, key, attribute.name, value)
                 about = f"{entity.table}.{attribute.name}"
                 yield Move(about, trial.with_edit(edit), row[attribute.name], value)
@@ -165,15 +167,20 @@ class Mover:
         found = self.lab.look(f"SELECT {entity.key} FROM {entity.table} ORDER BY {entity.key} LIMIT 6")
         return [{entity.key: row[0]} for row in found]
 
-    def _values(self, attribute: Attribute, old: Value, near: Mapping[str, list[Row]], trial: Trial) -> list[Value]:
+    def _values(
+        self, entity: Entity, attribute: Attribute, old: Value, near: Mapping[str, list[Row]], trial: Trial
+    ) -> list[Value]:
         found: list[Json] = [None] if attribute.nullable else []
         if attribute.enum:
             found += attribute.enum
         elif attribute.references:
-            entity, target = self.world.blueprint.target(attribute.references)
-            found += [row[target.name] for row in near.get(entity.table, [])]
-            found += [row[entity.key] for row in self._some(entity)][:2]
+            other, target = self.world.blueprint.target(attribute.references)
+            found += [row[target.name] for row in near.get(other.table, [])]
+            found += [row[other.key] for row in self._some(other)][:2]
         else:
+            if attribute.type in ("date", "datetime"):
+                # Two rows at one time: what may overlap is turned from there.
+                found += [row[attribute.name] for row in near[entity.table]][:MOST_TIMES]
             found += self._typed(attribute.type, old)
             found += [value for _, value in trial.arguments if isinstance(value, str) and attribute.type in TEXT]
         return [value for value in _distinct(found) if value != old and not isinstance(value, list | dict)]
@@ -191,13 +198,6 @@ class Mover:
             found = [self.now + timedelta(hours=sign * hours) for hours in HOURS for sign in (1, -1)]
             return [moment.strftime(form) for moment in found]
         return ["other", "A much longer text than there was before, to be sure."] if kind == "string" else []
-
-
-def _dated(entity: Entity, row: Row, moment: datetime) -> Row:
-    """The row with its times, where it has them, all set to one."""
-    forms = {"date": DAY, "datetime": MOMENT}
-    times = {a.name: moment.strftime(forms[a.type]) for a in entity.attributes if a.type in forms}
-    return {name: cell if cell is None else times.get(name, cell) for name, cell in row.items()}
 
 
 def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[str]]:

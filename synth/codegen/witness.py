@@ -5,35 +5,32 @@ cap on trials: what it does not find is reported, not proved impossible.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from random import Random
 
 from skillweave.schema.contract import Guard, Tool
-from skillweave.schema.record import Json, Row
+from skillweave.schema.record import Json
 from skillweave.world.world import World
 from synth.codegen.case import Case
+from synth.codegen.climb import Climb
+from synth.codegen.mixture import mixtures
 from synth.codegen.moves import Move, Mover, between
 from synth.codegen.trial import Lab, Outcome, Trial
 
-STARTS = 200
-"""Random calls tried for a place to begin."""
-TRIED = 4
-"""Of those, how many a climb may begin from."""
-CLIMB = 1500
-"""Trials spent on one climb to a call that succeeds."""
-FIRSTS = 12
-"""Moves of one climb's step that a second one is tried behind."""
 SWEEP = 800
 """Single moves tried from one success."""
 PAIRS = 1200
 """Trials spent on one guard that no single move breaks first."""
-BASES = 4
+SECONDS = 100
+"""Moves tried behind one other: those that differ most come first."""
+WITNESSES = 3
+"""Calls that break one guard from which the moves that mend it are tried."""
+BASES = 3
 """Successes from which moves are tried."""
 PER_PLACE = 2
 """Cases kept of one place (cell, argument or table) and one outcome."""
-QUIET = 8
+QUIET = 7
 """Values of one place that turn nothing, after which no more are tried there."""
 
 
@@ -61,23 +58,22 @@ class Search:
         self.guards = lab.guards(tool)
         self.found = Found()
         self._kept: dict[tuple[str, str], int] = {}
-        self._around: dict[str | None, dict[str, list[Row]]] = {}
-        """Rows near a caller who says nothing yet."""
+        self._close: dict[str, dict[str, Trial]] = {}
+        """Rule of a guard to calls, by what was moved, that break it one move from a success."""
 
     def run(self, likely: Sequence[Trial] = ()) -> Found:
         """Search, beginning with `likely` calls where there are any."""
-        for start in self._starts(likely):
-            best, outcome = self._climb(*start)
-            if outcome.broken == len(self.guards):
-                break
-        else:
+        reached = Climb(self.mover, self.random, self._note).success(likely)
+        if reached is None:
             return self.found
+        best, outcome = reached
         self.found.success = best
         bases = list({trial.arguments: trial for trial in (best, self._fullest(best, outcome))}.values())
         self._keep("succeeds", best, outcome)
         for base in bases:
             others = self._sweep(base, self.mover)
             bases += others[: BASES - len(bases)]
+        self._mix(bases)
         own, agent = self.guards, self.lab.agent_guards(self.tool)
         for place, guard in enumerate(own):
             self._corner(bases, guard, partial(_breaks, place))
@@ -85,14 +81,22 @@ class Search:
             self._corner(bases, guard, partial(_goes_against, place))
         return self.found
 
+    def _mix(self, bases: Sequence[Trial]) -> None:
+        """Keep mixtures of moves as cases; from the one with the most effects, every single move."""
+        if self.tool.kind != "write":
+            return
+        mixed = mixtures(self.lab, self.tool, bases, self.random)
+        self.found.cases.extend(trial.case("several changes at once", self.world) for trial, _ in mixed)
+        for trial, _ in mixed[:1]:
+            self._sweep(trial, self.mover, "from a mixture")
+
     def _corner(self, bases: Sequence[Trial], guard: Guard, is_hit: Callable[[Outcome], bool]) -> None:
         """Break a guard, by two moves where no single one did; then see from there what mends it."""
-        mover = Mover(self.lab, self.tool, guard)
-        if self._met(guard) is None:
+        mover = Mover(self.lab, self.tool, [guard.holds])
+        if not self._met(guard):
             self._pairs(bases, mover, is_hit)
-        broken = self._met(guard)
-        if broken is not None:
-            self._sweep(broken, mover)
+        for rank, broken in enumerate([*self._close.get(guard.rule, {}).values()] or self._met(guard)):
+            self._sweep(broken, mover, f"from {rank}")
 
     def _fullest(self, best: Trial, outcome: Outcome) -> Trial:
         """The success with each optional argument given, as far as it still succeeds."""
@@ -106,95 +110,23 @@ class Search:
                         break
         return full
 
-    def _starts(self, likely: Sequence[Trial]) -> list[tuple[Trial, Outcome]]:
-        """The calls, of many random ones, whose first broken guard comes latest."""
-        made: dict[str, tuple[Trial, Outcome]] = {}
-        for trial in [*likely, *(self._random_trial() for _ in range(STARTS))]:
-            outcome = self.lab.outcome(trial)
-            if outcome is not None:
-                self._note(trial, outcome, "as it is")
-                made.setdefault(repr((trial.caller, trial.arguments)), (trial, outcome))
-        return sorted(made.values(), key=lambda pair: -pair[1].broken)[:TRIED]
-
-    def _random_trial(self) -> Trial:
-        core = self.world.blueprint.core
-        people = self.lab.look(f"SELECT {core.key} FROM {core.table} ORDER BY 1")
-        caller = str(self.random.choice(people)[0]) if people else None
-        blank = Trial(self.tool, caller, tuple((parameter.name, None) for parameter in self.tool.parameters))
-        if self.tool.kind == "auth":
-            return self._facts(blank, caller)
-        if caller not in self._around:
-            self._around[caller] = self.lab.near(blank, self.mover.tables)
-        near = self._around[caller]
-        for parameter in self.tool.parameters:
-            if not parameter.required and self.random.random() < 0.6:
-                continue
-            values = [value for value in self.mover.arguments(parameter, None, near) if value is not None]
-            blank = blank.with_argument(parameter.name, self.random.choice(values) if values else "text")
-        return blank
-
-    def _facts(self, blank: Trial, person: str | None) -> Trial:
-        """What a person says to be signed in: parameters named like columns of the core person."""
-        core = self.world.blueprint.core
-        columns = [attribute.name for attribute in core.attributes]
-        people = self.lab.look(f"SELECT {', '.join(columns)} FROM {core.table}")
-        facts = next(
-            (facts for row in people if (facts := dict(zip(columns, row, strict=True)))[core.key] == person), {}
-        )
-        for parameter in self.tool.parameters:
-            blank = blank.with_argument(parameter.name, facts.get(parameter.name))
-        return Trial(self.tool, None, blank.arguments)
-
-    def _climb(self, trial: Trial, outcome: Outcome) -> tuple[Trial, Outcome]:
-        """Move by move to a success, or as far as the cap reaches."""
-        spent = self.lab.ran
-        while outcome.broken < len(self.guards) and self.lab.ran - spent < CLIMB:
-            better = self._better(trial, outcome, CLIMB - (self.lab.ran - spent))
-            if better is None:
-                break
-            trial, outcome = better
-        return trial, outcome
-
-    def _better(self, trial: Trial, outcome: Outcome, cap: int) -> tuple[Trial, Outcome] | None:
-        """A move, or pair of moves, that gets past the broken guard: of what it reads, or else of anything."""
-        end = self.lab.ran + cap
-        for mover in (Mover(self.lab, self.tool, self.guards[outcome.broken]), self.mover):
-            singles = list(mover.moves(trial))
-            found = self._farthest(singles, outcome, end)
-            if found is not None:
-                return found
-            for first in self.random.sample(singles, min(len(singles), FIRSTS)):
-                seconds = islice(mover.moves(first.trial), max(0, end - self.lab.ran) // FIRSTS)
-                found = self._farthest(seconds, outcome, end)
-                if found is not None:
-                    return found
-        return None
-
-    def _farthest(self, moves: Iterable[Move], outcome: Outcome, end: int) -> tuple[Trial, Outcome] | None:
-        """The move after which the first broken guard comes latest, if that is later than it was."""
-        best: tuple[Trial, Outcome] | None = None
-        for move in moves:
-            made = self._tried(move)
-            if made is not None and made.broken > (best[1] if best else outcome).broken:
-                best = move.trial, made
-            if self.lab.ran >= end or (made is not None and made.broken == len(self.guards)):
-                break
-        return best
-
     def _tried(self, move: Move) -> Outcome | None:
         outcome = self.lab.outcome(move.trial)
         if outcome is not None:
             self._note(move.trial, outcome, move.about)
         return outcome
 
-    def _sweep(self, base: Trial, mover: Mover) -> list[Trial]:
+    def _sweep(self, base: Trial, mover: Mover, side: str = "") -> list[Trial]:
         """Every single move from a call; those among them after which other effects happen."""
         start = self.lab.outcome(base)
         others: dict[tuple[int, ...], Trial] = {}
         if start is None:
             return []
-        moves = list(mover.moves(base))
+        # What more rows do is seen from the first success, and from what breaks a guard.
+        moves = list(mover.moves(base, rows=mover is not self.mover or base is self.found.success))
         quiet: dict[str, int] = {}
+        same: dict[str, Json] = {}
+        turned: list[tuple[Move, Outcome]] = []
         for move in moves if len(moves) <= SWEEP else self.random.sample(moves, SWEEP):
             if mover is self.mover and quiet.get(move.place, 0) >= QUIET:
                 continue
@@ -203,20 +135,41 @@ class Search:
                 continue
             if _level(start, outcome, move) is None:
                 quiet[move.place] = quiet.get(move.place, 0) + 1
+                same.setdefault(move.place, move.new)
                 if mover is self.mover:
                     self._keep(f"{move.about} changed", move.trial, outcome, most=1)
             else:
                 quiet[move.place] = -len(moves)
-                self._turn(base, start, move, outcome)
+                self._prefer(move, start, outcome)
+                turned.append((move, outcome))
             if outcome.broken == len(self.guards) and outcome.counts != start.counts:
                 others.setdefault(outcome.counts, move.trial)
+        for move, outcome in turned:
+            # From NULL there is no half way; from another value that changes nothing there may be.
+            old = same.get(move.place) if move.old is None else move.old
+            self._turn(base, start, replace(move, old=old), outcome, side)
         return list(others.values())
 
-    def _turn(self, base: Trial, start: Outcome, move: Move, outcome: Outcome) -> None:
+    def _prefer(self, move: Move, start: Outcome, outcome: Outcome) -> None:
+        """Remember calls that break a guard one move from a success: from there one more move mends it."""
+        if start.broken < len(self.guards):
+            return
+        if outcome.broken < len(self.guards):
+            broken = [self.guards[outcome.broken]]
+        else:
+            agent = self.lab.agent_guards(self.tool)
+            sides = zip(agent, start.agent, outcome.agent, strict=True)
+            broken = [guard for guard, before, after in sides if before and not after]
+        for guard in broken:
+            known = self._close.setdefault(guard.rule, {})
+            if len(known) < WITNESSES:
+                known.setdefault(move.about, move.trial)
+
+    def _turn(self, base: Trial, start: Outcome, move: Move, outcome: Outcome, side: str = "") -> None:
         """A move that turned something: keep it, and the two neighbours between which it turns."""
         self._note(move.trial, outcome, move.about)
         level = _level(start, outcome, move)
-        if level is None or not self._count(move.place, f"turn {level} {outcome.broken} {outcome.agent}"):
+        if level is None or not self._count(move.place, f"turn {side} {level} {outcome.broken} {outcome.agent}"):
             return
         same, other = move.old, move.new
         middle = between(same, other)
@@ -226,6 +179,7 @@ class Search:
         while middle is not None:
             made = self.lab.outcome(_moved(base, move, middle))
             if made is None:
+                self._keep(f"{move.about} = {move.new!r}, which turns it", move.trial, outcome)
                 return
             if _alike(start, made, level):
                 same = middle
@@ -245,11 +199,15 @@ class Search:
         # Plain arguments first: they choose between the alternatives of a guard.
         plain = {parameter.name for parameter in self.tool.parameters if not parameter.refers_to}
         for base in bases:
-            for first in sorted(mover.moves(base), key=lambda move: (move.about not in plain, self.random.random())):
+            firsts = [
+                (move.about not in plain, rank, self.random.random(), move) for rank, move in _ranked(mover.moves(base))
+            ]
+            for *_, first in sorted(firsts, key=lambda entry: entry[:3]):
                 start = self.lab.outcome(first.trial)
                 if start is None or start.broken < len(self.guards):
                     continue
-                for second in mover.moves(first.trial):
+                seconds = sorted(_ranked(mover.moves(first.trial)), key=lambda entry: entry[0])
+                for _, second in seconds[:SECONDS]:
                     made = self._tried(second)
                     if made is not None and is_hit(made):
                         self._turn(first.trial, start, second, made)
@@ -257,12 +215,11 @@ class Search:
                     if self.lab.ran - spent > PAIRS:
                         return
 
-    def _met(self, guard: Guard) -> Trial | None:
+    def _met(self, guard: Guard) -> list[Trial]:
         """A call that breaks the guard, if one was found."""
         own, agent = self.guards, self.lab.agent_guards(self.tool)
         found = [trial for place, trial in self.found.broken.items() if own[place] is guard]
-        found += [trial for place, trial in self.found.agent_broken.items() if agent[place] is guard]
-        return found[0] if found else None
+        return found + [trial for place, trial in self.found.agent_broken.items() if agent[place] is guard]
 
     def _note(self, trial: Trial, outcome: Outcome, about: str) -> None:
         """Record what guard a trial breaks, and keep it as a case unless there are such cases."""
@@ -285,6 +242,16 @@ class Search:
         kept = self._kept.get((about, kind), 0)
         self._kept[about, kind] = kept + 1
         return kept < most
+
+
+def _ranked(moves: Iterable[Move]) -> list[tuple[int, Move]]:
+    """Moves, each with how many of the same place come before it."""
+    seen: dict[str, int] = {}
+    found = []
+    for move in moves:
+        seen[move.about] = seen.get(move.about, -1) + 1
+        found.append((seen[move.about], move))
+    return found
 
 
 def _breaks(place: int, outcome: Outcome) -> bool:

@@ -68,7 +68,7 @@ class Services:
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         if function is faults:
-            return function(*arguments)
+            return function(*arguments)  # the caller typed them
         # All tests ask for the proof of the same world.
         if function not in KNOWN:
             KNOWN[function] = function(*arguments)

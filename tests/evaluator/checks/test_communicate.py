@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -64,7 +64,6 @@ def test_a_value_is_told_in_any_form_that_means_it(fact: dict[str, Any], text: s
     ("fact", "text"),
     [
         (FEE, "Done!"),
-        (FEE, "It is 1,200.00."),
         (FEE, "The fee is 45.00."),
         (FEE, "The fee is 12.00."),
         (FEE, "The fee is 120000."),
@@ -111,3 +110,37 @@ def test_the_score_is_the_share_told() -> None:
     found = check_communicate(facts, [Message(role="assistant", content="Your dentist is Dr Hale.")])
     assert (found.score, found.missing) == (0.5, ["fee"])
     assert check_communicate([], []).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("noun", "names", "value", "unit", "answer"),
+    [
+        ("price", ["new"], 12780, "cents", "The new appointment will cost 127.80."),
+        ("amount paid", ["payme"], 58200, "cents", "The payment came to 582.00."),
+        ("arrival", ["arriv"], "2025-04-23 12:20:00", None, "You arrive at 12:20 on 23 April."),
+        ("appointment", [], "2025-04-13 08:00:00", None, "It is on 13 April at 8 am."),
+        ("doctor", ["presc"], "Dr Celia Thornbury", None, "It was prescribed by Dr Celia Thornbury."),
+        ("amount still to pay", ["outst"], 5800, "cents", "58.00 is outstanding."),
+    ],
+)
+def test_plain_answers_count_whatever_word_they_use(
+    noun: str, names: list[str], value: str | int, unit: Literal["cents"] | None, answer: str
+) -> None:
+    kind: Literal["integer", "datetime", "string"] = "integer" if unit else "string"
+    if str(value).startswith("2025"):
+        kind = "datetime"
+    fact = FactToTell(fact="told_1", noun=noun, names=names, values=[value], type=kind, unit=unit)
+    message = Message(role="assistant", content=answer)
+    assert check_communicate([fact], [message]).score == 1
+
+
+def test_of_two_facts_each_has_to_be_named() -> None:
+    price = FactToTell(fact="told_1", noun="price", names=[], values=["Room 1"], type="string")
+    place = FactToTell(fact="told_2", noun="place", names=["where"], values=["Room 2"], type="string")
+    said = [Message(role="assistant", content="Room 1. The place is Room 2.")]
+    assert check_communicate([price, place], said).missing == ["told_1"]
+
+
+def test_all_candidates_in_sentences_of_their_own_spoil_an_unnamed_fact() -> None:
+    fact = FactToTell(fact="told_1", noun="price", values=[1200], type="integer", unit="cents", rivals=[1500])
+    assert check_communicate([fact], [Message(role="assistant", content="A is 12.00. B is 15.00.")]).score == 0
