@@ -23,6 +23,8 @@ class Told(Record):
     """Which of the goal's calls returns it, counted from 1."""
     column: Name
     """The column of its result."""
+    coming: bool = False
+    """Only asked of what is still to come: the value's day, or else some day of its row, lies ahead."""
     noun: str
     """What the value is, in words: `cancellation fee`."""
     ask: list[str] = Field(min_length=1)

@@ -43,14 +43,14 @@ class Climb:
         return None
 
     def _starts(self, likely: Sequence[Trial]) -> list[tuple[Trial, Outcome]]:
-        """The calls, of many random ones, whose first broken guard comes latest."""
+        """The calls, of many random ones, whose first broken guard comes latest; those that give most come first."""
         made: dict[str, tuple[Trial, Outcome]] = {}
         for trial in [*likely, *(self._random_trial() for _ in range(STARTS))]:
             outcome = self.lab.outcome(trial)
             if outcome is not None:
                 self._note(trial, outcome, "as it is")
                 made.setdefault(repr((trial.caller, trial.arguments)), (trial, outcome))
-        return sorted(made.values(), key=lambda pair: -pair[1].broken)[:TRIED]
+        return sorted(made.values(), key=lambda pair: (-pair[1].broken, -len(pair[0].given())))[:TRIED]
 
     def _random_trial(self) -> Trial:
         core = self.world.blueprint.core

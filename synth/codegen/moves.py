@@ -197,7 +197,7 @@ class Mover:
             form = DAY if kind == "date" else MOMENT
             found = [self.now + timedelta(hours=sign * hours) for hours in HOURS for sign in (1, -1)]
             return [moment.strftime(form) for moment in found]
-        return ["other", "A much longer text than there was before, to be sure."] if kind == "string" else []
+        return ["other", "ab", " ", "A much longer text than there was before, to be sure."] if kind == "string" else []
 
 
 def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[str]]:

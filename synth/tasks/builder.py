@@ -42,7 +42,7 @@ class Builder:
         for call in self.template.calls:
             self._step(call)
         self._leave_open()
-        told = facts_to_tell(self.template, self.made, self.random)
+        told = facts_to_tell(self.template, self.made, self.session.now, self.random)
         if told is None:
             raise NoInstance("no value worth telling")
         self.made.communicate, about = told

@@ -18,7 +18,7 @@ Table = list[dict[str, Json]]
 
 
 def facts_to_tell(
-    template: TaskTemplate, made: Instance, random: Random
+    template: TaskTemplate, made: Instance, now: str, random: Random
 ) -> tuple[list[FactToTell], list[SaidRow]] | None:
     """The facts that the template's `tell` asks for, with the rows they are about; None where one is not worth it."""
     facts: list[FactToTell] = []
@@ -29,8 +29,7 @@ def facts_to_tell(
         value = made.results[step].value
         rows = [row for row in (value if isinstance(value, list) else [value]) if isinstance(row, dict)]
         if step not in places:
-            wanted = [other.column for other in template.tell if other.call == told.call]
-            place = _place(template, made, step, rows, wanted, random)
+            place = _place(template, made, told.call, rows, now, random)
             if place is None:
                 return None
             places[step] = place
@@ -43,9 +42,11 @@ def facts_to_tell(
 
 
 def _place(
-    template: TaskTemplate, made: Instance, step: int, rows: Table, wanted: list[str], random: Random
+    template: TaskTemplate, made: Instance, call: int, rows: Table, now: str, random: Random
 ) -> tuple[int, SaidRow | None] | None:
     """Which row of a result is asked about, and how the user refers to it."""
+    step, asked = made.steps[call - 1], [told for told in template.tell if told.call == call]
+    wanted = [told.column for told in asked]
     read = made.golden[step].tool
     if not isinstance(made.results[step].value, list):
         return 0, None
@@ -53,12 +54,20 @@ def _place(
     random.shuffle(order)
     columns = [column for column in template.referred_by.get(read, []) if column not in wanted]
     for index in order:
-        if any(not _worth_telling(rows, index, column) for column in wanted):
+        if not all(_worth_telling(rows, index, column) for column in wanted):
+            continue
+        if any(told.coming and not _lies_ahead(rows[index], told.column, now) for told in asked):
             continue
         said = apart(rows, index, columns, random)
         if said:
             return index, SaidRow(call=step, parameter=None, entity=None, key=None, read=read, columns=said)
     return None
+
+
+def _lies_ahead(row: dict[str, Json], column: str, now: str) -> bool:
+    """Whether the value is a day to come or, where it is no day, whether the row has one."""
+    days = [row[column]] if _type(row[column]) in ("date", "datetime") else list(row.values())
+    return any(_type(day) in ("date", "datetime") and str(day)[:10] >= now[:10] for day in days)
 
 
 def _worth_telling(rows: Table, index: int, column: str) -> bool:
