@@ -25,12 +25,17 @@ what when where which who whom will with would you your
 _EMPTY_WORDS = frozenset(_SMALL_WORDS.split())
 _PAYING = "amoun balan charg come came cost due fee owe paid pay payme price refun sum take total"
 _OF_PAYING = frozenset(_PAYING.split())
+_DENIED = re.compile(
+    r"\b(?:not|never|neither|nor)\s+(?:(?:the|a|an|at|on|by|in|exactly|actually)\s+){0,2}(?=[\d$€£]|[A-Z])(?:(?!\bbut\b)[^,;])*"
+)
+MOST_VALUES = 6
+"""Different values of its kind that an answer may give beside each other (a price, its discount, a fee, a total)."""
 _WORD = re.compile(r"[^\W_]+")
 
 
 def check_communicate(facts: Sequence[FactToTell], messages: Sequence[Message]) -> CommunicateCheck:
     """The share of the facts that were told; 1 where there is nothing to tell."""
-    said = [[mentions(sentence) for sentence in sentences(text)] for text in _words_of_agent(messages)]
+    said = [[mentions(_affirmed(sentence)) for sentence in sentences(text)] for text in _words_of_agent(messages)]
     missing = [fact.fact for fact in facts if not _is_told(fact, said, alone=len(facts) == 1)]
     return CommunicateCheck(score=1 - len(missing) / len(facts) if facts else 1.0, missing=missing)
 
@@ -44,7 +49,23 @@ def _is_told(fact: FactToTell, said: Sequence[Sequence[Mentions]], *, alone: boo
         stating = _stating(fact, message, alone=alone)
         if stating:
             spoiled = any(_gives(fact, rival, sentence) for rival in fact.rivals for sentence in stating)
-            return not spoiled and _gives_right(fact, stating[-1])
+            return not spoiled and not _is_a_list(fact, stating) and _gives_right(fact, stating[-1])
+    return False
+
+
+def _affirmed(sentence: str) -> str:
+    """The sentence without what it denies: `it is not 12.00 but 15.00` gives 15.00 alone."""
+    return _DENIED.sub(" ", sentence)
+
+
+def _is_a_list(fact: FactToTell, stating: Sequence[Mentions]) -> bool:
+    """Whether so many values of the kind are given that one of them had to be right."""
+    if fact.unit == "cents" or fact.type in ("integer", "number"):
+        return len({number for sentence in stating for number in sentence.numbers}) > MOST_VALUES
+    if fact.type in ("date", "datetime"):
+        days = {day for sentence in stating for day in sentence.days}
+        times = {moment for sentence in stating for moment in sentence.times}
+        return max(len(days), len(times)) > MOST_VALUES
     return False
 
 

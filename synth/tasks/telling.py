@@ -58,7 +58,8 @@ def _place(
             continue
         if any(told.coming and not _lies_ahead(rows[index], told.column, now) for told in asked):
             continue
-        said = apart(rows, index, columns, random)
+        usable = [c for c in columns if not any(_same_day(rows[index].get(c), rows[index].get(w)) for w in wanted)]
+        said = apart(rows, index, usable, random)
         if said:
             return index, SaidRow(call=step, parameter=None, entity=None, key=None, read=read, columns=said)
     return None
@@ -68,6 +69,12 @@ def _lies_ahead(row: dict[str, Json], column: str, now: str) -> bool:
     """Whether the value is a day to come or, where it is no day, whether the row has one."""
     days = [row[column]] if _type(row[column]) in ("date", "datetime") else list(row.values())
     return any(_type(day) in ("date", "datetime") and str(day)[:10] >= now[:10] for day in days)
+
+
+def _same_day(said: Json, asked: Json) -> bool:
+    """Whether what is said of a row would give the answer away: a moment of the very day that is asked for."""
+    moments = _type(said) in ("date", "datetime") and _type(asked) in ("date", "datetime")
+    return moments and str(said)[:10] == str(asked)[:10]
 
 
 def _worth_telling(rows: Table, index: int, column: str) -> bool:

@@ -9,9 +9,10 @@ from synth.offline.variation import services_for, variant
 SETTINGS = sorted(setting.domain for service in catalogue().values() for setting in service.header.settings)
 
 
-def test_the_catalogue_serves_two_kinds_of_person_with_four_services_each() -> None:
+def test_the_catalogue_serves_two_kinds_of_person_with_four_services_each_at_least() -> None:
     people = [service.header.person for service in catalogue().values()]
-    assert sorted(people) == ["Patient"] * 4 + ["Traveller"] * 4
+    assert people.count("Patient") >= 4
+    assert people.count("Traveller") >= 4
 
 
 def test_no_domain_is_the_beginning_of_another_and_each_is_a_short_namespace() -> None:
@@ -20,14 +21,22 @@ def test_no_domain_is_the_beginning_of_another_and_each_is_a_short_namespace() -
     assert not [(a, b) for a in SETTINGS for b in SETTINGS if a != b and b.lower().startswith(a.lower())]
 
 
+def test_the_services_for_patients_and_travellers_have_ten_tools_and_forty_guards() -> None:
+    for domain in SETTINGS:
+        made = variant(7, domain)
+        if made.service.header.person in ("Patient", "Traveller"):
+            assert 10 <= len(made.rendered.tools) <= 14
+            assert sum(len(tool.guards) for tool in made.rendered.tools) >= 40
+
+
 @pytest.mark.parametrize("domain", SETTINGS)
 def test_every_setting_is_a_service_in_full(domain: str) -> None:
     rendered = variant(7, domain).rendered
     guards = [guard for tool in rendered.tools for guard in tool.guards]
     writes = [tool for tool in rendered.tools if tool.kind == "write"]
     wanted = {call.tool for goal in rendered.goals if goal.kind == "do" for call in goal.calls}
-    assert 10 <= len(rendered.tools) <= 14
-    assert len(guards) >= 40
+    assert len(rendered.tools) >= 8, "s04 wants that many at least"
+    assert len(guards) >= 3 * len(rendered.tools)
     assert {tool.name for tool in writes} <= wanted
     assert len(rendered.invariants) >= 6
 

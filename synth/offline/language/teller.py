@@ -1,6 +1,7 @@
 """Telling a task: a first message in the persona's manner, the goal, and each fact as a sentence."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -32,15 +33,22 @@ class Teller:
         """The words for the request."""
         phrases = [self._phrase(wish) for wish in self.request.wishes]
         message = self._message(phrases)
-        goal = " ".join(
-            f"You want to {_to_you(phrase)}." if wish.kind == "do" else f"You want to know {_to_you(phrase)}."
-            for wish, phrase in zip(self.request.wishes, phrases, strict=True)
-        )
+        goal = " ".join(self._goals(phrases))
         facts = [
             FactWords(id=thing.id, text=self._fact(thing), tell="first" if thing.id in self.told else "asked")
             for thing in self.request.known
         ]
         return Telling(first_message=message, goal=goal, facts=facts)
+
+    def _goals(self, phrases: list[str]) -> Iterator[str]:
+        """The wishes in the second person, in the order in which they are to come true."""
+        before = False
+        for wish, phrase in zip(self.request.wishes, phrases, strict=True):
+            if wish.kind == "hear":
+                yield f"You want to know {_to_you(phrase)}."
+            else:
+                yield f"{'After that you' if before else 'You'} want to {_to_you(phrase)}."
+                before = True
 
     @property
     def _words(self) -> dict[str, str]:

@@ -144,3 +144,28 @@ def test_of_two_facts_each_has_to_be_named() -> None:
 def test_all_candidates_in_sentences_of_their_own_spoil_an_unnamed_fact() -> None:
     fact = FactToTell(fact="told_1", noun="price", values=[1200], type="integer", unit="cents", rivals=[1500])
     assert check_communicate([fact], [Message(role="assistant", content="A is 12.00. B is 15.00.")]).score == 0
+
+
+def test_naming_every_value_there_could_be_tells_nothing() -> None:
+    price = FactToTell(fact="told_1", noun="balance", values=[1300], type="integer", unit="cents")
+    every = ", ".join(f"{cents / 100:.2f}" for cents in range(1000, 2000, 50))
+    assert (
+        check_communicate([price], [Message(role="assistant", content=f"The balance is one of: {every}.")]).score == 0
+    )
+    due = FactToTell(fact="told_1", noun="due date", values=["2025-03-09"], type="date")
+    days = ", ".join(f"{day} March" for day in range(1, 32))
+    assert check_communicate([due], [Message(role="assistant", content=f"The due date is one of {days}.")]).score == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("I cannot find the balance; it is certainly not 13.00.", 0),
+        ("The balance is not 12.00 but 13.00.", 1),
+        ("Your balance is 13.00, and nothing is overdue.", 1),
+        ("You do not have to worry: the balance is 13.00.", 1),
+    ],
+)
+def test_what_is_denied_is_not_told(answer: str, told: int) -> None:
+    fact = FactToTell(fact="told_1", noun="balance", values=[1300], type="integer", unit="cents")
+    assert check_communicate([fact], [Message(role="assistant", content=answer)]).score == told
