@@ -48,7 +48,7 @@ class Dataset:
 
     def blueprint(self, name: str) -> Blueprint:
         """The blueprint of a world. ArtifactError where there is none."""
-        found = self._blueprints.get(name)
+        found = self._blueprints.get(name) if isinstance(name, str) else None
         if found is None:
             raise ArtifactError(
                 f"no blueprint {name!r} in {_BLUEPRINTS}; there are {_listed(sorted(self._blueprints))}"
@@ -64,7 +64,7 @@ class Dataset:
 
     def world(self, which: Task | str) -> World:
         """The world of a task, or of that name; opened once. ArtifactError where a task was proven on another state."""
-        if isinstance(which, str):
+        if not isinstance(which, Task):
             return self._world(which)
         task, world = which, self._world(which.world)
         expected = f"database/{task.world}.sqlite"
@@ -87,17 +87,19 @@ class Dataset:
         self._worlds.clear()
 
     def _world(self, name: str) -> World:
-        if name not in self._worlds:
-            blueprint, path = self.blueprint(name), self.store.path(f"database/{name}.sqlite")
+        if not isinstance(name, str) or name not in self._worlds:
+            blueprint, path = self.blueprint(name), self.store.file(f"database/{name}.sqlite")
             policy = self.policy(name) if self.store.exists(f"policies/{name}.md") else None
             self._worlds[name] = World(blueprint, path, now=self._now(name), policy=policy)
         return self._worlds[name]
 
     def _now(self, name: str) -> str:
         """The clock of sessions that are opened without a task: that of the run."""
-        manifest = from_json(self.store.read("manifest.json")) if self.store.exists("manifest.json") else {}
+        path = "manifest.json"
+        manifest = _parsed(path, self.store.read(path)) if self.store.exists(path) else {}
         prints = manifest.get("fingerprints") if isinstance(manifest, dict) else None
-        known = [str(one.get("now")) for one in prints.values() if one.get("now")] if isinstance(prints, dict) else []
+        rows = [row for row in prints.values() if isinstance(row, dict)] if isinstance(prints, dict) else []
+        known = [str(row["now"]) for row in rows if row.get("now")]
         known += [task.now for task in self.tasks.of(name)] if not known else []
         if not known:
             raise ArtifactError(f"neither the manifest nor a task says what time it is in {name!r}; run the pipeline")
@@ -131,6 +133,8 @@ class Tasks(Mapping[str, Task]):
         self._files: dict[str, tuple[Stamp, dict[str, tuple[int, int]]]] = {}
 
     def __getitem__(self, id: str) -> Task:
+        if not isinstance(id, str):
+            raise UnknownTaskError(f"no task {id!r} in the dataset; a task goes by its id, such as {_listed(list(self))}")
         worlds = self.worlds
         likely = id.rpartition("-")[0]
         for world in sorted(worlds, key=lambda world: world != likely):
@@ -157,7 +161,7 @@ class Tasks(Mapping[str, Task]):
             yield self._task(world, place)
 
     def _task(self, world: str, place: tuple[int, int]) -> Task:
-        with self._store.path(_path(world)).open("rb") as stream:
+        with self._store.file(_path(world)).open("rb") as stream:
             stream.seek(place[0])
             line = stream.read(place[1])
         try:
@@ -179,7 +183,7 @@ class Tasks(Mapping[str, Task]):
     def _indexed(self, path: str) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}
         offset = 0
-        with self._store.path(path).open("rb") as stream:
+        with self._store.file(path).open("rb") as stream:
             for number, line in enumerate(stream, start=1):
                 record = _parsed(f"{path}, line {number}", line)
                 id = record.get("id") if isinstance(record, dict) else None

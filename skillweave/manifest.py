@@ -5,7 +5,6 @@ and a torn last line of the journal is one record owed.
 """
 
 import json
-import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
@@ -171,7 +170,7 @@ class Manifest:
             }
             text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
             self._store.write(MANIFEST, text.encode("utf-8", "backslashreplace"))
-            self._store.path(JOURNAL).unlink(missing_ok=True)
+            self._store.remove(JOURNAL)
 
     def _artifacts(self) -> dict[str, Json]:
         """Each artifact with its past, for readers of the file; made from the items each time."""
@@ -187,18 +186,7 @@ class Manifest:
         with self._lock:
             self._apply(entry)
             line = json.dumps(entry, ensure_ascii=True, separators=(",", ":")) + "\n"
-            path = self._store.path(JOURNAL)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # One write of an appending descriptor is whole, among processes too.
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-            try:
-                size = os.fstat(descriptor).st_size
-                if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                    # A run was killed in the middle of its last line.
-                    line = "\n" + line
-                os.write(descriptor, line.encode("ascii"))
-            finally:
-                os.close(descriptor)
+            self._store.append(JOURNAL, line.encode("ascii"))
 
     def _apply(self, entry: Mapping[str, Json]) -> None:
         match entry:
@@ -236,7 +224,7 @@ class Manifest:
             if self._store.exists(JOURNAL):
                 for entry in _whole_entries(self._store.read(JOURNAL)):
                     self._apply(entry)
-        except (ValueError, ValidationError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, ValidationError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ArtifactError(
                 f"{MANIFEST} of the outputs folder is damaged ({str(error).splitlines()[0]}); "
                 f"remove it and {JOURNAL} to make everything again"
@@ -271,5 +259,5 @@ def _whole_entries(content: bytes) -> Iterator[dict[str, Json]]:
     for line in content.split(b"\n"):
         try:
             yield json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue

@@ -5,16 +5,22 @@ or it is not there.
 """
 
 import os
+import shutil
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from skillweave.digest import digest_file
 from skillweave.errors import ArtifactError, ConfigError
 
 CACHE = ".cache"
 """Where items not yet joined, temporary files, the lock and the journal live."""
+TEMPORARY = f"{CACHE}/tmp"
+OWN = (CACHE, TEMPORARY, ".prefect", "logs")
+"""Folders that a run writes to beside its artifacts."""
 
 
 class Stamp(NamedTuple):
@@ -29,10 +35,12 @@ class Store:
         self.root = root
 
     def prepare(self) -> None:
-        """Make the folder. Raises ConfigError where it cannot be written to."""
+        """Make the folder. Raises ConfigError where it cannot be written to, or where links lead out of it."""
         try:
-            (self.root / CACHE / "tmp").mkdir(parents=True, exist_ok=True)
-            probe = self.root / CACHE / f"probe-{os.getpid()}"
+            for folder in OWN:
+                self._refuse_links(folder)
+            (self.root / TEMPORARY).mkdir(parents=True, exist_ok=True)
+            probe = self.root / TEMPORARY / f"probe-{os.getpid()}"
             probe.write_bytes(b"")
             probe.unlink()
         except OSError as error:
@@ -43,8 +51,15 @@ class Store:
 
     def clean(self) -> None:
         """Remove temporary files that a killed run left; the caller holds the lock."""
-        for left in (self.root / CACHE / "tmp").iterdir():
-            left.unlink()
+        with self._told("clean", TEMPORARY):
+            for left in (self.root / TEMPORARY).iterdir():
+                if left.name == str(os.getpid()):
+                    # The temporary folder of this very process, which ran here before.
+                    continue
+                if left.is_dir() and not left.is_symlink():
+                    shutil.rmtree(left)
+                else:
+                    left.unlink()
 
     def path(self, relative: str) -> Path:
         """Where a relative path lies. Raises ArtifactError where it leads out of the folder, or through a link."""
@@ -54,23 +69,40 @@ class Store:
         path = self.root
         for part in parts:
             path = path / part
-            if path.is_symlink():
-                raise ArtifactError(f"path {relative!r} goes through a link at {part!r}; links are refused")
+            with self._told("look at", relative):
+                if path.is_symlink():
+                    raise ArtifactError(f"path {relative!r} goes through a link at {part!r}; links are refused")
+        return path
+
+    def file(self, relative: str) -> Path:
+        """The path of a file that can be read to its end. Raises ArtifactError for anything else, a pipe too."""
+        path = self.path(relative)
+        with self._told("read", relative):
+            mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise ArtifactError(f"{relative!r} in the outputs folder is not a file; remove it, and run again")
         return path
 
     def exists(self, relative: str) -> bool:
         """Whether a file is there."""
-        return self.path(relative).is_file()
+        path = self.path(relative)
+        with self._told("look at", relative):
+            return path.is_file()
 
     def read(self, relative: str) -> bytes:
         """The bytes of a file. Raises ArtifactError where there is none."""
-        try:
-            return self.path(relative).read_bytes()
-        except OSError as error:
-            raise ArtifactError(f"cannot read {relative!r} in the outputs folder: {error.strerror}") from error
+        path = self.file(relative)
+        with self._told("read", relative):
+            return path.read_bytes()
+
+    def digest(self, relative: str) -> str:
+        """The digest of a file. Raises ArtifactError where there is none."""
+        path = self.file(relative)
+        with self._told("read", relative):
+            return digest_file(path)
 
     def write(self, relative: str, content: bytes) -> Stamp:
-        """Write a file whole."""
+        """Write a file whole. Raises ArtifactError where that cannot be done."""
         with self.replacing(relative) as temporary:
             temporary.write_bytes(content)
         return self.stamp(relative)
@@ -79,32 +111,67 @@ class Store:
     def replacing(self, relative: str) -> Iterator[Path]:
         """A temporary path that takes the file's place on leaving; on an error it is removed."""
         path = self.path(relative)
-        folder = self.root / CACHE / "tmp"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = self.root / TEMPORARY
         temporary = folder / f"{os.getpid()}-{threading.get_ident()}-{path.name}"
-        temporary.unlink(missing_ok=True)
-        try:
-            yield temporary
-            if not temporary.is_file():
-                raise ArtifactError(f"nothing was written for {relative!r}")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.replace(path)
-        finally:
+        with self._told("write", relative):
+            folder.mkdir(parents=True, exist_ok=True)
             temporary.unlink(missing_ok=True)
+            try:
+                yield temporary
+                if not temporary.is_file():
+                    raise ArtifactError(f"nothing was written for {relative!r}")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def append(self, relative: str, line: bytes) -> None:
+        """Add a line, which is whole among processes too; a torn last line is ended first."""
+        path = self.path(relative)
+        with self._told("write", relative):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+            try:
+                size = os.fstat(descriptor).st_size
+                owed = (b"\n" if size and os.pread(descriptor, 1, size - 1) != b"\n" else b"") + line
+                # One write of an appending descriptor is whole; only a full disk makes it take less.
+                while owed:
+                    owed = owed[os.write(descriptor, owed) :]
+            finally:
+                os.close(descriptor)
 
     def remove(self, relative: str) -> None:
         """Remove a file, and the folders that it leaves empty."""
         path = self.path(relative)
-        path.unlink(missing_ok=True)
-        for folder in path.parents:
-            if folder == self.root or not folder.is_dir() or any(folder.iterdir()):
-                return
-            folder.rmdir()
+        with self._told("remove", relative):
+            path.unlink(missing_ok=True)
+            for folder in path.parents:
+                if folder == self.root or not folder.is_dir() or any(folder.iterdir()):
+                    return
+                folder.rmdir()
 
     def stamp(self, relative: str) -> Stamp:
         """The stamp of a file. Raises ArtifactError where there is none."""
-        try:
-            found = self.path(relative).stat()
-        except OSError as error:
-            raise ArtifactError(f"{relative!r} is not in the outputs folder: {error.strerror}") from error
+        path = self.path(relative)
+        with self._told("look at", relative):
+            found = path.stat()
         return Stamp(found.st_size, found.st_mtime_ns)
+
+    def _refuse_links(self, folder: str) -> None:
+        """A link in our own folders would have us write somewhere else."""
+        path = self.root / folder
+        for found in (path, *(path.iterdir() if path.is_dir() and folder != TEMPORARY else ())):
+            if found.is_symlink():
+                raise ConfigError(f"{str(found)!r} is a link, and a run writes there; remove it")
+        if path.exists() and not path.is_dir():
+            raise ConfigError(f"{str(path)!r} is not a folder, and a run needs one there; remove it")
+
+    @contextmanager
+    def _told(self, doing: str, relative: str) -> Iterator[None]:
+        """What the system refuses is an ArtifactError that names the path."""
+        try:
+            yield
+        except OSError as error:
+            raise ArtifactError(
+                f"cannot {doing} {relative!r} in outputs folder {str(self.root)!r}: {error.strerror or error}"
+            ) from error

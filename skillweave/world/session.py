@@ -4,9 +4,11 @@ A call succeeds whole or leaves no trace; whatever goes wrong comes back as an e
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
+from skillweave.errors import WorldError
 from skillweave.schema.call import TRANSFER, Call, CallResult, ToolError, Verdict
 from skillweave.schema.change import RowChange
 from skillweave.schema.entity import Comparison
@@ -104,7 +106,20 @@ class ContractSession:
         self._hidden = hidden | needless
         self._marks: list[_Mark] = []
         self._state = State(world, copy, patch)
+        fault = self._fault_at_start()
+        if fault:
+            self.close()
+            raise WorldError(fault)
         self._counter = self._state.counter()
+
+    def _fault_at_start(self) -> str | None:
+        if not _is_clock(self.now):
+            return f"the session's clock {self.now!r} is not a time of the form YYYY-MM-DD HH:MM:SS; give it as that"
+        people = self.world.blueprint.core
+        known = f"SELECT 1 FROM {people.table} WHERE {people.key} = :caller"
+        if self.caller is not None and not self._state.query(known, {"caller": str(self.caller)}):
+            return f"the caller {self.caller!r} is no {people.key} in the data; give one that is, or None to sign in"
+        return None
 
     def __enter__(self) -> Self:
         return self
@@ -189,8 +204,9 @@ class ContractSession:
 
     def call(self, tool: str, arguments: Mapping[str, Json]) -> CallResult:
         """Call a tool. Whatever is wrong comes back in the result."""
-        call = Call.model_construct(tool=tool, arguments=dict(arguments))
+        call = Call.model_construct(tool=_name_in(tool), arguments={})
         try:
+            call.arguments.update(_arguments_in(arguments))
             result = self._answer(call)
         except ArgumentError as fault:
             result = _failed(call, ToolError(code="invalid_arguments", message=str(fault)))
@@ -278,6 +294,24 @@ def _failed(call: Call, error: ToolError, verdicts: Sequence[Verdict] = ()) -> C
     return CallResult.model_construct(
         call=call, ok=False, value=None, error=error, verdicts=list(verdicts), minted=[], changed=[]
     )
+
+
+def _is_clock(now: object) -> bool:
+    try:
+        return isinstance(now, str) and len(now) == 19 and datetime.fromisoformat(now).isoformat(" ") == now
+    except ValueError:
+        return False
+
+
+def _name_in(tool: object) -> str:
+    """The name as it was given; of what is no text, a name that no tool can have."""
+    return tool if isinstance(tool, str) else f"<{type(tool).__name__}>"
+
+
+def _arguments_in(given: object) -> dict[str, Json]:
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise ArgumentError("the arguments must be an object of values by name")
+    return dict(given)
 
 
 def _name(definition: Definition) -> str:

@@ -55,11 +55,15 @@ class World:
         patch: Sequence[RowChange] = (),
         hidden: frozenset[str] = frozenset(),
     ) -> ContractSession:
-        """A session as the task opens it; or signed in as `caller`, or not signed in."""
+        """A session as the task opens it; or signed in as `caller`, or not signed in.
+
+        WorldError where the caller is not in the data, or the clock is not of the form `YYYY-MM-DD HH:MM:SS`.
+        """
         if task is not None:
             caller = task.env_variables.LOGGED_IN_USER if task.login == "session" else None
             now, patch, hidden = task.now, task.initial_state.patch, frozenset(task.tools_hidden)
-        return ContractSession(self, self.pool.lend(), caller=caller, now=now or self.now, patch=patch, hidden=hidden)
+        clock = self.now if now is None else now
+        return ContractSession(self, self.pool.lend(), caller=caller, now=clock, patch=patch, hidden=hidden)
 
     def close(self) -> None:
         """Give up what no session holds."""

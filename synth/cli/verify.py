@@ -6,7 +6,7 @@ Digests show that a file is the one that was written; replaying the tasks shows 
 import os
 from pathlib import Path
 
-from skillweave.digest import digest_bytes, digest_file
+from skillweave.digest import digest_bytes
 from skillweave.errors import ArtifactError, ConfigError
 from skillweave.manifest import MANIFEST, Manifest, Output
 from skillweave.store import Store
@@ -66,7 +66,7 @@ def _check(store: Store, output: Output) -> list[str]:
     try:
         if not store.exists(output.path):
             return [f"{output.label}: missing"]
-        same = digest_file(store.path(output.path)) == output.digest
+        same = store.digest(output.path) == output.digest
     except ArtifactError as error:
         return [f"{output.label}: {error}"]
     return [] if same else [f"{output.label}: changed"]

@@ -32,13 +32,15 @@ def encode(artifact: Artifact[T], value: T) -> bytes:
 
 def decode(artifact: Artifact[T], content: bytes, label: str) -> T:
     """The value. Raises ArtifactError where the bytes hold none of the artifact's type."""
-    if artifact.kind == "text":
-        return content.decode("utf-8")  # type: ignore[return-value]
     try:
+        if artifact.kind == "text":
+            return content.decode("utf-8")  # type: ignore[return-value]
         if artifact.kind == "jsonl":
             adapter = _line_adapter(artifact)
             return [adapter.validate_json(line) for line in content.splitlines()]  # type: ignore[return-value]
         return _adapter(artifact).validate_json(content)
+    except UnicodeDecodeError as error:
+        raise ArtifactError(f"{label!r} is no text: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])

@@ -6,7 +6,7 @@ changed outputs; a missing one is joined again; and parts that are missing are t
 
 from typing import Any
 
-from skillweave.digest import digest_bytes, digest_file
+from skillweave.digest import digest_bytes
 from skillweave.errors import ArtifactError
 from skillweave.manifest import JoinedFile, Manifest, Output
 from skillweave.store import Stamp, Store
@@ -30,10 +30,9 @@ class JoinedFiles:
 
     def write(self, artifact: Artifact[Any], step: str, outputs: list[Output]) -> None:
         """Write the file, unless it is there and holds just these values."""
-        values = {output.key: output.digest for output in sorted(outputs, key=lambda output: output.key)}
-        last = self._manifest.joined(artifact.pattern)
-        if last is not None and last.values == values and last.step == step and self._is_untouched(last):
+        if self.is_written(artifact, step, outputs):
             return
+        values = _values(outputs)
         content = join_parts({output.key: self._store.read(output.path) for output in outputs}, artifact)
         stamp = self._store.write(artifact.pattern, content)
         self._changed[artifact.pattern] = None
@@ -46,6 +45,13 @@ class JoinedFiles:
                 mtime_ns=stamp.mtime_ns,
                 values=values,
             )
+        )
+
+    def is_written(self, artifact: Artifact[Any], step: str, outputs: list[Output]) -> bool:
+        """Whether the file is there and holds just these values."""
+        last = self._manifest.joined(artifact.pattern)
+        return (
+            last is not None and last.values == _values(outputs) and last.step == step and self._is_untouched(last)
         )
 
     def remove(self, artifact: Artifact[Any]) -> None:
@@ -75,7 +81,7 @@ class JoinedFiles:
             return False
         if self._store.stamp(last.path) == Stamp(last.size, last.mtime_ns):
             return True
-        return digest_file(self._store.path(last.path)) == last.digest
+        return self._store.digest(last.path) == last.digest
 
     def _restore(self, artifact: Artifact[Any], output: Output) -> bool:
         if not self._store.exists(artifact.pattern):
@@ -91,6 +97,10 @@ class JoinedFiles:
         return True
 
 
+def _values(outputs: list[Output]) -> dict[str, str]:
+    return {output.key: output.digest for output in sorted(outputs, key=lambda output: output.key)}
+
+
 def is_unchanged(store: Store, output: Output) -> bool:
     """Whether a file is as it was written: by its stamp, else by its digest."""
     try:
@@ -98,6 +108,6 @@ def is_unchanged(store: Store, output: Output) -> bool:
             return False
         if store.stamp(output.path) == Stamp(output.size, output.mtime_ns):
             return True
-        return digest_file(store.path(output.path)) == output.digest
+        return store.digest(output.path) == output.digest
     except ArtifactError:
         return False

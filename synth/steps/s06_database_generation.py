@@ -30,11 +30,11 @@ WITNESS = question("blueprint.witness", returns=Witness | None)  # type: ignore[
 
 
 class DatabaseParams(Params):
-    visits: int = Field(default=1200, ge=0)
+    visits: int = Field(default=1000, ge=0)
     """Visits of a history, each of one person who makes one to three requests."""
     days: int = Field(default=60, ge=1)
     """How far back a history goes."""
-    histories: int = Field(default=3, ge=1)
+    histories: int = Field(default=2, ge=1)
     """Histories to choose from."""
     witnesses: bool = True
     """Ask the author for a case of each guard that no history has met."""

@@ -331,3 +331,41 @@ def test_an_update_counts_as_a_change_even_where_the_values_stay() -> None:
     session = a_session()
     assert session.call("set_reminders", {"wanted": True}).ok
     assert session.diff() == []
+
+
+@pytest.mark.parametrize("caller", ["PAT-9999", "", "APT-0001", 5, ["PAT-0001"]])
+def test_a_caller_who_is_not_in_the_data_opens_no_session(caller: Any) -> None:
+    with pytest.raises(WorldError, match="caller .* is no patient_id in the data"):
+        a_session(caller=caller)
+
+
+def test_a_caller_whom_the_patch_adds_opens_a_session() -> None:
+    world = a_world()
+    known = world.original("patient", "PAT-0001")
+    assert known is not None
+    added = {**known, "patient_id": "PAT-0009", "email": "new@example.com"}
+    change = RowChange(table="patient", op="insert", key={"patient_id": "PAT-0009"}, before=None, after=added)
+    with world.session(caller="PAT-0009", patch=[change]) as session:
+        assert session.caller == "PAT-0009"
+
+
+@pytest.mark.parametrize(
+    "now", ["yesterday", "", "2025-01-20", "2025-01-20T09:00:00", "2025-02-30 09:00:00", "2025-01-20 09:00:00+00:00", 7]
+)
+def test_a_clock_of_another_form_opens_no_session(now: Any) -> None:
+    with pytest.raises(WorldError, match="YYYY-MM-DD HH:MM:SS"):
+        a_session(now=now)
+
+
+@pytest.mark.parametrize("tool", [None, 5, ["list_fees"], {"name": "list_fees"}])
+def test_a_tool_that_is_no_name_is_unknown(tool: Any) -> None:
+    session = a_session()
+    assert code(session.call(tool, {})) == "unknown_tool"
+    assert session.results[-1].model_dump_json()
+
+
+@pytest.mark.parametrize("arguments", [None, 5, "slot_id", [["slot_id", "SLO-0004"]], {1: 2, "slot_id": "SLO-0004"}])
+def test_arguments_that_are_no_mapping_by_name_are_invalid(arguments: Any) -> None:
+    session = a_session()
+    assert code(session.call("book_appointment", arguments)) == "invalid_arguments"
+    assert session.diff() == []

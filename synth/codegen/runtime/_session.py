@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
-from _arguments import Refused, Row, parameter  # type: ignore[import-not-found]
+from _arguments import Refused, Row, parameter, time  # type: ignore[import-not-found]
 
 Kind = Literal["auth", "read", "write"]
 MOST_ROWS = 10_000
@@ -233,6 +233,19 @@ def behind(keys: Iterable[str], last: int = 0, digits: int = 4) -> tuple[int, in
     """A counter and its digits, behind those of these keys too."""
     numbers = re.findall(r"\d+$", "\n".join(keys), re.MULTILINE)
     return max([last, *map(int, numbers)]), max([digits, *map(len, numbers)])
+
+
+def check(state: State, opened: sqlite3.Connection, own: bytes) -> None:
+    """ValueError where the state that was opened is not like the world's own database, or its caller is nobody."""
+    if time(state.now, "datetime") != state.now:
+        raise ValueError(f"the clock {state.now!r} is not of the form YYYY-MM-DD HH:MM:SS")
+    tables, found = origin(own).columns, origin(state.database).columns
+    for table, columns in tables.items():
+        lacks = sorted(set(columns) - set(found.get(table, ())))
+        if lacks:
+            raise ValueError(f"the state is of another world: its table {table!r} lacks {', '.join(lacks)}")
+    if state.caller is not None and state.caller not in held(opened, tables):
+        raise ValueError(f"the caller {state.caller!r} is nobody in this state; give the id of a person in it")
 
 
 def apply(connection: sqlite3.Connection, columns: Mapping[str, list[str]], change: Row) -> None:
