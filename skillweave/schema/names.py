@@ -5,6 +5,7 @@ Names end up in SQL, in Python and in fused names joined by two underscores, so 
 
 import keyword
 import re
+from functools import lru_cache
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -52,6 +53,7 @@ Name = Annotated[str, AfterValidator(_checked)]
 """A name that is safe in SQL, in Python and in fused names."""
 
 
+@lru_cache(maxsize=4096)
 def table_of(entity: str) -> str:
     """The table of an entity: `AppointmentSlot` -> `appointment_slot`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", entity).lower()

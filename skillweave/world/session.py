@@ -4,7 +4,6 @@ A call succeeds whole or leaves no trace; whatever goes wrong comes back as an e
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
@@ -19,7 +18,7 @@ from skillweave.world.ids import Counter
 from skillweave.world.pool import Copy
 from skillweave.world.state import State
 from skillweave.world.tools import TRANSFER_TOOL, Definition
-from skillweave.world.values import ArgumentError, Bound, bind
+from skillweave.world.values import ArgumentError, Bound, bind, by_name, is_clock
 
 if TYPE_CHECKING:
     from skillweave.world.world import World
@@ -113,7 +112,7 @@ class ContractSession:
         self._counter = self._state.counter()
 
     def _fault_at_start(self) -> str | None:
-        if not _is_clock(self.now):
+        if not is_clock(self.now):
             return f"the session's clock {self.now!r} is not a time of the form YYYY-MM-DD HH:MM:SS; give it as that"
         people = self.world.blueprint.core
         known = f"SELECT 1 FROM {people.table} WHERE {people.key} = :caller"
@@ -206,7 +205,7 @@ class ContractSession:
         """Call a tool. Whatever is wrong comes back in the result."""
         call = Call.model_construct(tool=_name_in(tool), arguments={})
         try:
-            call.arguments.update(_arguments_in(arguments))
+            call.arguments.update(by_name(arguments))
             result = self._answer(call)
         except ArgumentError as fault:
             result = _failed(call, ToolError(code="invalid_arguments", message=str(fault)))
@@ -296,22 +295,9 @@ def _failed(call: Call, error: ToolError, verdicts: Sequence[Verdict] = ()) -> C
     )
 
 
-def _is_clock(now: object) -> bool:
-    try:
-        return isinstance(now, str) and len(now) == 19 and datetime.fromisoformat(now).isoformat(" ") == now
-    except ValueError:
-        return False
-
-
 def _name_in(tool: object) -> str:
     """The name as it was given; of what is no text, a name that no tool can have."""
     return tool if isinstance(tool, str) else f"<{type(tool).__name__}>"
-
-
-def _arguments_in(given: object) -> dict[str, Json]:
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise ArgumentError("the arguments must be an object of values by name")
-    return dict(given)
 
 
 def _name(definition: Definition) -> str:

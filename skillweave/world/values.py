@@ -36,6 +36,21 @@ def bind(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, Bound]:
     return {parameter.name: bind_one(parameter, arguments.get(parameter.name)) for parameter in tool.parameters}
 
 
+def by_name(given: object) -> dict[str, Json]:
+    """What was given as arguments. ArgumentError where it is not values by name."""
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise ArgumentError("the arguments must be an object of values by name")
+    return dict(given)
+
+
+def is_clock(now: object) -> bool:
+    """Whether it is a time in the one form that sessions keep, `YYYY-MM-DD HH:MM:SS`."""
+    try:
+        return isinstance(now, str) and len(now) == 19 and datetime.fromisoformat(now).isoformat(" ") == now
+    except ValueError:
+        return False
+
+
 def bind_one(parameter: Parameter, value: Json) -> Bound:
     """One argument, as it is bound. ArgumentError where it does not fit."""
     if value is None:

@@ -225,8 +225,10 @@ def between(old: Json, new: Json) -> Json:
 
 def _moment_between(old: str, new: str) -> str | None:
     form = DAY if len(old) == 10 else MOMENT
+    if {len(old), len(new)} not in ({10}, {19}):
+        return None
     try:
-        start, end = datetime.strptime(old, form), datetime.strptime(new, form)
+        start, end = datetime.fromisoformat(old), datetime.fromisoformat(new)
     except ValueError:
         return None
     unit = timedelta(days=1) if form == DAY else timedelta(seconds=1)

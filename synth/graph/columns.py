@@ -55,17 +55,21 @@ def _origins(select: str) -> tuple[tuple[str, tuple[str, str] | None], ...]:
 
 def subject(blueprint: Blueprint, tool: Tool) -> str | None:
     """The entity that the rows of a tool's result are about: that of the first table read; None where none is."""
-    tree = sqlglot.parse_one(tool.returns.select, dialect="sqlite")
-    while isinstance(tree, exp.Union):
-        tree = tree.left
-    source = tree.args.get("from_") or tree.args.get("from")
-    table = source.this if source is not None else None
-    if not isinstance(table, exp.Table):
-        return None
-    return next((entity.name for entity in blueprint.tables if entity.table == table.name), None)
+    table = _first_table(tool.returns.select)
+    return next((entity.name for entity in blueprint.tables if entity.table == table), None)
 
 
 def inserted_tables(blueprint: Blueprint) -> set[str]:
     """Tables that some tool inserts into."""
     trees = [sqlglot.parse_one(effect.sql, dialect="sqlite") for tool in blueprint.tools for effect in tool.effects]
     return {tree.find(exp.Table).name for tree in trees if isinstance(tree, exp.Insert) and tree.find(exp.Table)}  # type: ignore[union-attr]
+
+
+@cache
+def _first_table(select: str) -> str | None:
+    tree = sqlglot.parse_one(select, dialect="sqlite")
+    while isinstance(tree, exp.Union):
+        tree = tree.left
+    source = tree.args.get("from_") or tree.args.get("from")
+    table = source.this if source is not None else None
+    return table.name if isinstance(table, exp.Table) else None

@@ -2,23 +2,24 @@
 
 import asyncio
 import json
+import signal
 import socket
 import sqlite3
-import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
 from skillweave.schema.record import Json
 from tests.codegen.served import a_task, serve_from
+from tests.codegen.wire import INITIALIZE, conversation, listening
 from tests.world.clinic import a_world
 
 
@@ -28,19 +29,8 @@ def over_stdio(server: Path, *options: str) -> Client:
 
 @contextmanager
 def over_http(server: Path, *options: str) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, str(server), "--transport", "streamable-http", "--port", str(port), *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE)
-    try:
-        for _ in range(300):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
+    with listening(server, *options) as (process, port):
         yield f"http://127.0.0.1:{port}/mcp"
-    finally:
         process.terminate()
         process.communicate(timeout=20)
 
@@ -129,50 +119,75 @@ def test_a_task_sets_clock_caller_rows_and_tools(tmp_path: Path) -> None:
     asyncio.run(use())
 
 
-def run(server: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(server), *options], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
-    )
-
-
-@pytest.mark.parametrize(
-    ("options", "task", "told"),
-    [
-        (["--task", "SmallClinic-9"], {}, "no task 'SmallClinic-9'"),
-        (["--task", "SmallClinic-1", "--caller", "X"], {}, "leave out --state and --caller"),
-        (["--task", "SmallClinic-1"], {"initial_state": {"database": "../../etc/passwd"}}, "outputs folder"),
-        (
-            ["--task", "SmallClinic-1"],
-            {
-                "initial_state": {
-                    "database": "database/SmallClinic.sqlite",
-                    "patch": [{"table": "slot; DROP TABLE fee", "op": "delete", "key": {"slot_id": "SLO-0001"}}],
-                }
-            },
-            "not in the database",
-        ),
-        (["--state", "no-such-file"], {}, "cannot open SmallClinic"),
-    ],
-)
-def test_wrong_options_and_hostile_tasks_end_with_one_line(
-    tmp_path: Path, options: list[str], task: dict[str, Json], told: str
-) -> None:
-    server = serve_from(tmp_path / "outputs", a_world(), (a_task(**task),))
-    done = run(server, *options)
-    assert done.returncode == 2
-    assert told in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_a_database_with_a_trigger_is_refused(tmp_path: Path) -> None:
+def test_a_dump_that_fails_at_the_end_is_one_line_and_exit_1(tmp_path: Path) -> None:
     server = serve_from(tmp_path / "outputs", a_world())
-    foreign = tmp_path / "foreign.sqlite"
-    foreign.write_bytes(a_world().content)
-    with sqlite3.connect(foreign) as connection:
-        connection.execute("CREATE TRIGGER evil AFTER INSERT ON fee BEGIN DELETE FROM slot; END")
-    done = run(server, "--state", str(foreign), "--now", "2025-01-20 09:00:00", "--caller", "PAT-0001")
-    assert done.returncode == 2
-    assert "'evil'" in done.stderr
+    dump = tmp_path / "gone" / "end.sqlite"
+    dump.parent.mkdir()
+    with conversation(server, "--dump", str(dump)) as (process, ask):
+        ask(INITIALIZE)
+        dump.parent.rmdir()
+        _, told = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "the end state of session 1 could not be written" in told
+    assert "Traceback" not in told
+
+
+def a_call(arguments: str, name: str = "list_fees") -> str:
+    params = f'{{"name": "{name}", "arguments": {{"id": 9, "x": {arguments}}}}}'
+    return f'{{"jsonrpc": "2.0", "method": "tools/call", "params": {params}, "id": 7}}'
+
+
+def test_what_cannot_be_parsed_is_answered_and_the_session_goes_on(tmp_path: Path) -> None:
+    server = serve_from(tmp_path / "outputs", a_world())
+    with conversation(server, "--caller", "PAT-0001") as (_, ask):
+        ask(INITIALIZE)
+        for arguments in ('"\\ud800"', "9" * 6000, "[" * 3000 + "]" * 3000):
+            answer = ask(a_call(arguments))
+            assert (answer["id"], answer["error"]["code"]) == (7, -32700)
+        for line, found, code in (
+            ("{", None, -32700),
+            ('{"id": "seven", ', "seven", -32700),
+            ('[{"id": 7}', None, -32700),
+            ('{"id": 7}', 7, -32600),
+            ("[]", None, -32600),
+        ):
+            answer = ask(line)
+            assert (answer["id"], answer["error"]["code"]) == (found, code)
+        done = ask('{"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "list_fees"}}')
+        assert (done["id"], done["result"]["isError"]) == (8, False)
+
+
+def test_a_terminated_server_over_stdio_still_dumps(tmp_path: Path) -> None:
+    server = serve_from(tmp_path / "outputs", a_world())
+    dump = tmp_path / "end.sqlite"
+    with conversation(server, "--dump", str(dump)) as (process, ask):
+        ask(INITIALIZE)
+        process.terminate()
+        assert process.wait(timeout=5) == 128 + signal.SIGTERM
+    assert rows(dump, "SELECT COUNT(*) FROM appointment") == [(2,)]
+
+
+def test_a_terminated_server_over_http_ends_soon_and_dumps_every_session(tmp_path: Path) -> None:
+    server = serve_from(tmp_path / "outputs", a_world())
+    dump = tmp_path / "end.sqlite"
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    with listening(server, "--dump", str(dump)) as (process, port):
+        for _ in range(2):
+            request = urllib.request.Request(f"http://127.0.0.1:{port}/mcp", INITIALIZE.encode(), headers)
+            with urllib.request.urlopen(request, timeout=20) as response:
+                assert response.headers["mcp-session-id"]
+        with (
+            socket.create_connection(("127.0.0.1", port)) as half,
+            socket.create_connection(("127.0.0.1", port)) as bare,
+        ):
+            sent = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+            half.sendall(f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{sent}Content-Length: 99\r\n\r\n{{".encode())
+            bare.sendall(b"POST /mcp HT")
+            time.sleep(0.3)
+            process.terminate()
+            assert process.wait(timeout=5) == 128 + signal.SIGTERM
+    for end in (dump, dump.with_name("end-2.sqlite")):
+        assert rows(end, "SELECT COUNT(*) FROM appointment") == [(2,)]
 
 
 def test_the_runtime_knows_nothing_of_the_project(tmp_path: Path) -> None:

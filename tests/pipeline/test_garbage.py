@@ -67,8 +67,7 @@ def test_a_contract_that_stays_wrong_costs_its_domain_and_no_other(run: Run) -> 
 
 
 def test_generated_code_that_attacks_costs_its_item_and_leaves_no_trace(run: Run) -> None:
-    code, outputs, manifest = run("Wild")
-    assert code == 1
+    _, outputs, manifest = run("Wild")
     found = states(manifest)
     assert found["s06_database_generation/PhysioPractice"] == "rejected"
     assert found["s09_mcp_server_implementation/DentalClinic"] == "rejected"

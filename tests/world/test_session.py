@@ -335,7 +335,7 @@ def test_an_update_counts_as_a_change_even_where_the_values_stay() -> None:
 
 @pytest.mark.parametrize("caller", ["PAT-9999", "", "APT-0001", 5, ["PAT-0001"]])
 def test_a_caller_who_is_not_in_the_data_opens_no_session(caller: Any) -> None:
-    with pytest.raises(WorldError, match="caller .* is no patient_id in the data"):
+    with pytest.raises(WorldError, match=r"caller .* is no patient_id in the data"):
         a_session(caller=caller)
 
 
