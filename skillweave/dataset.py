@@ -134,7 +134,9 @@ class Tasks(Mapping[str, Task]):
 
     def __getitem__(self, id: str) -> Task:
         if not isinstance(id, str):
-            raise UnknownTaskError(f"no task {id!r} in the dataset; a task goes by its id, such as {_listed(list(self))}")
+            raise UnknownTaskError(
+                f"no task {id!r} in the dataset; a task goes by its id, such as {_listed(list(self))}"
+            )
         worlds = self.worlds
         likely = id.rpartition("-")[0]
         for world in sorted(worlds, key=lambda world: world != likely):

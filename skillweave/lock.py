@@ -1,7 +1,8 @@
 """The lock on an outputs folder: one run at a time.
 
 The kernel holds it for the life of the process and lets go when that ends, however it ends; the pid inside is only for
-people. So a stale lock cannot be. What stands in the lock's place is never written to unless it is a file of ours alone.
+people. So a stale lock cannot be. Nothing but a
+file of our own is written to in its place.
 """
 
 import fcntl

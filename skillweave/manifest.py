@@ -219,9 +219,10 @@ class Manifest:
 
     def _load(self) -> None:
         try:
-            if self._store.exists(MANIFEST):
+            # Whatever stands there, so that a folder in its place is found before the work and not after.
+            if self._store.path(MANIFEST).exists():
                 self._load_folded(json.loads(self._store.read(MANIFEST)))
-            if self._store.exists(JOURNAL):
+            if self._store.path(JOURNAL).exists():
                 for entry in _whole_entries(self._store.read(JOURNAL)):
                     self._apply(entry)
         except (ValueError, ValidationError, KeyError, TypeError, AttributeError, RecursionError) as error:

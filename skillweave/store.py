@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from skillweave.digest import digest_file
 from skillweave.errors import ArtifactError, ConfigError
 
 CACHE = ".cache"
@@ -94,12 +93,6 @@ class Store:
         path = self.file(relative)
         with self._told("read", relative):
             return path.read_bytes()
-
-    def digest(self, relative: str) -> str:
-        """The digest of a file. Raises ArtifactError where there is none."""
-        path = self.file(relative)
-        with self._told("read", relative):
-            return digest_file(path)
 
     def write(self, relative: str, content: bytes) -> Stamp:
         """Write a file whole. Raises ArtifactError where that cannot be done."""

@@ -1,6 +1,10 @@
 """`python -m synth`."""
 
-from synth.cli.app import main
+from synth.interrupt import end_on_signals
 
 if __name__ == "__main__":
+    end_on_signals()
+
+    from synth.cli.app import main
+
     main()

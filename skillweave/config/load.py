@@ -47,11 +47,13 @@ def apply_overrides(raw: Raw, overrides: Iterable[str]) -> None:
     for override in overrides:
         dotted, separator, text = override.partition("=")
         if not separator or not dotted.strip():
-            raise ConfigError(f"--set {override!r} is no dotted.path=value; for example --set execution.workers=4")
+            raise ConfigError(
+                f"--set {_short(override)} is no dotted.path=value; for example --set execution.workers=4"
+            )
         try:
             value = yaml.load(text, _Loader)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"--set {override!r}: the value is no YAML: {_one_line(error)}") from error
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise ConfigError(f"--set {_short(override)}: the value is no YAML: {_one_line(error)}") from error
         _set(raw, dotted.strip(), value)
 
 
@@ -82,7 +84,7 @@ def _read(path: Path) -> Raw:
         raise ConfigError(f"configuration {str(path)!r} cannot be read: {_one_line(error)}") from error
     try:
         raw = yaml.load(text, _Loader)
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"configuration {str(path)!r} is no YAML: {_one_line(error)}") from error
     if raw is None:
         return {}
@@ -113,9 +115,7 @@ def _complaint(model: type[BaseModel], error: dict[str, Any], where: str) -> str
     if error["type"] == "missing":
         return f"key {path!r} is missing"
     allowed = re.sub(r"^(Value error,|\w+(?= should)) ", "", error["msg"])
-    value = repr(error["input"])
-    shown = value if len(value) <= 80 else value[:77] + "..."
-    return f"{path or 'configuration'} is {shown}; it {allowed}"
+    return f"{path or 'configuration'} is {_short(error['input'])}; it {allowed}"
 
 
 def _fields(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
@@ -129,5 +129,14 @@ def _fields(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
     return list(model.model_fields)
 
 
+def _short(value: object) -> str:
+    """A value as it is shown; a number may have too many digits, and a list be too deep."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__} too large to show"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    return " ".join(str(error).split())[:300]

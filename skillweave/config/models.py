@@ -1,7 +1,9 @@
 """The sections of `config.yaml`. Every key has a default, and its docstring is its comment in a new file."""
 
+import unicodedata
 from datetime import datetime
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -9,6 +11,11 @@ from skillweave.schema.record import Json
 
 TaskMode = Literal["single", "cross_domain", "both"]
 Runner = Literal["threads", "dask", "ray"]
+
+MAX_SEED = 2**63 - 1
+MAX_SEED_CHARS = 200
+YEARS = range(1970, 2901)
+"""Within these, clocks can move on for as long as histories and tasks need."""
 
 SEEDS = [
     "dental clinic",
@@ -25,12 +32,24 @@ SEEDS = [
 class Section(BaseModel):
     """Strict: nothing unknown, nothing coerced but a whole number to a float."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
 
 class DomainsConfig(Section):
     seeds: list[str] = Field(default_factory=lambda: list(SEEDS), min_length=1)
     """Service areas to start from, in a few words each."""
+
+    @field_validator("seeds")
+    @classmethod
+    def _are_names(cls, value: list[str]) -> list[str]:
+        for index, seed in enumerate(value):
+            if not seed.strip() or len(seed) > MAX_SEED_CHARS or _has_controls(seed):
+                raise ValueError(f"should hold names of 1 to {MAX_SEED_CHARS} printable characters, not {seed[:40]!r}")
+            if seed.strip().casefold() in (other.strip().casefold() for other in value[:index]):
+                raise ValueError(f"should name each service area once, and {seed!r} stands twice")
+        return value
 
 
 class AuthorConfig(Section):
@@ -38,14 +57,21 @@ class AuthorConfig(Section):
     """`provider/model`: offline/author, openai/<model>, replay/<cassette>."""
     base_url: str | None = None
     """Endpoint of an OpenAI-compatible server; null is the provider's own."""
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: str = Field(default="OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     """The environment variable that holds the key."""
     structured: bool = True
     """Send the schema of the answer along, for endpoints that decode by it."""
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1)
-    seed: int | None = None
+    seed: int | None = Field(default=None, ge=-MAX_SEED, le=MAX_SEED)
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_url(cls, value: str | None) -> str | None:
+        if value is not None and not is_http_url(value):
+            raise ValueError("must be a URL such as http://127.0.0.1:8000/v1")
+        return value
 
     @model_validator(mode="before")
     @classmethod
@@ -113,7 +139,7 @@ class SandboxConfig(Section):
 
 
 class Config(Section):
-    seed: int = Field(default=7, ge=0)
+    seed: int = Field(default=7, ge=0, le=MAX_SEED)
     """All randomness comes from it."""
     task_mode: TaskMode = "single"
     """Which steps run: single, cross_domain, both."""
@@ -139,9 +165,34 @@ class Config(Section):
     @classmethod
     def _is_time(cls, value: str) -> str:
         try:
-            is_time = datetime.strptime(value, "%Y-%m-%d %H:%M:%S").strftime("%Y-%m-%d %H:%M:%S") == value
+            time = datetime.strptime(value, "%Y-%m-%d %H:%M:%S")
+            is_time = time.strftime("%Y-%m-%d %H:%M:%S") == value
         except ValueError:
             is_time = False
         if not is_time:
             raise ValueError("must have the form YYYY-MM-DD HH:MM:SS")
+        if time.year not in YEARS:
+            raise ValueError(f"must be in the years {YEARS[0]} to {YEARS[-1]}")
         return value
+
+    @field_validator("outputs_dir")
+    @classmethod
+    def _is_path(cls, value: str) -> str:
+        if _has_controls(value):
+            raise ValueError("must be a path without control characters")
+        return value
+
+
+def is_http_url(text: str) -> bool:
+    """Whether it can be the address of an HTTP endpoint."""
+    try:
+        parts = urlsplit(text)
+        has_port = parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port and text.split() == [text]
+
+
+def _has_controls(text: str) -> bool:
+    """Control characters, and what no file can hold."""
+    return any(unicodedata.category(character) in ("Cc", "Cs") for character in text)

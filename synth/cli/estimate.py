@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from synth.cli.place import Options
 from synth.cli.wording import counted, item_label
 from synth.engine.drive import check_settled
 from synth.engine.run import Run
@@ -16,7 +17,7 @@ class Estimate(NamedTuple):
     cost_usd: float
 
 
-def show_estimate(run: Run, before: Sequence[Step[Any]], steps: Sequence[Step[Any]]) -> None:
+def show_estimate(run: Run, before: Sequence[Step[Any]], steps: Sequence[Step[Any]], options: Options) -> None:
     """Print a line for each item that would be done, or may be, then the sums. Raises ConfigError."""
     schedule = Schedule(run, Listener())
     check_settled(schedule, before)
@@ -34,10 +35,16 @@ def show_estimate(run: Run, before: Sequence[Step[Any]], steps: Sequence[Step[An
         items = counted(len(keys), "item") if keys else "items not known yet"
         print(f"{step.name}: may redo, waits for earlier steps ({items})")
         would.extend((step, key) for key in keys)
-    _show_sums(run, would)
+    owed = schedule.owed()
+    for path in owed:
+        print(f"{path}: would be joined again, missing or changed")
+    if would or not owed:
+        _show_sums(run, would, options)
+    else:
+        print(f"all items are up to date; nothing was written; to join: {options.command('run')}")
 
 
-def _show_sums(run: Run, would: list[tuple[Step[Any], str]]) -> None:
+def _show_sums(run: Run, would: list[tuple[Step[Any], str]], options: Options) -> None:
     if not would:
         print("everything is up to date; nothing would run")
         return
@@ -45,7 +52,7 @@ def _show_sums(run: Run, would: list[tuple[Step[Any], str]]) -> None:
     questions, tokens, cost = (sum(amounts) for amounts in zip(*estimates, strict=True))
     print(
         f"would run at most {counted(len(would), 'item')} that are known: about {questions:.0f} questions, "
-        f"{tokens:.0f} tokens, ${cost:.2f}; nothing was written; to run: python -m synth run"
+        f"{tokens:.0f} tokens, ${cost:.2f}; nothing was written; to run: {options.command('run')}"
     )
 
 

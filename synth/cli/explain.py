@@ -3,25 +3,26 @@
 Told from the manifest, which says what each item read, and from the task's own record.
 """
 
+import difflib
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
-from skillweave.config.load import nearest
-from skillweave.errors import ConfigError
+from skillweave.errors import ArtifactError, ConfigError
 from skillweave.manifest import ItemRecord, Manifest, Output
 from skillweave.schema.record import Json
 from skillweave.store import Store
 from synth.artifacts import QUERIES
 from synth.cli.place import Options, Place
 
+NEAREST = 3
+"""Names that are offered where there is none of that name."""
 TOLD = ("kind", "world", "domains", "split", "lineage", "gates", "difficulty")
 """Fields of a task that say where it comes from and what was proven."""
 
 
 def show_lineage(place: Place, options: Options, id: str) -> None:
     """Print it. Raises ConfigError where nothing has that id."""
-    store = Store(Path(options.load().outputs_dir))
+    store = Store(options.folder())
     manifest = Manifest(store)
     made = {output.label: (record, output) for record in manifest.items() for output in record.outputs}
     for output, task in _tasks(store, [output for _, output in made.values()]):
@@ -33,9 +34,11 @@ def show_lineage(place: Place, options: Options, id: str) -> None:
             break
     roots = _roots(manifest, made, id)
     if not roots:
-        known = [*made, *(record.name for record in manifest.items())]
+        tasks = [str(task.get("id")) for _, task in _tasks(store, [output for _, output in made.values()])]
+        known = sorted({*made, *tasks, *(record.name for record in manifest.items())})
+        near = ", ".join(map(repr, difflib.get_close_matches(id, known, n=NEAREST, cutoff=0)))
         raise ConfigError(
-            f"nothing in {str(store.root)!r} is called {id!r}; {nearest(id, known) if known else 'it is empty'}"
+            f"nothing in {str(store.root)!r} is called {id!r}; {f'the nearest are {near}' if near else 'it is empty'}"
         )
     told: set[str] = set()
     for root in roots:
@@ -46,8 +49,18 @@ def show_lineage(place: Place, options: Options, id: str) -> None:
 def _tasks(store: Store, outputs: list[Output]) -> Iterator[tuple[Output, dict[str, Json]]]:
     for output in outputs:
         if output.artifact == QUERIES.pattern and store.exists(output.path):
-            for line in store.read(output.path).splitlines():
-                yield output, json.loads(line)
+            for number, line in enumerate(store.read(output.path).splitlines(), start=1):
+                yield output, _task(f"{output.path}, line {number}", line)
+
+
+def _task(label: str, line: bytes) -> dict[str, Json]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(f"{label!r} is not JSON: {error}; see what else changed with: verify") from error
+    if not isinstance(found, dict):
+        raise ArtifactError(f"{label!r} is no task, but {str(found)[:40]!r}; see what else changed with: verify")
+    return found
 
 
 def _roots(manifest: Manifest, made: dict[str, tuple[ItemRecord, Output]], id: str) -> list[ItemRecord]:

@@ -1,9 +1,12 @@
 """Where a command works: which steps, which author, which configuration."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from skillweave.errors import ConfigError
 
 if TYPE_CHECKING:
     from skillweave.config.models import Config
@@ -18,12 +21,16 @@ class Place:
     author: str = "synth.offline.author:OfflineAuthor"
 
 
+CONFIG = Path("config.yaml")
+"""The configuration where none is named."""
+
+
 @dataclass(frozen=True)
 class Options:
     """What a command line says about the configuration."""
 
     config: Path
-    outputs: Path | None = None
+    outputs: str | None = None
     overrides: Sequence[str] = ()
     seed: int | None = None
     runner: str | None = None
@@ -37,10 +44,33 @@ class Options:
             "seed": self.seed,
             "execution.runner": self.runner,
             "execution.workers": self.workers,
-            "outputs_dir": str(self.outputs) if self.outputs is not None else None,
+            "outputs_dir": self.outputs,
         }
         given = {key: value for key, value in values.items() if value is not None}
         return load_config(self.config, self.overrides, given)
+
+    def folder(self) -> Path:
+        """The outputs folder, for who only looks. Raises ConfigError where there is none."""
+        folder = Path(self.load().outputs_dir)
+        if not folder.is_dir():
+            raise ConfigError(
+                f"there is no outputs folder {str(folder)!r}; name another with --outputs-dir, or write it with: "
+                + self.command("run")
+            )
+        return folder
+
+    def command(self, *words: str) -> str:
+        """A command for the same configuration and outputs folder, to be given as advice."""
+        given = list(words)
+        if self.config != CONFIG:
+            given += ["--config", str(self.config)]
+        if self.outputs is not None:
+            given += ["--outputs-dir", self.outputs]
+        if "run" in words and self.seed is not None:
+            given += ["--seed", str(self.seed)]
+        for override in self.overrides if "run" in words else ():
+            given += ["--set", override]
+        return f"python -m synth {shlex.join(given)}"
 
     def spec(self, place: Place, *, read_only: bool = False, fresh: frozenset[str] = frozenset()) -> "RunSpec":
         """The run that is meant. Raises ConfigError."""

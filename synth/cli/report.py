@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from skillweave.manifest import ItemRecord
+from synth.cli.place import Options
 from synth.cli.table import show_table
 from synth.cli.wording import counted
 from synth.engine.run import Run
@@ -12,14 +13,14 @@ from synth.engine.schedule import Schedule
 from synth.step import Step
 
 
-def show_report(run: Run, schedule: Schedule, steps: Sequence[Step[Any]]) -> None:
+def show_report(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], options: Options) -> None:
     """Print it; the last line says what was written and what to do next."""
     rows = [_row(step, _records(schedule, step)) for step in steps if step.name in schedule.plans]
     show_table(["step", "items", "done", "rejected", "failed", "skipped", "parts rejected", "seconds"], rows)
     for step in steps:
         for line in _reasons(step, _records(schedule, step)):
             print(line)
-    print(_last_line(run, schedule, steps))
+    print(_last_line(run, schedule, steps, options))
 
 
 def failures(run: Run, schedule: Schedule, steps: Sequence[Step[Any]]) -> list[str]:
@@ -61,16 +62,29 @@ def _records(schedule: Schedule, step: Step[Any]) -> list[ItemRecord]:
     return [schedule.records[item] for item in plan.items if item in schedule.records] if plan else []
 
 
-def _last_line(run: Run, schedule: Schedule, steps: Sequence[Step[Any]]) -> str:
+def _last_line(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], options: Options) -> str:
     outputs = run.spec.outputs
     if run.is_stopped:
         return f"interrupted; what was finished is kept in {outputs}; run the same command to go on"
     wrong = failures(run, schedule, steps)
     if wrong:
-        return f"{'; '.join(wrong)}; see {outputs / 'logs'}, then run the same command again"
+        return f"{'; '.join(wrong)}; see {outputs / 'logs'}; {'; '.join(_remedies(schedule, steps, options))}"
     written = sum(len(record.outputs) for record in schedule.records.values())
-    following = f"python -m synth verify {outputs}" if _is_whole(run, steps) else "python -m synth run"
+    following = f"python -m synth verify {outputs}" if _is_whole(run, steps) else options.command("run")
     return f"wrote {counted(written, 'artifact')} to {outputs}; next: {following}"
+
+
+def _remedies(schedule: Schedule, steps: Sequence[Step[Any]], options: Options) -> list[str]:
+    """What to do about items that failed, and about those that were rejected."""
+    found = []
+    if any(record.state == "failed" for step in steps for record in _records(schedule, step)):
+        found.append("the same command does failed items again")
+    for step in steps:
+        if any(record.state == "rejected" for record in _records(schedule, step)):
+            again = options.command("run", "--fresh", step.short)
+            found.append(f"rejected items are done again only when what they stand on changed, or with: {again}")
+            break
+    return found
 
 
 def _is_whole(run: Run, steps: Sequence[Step[Any]]) -> bool:

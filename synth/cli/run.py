@@ -1,6 +1,7 @@
 """`run`: which steps, under the lock, with a display; then what came of it, and what to do next."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,19 +29,19 @@ class Selection:
 
     def split(self, pipeline: Pipeline) -> tuple[Sequence[Step[Any]], Sequence[Step[Any]]]:
         """The steps that have to be up to date already, and those to run. Raises ConfigError."""
-        if self.step and (self.first or self.until):
+        if self.step is not None and (self.first is not None or self.until is not None):
             raise ConfigError("--step excludes --from and --until; give one or the other")
-        first = self.step or self.first
-        last = self.step or self.until
-        begin = pipeline.index(pipeline.step(first)) if first else 0
-        end = pipeline.index(pipeline.step(last)) + 1 if last else len(pipeline.steps)
+        first = self.first if self.step is None else self.step
+        last = self.until if self.step is None else self.step
+        begin = 0 if first is None else pipeline.index(pipeline.step(first))
+        end = len(pipeline.steps) if last is None else pipeline.index(pipeline.step(last)) + 1
         if begin >= end:
             raise ConfigError(f"--from {first!r} comes after --until {last!r}; swap them")
         return pipeline.steps[:begin], pipeline.steps[begin:end]
 
     def forgotten(self, pipeline: Pipeline) -> Sequence[Step[Any]]:
         """The steps whose products are to be forgotten."""
-        return pipeline.steps[pipeline.index(pipeline.step(self.fresh)) :] if self.fresh else ()
+        return () if self.fresh is None else pipeline.steps[pipeline.index(pipeline.step(self.fresh)) :]
 
 
 def run_pipeline(place: Place, options: Options, selection: Selection, *, dry_run: bool) -> int:
@@ -52,26 +53,23 @@ def run_pipeline(place: Place, options: Options, selection: Selection, *, dry_ru
     if dry_run:
         names = frozenset(step.name for step in fresh)
         run = Run(options.spec(place, read_only=True, fresh=names))
-        show_estimate(run, *selection.split(run.pipeline))
+        show_estimate(run, *selection.split(run.pipeline), options)
         return 0
     store = Store(options.spec(place).outputs)
     store.prepare()
     with locked(store):
         store.clean()
-        return _run(Run(options.spec(place)), selection)
+        return _run(Run(options.spec(place)), selection, options)
 
 
-def _run(run: Run, selection: Selection) -> int:
+def _run(run: Run, selection: Selection, options: Options) -> int:
     run.drop_unknown_steps()
     run.forget(selection.forgotten(run.pipeline))
     before, steps = selection.split(run.pipeline)
     run.check_authors(steps)
-    try:
-        with display() as shown:
-            schedule = drive(run, before, steps, shown)
-    finally:
-        run.close()
-    show_report(run, schedule, steps)
+    with closing(run), display() as shown:
+        schedule = drive(run, before, steps, shown)
+    show_report(run, schedule, steps, options)
     if run.is_stopped:
         return 130
     return 1 if failures(run, schedule, steps) else 0

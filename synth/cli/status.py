@@ -1,7 +1,6 @@
 """`status` and `list-steps`: what there is, from the manifest and the steps' declarations."""
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from skillweave.config.models import TaskMode
@@ -17,11 +16,11 @@ from synth.step import Step
 def show_status(place: Place, options: Options) -> None:
     """Print a row for each step."""
     config = options.load()
-    manifest = Manifest(Store(Path(config.outputs_dir)))
+    manifest = Manifest(Store(options.folder()))
     steps = load_pipeline(place.package).restricted(config.task_mode).steps
     header = ["step", "state", "done", "rejected", "failed", "skipped", "seconds", "tokens", "cost"]
     show_table(header, [_row(step, manifest.items(step.name)) for step in steps])
-    print(f"read from {config.outputs_dir}; next: python -m synth run --dry-run")
+    print(f"read from {config.outputs_dir}; next: {options.command('run', '--dry-run')}")
 
 
 def show_steps(place: Place, mode: TaskMode) -> None:

@@ -6,12 +6,13 @@ Digests show that a file is the one that was written; replaying the tasks shows 
 import os
 from pathlib import Path
 
-from skillweave.digest import digest_bytes
+from skillweave.config.models import Config
+from skillweave.digest import digest_bytes, digest_file
 from skillweave.errors import ArtifactError, ConfigError
 from skillweave.manifest import MANIFEST, Manifest, Output
 from skillweave.store import Store
 from synth.artifacts import Artifact
-from synth.cli.place import Place
+from synth.cli.place import CONFIG, Options, Place
 from synth.cli.wording import counted
 from synth.engine.codec import split_parts
 from synth.engine.item import artifacts_of
@@ -21,8 +22,9 @@ from synth.engine.pipeline import load_pipeline
 def verify_outputs(place: Place, outputs: Path) -> int:
     """Print what is wrong; the exit status. Raises ConfigError where there is no dataset."""
     store = Store(outputs)
-    if not (outputs / MANIFEST).is_file():
+    if not store.exists(MANIFEST):
         raise ConfigError(f"{str(outputs)!r} holds no {MANIFEST}; give the outputs folder of a run")
+    advice = Options(CONFIG, None if str(outputs) == Config().outputs_dir else str(outputs))
     manifest = Manifest(store)
     joined = {
         artifact.pattern: artifact
@@ -38,12 +40,16 @@ def verify_outputs(place: Place, outputs: Path) -> int:
         print(line)
     faults = _tasks(outputs)
     if wrong:
-        print(f"{counted(len(wrong), 'artifact')} of {len(written)} in {outputs} changed; next: python -m synth run")
+        print(
+            f"{counted(len(wrong), 'artifact')} of {len(written)} in {outputs} changed; next: {advice.command('run')}"
+        )
         return 1
     if faults:
-        print(f"{counted(faults, 'fault')} in the tasks of {outputs}; next: python -m synth run --fresh s16")
+        print(f"{counted(faults, 'fault')} in the tasks of {outputs}; next: {advice.command('run', '--fresh', 's16')}")
         return 1
-    print(f"{counted(len(written), 'artifact')} in {outputs} are as they were written; next: python -m synth status")
+    print(
+        f"{counted(len(written), 'artifact')} in {outputs} are as they were written; next: {advice.command('status')}"
+    )
     return 0
 
 
@@ -51,6 +57,9 @@ def _tasks(outputs: Path) -> int:
     """Prove the tasks again, where there are any; how many faults were found and printed."""
     if not (outputs / "queries").is_dir():
         return 0
+    for path in sorted((outputs / "queries").glob("*.jsonl")):
+        # A pipe in a file's place would be waited for.
+        Store(outputs).file(f"queries/{path.name}")
     # Worlds and their SQL take a while to load; a pipeline without tasks does without.
     from synth.gates.verify import verify_tasks
 
@@ -66,7 +75,7 @@ def _check(store: Store, output: Output) -> list[str]:
     try:
         if not store.exists(output.path):
             return [f"{output.label}: missing"]
-        same = store.digest(output.path) == output.digest
+        same = digest_file(store.file(output.path)) == output.digest
     except ArtifactError as error:
         return [f"{output.label}: {error}"]
     return [] if same else [f"{output.label}: changed"]

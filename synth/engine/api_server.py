@@ -3,17 +3,18 @@
 Run as a program it is the server's process; otherwise this is how to start one, and to know when it answers.
 """
 
+import http.client
 import os
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
-from skillweave.errors import SkillweaveError
+from skillweave.config.models import is_http_url
+from skillweave.errors import ConfigError, SkillweaveError
 
 START_LIMIT_S = 120.0
 _LOOK_EVERY_S = 0.1
@@ -25,7 +26,8 @@ class ApiServer:
         self.port = port or _free_port()
         self._log = log
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("wb") as stream:
+        log.unlink(missing_ok=True)
+        with log.open("xb") as stream:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "synth.engine.api_server", str(os.getpid()), str(self.port)],
                 env=dict(environment),
@@ -45,10 +47,10 @@ class ApiServer:
         until = time.monotonic() + START_LIMIT_S
         while time.monotonic() < until and self._process.poll() is None:
             try:
-                with urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
-                    if answer.status == 200:
-                        return True
-            except (urllib.error.URLError, OSError):
+                # Straight to this machine, whatever proxy the user's environment names.
+                with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{self.url}/health", timeout=5):
+                    return True
+            except (OSError, http.client.HTTPException):
                 time.sleep(_LOOK_EVERY_S)
         return False
 
@@ -65,6 +67,20 @@ class ApiServer:
             f"Prefect's API server did not start; its log is {self._log.name!r} in the outputs folder's logs{last}. "
             "Set PREFECT_API_URL to use a server that runs already"
         )
+
+
+def require_answer(url: str, key: str | None) -> None:
+    """Raise ConfigError where no Prefect server answers at the user's address."""
+    if not is_http_url(url):
+        raise ConfigError(f"PREFECT_API_URL is {url[:200]!r}; it must be a URL such as http://127.0.0.1:4200/api")
+    try:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        urllib.request.urlopen(urllib.request.Request(f"{url.rstrip('/')}/health", headers=headers), timeout=10).close()
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise ConfigError(
+            f"no Prefect server answers at PREFECT_API_URL {url[:200]!r}: {error}; "
+            "start it, or unset the variable to use a server of our own"
+        ) from error
 
 
 def _free_port() -> int:

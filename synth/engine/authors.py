@@ -148,6 +148,8 @@ class _OnLoop:
 def spec_of(author: AuthorConfig, config: Config) -> AuthorSpec:
     """What `connect` needs to know. Raises ConfigError for an unknown provider."""
     provider, model = split_name(author.model)
+    if provider == "offline" and model != "author":
+        raise ConfigError(f"unknown author {author.model!r}; the pipeline's offline author is 'offline/author'")
     return AuthorSpec(
         provider=provider,
         model=model,

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -61,8 +62,11 @@ class CodeIndex:
             return
         text = json.dumps(dict(sorted(self._cached.items())))
         temporary = self._cache_file.with_suffix(".tmp")
-        temporary.write_text(text, "utf-8")
-        temporary.replace(self._cache_file)
+        with suppress(OSError):
+            # It only saves time: without it the next run parses again.
+            temporary.unlink(missing_ok=True)
+            temporary.write_text(text, "utf-8")
+            temporary.replace(self._cache_file)
         self._dirty = False
 
     def _reach(self, module: str) -> list[str]:
@@ -179,7 +183,7 @@ def _file_of(name: str) -> Path | None:
 def _load(cache_file: Path | None) -> dict[str, tuple[str, str, list[str]]]:
     """What was parsed before; nothing where the file is missing or of no use."""
     try:
-        raw = json.loads(cache_file.read_text("utf-8")) if cache_file else {}
+        raw = json.loads(cache_file.read_text("utf-8")) if cache_file and cache_file.is_file() else {}
         return {str(name): (str(stamp), str(digest), list(imports)) for name, (stamp, digest, imports) in raw.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}

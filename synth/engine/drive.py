@@ -6,12 +6,12 @@ Where nothing is to be done, neither a server nor Prefect itself is loaded.
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from skillweave.errors import ConfigError
+from skillweave.errors import ArtifactError, ConfigError
 from synth.engine import prefect_environment
-from synth.engine.api_server import ApiServer
+from synth.engine.api_server import ApiServer, require_answer
 from synth.engine.run import Run
 from synth.engine.runner import require_runner
 from synth.engine.schedule import Listener, Schedule
@@ -33,8 +33,12 @@ def drive(run: Run, before: Sequence[Step[Any]], steps: Sequence[Step[Any]], lis
                 from synth.flow import run_flow
 
                 run_flow(run, schedule, work)
-    finally:
-        run.manifest.save()
+    except BaseException:
+        with suppress(ArtifactError):
+            # The journal holds it all; what ended the run is what is told.
+            run.manifest.save()
+        raise
+    run.manifest.save()
     return schedule
 
 
@@ -53,6 +57,7 @@ def _api(run: Run) -> Iterator[None]:
     outputs = run.spec.outputs
     url = os.environ.get("PREFECT_API_URL")
     if url:
+        require_answer(url, os.environ.get("PREFECT_API_KEY"))
         prefect_environment.apply(outputs, url)
         yield
         return

@@ -6,7 +6,7 @@ changed outputs; a missing one is joined again; and parts that are missing are t
 
 from typing import Any
 
-from skillweave.digest import digest_bytes
+from skillweave.digest import digest_bytes, digest_file
 from skillweave.errors import ArtifactError
 from skillweave.manifest import JoinedFile, Manifest, Output
 from skillweave.store import Stamp, Store
@@ -50,9 +50,7 @@ class JoinedFiles:
     def is_written(self, artifact: Artifact[Any], step: str, outputs: list[Output]) -> bool:
         """Whether the file is there and holds just these values."""
         last = self._manifest.joined(artifact.pattern)
-        return (
-            last is not None and last.values == _values(outputs) and last.step == step and self._is_untouched(last)
-        )
+        return last is not None and last.values == _values(outputs) and last.step == step and self._is_untouched(last)
 
     def remove(self, artifact: Artifact[Any]) -> None:
         """Remove the file and what is known of it."""
@@ -81,7 +79,7 @@ class JoinedFiles:
             return False
         if self._store.stamp(last.path) == Stamp(last.size, last.mtime_ns):
             return True
-        return self._store.digest(last.path) == last.digest
+        return digest_file(self._store.file(last.path)) == last.digest
 
     def _restore(self, artifact: Artifact[Any], output: Output) -> bool:
         if not self._store.exists(artifact.pattern):
@@ -108,6 +106,6 @@ def is_unchanged(store: Store, output: Output) -> bool:
             return False
         if store.stamp(output.path) == Stamp(output.size, output.mtime_ns):
             return True
-        return store.digest(output.path) == output.digest
+        return digest_file(store.file(output.path)) == output.digest
     except ArtifactError:
         return False

@@ -5,24 +5,32 @@ They are forked from a server process that has loaded what most work needs, so t
 
 import asyncio
 import multiprocessing
+import multiprocessing.util
+import os
+import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 from typing import TypeVar
 
 from synth.engine.lifeline import die_with_pipe
 
 R = TypeVar("R")
 
+_SOCKET_CHARS = 75
+"""Room that a socket's name leaves for its folder: the system allows 107 bytes in all."""
 PRELOADED = ["skillweave.schema.task", "sqlglot"]
 
 
 class Pool:
     """Started with the first call."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, folder: Path) -> None:
+        """`folder` is for temporary files, which a killed process leaves behind."""
         self._workers = workers
+        self._folder = folder
         self._executor: ProcessPoolExecutor | None = None
         self._lock = threading.Lock()
         # The writing end is held for as long as the run is.
@@ -58,7 +66,20 @@ class Pool:
                 # Neither `fork`, which copies locks that other threads hold, nor `spawn`, whose start is slow.
                 method = multiprocessing.get_context("forkserver")
                 method.set_forkserver_preload(PRELOADED)
+                _put_temporary_files_in(self._folder)
                 self._executor = ProcessPoolExecutor(
                     self._workers, mp_context=method, initializer=die_with_pipe, initargs=(self._reader,)
                 )
             return self._executor
+
+
+def _put_temporary_files_in(folder: Path) -> None:
+    """Have multiprocessing make its folder here, unless it has one. Where the path is too long it is the system's."""
+    if len(os.fsencode(folder.resolve())) > _SOCKET_CHARS:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    before, tempfile.tempdir = tempfile.tempdir, str(folder.resolve())
+    try:
+        multiprocessing.util.get_temp_dir()
+    finally:
+        tempfile.tempdir = before

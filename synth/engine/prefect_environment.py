@@ -1,6 +1,7 @@
 """What must stand in the environment before Prefect is imported: its home in the outputs folder, and nobody's profile.
 
-A variable that the user has set wins, the home apart.
+Of the user's own variables only those count that say where a server is and how it is entered; the others would change
+what our server and our flow do.
 """
 
 import os
@@ -9,13 +10,16 @@ from pathlib import Path
 
 HOME = ".prefect"
 
+GIVEN = ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
+"""Variables of the user's that count, where the first is set."""
+
 SETTINGS = {
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_TELEMETRY_ENABLE_RESOURCE_METRICS": "false",
     "PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY": "false",
     "DO_NOT_TRACK": "1",
-    "PREFECT_LOGGING_LEVEL": "ERROR",
+    "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_ENABLED": "false",
     "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
     "PREFECT_RESULTS_DEFAULT_SERIALIZER": "json",
@@ -38,25 +42,34 @@ OWN_SERVER = {
 """A server for one run schedules nothing and shows nothing."""
 
 
+LOOPBACK = "127.0.0.1,localhost"
+
+
 def environment(outputs: Path, base: Mapping[str, str]) -> dict[str, str]:
     """The environment of everything that imports Prefect."""
     home = (outputs / HOME).resolve()
-    found = SETTINGS | dict(base)
+    kept = GIVEN if base.get("PREFECT_API_URL") else ()
+    found = {name: value for name, value in base.items() if name in kept or not name.upper().startswith("PREFECT_")}
+    found |= SETTINGS
     found["PREFECT_HOME"] = str(home)
     # A profiles file that does not exist: a profile of the user's own is not read.
     found["PREFECT_PROFILES_PATH"] = str(home / "profiles.toml")
-    found.pop("PREFECT_PROFILE", None)
+    for name in ("NO_PROXY", "no_proxy"):
+        found[name] = ",".join(filter(None, (base.get("no_proxy") or base.get("NO_PROXY"), LOOPBACK)))
     return found
 
 
 def server_environment(outputs: Path, base: Mapping[str, str]) -> dict[str, str]:
     """The environment of our own server."""
-    found = OWN_SERVER | environment(outputs, base)
-    found.pop("PREFECT_API_URL", None)
+    found = environment(outputs, {name: value for name, value in base.items() if name not in GIVEN}) | OWN_SERVER
+    found.pop("PYTHONWARNINGS", None)
     return found
 
 
 def apply(outputs: Path, api_url: str) -> None:
     """Set the environment of this process. Prefect must not have been imported yet."""
-    os.environ.update(environment(outputs, os.environ))
+    found = environment(outputs, os.environ)
+    for name in os.environ.keys() - found.keys():
+        del os.environ[name]
+    os.environ.update(found)
     os.environ["PREFECT_API_URL"] = api_url

@@ -3,17 +3,20 @@
 `RunSpec` is all of it in words, so that a worker process elsewhere can open the same run on the same outputs folder.
 """
 
+import os
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from skillweave.config.models import Config
 from skillweave.digest import digest_json
+from skillweave.errors import ArtifactError
 from skillweave.llm.backend import Backend
 from skillweave.manifest import Fingerprint, ItemRecord, Manifest, Output
-from skillweave.store import CACHE, Store
+from skillweave.store import CACHE, TEMPORARY, Store
 from synth.artifacts import Artifact
 from synth.context import SEEDS_LABEL, Context, Setting, keys_label, seeds_digest
 from synth.engine.authors import Authors
@@ -58,7 +61,7 @@ class Run:
             sorted({"skillweave", "synth", "evaluator", spec.package.partition(".")[0]}),
             spec.outputs / CACHE / "code.json",
         )
-        self._pool = Pool(config.execution.workers)
+        self._pool = Pool(config.execution.workers, spec.outputs / TEMPORARY / str(os.getpid()))
         self._performer = Performer()
         self._artifacts = {found.pattern: found for step in everything.steps for found in artifacts_of(step)}
         self._fingerprints: dict[str, Fingerprint] = {}
@@ -147,11 +150,16 @@ class Run:
         """Write the joined files of a step, all its items being settled."""
         if self.spec.read_only or any(record.reasons == [INTERRUPTED] for record in records):
             return
-        outputs = [output for record in records if record.state == "done" for output in record.outputs]
-        for artifact in dict.fromkeys((*step.writes, *step.join_writes)):
-            if artifact.kind == "joined":
-                made = [output for output in outputs if output.artifact == artifact.pattern]
-                self.joined.write(artifact, step.name, made)
+        for artifact, made in _joined_values(step, records):
+            self.joined.write(artifact, step.name, made)
+
+    def owed(self, step: Step[Any], records: Sequence[ItemRecord]) -> list[str]:
+        """Paths of the joined files of a step that `finish` would write."""
+        return [
+            artifact.pattern
+            for artifact, made in _joined_values(step, records)
+            if not self.joined.is_written(artifact, step.name, made)
+        ]
 
     def forget(self, steps: Sequence[Step[Any]]) -> None:
         """Remove all that steps produced."""
@@ -195,7 +203,9 @@ class Run:
     def close(self) -> None:
         """Let go of processes and connections."""
         self._pool.close()
-        self.authors.close()
+        with suppress(OSError):
+            # A connection that does not close in time must not hide what ended the run.
+            self.authors.close()
         if not self.spec.read_only:
             self._code.save()
 
@@ -209,10 +219,9 @@ class Run:
 
     def log(self, step: str, key: str, message: str) -> None:
         """Add a line to the step's log."""
-        path = self.store.path(f"logs/{step}.log")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with self._lock, path.open("a", encoding="utf-8", errors="backslashreplace") as stream:
-            stream.write(f"{key}: {message}\n")
+        with self._lock, suppress(ArtifactError):
+            # What cannot be logged costs nobody an item; what the item came to is in its record.
+            self.store.append(f"logs/{step}.log", f"{key}: {message}\n".encode("utf-8", "backslashreplace"))
 
     def _authors_of(self, step: Step[Any], key: str) -> dict[str, str]:
         roles = sorted({question.role for question in step.questions})
@@ -242,3 +251,11 @@ class Run:
         for output in (*(previous.outputs if previous else ()), *record.outputs):
             if output.path not in paths:
                 self.store.remove(output.path)
+
+
+def _joined_values(step: Step[Any], records: Sequence[ItemRecord]) -> Iterator[tuple[Artifact[Any], list[Output]]]:
+    """Each joined file of a step, with the values that its items made for it."""
+    outputs = [output for record in records if record.state == "done" for output in record.outputs]
+    for artifact in dict.fromkeys((*step.writes, *step.join_writes)):
+        if artifact.kind == "joined":
+            yield artifact, [output for output in outputs if output.artifact == artifact.pattern]

@@ -84,6 +84,11 @@ class Schedule:
             {self.plans[before.step].step.short for before in self.blocked[item] if before not in self.records}
         )
 
+    def owed(self) -> list[str]:
+        """Joined files of ended steps that are not as their items are: written at the end of a run, not of a look."""
+        plans = [plan for plan in self.plans.values() if plan.is_ended]
+        return [path for plan in plans for path in self._run.owed(plan.step, [self.records[i] for i in plan.items])]
+
     def _advance(self) -> list[Work]:
         found: list[Work] = []
         moved = True

@@ -1,14 +1,12 @@
 """Stop a run in order on an interrupt or a request to terminate; a second one ends the process at once."""
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from synth.engine.run import Run
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+from synth.interrupt import SIGNALS, end_now
 
 
 @contextmanager
@@ -17,7 +15,7 @@ def stopping(run: Run) -> Iterator[None]:
 
     def stop(number: int, frame: FrameType | None) -> None:
         if run.is_stopped:
-            os._exit(130)
+            end_now(number, frame)
         run.stop()
 
     before = {number: signal.signal(number, stop) for number in SIGNALS}

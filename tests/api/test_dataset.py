@@ -78,6 +78,10 @@ def test_worlds_blueprints_and_policies_go_by_name(small: Path) -> None:
     with pytest.raises(KeyError, match="no task 'CityHotel-00000000'"):
         run.tasks["CityHotel-00000000"]
     assert "CityHotel-00000000" not in run.tasks
+    with pytest.raises(KeyError, match="no task 5"):
+        run.tasks[5]  # type: ignore[index]
+    with pytest.raises(ArtifactError, match="no blueprint None"):
+        run.world(None)  # type: ignore[arg-type]
 
 
 def test_a_moved_dataset_is_the_same_and_a_folder_without_one_is_none(copy: Path, small: Path, tmp_path: Path) -> None:

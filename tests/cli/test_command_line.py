@@ -38,6 +38,18 @@ def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[obje
         ("steps: {s02_lengths: {most: many}}", "steps.s02_lengths.most is 'many'; it should be a valid integer"),
         ("steps: {s03_notes: {llm: {text: openai/x}}}", "unknown role 'text' in steps.s03_notes.llm; did you mean"),
         ("llm: {textual: gpt-5}", "unknown author 'gpt-5'"),
+        ("seed: 9223372036854775808", "seed is 9223372036854775808; it should be less than or equal to"),
+        (f"seed: {'9' * 5000}", "is no YAML: Exceeds the limit"),
+        ("domains: {seeds: [hotel, ' ']}", "printable characters, not ' '"),
+        ("domains: {seeds: [hotel, Hotel]}", "'Hotel' stands twice"),
+        ('domains: {seeds: ["a\\tb"]}', "printable characters"),
+        (f"domains: {{seeds: [{'x' * 201}]}}", "names of 1 to 200"),
+        ("llm: {textual: offline/nobody}", "unknown author 'offline/nobody'; the pipeline's offline author is"),
+        ("llm: {textual: {model: openai/x, base_url: nowhere}}", "llm.textual.base_url is 'nowhere'; it must be a URL"),
+        ("llm: {textual: {model: openai/x, api_key_env: a b}}", "llm.textual.api_key_env is 'a b'; it should match"),
+        ("llm: {timeout: .inf}", "llm.timeout is inf; it should be a finite number"),
+        ("llm: {timeout: .nan}", "llm.timeout is nan"),
+        ("simulation_time: '2901-01-01 00:00:00'", "must be in the years 1970 to 2900"),
         ("- a", "must be a mapping of keys, not list"),
         ("seed: [", "is no YAML"),
         ("seed: 1\nseed: 2", "key 'seed' stands twice"),
@@ -59,6 +71,11 @@ def test_a_wrong_configuration_is_told_in_a_line(
         (["--set", "execution.workers"], "is no dotted.path=value"),
         (["--set", "seed.x=1"], "cannot set 'seed.x': 'seed' is 7, no section"),
         (["--set", "execution.workers=[1"], "the value is no YAML"),
+        (["--set", "seed=" + "[" * 20_000], "the value is no YAML"),
+        (["--set", "seed=" + "9" * 5000], "the value is no YAML"),
+        (["--step", ""], "ambiguous step ''"),
+        (["--fresh", ""], "ambiguous step ''"),
+        (["--outputs-dir", ""], "outputs_dir is ''"),
         (["--step", "s9"], "unknown step 's9'"),
         (["--step", "s2"], "unknown step 's2'; did you mean 's02_lengths'?"),
         (["--step", "s0"], "ambiguous step 's0'"),
@@ -117,3 +134,23 @@ def test_help_loads_nothing_heavy() -> None:
     program = f"import sys; from synth.cli.app import app; print(sorted({heavy} & set(sys.modules)))"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["explain", "x"]])
+def test_a_folder_that_is_not_there_has_no_status(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "my config.yaml").write_text("")
+    given = ["--config", str(tmp_path / "my config.yaml"), "--outputs-dir", str(tmp_path / "none")]
+    code, lines = fail([*arguments, *given], capsys)
+    assert (code, len(lines)) == (2, 1)
+    assert lines[0].endswith(f"write it with: python -m synth run --config '{given[1]}' --outputs-dir {given[3]}")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+def test_a_full_output_is_told_in_a_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "synth", "init-config", "-"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "error: the system refused to go on: No space left on device\n"

@@ -89,6 +89,19 @@ def test_an_interrupt_keeps_what_is_finished(toy: Toy, tmp_path: Path, number: i
     assert "s03 notes/alpha" not in done(lines)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_before_the_work_begins_is_a_line(toy: Toy, tmp_path: Path, number: int) -> None:
+    run = begin(toy, tmp_path / "log", 5, own_server=True)
+    wait_until(lambda: len(processes_of(run.pid)) >= 2)
+    os.kill(run.pid, number)
+    os.kill(run.pid, number)
+    shown = run.communicate()[0]
+    assert (run.returncode, shown.splitlines()) == (
+        130,
+        ["interrupted; what was finished is kept; run the same command to go on"],
+    )
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_a_killed_run_leaves_no_process(toy: Toy, tmp_path: Path) -> None:
     run = begin(toy, tmp_path / "log", 5, own_server=True)

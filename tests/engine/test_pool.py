@@ -22,7 +22,7 @@ def fail() -> None:
 
 
 def test_a_process_that_dies_costs_one_more_try(tmp_path: Path) -> None:
-    pool = Pool(1)
+    pool = Pool(1, tmp_path / "temporary")
     try:
         assert asyncio.run(pool.call(die_once, str(tmp_path / "marker"))) != os.getpid()
         with pytest.raises(ValueError, match="as it should"):

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.engine.conftest import Toy, done
+from synth.cli.app import main
+from tests.engine.conftest import PLACE, Toy, done
 
 
 def test_a_finished_run_is_not_redone_and_needs_no_server(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,3 +194,42 @@ def test_a_copy_elsewhere_goes_on(toy: Toy) -> None:
     shutil.copytree(toy.outputs, moved, copy_function=shutil.copyfile)
     toy.outputs = moved
     assert done(toy.run()[1]) == []
+
+
+def test_a_dry_run_names_a_joined_file_that_is_missing(toy: Toy) -> None:
+    toy.run()
+    (toy.outputs / "lengths.json").unlink()
+    status, lines = toy.run("--dry-run")
+    assert (status, lines[0]) == (0, "lengths.json: would be joined again, missing or changed")
+    assert len(lines) == 2
+    assert not (toy.outputs / "lengths.json").exists()
+
+
+def test_a_folder_in_an_artifacts_place_is_a_line(toy: Toy) -> None:
+    toy.run()
+    (toy.outputs / "lengths.json").unlink()
+    (toy.outputs / "lengths.json").mkdir()
+    status, lines = toy.run()
+    assert status == 1
+    assert lines[-1].startswith("error: cannot write 'lengths.json' in outputs folder")
+
+
+def test_names_that_are_near_are_offered(toy: Toy) -> None:
+    toy.run()
+    with pytest.raises(SystemExit) as ended:
+        main(PLACE, ["explain", "notes/alphq", *toy.arguments()[1:]])
+    assert ended.value.code == 2
+    message = toy.capture.readouterr().err
+    assert "the nearest are 'notes/alpha.md', " in message
+    assert message.count("'") == 2 * 5
+
+
+def test_too_many_rejections_name_the_way_to_do_them_again(toy: Toy) -> None:
+    toy.configure("alpha", "mute")
+    status, lines = toy.run("--set", "steps.s03_notes.max_rejected=0")
+    assert status == 1
+    assert "rejected items are done again only when what they stand on changed" in lines[-1]
+    again = lines[-1].partition("or with: python -m synth ")[2]
+    assert again.startswith("run --fresh s03 --config ")
+    assert f"--outputs-dir {toy.outputs}" in again
+    assert "the same command" not in lines[-1]

@@ -1,0 +1,40 @@
+"""The user's environment reaches neither our server nor our flow, but for where a server is."""
+
+from pathlib import Path
+
+import pytest
+
+from skillweave.errors import ConfigError
+from synth.engine.api_server import require_answer
+from synth.engine.prefect_environment import environment, server_environment
+
+USERS = {
+    "PATH": "/bin",
+    "PREFECT_API_KEY": "k",
+    "PREFECT_LOGGING_LEVEL": "garbage",
+    "PREFECT_PROFILE": "mine",
+    "http_proxy": "http://10.255.255.1:9",
+    "no_proxy": "example.com",
+    "PYTHONWARNINGS": "error",
+}
+
+
+def test_only_where_a_server_is_counts(tmp_path: Path) -> None:
+    own, given = environment(tmp_path, USERS), environment(tmp_path, USERS | {"PREFECT_API_URL": "http://x/api"})
+    assert own["PREFECT_LOGGING_LEVEL"] == given["PREFECT_LOGGING_LEVEL"] == "CRITICAL"
+    assert "PREFECT_PROFILE" not in own
+    assert "PREFECT_API_KEY" not in own
+    assert (given["PREFECT_API_KEY"], given["PREFECT_API_URL"]) == ("k", "http://x/api")
+    server = server_environment(tmp_path, USERS | {"PREFECT_API_URL": "http://x/api"})
+    assert {"PREFECT_API_URL", "PREFECT_API_KEY", "PYTHONWARNINGS"}.isdisjoint(server)
+
+
+def test_no_proxy_stands_between_us_and_our_server(tmp_path: Path) -> None:
+    found = environment(tmp_path, USERS)
+    assert found["NO_PROXY"] == found["no_proxy"] == "example.com,127.0.0.1,localhost"
+
+
+@pytest.mark.parametrize("url", ["garbage", "http://", "http://127.0.0.1:99999/api", "http://127.0.0.1:1/api"])
+def test_an_address_where_no_server_answers_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="PREFECT_API_URL"):
+        require_answer(url, None)
