@@ -67,6 +67,13 @@ def test_a_row_that_an_earlier_wish_made_is_that_row() -> None:
     assert "pay that invoice" in telling.first_message
 
 
+def test_a_linked_row_that_the_phrase_leaves_out_is_the_same_as_before() -> None:
+    talk = TALK.model_copy(update={"tools": {**TALK.tools, "pay": ToolTalk(ask=["settle up"])}})
+    message = Teller(a_request("formal"), talk, Random(1)).tell().first_message
+    assert "settle up" in message
+    assert "with the same invoice" in message
+
+
 def test_an_address_keeps_its_underscores_and_an_enum_loses_them() -> None:
     texts = {fact.id: fact.text for fact in Teller(a_request("formal"), TALK, Random(1)).tell().facts}
     assert "ann_lee@example.com" in texts["me.email"]

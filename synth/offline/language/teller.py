@@ -72,6 +72,7 @@ class Teller:
         if self.request.persona.style in TERSE:
             left = [name for name in left if self.random.random() < 0.4]
         clauses = [self._clause(wish, name) for name in left]
+        clauses += [f"with the same {self._noun(wish, name)}" for name in wish.linked if f"{{{name}}}" not in phrase]
         return self._filled(" ".join([phrase, *(clause for clause in clauses if clause)]), wish)
 
     def _clause(self, wish: Wish, name: str) -> str:
@@ -81,13 +82,16 @@ class Teller:
             return self.random.choice(ways).replace("{value}", f"{{{name}}}")
         return f"({name_in_words(name)} {{{name}}})" if name in wish.values else ""
 
+    def _noun(self, wish: Wish, linked: str) -> str:
+        return talk_of(self.talk, wish.linked[linked]).noun
+
     def _filled(self, phrase: str, wish: Wish) -> str:
         def words(slot: re.Match[str]) -> str:
             name = slot.group(1)
             if name in wish.rows:
                 return self._refer(wish.rows[name])
             if name in wish.linked:
-                return f"that {talk_of(self.talk, wish.linked[name]).noun}"
+                return f"that {self._noun(wish, name)}"
             if name in wish.values:
                 self.told.add(wish.values[name])
                 return self._words[wish.values[name]]
