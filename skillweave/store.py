@@ -48,6 +48,11 @@ class Store:
                 "give another one with --outputs-dir"
             ) from error
 
+    def refuse_other_than_folder(self) -> None:
+        """Raise ConfigError where something else than a folder is in the outputs folder's place."""
+        if self.root.exists() and not self.root.is_dir():
+            raise ConfigError(f"outputs folder {str(self.root)!r} is no folder; give another one with --outputs-dir")
+
     def clean(self) -> None:
         """Remove temporary files that a killed run left; the caller holds the lock."""
         with self._told("clean", TEMPORARY):

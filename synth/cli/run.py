@@ -51,6 +51,7 @@ def run_pipeline(place: Place, options: Options, selection: Selection, *, dry_ru
     selection.split(pipeline)
     fresh = selection.forgotten(pipeline)
     if dry_run:
+        Store(options.spec(place).outputs).refuse_other_than_folder()
         names = frozenset(step.name for step in fresh)
         run = Run(options.spec(place, read_only=True, fresh=names))
         show_estimate(run, *selection.split(run.pipeline), options)

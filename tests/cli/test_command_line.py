@@ -105,6 +105,11 @@ def test_places_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixtur
     )
     assert (code, len(lines)) == (2, 1)
     assert "cannot be written" in lines[0]
+    code, lines = fail(
+        ["run", "--config", str(tmp_path / "config.yaml"), "--outputs-dir", str(tmp_path / "file"), "--dry-run"], capsys
+    )
+    assert (code, len(lines)) == (2, 1)
+    assert "is no folder" in lines[0]
 
 
 def test_the_real_program_gives_status_2_and_no_traceback(tmp_path: Path) -> None:
