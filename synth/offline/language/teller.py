@@ -114,7 +114,8 @@ class Teller:
         parts = [self.random.choice(forms["first"][style]).format(request=doing[0])] if doing else []
         parts += [self.random.choice(forms["next"]).format(request=phrase) for phrase in doing[1:]]
         for place, phrase in enumerate(hearing):
-            frames = forms["hear_next"] if doing or place else forms["hear_first"][style]
+            more = forms["hear_after"] if doing else forms["hear_more"]
+            frames = more if doing or place else forms["hear_first"][style]
             parts.append(self.random.choice(frames).format(ask=phrase))
         talks = self.random.random() < (0.45 if style in TERSE else 0.85)
         if talks:
