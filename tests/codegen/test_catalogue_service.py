@@ -49,7 +49,7 @@ def test_nearly_every_guard_of_a_whole_service_is_reached() -> None:
 
 
 @pytest.mark.long
-def test_every_dropped_refusal_of_a_whole_service_is_found() -> None:
+def test_a_dropped_refusal_of_a_whole_service_is_found_unless_no_case_reaches_its_guard() -> None:
     blueprint = a_blueprint(SERVICE)
     unseen = {(mutant.tool, mutant.line) for mutant in alive(blueprint, "dropped")}
     reached_by_none = {unmet.partition(" ")[0] for unmet in proved().guards_unmet}
