@@ -29,6 +29,10 @@ class ProviderError(SkillweaveError):
         """True where the same request may succeed at once, and nobody tried it again yet."""
 
 
+class BudgetError(ProviderError):
+    """The budget is spent. The user can act; what is answered is kept."""
+
+
 class WorldError(SkillweaveError):
     """A world is defective: its contract, its database or its generated server."""
 

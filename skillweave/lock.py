@@ -43,8 +43,8 @@ def _take(descriptor: int, store: Store, path: Path) -> None:
     except BlockingIOError as error:
         holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
         raise ConfigError(
-            f"outputs folder {str(store.root)!r} is in use by process {holder}; "
-            "wait for it, stop it, or give another folder with --outputs-dir"
+            f"{store.kind} folder {str(store.root)!r} is in use by process {holder}; "
+            f"wait for it, stop it, or give another folder with --{store.kind}-dir"
         ) from error
     except OSError as error:
-        raise ConfigError(f"cannot lock {str(path)!r}: {error.strerror}; give another --outputs-dir") from error
+        raise ConfigError(f"cannot lock {str(path)!r}: {error.strerror}; give another --{store.kind}-dir") from error

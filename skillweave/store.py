@@ -30,8 +30,10 @@ class Stamp(NamedTuple):
 
 
 class Store:
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, kind: str = "outputs") -> None:
+        """`kind` is what the folder is called in errors; its option is `--<kind>-dir`."""
         self.root = root
+        self.kind = kind
 
     def prepare(self) -> None:
         """Make the folder. Raises ConfigError where it cannot be written to, or where links lead out of it."""
@@ -44,14 +46,16 @@ class Store:
             probe.unlink()
         except OSError as error:
             raise ConfigError(
-                f"outputs folder {str(self.root)!r} cannot be written: {error.strerror or error}; "
-                "give another one with --outputs-dir"
+                f"{self.kind} folder {str(self.root)!r} cannot be written: {error.strerror or error}; "
+                f"give another one with --{self.kind}-dir"
             ) from error
 
     def refuse_other_than_folder(self) -> None:
-        """Raise ConfigError where something else than a folder is in the outputs folder's place."""
+        """Raise ConfigError where something else than a folder is in its place."""
         if self.root.exists() and not self.root.is_dir():
-            raise ConfigError(f"outputs folder {str(self.root)!r} is no folder; give another one with --outputs-dir")
+            raise ConfigError(
+                f"{self.kind} folder {str(self.root)!r} is no folder; give another one with --{self.kind}-dir"
+            )
 
     def clean(self) -> None:
         """Remove temporary files that a killed run left; the caller holds the lock."""
@@ -69,7 +73,7 @@ class Store:
         """Where a relative path lies. Raises ArtifactError where it leads out of the folder, or through a link."""
         parts = PurePosixPath(relative).parts
         if not parts or PurePosixPath(relative).is_absolute() or ".." in parts or "\0" in relative:
-            raise ArtifactError(f"path {relative!r} does not stay in the outputs folder; paths are relative to it")
+            raise ArtifactError(f"path {relative!r} does not stay in the {self.kind} folder; paths are relative to it")
         path = self.root
         for part in parts:
             path = path / part
@@ -84,7 +88,7 @@ class Store:
         with self._told("read", relative):
             mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise ArtifactError(f"{relative!r} in the outputs folder is not a file; remove it, and run again")
+            raise ArtifactError(f"{relative!r} in the {self.kind} folder is not a file; remove it, and run again")
         return path
 
     def exists(self, relative: str) -> bool:
@@ -171,5 +175,5 @@ class Store:
             yield
         except OSError as error:
             raise ArtifactError(
-                f"cannot {doing} {relative!r} in outputs folder {str(self.root)!r}: {error.strerror or error}"
+                f"cannot {doing} {relative!r} in {self.kind} folder {str(self.root)!r}: {error.strerror or error}"
             ) from error

@@ -54,13 +54,16 @@ class DomainsConfig(Section):
 
 class AuthorConfig(Section):
     model: str = "offline/author"
-    """`provider/model`: offline/author, openai/<model>, replay/<cassette>."""
+    """`provider/model`: offline/author, openai/<model>, anthropic/<model>, vllm/<model>, replay/<cassette>."""
     base_url: str | None = None
-    """Endpoint of an OpenAI-compatible server; null is the provider's own."""
-    api_key_env: str = Field(default="OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-    """The environment variable that holds the key."""
+    """Endpoint that speaks the provider's API; null is the provider's own, for vllm http://127.0.0.1:8000/v1."""
+    api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """The environment variable that holds the key; null is OPENAI_API_KEY or ANTHROPIC_API_KEY for the provider's own
+    endpoint, and no key for others."""
     structured: bool = True
     """Send the schema of the answer along, for endpoints that decode by it."""
+    stream: bool = False
+    """Read replies as a stream."""
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1)
@@ -105,16 +108,84 @@ class LlmConfig(Section):
     """Keep replies of paid providers, so that no answer is paid for twice."""
 
 
+class ServeConfig(Section):
+    """A vLLM server that the run starts, and stops at its end."""
+
+    command: list[str] = Field(default_factory=lambda: ["vllm"], min_length=1)
+    """How vLLM is called; the path of the program in its own environment, for example."""
+    port: int = Field(default=0, ge=0, le=65535)
+    """0: any that is free."""
+    tool_call_parser: str | None = "hermes"
+    """How tool calls are read from the model's text; see vLLM's list."""
+    reasoning_parser: str | None = None
+    arguments: list[str] = Field(default_factory=list)
+    """Further arguments of `vllm serve`."""
+    start_timeout_s: float = Field(default=900.0, gt=0)
+    """Seconds until it has to answer."""
+
+
+class SpeakerConfig(AuthorConfig):
+    replay_reasoning: bool = False
+    """Give a reasoning model its own earlier reasoning back in later turns."""
+    serve: ServeConfig | None = None
+    """For vllm: start a server; null uses the one at `base_url`."""
+
+
+class ParallelConfig(Section):
+    """How many trajectories may be in each stage at once; one number stands for all three."""
+
+    initialize: int = Field(default=8, ge=1)
+    generate: int = Field(default=64, ge=1)
+    evaluate: int = Field(default=8, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all(cls, value: Any) -> Any:
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return dict.fromkeys(("initialize", "generate", "evaluate"), value) if is_number else value
+
+
+class PartsConfig(Section):
+    """The parts of the rollout layer: a built-in name, an entry point's, or `module:Class`."""
+
+    runner: str = "default"
+    dispatcher: str = "pipelined"
+    """pipelined, batch, or a class of one's own."""
+    trajectory: str = "default"
+    agent: str = "native"
+    """native (the provider's tool calls), react (calls as text), or a class of one's own."""
+    backend: str | None = None
+    """A class of one's own that plays the agent; null takes the one that `rollout.agent.model` names."""
+    tasks: str = "world"
+    """world (the dataset's tasks), react (questions of a file), or a source of one's own."""
+    options: dict[str, Json] = Field(default_factory=dict)
+    """What the task source is told beside the configuration: `{questions: FILE}` for react."""
+
+
 class RolloutConfig(Section):
-    agent: AuthorConfig = AuthorConfig(model="offline/oracle")
-    user: AuthorConfig = AuthorConfig(model="offline/user")
+    agent: SpeakerConfig = SpeakerConfig(model="offline/oracle")
+    """Who plays the agent: offline/oracle, careless, policy_blind, greedy, random or nothing, or a model."""
+    user: SpeakerConfig = SpeakerConfig(model="offline/user")
+    """Who plays the user: offline/user, or a model."""
+    engine: Literal["contract", "mcp"] = "contract"
+    """Where sessions run: the contract in this process, or the generated servers."""
     max_turns: int = Field(default=40, ge=1)
+    """Replies in which the agent speaks to the user."""
     max_calls: int = Field(default=60, ge=1)
+    """Tool calls of one conversation."""
     timeout_s: float = Field(default=600.0, gt=0)
+    """Seconds of wall clock for one conversation."""
     trials: int = Field(default=1, ge=1)
-    max_concurrency: int = Field(default=8, ge=1)
-    max_parallel_agents: int = Field(default=8, ge=1)
+    """Conversations of each task."""
+    personas: int = Field(default=1, ge=1, le=5)
+    """Users of each task, each with a manner and an order of telling of their own; trials take turns among them."""
+    max_concurrency: int = Field(default=32, ge=1)
+    """Requests under way at once, of agent and user together; a conversation that waits for nothing holds none."""
+    max_parallel_agents: ParallelConfig = ParallelConfig()
+    """Conversations in each stage at once."""
     record_tokens: bool = False
+    """Keep token ids and log probabilities as sampled, where the endpoint gives them."""
+    parts: PartsConfig = PartsConfig()
 
 
 class EvaluationConfig(Section):

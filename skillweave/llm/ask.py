@@ -23,6 +23,8 @@ Check = Callable[[T], Sequence[str] | Awaitable[Sequence[str]]]
 COMPLAINT = "Your answer cannot be used:\n\n{reasons}\n\nAnswer again, in full and in the same form."
 LOUD = 400
 """Longest reason shown in an error's message; the reasons themselves are kept whole."""
+SHOWN = 200
+"""Longest refusal shown."""
 
 
 async def ask(
@@ -64,13 +66,26 @@ async def ask(
 
 
 async def _complete(backend: Backend, request: Request, ledger: Ledger) -> Reply:
+    """A reply that says something, or is cut off. Raises AuthorError for one that was refused or withheld."""
     try:
-        return await backend.complete(request)
+        reply = await backend.complete(request)
     except AuthorError as error:
         ledger.rejected(request.question)
         raise AuthorError(
             str(error), question=request.question, key=request.key, reasons=error.reasons or (str(error),)
         ) from error
+    withheld = _withheld(backend.name, reply)
+    if withheld:
+        ledger.rejected(request.question)
+        raise AuthorError(withheld, question=request.question, key=request.key, reasons=(withheld,))
+    return reply
+
+
+def _withheld(name: str, reply: Reply) -> str | None:
+    """Why nobody would get another answer by asking again, if so."""
+    if reply.refusal is not None:
+        return f"{name} refused to answer: {reply.refusal[:SHOWN]!r}"
+    return f"the content filter of {name} withheld the answer" if reply.stop == "content_filter" else None
 
 
 async def _judge(

@@ -12,7 +12,8 @@ class Backend(Protocol):
         ...
 
     async def complete(self, request: Request) -> Reply:
-        """The author's reply. Raises ProviderError (transport) or AuthorError (refused, nothing said)."""
+        """The author's reply; a refusal and an empty answer are replies, too. Raises ProviderError (transport), and
+        AuthorError where an author of our own knows no answer."""
         ...
 
     async def close(self) -> None:

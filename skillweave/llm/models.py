@@ -3,15 +3,18 @@
 The order of the wrappers is the meaning: what is cached is not paid for, not limited and not retried.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict, get_args
 
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
+from skillweave.llm.backends.anthropic import AnthropicBackend
 from skillweave.llm.backends.offline import Answer, OfflineBackend
 from skillweave.llm.backends.openai import OpenAIBackend
 from skillweave.llm.backends.replay import ReplayBackend
+from skillweave.llm.backends.vllm import VllmBackend
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.request import Sampling
 from skillweave.llm.wrappers.cache import Cache
@@ -21,8 +24,22 @@ from skillweave.llm.wrappers.meter import Metered, Price
 from skillweave.llm.wrappers.record import Recorder
 from skillweave.llm.wrappers.retry import Retrying
 
-Provider = Literal["offline", "openai", "replay"]
-PROVIDERS: tuple[Provider, ...] = ("offline", "openai", "replay")
+Provider = Literal["offline", "openai", "anthropic", "vllm", "replay"]
+PROVIDERS: tuple[Provider, ...] = get_args(Provider)
+NETWORK: tuple[Provider, ...] = ("openai", "anthropic", "vllm")
+"""Those that are reached over a network."""
+CHAT: Mapping[Provider, type[OpenAIBackend]] = {"openai": OpenAIBackend, "vllm": VllmBackend}
+"""Those that speak OpenAI's chat API."""
+
+
+class _Settings(TypedDict):
+    """What all network backends take."""
+
+    base_url: str | None
+    api_key_env: str | None
+    timeout: float
+    max_retries: int
+    stream: bool
 
 
 @dataclass(frozen=True)
@@ -34,13 +51,17 @@ class AuthorSpec:
     """For `replay` the path of the cassette."""
     base_url: str | None = None
     api_key_env: str | None = None
-    """The environment variable that holds the key; for OpenAI itself `OPENAI_API_KEY` by default."""
+    """The environment variable that holds the key; None is the provider's usual one, and no key for other endpoints."""
     sampling: Sampling = field(default_factory=Sampling)
     timeout: float = 120.0
     """Seconds for one request."""
     max_retries: int = 4
     structured: bool = True
     """Send the answer's schema along, for endpoints that decode by it."""
+    stream: bool = False
+    """Read replies as a stream."""
+    record_tokens: bool = False
+    """Keep token ids and log probabilities as sampled, as far as the endpoint gives them."""
 
     @property
     def name(self) -> str:
@@ -73,13 +94,14 @@ def connect(
 ) -> Backend:
     """The backend that `spec` names. `offline` is the built-in author. Raises ConfigError, ArtifactError."""
     backend = _provider(spec, offline)
-    if spec.provider == "openai":
+    if spec.provider in NETWORK:
         backend = Retrying(backend, spec.max_retries)
     if gate is not None:
         backend = Limited(backend, gate)
     if ledger is not None:
         backend = Metered(backend, ledger, price, budget_usd)
-    if cache is not None:
+    if cache is not None and not spec.record_tokens:
+        # A kept reply may lack the tokens, which are wanted as sampled.
         backend = Cache(backend, cache)
     if record is not None:
         backend = Recorder(backend, record)
@@ -89,15 +111,17 @@ def connect(
 def _provider(spec: AuthorSpec, offline: Answer | None) -> Backend:
     if spec.provider == "replay":
         return ReplayBackend(Path(spec.model))
-    if spec.provider == "openai":
-        return OpenAIBackend(
-            spec.model,
-            base_url=spec.base_url,
-            api_key_env=spec.api_key_env,
-            timeout=spec.timeout,
-            max_retries=spec.max_retries,
-            structured=spec.structured,
-        )
+    settings = _Settings(
+        base_url=spec.base_url,
+        api_key_env=spec.api_key_env,
+        timeout=spec.timeout,
+        max_retries=spec.max_retries,
+        stream=spec.stream,
+    )
+    if spec.provider == "anthropic":
+        return AnthropicBackend(spec.model, **settings)
+    if spec.provider in CHAT:
+        return CHAT[spec.provider](spec.model, structured=spec.structured, record_tokens=spec.record_tokens, **settings)
     if offline is None:
         raise ConfigError(f"author {spec.name!r} cannot answer here; name another provider, for example 'openai/gpt-5'")
     return OfflineBackend(offline, spec.model)

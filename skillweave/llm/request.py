@@ -73,18 +73,36 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Tokens:
+    """Tokens as they were sampled, so that training need not tokenise again; empty what an endpoint does not give."""
+
+    token_ids: tuple[int, ...] = ()
+    prompt_token_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    """One for each sampled token."""
+
+
+@dataclass(frozen=True)
 class Reply:
     text: str
+    """Empty where nothing was said: with tool calls, and in refused, withheld and empty replies."""
     input_tokens: int = 0
     output_tokens: int = 0
     model: str = ""
     """The model that answered, as the endpoint names it."""
     stop: Stop = "stop"
+    """`content_filter` where the endpoint withheld the answer, or its model refused."""
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning: str | None = None
     cost_usd: float | None = None
     """None where no price is known."""
     cached: bool = False
+    refusal: str | None = None
+    """The words in which the model refused."""
+    tokens: Tokens | None = None
+    """None where they were not asked for."""
+    blocks: tuple[Mapping[str, Json], ...] = ()
+    """Reasoning in the provider's own signed form; what a message has as `thinking_blocks` is sent back as it came."""
 
 
 def _digest(value: Json) -> str:

@@ -1,15 +1,11 @@
-"""The commands and their options. Errors become one line and an exit status here, and nowhere else."""
+"""The commands and their options."""
 
-import os
-import sys
-import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from skillweave.errors import ArtifactError, ConfigError, SkillweaveError
+from skillweave.command import run_command
 from synth.cli.place import CONFIG, Options, Place
 
 app = typer.Typer(
@@ -28,10 +24,6 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="Override a key: dotted.path=YAML value. Repeats.", metavar="KEY=VALUE"),
 ]
-
-_QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
-"""Handed on to the processes that multiprocessing starts: what an interrupted run leaves behind it cleans unasked."""
-
 
 @app.command()
 def run(
@@ -114,54 +106,10 @@ def verify(
 
 def main(place: Place | None = None, arguments: list[str] | None = None) -> None:
     """The whole program. Ends the process: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted."""
-    _make_quiet()
-    try:
-        try:
-            app(args=arguments, obj=place or Place())
-        finally:
-            sys.stdout.flush()
-    except ConfigError as error:
-        _complain(str(error), 2)
-    except ArtifactError as error:
-        # What the system refused, a full disk say, is no wrong usage.
-        _complain(str(error), 1 if isinstance(error.__cause__, OSError) else 2)
-    except SkillweaveError as error:
-        _complain(str(error), 1)
-    except OSError as error:
-        _silence_output()
-        where = f" {error.filename!r}" if error.filename else ""
-        _complain(f"the system refused to go on: {error.strerror or error}{where}", 1)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    run_command(lambda: app(args=arguments, obj=place or Place()))
 
 
 def _place(context: typer.Context) -> Place:
     place: Any = context.obj
     assert isinstance(place, Place)
     return place
-
-
-def _make_quiet() -> None:
-    """Warnings of libraries are not the user's to act on, nor are they errors; a closed output is an empty one."""
-    if sys.warnoptions not in ([], [_QUIET]):
-        warnings.simplefilter("ignore")
-        os.environ.pop("PYTHONWARNINGS", None)
-    sys.warnoptions[:] = [_QUIET]
-    if sys.stdout is None:
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
-    if sys.stderr is None:
-        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
-
-
-def _silence_output() -> None:
-    """What is still to be written to a full or closed standard output goes nowhere, so that its end is quiet."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _complain(message: str, status: int) -> None:
-    with suppress(OSError):
-        print(f"error: {' '.join(message.split())}", file=sys.stderr, flush=True)
-    sys.exit(status)

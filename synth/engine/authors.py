@@ -159,6 +159,7 @@ def spec_of(author: AuthorConfig, config: Config) -> AuthorSpec:
         timeout=config.llm.timeout,
         max_retries=config.llm.max_retries,
         structured=author.structured,
+        stream=author.stream,
     )
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from synth.engine.run import Run
-from synth.interrupt import SIGNALS, end_now
+from skillweave.interrupt import SIGNALS, end_now
 
 
 @contextmanager

@@ -19,8 +19,8 @@ from skillweave.schema.task import (
     TaskInfo,
 )
 from skillweave.schema.telling import Request, Telling
+from skillweave.user_prompt import user_prompt
 from skillweave.world.world import World
-from synth.tasks.prompt import user_prompt
 from synth.tasks.words import name_in_words
 
 

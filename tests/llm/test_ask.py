@@ -137,3 +137,25 @@ def test_a_conversation_that_no_longer_fits_is_no_answer(a_question: Maker) -> N
     script = Script(Reply(text="", stop="context_window"), "1")
     with pytest.raises(AuthorError, match="context window"):
         put(a_question(int), script)
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (Reply("", stop="content_filter", refusal="I won't."), 'refused to answer: "I won\'t."'),
+        (Reply("[1", stop="content_filter"), "the content filter of offline/script withheld the answer"),
+    ],
+)
+def test_a_refusal_is_not_argued_with(a_question: Maker, reply: Reply, words: str) -> None:
+    script, ledger = Script(reply, "1"), Ledger()
+    with pytest.raises(AuthorError, match=words) as caught:
+        put(a_question(int), script, ledger=ledger)
+    assert len(script.requests) == 1
+    assert (caught.value.key, ledger.entries()["thing.ask"].rejected) == ("red", 1)
+
+
+def test_an_empty_answer_is_sent_back_once(a_question: Maker) -> None:
+    script = Script(Reply("", stop="length"), "", "1")
+    with pytest.raises(AuthorError, match="in 2 answers; last: the answer is empty"):
+        put(a_question(int), script, repairs=5)
+    assert "cut off at the token limit" in str(script.requests[1].messages[-1].content)

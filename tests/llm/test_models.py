@@ -14,9 +14,9 @@ def test_a_name_is_provider_and_model() -> None:
     assert split_name("openai/org/model") == ("openai", "org/model")
 
 
-@pytest.mark.parametrize("name", ["anthropic/claude", "openai", "openai/", "", "Offline/author"])
+@pytest.mark.parametrize("name", ["claude/anthropic", "openai", "openai/", "", "Offline/author"])
 def test_an_unknown_provider_is_refused_with_those_that_are_known(name: str) -> None:
-    with pytest.raises(ConfigError, match="offline, openai, replay"):
+    with pytest.raises(ConfigError, match="offline, openai, anthropic, vllm, replay"):
         split_name(name)
 
 
@@ -39,7 +39,7 @@ def test_what_a_request_leaves_open_comes_from_the_spec() -> None:
 
 
 def test_no_sdk_is_loaded_before_it_is_needed() -> None:
-    heavy = ["aiohttp", "jinja2", "openai"]
+    heavy = ["aiohttp", "anthropic", "jinja2", "openai"]
     code = f"import sys, skillweave.llm.models; print([name for name in {heavy} if name in sys.modules])"
     environment = {"PYTHONPATH": os.pathsep.join(sys.path)}
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)

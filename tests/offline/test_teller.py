@@ -4,9 +4,9 @@ import pytest
 
 from skillweave.schema.task import Persona
 from skillweave.schema.telling import Known, Request, RowKnown, Wish
+from skillweave.user_prompt import STYLES
 from synth.offline.language.teller import Teller
 from synth.offline.service import EntityTalk, Talk, ToolTalk
-from synth.tasks.persona import STYLES
 
 TALK = Talk(
     entities={

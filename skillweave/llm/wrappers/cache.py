@@ -1,6 +1,7 @@
 """Keep replies in one SQLite file, by what was asked. A reply is on disk before anybody reads it.
 
-So a run that is killed while it reads an answer does not pay for that answer again.
+So a run that is killed while it reads an answer does not pay for that answer again. Replies that say nothing are not
+kept: the next run asks again.
 """
 
 import json
@@ -40,6 +41,8 @@ class Cache:
         if known is not None:
             return known
         reply = await self._inner.complete(request)
+        if reply.stop == "content_filter" or not (reply.text or reply.tool_calls or reply.stop == "context_window"):
+            return reply
         # Escaped, since SQLite's text is UTF-8 and a reply may hold lone surrogates.
         body = json.dumps(REPLY.dump_python(reply, mode="python"), default=vars)
         with self._lock:

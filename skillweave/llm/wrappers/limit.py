@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from skillweave.llm.backend import Backend
 from skillweave.llm.request import Reply, Request
@@ -39,7 +40,7 @@ class Gate:
             while self._queue:
                 waiter = self._queue.popleft()
                 try:
-                    waiter.get_loop().call_soon_threadsafe(self._wake, waiter)
+                    _soon(waiter.get_loop())(self._wake, waiter)
                 except RuntimeError:
                     # Its loop is closed: nobody waits there any more.
                     continue
@@ -60,6 +61,15 @@ class Gate:
                 return
         if waiter.done() and not waiter.cancelled():
             self._release()
+
+
+def _soon(loop: asyncio.AbstractEventLoop) -> Callable[..., object]:
+    """How to have something done on a loop: on our own without the wake-up call that another one needs."""
+    try:
+        is_ours = asyncio.get_running_loop() is loop
+    except RuntimeError:
+        is_ours = False
+    return loop.call_soon if is_ours else loop.call_soon_threadsafe
 
 
 class Limited:

@@ -6,7 +6,7 @@ The budget is checked before a request is sent, so it may be passed by the reque
 from dataclasses import replace
 from typing import NamedTuple
 
-from skillweave.errors import ProviderError
+from skillweave.errors import BudgetError
 from skillweave.llm.backend import Backend
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.request import Reply, Request
@@ -34,7 +34,7 @@ class Metered:
     async def complete(self, request: Request) -> Reply:
         spent = self._ledger.total().cost_usd if self._budget is not None else 0.0
         if self._budget is not None and spent >= self._budget:
-            raise ProviderError(
+            raise BudgetError(
                 f"the budget of {self._budget:.2f} USD is spent ({spent:.2f}); raise llm.budget_usd and run again: "
                 "what is answered is kept"
             )

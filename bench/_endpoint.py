@@ -1,0 +1,108 @@
+"""A chat endpoint on the loopback that answers after a fixed latency, from the conversation alone.
+
+Run as a process of its own: `python -m bench._endpoint LATENCY CAP`. It prints its port, ends with its standard input,
+and tells under `/stats` how many requests it had, and how many at once. More than CAP at once are refused.
+"""
+
+import asyncio
+import json
+import sys
+
+WORDS = "I have looked into it, and it is as you say. Is there anything else that I can do for you?"
+HEAD = b"HTTP/1.1 %d OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+
+
+class Endpoint:
+    """Counts what it answers."""
+
+    def __init__(self, latency: float, cap: int) -> None:
+        self.latency, self.cap = latency, cap
+        self.requests = self.under_way = self.peak = self.refused = 0
+
+    def reply(self, body: bytes) -> bytes:
+        """Each third reply is words, the others are calls."""
+        messages = json.loads(body)["messages"]
+        said = sum(message["role"] == "assistant" for message in messages)
+        call = {"id": f"c{said}", "type": "function", "function": {"name": "find_slots", "arguments": "{}"}}
+        message = (
+            {"role": "assistant", "content": WORDS}
+            if said % 3 == 2
+            else {"role": "assistant", "content": None, "tool_calls": [call]}
+        )
+        choice = {"index": 0, "message": message, "finish_reason": "stop" if said % 3 == 2 else "tool_calls"}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
+        return json.dumps(
+            {
+                "id": "1",
+                "object": "chat.completion",
+                "created": 0,
+                "model": "bench",
+                "choices": [choice],
+                "usage": usage,
+            }
+        ).encode()
+
+
+class Connection(asyncio.Protocol):
+    """One client: HTTP/1.1 with lengths given, one request after the other."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._buffer = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Remember where to write."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Take whole requests out of what came."""
+        self._buffer += data
+        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
+            head = bytes(self._buffer[:end])
+            length = next(
+                (int(x.split(b":")[1]) for x in head.split(b"\r\n") if x.lower().startswith(b"content-length")), 0
+            )
+            if len(self._buffer) < end + 4 + length:
+                return
+            body = bytes(self._buffer[end + 4 : end + 4 + length])
+            del self._buffer[: end + 4 + length]
+            self._answer(head, body)
+
+    def _answer(self, head: bytes, body: bytes) -> None:
+        endpoint = self._endpoint
+        if head.startswith(b"GET"):
+            seen = {"requests": endpoint.requests, "peak": endpoint.peak, "refused": endpoint.refused}
+            self._write(200, json.dumps(seen).encode())
+            return
+        endpoint.requests += 1
+        endpoint.under_way += 1
+        endpoint.peak = max(endpoint.peak, endpoint.under_way)
+        if endpoint.under_way > endpoint.cap:
+            endpoint.refused += 1
+            endpoint.under_way -= 1
+            self._write(503, b"{}")
+            return
+        asyncio.get_running_loop().call_later(endpoint.latency, self._end, endpoint.reply(body))
+
+    def _end(self, reply: bytes) -> None:
+        self._endpoint.under_way -= 1
+        self._write(200, reply)
+
+    def _write(self, status: int, body: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(HEAD % (status, len(body)) + body)
+
+
+async def serve(latency: float, cap: int) -> None:
+    """Answer until standard input ends."""
+    endpoint = Endpoint(latency, cap)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Connection(endpoint), "127.0.0.1", 0, backlog=2048)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await loop.run_in_executor(None, sys.stdin.read)
+    server.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(float(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,10 @@
+"""`python -m rollout`."""
+
+from skillweave.interrupt import end_on_signals
+
+if __name__ == "__main__":
+    end_on_signals()
+
+    from rollout.cli.app import main
+
+    main()

@@ -1,0 +1,183 @@
+"""Agent: a model that can call tools. It keeps the history, asks its backend, and reads the reply.
+
+Whatever a model sends is taken as it is: arguments that are no JSON object, names that no tool has, ids that repeat.
+The history stays valid for every endpoint: each call in it has an id of its own and, once observed, one result.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from rollout.task import Definition
+from skillweave.llm.backend import Backend
+from skillweave.llm.request import Reply, Request, Sampling
+from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.schema.record import Json
+from skillweave.schema.trajectory import Participant, Usage
+
+QUESTION = "rollout.agent"
+LONGEST_ID = 64
+
+
+class AgentCall(NamedTuple):
+    """A call that the agent wants made."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Json] | None
+    """None: they cannot be read."""
+    fault: str | None = None
+    """Why not, in words for the agent."""
+
+
+class Step(NamedTuple):
+    """One reply of the agent."""
+
+    message: Message
+    calls: list[AgentCall]
+    reply: Reply
+
+    @property
+    def words(self) -> str:
+        """What it says to the user."""
+        return self.message.content or ""
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    sampling: Sampling = field(default_factory=Sampling)
+    replay_reasoning: bool = False
+    """Whether the model gets its own earlier reasoning back."""
+
+
+class Agent:
+    """Native tool calls. `ReactAgent` writes them as text."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        instruction: Sequence[Message],
+        tools: Sequence[Definition],
+        *,
+        key: str,
+        settings: AgentSettings,
+    ) -> None:
+        """`key` is the trajectory's id."""
+        self.backend = backend
+        self.tools = list(tools)
+        self.history = list(instruction)
+        self.key = key
+        self.settings = settings
+        self.usage = Usage(cost_usd=0.0)
+        self.model = ""
+        self._requests = 0
+        self._ids: set[str] = set()
+
+    @property
+    def participant(self) -> Participant:
+        """Who this is, for the record."""
+        return Participant(
+            backend=self.backend.name,
+            model=self.model or self.backend.name.partition("/")[2],
+            sampling={**self.settings.sampling.given()},
+        )
+
+    async def step(self) -> Step:
+        """The next reply; it is added to the history, unless there is nothing in it. Raises ProviderError."""
+        reply = await self.backend.complete(self._request())
+        self._requests += 1
+        self.usage = added(self.usage, reply)
+        self.model = reply.model or self.model
+        step = self._read(reply)
+        if step.calls or step.words.strip():
+            self.history.append(step.message)
+        return step
+
+    def observe(self, call: AgentCall, content: str) -> None:
+        """Add a call's result to the history."""
+        self.history.append(Message(role="tool", tool_call_id=call.id, content=content))
+
+    def hear(self, message: Message) -> None:
+        """Add what the user says."""
+        self.history.append(message)
+
+    def _request(self) -> Request:
+        messages = self.history if self.settings.replay_reasoning else [_without_reasoning(m) for m in self.history]
+        return Request(
+            messages=tuple(messages),
+            tools=tuple(self.tools),
+            sampling=self.settings.sampling,
+            question=QUESTION,
+            key=self.key,
+            attempt=self._requests,
+        )
+
+    def _read(self, reply: Reply) -> Step:
+        given = [replace_id(call, self._fresh_id(call.id)) for call in reply.tool_calls]
+        message = Message.model_validate(
+            {
+                "role": "assistant",
+                "content": reply.text or None,
+                "tool_calls": given or None,
+                "reasoning_content": reply.reasoning,
+                **_extras(reply),
+            }
+        )
+        return Step(message, [read_call(call) for call in given], reply)
+
+    def _fresh_id(self, given: str) -> str:
+        """The id as it was given, or another where it is none or was there before."""
+        found = given
+        while not found or len(found) > LONGEST_ID or found in self._ids:
+            found = f"call_{len(self._ids)}" if found != f"call_{len(self._ids)}" else f"call_{len(self._ids)}_"
+        self._ids.add(found)
+        return found
+
+
+def read_call(call: ToolCall) -> AgentCall:
+    """A call with its arguments read, or why they cannot be."""
+    given = call.function.arguments
+    if isinstance(given, dict):
+        return AgentCall(call.id, call.function.name, given)
+    try:
+        arguments = json.loads(given) if given.strip() else {}
+    except (ValueError, RecursionError) as error:
+        return AgentCall(call.id, call.function.name, None, f"The arguments are not valid JSON: {error}.")
+    if not isinstance(arguments, dict):
+        return AgentCall(call.id, call.function.name, None, "The arguments must be one JSON object.")
+    return AgentCall(call.id, call.function.name, arguments)
+
+
+def replace_id(call: ToolCall, id: str) -> ToolCall:
+    """The call under another id."""
+    return call if call.id == id else ToolCall(id=id, function=FunctionCall(**call.function.model_dump()))
+
+
+def added(usage: Usage, reply: Reply) -> Usage:
+    """The usage with a reply's; an unknown cost makes the sum unknown."""
+    known = usage.cost_usd is not None and reply.cost_usd is not None
+    return Usage(
+        input_tokens=usage.input_tokens + reply.input_tokens,
+        output_tokens=usage.output_tokens + reply.output_tokens,
+        cost_usd=usage.cost_usd + reply.cost_usd if known else None,  # type: ignore[operator]
+    )
+
+
+def _without_reasoning(message: Message) -> Message:
+    return message.model_copy(update={"reasoning_content": None}) if message.reasoning_content else message
+
+
+def _extras(reply: Reply) -> dict[str, Json]:
+    """What the record keeps beside the words, where there is any."""
+    found: dict[str, Json] = {}
+    tokens = getattr(reply, "tokens", None)
+    if tokens is not None:
+        found["token_ids"] = list(tokens.token_ids)
+        found["prompt_token_ids"] = list(tokens.prompt_token_ids)
+        found["logprobs"] = list(tokens.logprobs)
+    if getattr(reply, "blocks", ()):
+        found["thinking_blocks"] = [dict(block) for block in reply.blocks]
+    if getattr(reply, "refusal", None):
+        found["refusal"] = reply.refusal
+    return found

@@ -1,0 +1,75 @@
+"""The command and its options."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rollout.cli.options import CONFIG, Options
+from skillweave.command import run_command
+
+app = typer.Typer(
+    name="rollout",
+    help="Agents meet simulated users in the worlds.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _program() -> None:
+    """Agents meet simulated users in the worlds."""
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Option("--config", help="The configuration file.")] = CONFIG,
+    outputs_dir: Annotated[
+        str | None, typer.Option("--outputs-dir", "--outputs", help="The dataset, instead of the configuration's.")
+    ] = None,
+    rollouts_dir: Annotated[Path, typer.Option("--rollouts-dir", help="Where trajectories are written.")] = Path(
+        "rollouts"
+    ),
+    tasks: Annotated[
+        list[str] | None, typer.Option("--tasks", metavar="GLOB", help="Only tasks whose id matches. Repeats.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many tasks, spread over the worlds.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Conversations of each task.")] = None,
+    personas: Annotated[int | None, typer.Option(help="Users of each task, who take turns in its trials.")] = None,
+    agent: Annotated[str | None, typer.Option(metavar="PROVIDER/MODEL", help="Who plays the agent.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="PROVIDER/MODEL", help="Who plays the user.")] = None,
+    max_concurrency: Annotated[int | None, typer.Option(help="Requests under way at once.")] = None,
+    engine: Annotated[str | None, typer.Option(help="Where sessions run: contract or mcp.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Override the seed.")] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Override a key: dotted.path=YAML value. Repeats.", metavar="KEY=VALUE"),
+    ] = None,
+) -> None:
+    """Hold a conversation for every task; what is there already is not held again."""
+    from rollout.cli.run import run_rollouts
+
+    options = Options(
+        config=config,
+        rollouts=rollouts_dir,
+        tasks=tuple(tasks or ()),
+        limit=limit,
+        overrides=tuple(overrides or ()),
+        values={
+            "outputs_dir": outputs_dir,
+            "seed": seed,
+            "rollout.trials": trials,
+            "rollout.personas": personas,
+            "rollout.agent.model": agent,
+            "rollout.user.model": user,
+            "rollout.max_concurrency": max_concurrency,
+            "rollout.engine": engine,
+        },
+    )
+    raise typer.Exit(run_rollouts(options))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The whole program. Ends the process: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted."""
+    run_command(lambda: app(args=arguments))

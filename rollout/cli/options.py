@@ -1,0 +1,36 @@
+"""What a command line says."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from skillweave.config.load import load_config
+from skillweave.config.models import Config
+
+CONFIG = Path("config.yaml")
+"""The configuration where none is named."""
+
+
+@dataclass(frozen=True)
+class Options:
+    config: Path
+    rollouts: Path
+    tasks: Sequence[str] = ()
+    limit: int | None = None
+    overrides: Sequence[str] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Dotted path -> what an option says of it; None: nothing."""
+
+    def load(self) -> Config:
+        """The configuration. Raises ConfigError."""
+        given = {path: value for path, value in self.values.items() if value is not None}
+        return load_config(self.config, self.overrides, given)
+
+    def evaluation(self, config: Config) -> str:
+        """The command that scores what was written."""
+        words = ["--mode", "all", "--rollouts-dir", str(self.rollouts), "--outputs-dir", config.outputs_dir]
+        words += ["--mcp-outputs-dir", config.outputs_dir]
+        words += ["--output", str(Path(config.outputs_dir) / "evaluation" / "results.jsonl")]
+        return f"python -m evaluator.run_evaluation {shlex.join(words)}"

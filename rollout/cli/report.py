@@ -1,0 +1,54 @@
+"""What a run came to, in a few lines; the last says what was written and what to do next."""
+
+import shlex
+import sys
+
+from rollout.cli.options import Options
+from rollout.folder import Held
+from rollout.tally import USER_SHARE, Tally
+from skillweave.config.models import Config
+from skillweave.errors import BudgetError
+
+SHOWN = 300
+"""Characters of an error."""
+
+
+def show_report(
+    config: Config, options: Options, held: Held, asked: int, tally: Tally, spent: BudgetError | None
+) -> int:
+    """Print it; the exit status."""
+    for place in held.torn:
+        print(f"{options.rollouts / place}: torn, counts for nothing")
+    if not asked:
+        print(f"nothing to do: all trajectories asked for are in {options.rollouts}, {len(held.done)} in all")
+    else:
+        _show_tally(config, tally)
+    if tally.user_share > USER_SHARE:
+        print(
+            f"warning: {tally.user_share:.1%} of the trajectories were lost to the simulated user "
+            f"{config.rollout.user.model}; it invents facts, try another model",
+            file=sys.stderr,
+        )
+    if spent is not None:
+        print(f"stopped: {spent}", file=sys.stderr)
+    left = asked - tally.done + tally.lost
+    if left:
+        print(f"{left} trajectories are owed; run the same command again")
+    print(f"wrote {shlex.quote(str(options.rollouts))}; next: {options.evaluation(config)}")
+    return 1 if left else 0
+
+
+def _show_tally(config: Config, tally: Tally) -> None:
+    agent = config.rollout.agent.model
+    share = f", {tally.passed} of {tally.scored} passed ({tally.passed / tally.scored:.1%})" if tally.scored else ""
+    print(f"{tally.done} conversations of {agent} with {config.rollout.user.model}{share}")
+    print(f"  ended by: {_listed(tally.stops)}; {tally.turns} turns, {tally.calls} calls")
+    cost = "cost unknown: give prices in llm.prices" if tally.cost_usd is None else f"{tally.cost_usd:.2f} USD"
+    print(f"  tokens: {tally.input_tokens:,} in, {tally.output_tokens:,} out, {cost}")
+    print(f"  lost to the user: {tally.user_share:.1%}")
+    for kind, count in sorted(tally.errors.items()):
+        print(f"  {count} {kind} errors, the first: {' '.join(tally.first_errors[kind].split())[:SHOWN]}")
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,130 @@
+"""`run`: the trajectories that are owed, under the folder's lock, with a display; then what came of it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from rollout.cli.display import Display, display
+from rollout.cli.options import Options
+from rollout.cli.report import show_report
+from rollout.dispatcher import Width
+from rollout.folder import RolloutFolder
+from rollout.parts import SourceContext, part
+from rollout.plan import owed, run_record, selected, settings_of
+from rollout.runner import Written
+from rollout.speakers import Speakers
+from rollout.tally import Tally
+from rollout.task import Task, TaskSource
+from rollout.trajectory import Limits, Setting
+from skillweave.config.models import Config, SpeakerConfig
+from skillweave.dataset import Dataset
+from skillweave.errors import BudgetError
+from skillweave.llm.backend import Backend
+from skillweave.llm.models import split_name
+from skillweave.lock import locked
+from skillweave.schema.trajectory import TrajectoryRecord
+
+
+class _Cast(NamedTuple):
+    agent: Backend
+    source: TaskSource
+
+
+def run_rollouts(options: Options) -> int:
+    """The exit status. Raises ConfigError, ArtifactError."""
+    config = options.load()
+    folder = RolloutFolder(options.rollouts)
+    folder.store.refuse_other_than_folder()
+    return asyncio.run(_run(config, options, folder))
+
+
+async def _run(config: Config, options: Options, folder: RolloutFolder) -> int:
+    speakers = Speakers(config, lambda: Dataset(Path(config.outputs_dir)))
+    async with _cast(config, speakers, options) as cast:
+        ids = selected(cast.source, options.tasks, options.limit)
+        folder.store.prepare()
+        with locked(folder.store):
+            folder.store.clean()
+            folder.fix(run_record(config, cast.source, options.tasks, options.limit))
+            held = folder.held()
+            pairs = list(owed(ids, config.rollout.trials, held.done))
+            tally, spent = Tally(), None
+            with display(len(pairs), speakers.ledger) as shown:
+                batch = _batch(cast.source, pairs, shown)
+                try:
+                    await _stream(config, cast, batch, _writer(folder, tally, shown))
+                except BudgetError as error:
+                    spent = error
+        return show_report(config, options, held, len(pairs), tally, spent)
+
+
+async def _stream(config: Config, cast: _Cast, batch: Iterator[tuple[Task, int]], write: Written) -> None:
+    rollout = config.rollout
+    parts, width = rollout.parts, rollout.max_parallel_agents
+    setting = Setting(
+        backend=cast.agent,
+        dataset=cast.source.digest,
+        limits=Limits(max_turns=rollout.max_turns, max_calls=rollout.max_calls, timeout_s=rollout.timeout_s),
+        agent=settings_of(config),
+        agent_class=part("agent", parts.agent),
+    )
+    dispatcher = part("dispatcher", parts.dispatcher)(Width(width.initialize, width.generate, width.evaluate))
+    trajectory = part("trajectory", parts.trajectory)
+    runner = part("runner", parts.runner)(setting, dispatcher, seed=config.seed, trajectory_class=trajectory)
+    await runner.stream(batch, write)
+
+
+def _batch(source: TaskSource, pairs: list[tuple[str, int]], shown: Display) -> Iterator[tuple[Task, int]]:
+    for id, trial in pairs:
+        shown.started()
+        yield source.task(id, trial), trial
+
+
+def _writer(folder: RolloutFolder, tally: Tally, shown: Display) -> Written:
+    def write(record: TrajectoryRecord) -> None:
+        folder.append(record)
+        tally.add(record)
+        shown.ended(tally)
+
+    return write
+
+
+@asynccontextmanager
+async def _cast(config: Config, speakers: Speakers, options: Options) -> AsyncIterator[_Cast]:
+    """Agent, user and tasks, with the servers that the run starts for them."""
+    rollout = config.rollout
+    async with AsyncExitStack() as stack:
+        served = {
+            role: await _served(stack, speaker, options.rollouts, role)
+            for role, speaker in (("agent", rollout.agent), ("user", rollout.user))
+        }
+        agent = speakers.agent(served["agent"])
+        stack.push_async_callback(agent.close)
+        user = speakers.user(served["user"])
+        stack.push_async_callback(user.close)
+        make = part("tasks", rollout.parts.tasks)
+        source: TaskSource = make(SourceContext(config, Path(config.outputs_dir), user))
+        stack.push_async_callback(source.close)
+        yield _Cast(agent, source)
+
+
+async def _served(stack: AsyncExitStack, speaker: SpeakerConfig, rollouts: Path, role: str) -> str | None:
+    """The address of the server that is started for a speaker; None where none is."""
+    serve = speaker.serve
+    if serve is None:
+        return None
+    from skillweave.llm.serve import VllmServer
+
+    server = VllmServer(
+        split_name(speaker.model)[1],
+        command=serve.command,
+        port=serve.port,
+        tool_call_parser=serve.tool_call_parser,
+        reasoning_parser=serve.reasoning_parser,
+        arguments=serve.arguments,
+        start_timeout_s=serve.start_timeout_s,
+        log=rollouts / "logs" / f"vllm-{role}.log",
+    )
+    return (await stack.enter_async_context(server)).base_url

@@ -1,0 +1,149 @@
+"""Dispatcher: takes a batch of trajectories through their three stages.
+
+Trajectories are drawn one by one, so a batch may be as long as it likes; a finished one is handed on at once and
+forgotten.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import islice
+
+from rollout.trajectory import Trajectory
+from skillweave.errors import BudgetError
+
+Finished = Callable[[Trajectory], None]
+"""Called with each trajectory once its `.result` is whole."""
+
+
+@dataclass(frozen=True)
+class Width:
+    """How many trajectories may be in each stage at once (`max_parallel_agents`)."""
+
+    initialize: int = 8
+    generate: int = 8
+    evaluate: int = 8
+
+
+class Dispatcher(ABC):
+    """Bring your own by subclassing; see `docs/extending.md`."""
+
+    def __init__(self, width: Width) -> None:
+        self.width = width
+
+    @abstractmethod
+    async def dispatch(self, trajectories: Iterable[Trajectory], finished: Finished) -> None:
+        """Run all to their end. BudgetError once nothing is under way any more, where the budget was spent."""
+
+
+class BatchDispatcher(Dispatcher):
+    """Stage after stage: a chunk of `width.generate` trajectories at a time, each stage for all of them."""
+
+    async def dispatch(self, trajectories: Iterable[Trajectory], finished: Finished) -> None:
+        """Run all to their end, chunk by chunk."""
+        drawn = iter(trajectories)
+        while chunk := list(islice(drawn, self.width.generate)):
+            try:
+                for width, stage in (
+                    (self.width.initialize, Trajectory.initialize_trajectory),
+                    (self.width.generate, Trajectory.generate_trajectory),
+                    (self.width.evaluate, Trajectory.evaluate_trajectory),
+                ):
+                    await _each(chunk, width, stage)
+            finally:
+                for trajectory in chunk:
+                    await trajectory.abandon()
+            for trajectory in chunk:
+                finished(trajectory)
+
+
+class PipelinedDispatcher(Dispatcher):
+    """Each stage has its queue and its workers, so that a long conversation holds nobody else up."""
+
+    async def dispatch(self, trajectories: Iterable[Trajectory], finished: Finished) -> None:
+        """Run all to their end. None is drawn before there is room for it."""
+        await _Pipeline(iter(trajectories), self.width, finished).run()
+
+
+class _Pipeline:
+    """One batch on its way: drawn -> initialized -> generated -> finished. None in a queue ends a worker."""
+
+    def __init__(self, drawn: Iterator[Trajectory], width: Width, finished: Finished) -> None:
+        self._drawn = drawn
+        self._width = width
+        self._finished = finished
+        self._initialized: asyncio.Queue[Trajectory | None] = asyncio.Queue(width.generate)
+        self._generated: asyncio.Queue[Trajectory | None] = asyncio.Queue(width.evaluate)
+        self._spent: BudgetError | None = None
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for queue, width, before, worker in (
+                (self._initialized, self._width.generate, self._width.initialize, self._initialize),
+                (self._generated, self._width.evaluate, self._width.generate, self._generate),
+            ):
+                workers = [group.create_task(worker()) for _ in range(before)]
+                group.create_task(_end(workers, queue, width))
+            for _ in range(self._width.evaluate):
+                group.create_task(self._evaluate())
+        if self._spent is not None:
+            raise self._spent
+
+    async def _initialize(self) -> None:
+        while self._spent is None and (trajectory := next(self._drawn, None)) is not None:
+            async with _held(trajectory):
+                await trajectory.initialize_trajectory()
+                await self._initialized.put(trajectory)
+            # A runtime may open without waiting for anything: let those that are open speak before the next one is.
+            await asyncio.sleep(0)
+
+    async def _generate(self) -> None:
+        while (trajectory := await self._initialized.get()) is not None:
+            async with _held(trajectory):
+                if self._spent is not None:
+                    await trajectory.abandon()
+                    continue
+                try:
+                    await trajectory.generate_trajectory()
+                except BudgetError as error:
+                    self._spent = error
+                else:
+                    await self._generated.put(trajectory)
+
+    async def _evaluate(self) -> None:
+        while (trajectory := await self._generated.get()) is not None:
+            await trajectory.evaluate_trajectory()
+            self._finished(trajectory)
+
+
+async def _end(workers: Sequence[asyncio.Task[None]], queue: "asyncio.Queue[Trajectory | None]", readers: int) -> None:
+    """Once a stage's workers are through, tell those of the next that nothing follows."""
+    await asyncio.wait(workers)
+    for _ in range(readers):
+        await queue.put(None)
+
+
+@asynccontextmanager
+async def _held(trajectory: Trajectory) -> AsyncIterator[None]:
+    """A trajectory that is given up where its stage is broken off."""
+    try:
+        yield
+    except BaseException:
+        await trajectory.abandon()
+        raise
+
+
+async def _each(chunk: Sequence[Trajectory], width: int, stage: Callable[[Trajectory], Awaitable[None]]) -> None:
+    """One stage of all, `width` at a time. An error is raised once none is under way."""
+    free = asyncio.Semaphore(width)
+
+    async def go(trajectory: Trajectory) -> None:
+        async with free:
+            await stage(trajectory)
+
+    found = await asyncio.gather(*map(go, chunk), return_exceptions=True)
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one

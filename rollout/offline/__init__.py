@@ -1,0 +1,1 @@
+"""Who plays agents and users without a model."""

@@ -1,0 +1,1 @@
+"""Agents that are built with the golden trajectory, and how they behave on the way."""

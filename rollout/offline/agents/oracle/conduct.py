@@ -1,0 +1,46 @@
+"""Conduct: where an agent with a script departs from it. The oracle does not."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from rollout.offline.agents.script import PlannedCall
+from skillweave.schema.record import Json
+
+
+class Wanted(NamedTuple):
+    """A call as it is really made."""
+
+    tool: str
+    arguments: dict[str, Json]
+
+
+class Conduct:
+    asks_first: bool = True
+    """Whether it waits for a yes where the policy says so."""
+    declines: bool = True
+    """Whether it declines what a rule forbids."""
+
+    def call(
+        self, position: int, planned: PlannedCall, arguments: dict[str, Json], results: Mapping[int, Json]
+    ) -> Wanted | None:
+        """What is called in a planned call's place; None: nothing is."""
+        return Wanted(planned.tool, arguments)
+
+    def extra(self, results: Mapping[int, Json], made: int) -> Wanted | None:
+        """A call beyond the script once that is through; `made` is how many there were."""
+        return None
+
+    def shrugs(self, position: int) -> bool:
+        """Whether it goes on as if the call had succeeded."""
+        return False
+
+    def gives_up(self, position: int) -> bool:
+        """Whether it gives up before that call."""
+        return False
+
+    def told(self, fact: int, value: Json) -> Json:
+        """What it says in the place of a fact's value."""
+        return value
+
+
+ORACLE = Conduct()

@@ -1,0 +1,269 @@
+"""Course: where an agent with a script stands in its conversation, and what it does next.
+
+The agent keeps nothing between replies. Its own earlier replies are decided again from the conversation before them,
+so that the past tells not only what was said but why.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rollout.offline.agents.heard import Words, answer, is_enough
+from rollout.offline.agents.oracle.acts import Act, Ask, Decline, Do, GiveUp, Greet, Part, Propose, Report, Which
+from rollout.offline.agents.oracle.conduct import Conduct, Wanted
+from rollout.offline.agents.oracle.rows import is_unclear, row_of
+from rollout.offline.agents.oracle.wishes import Wishes
+from rollout.offline.agents.script import PlannedCall, Script
+from rollout.offline.agents.transcript import Heard, Made, Reacted, Transcript
+from skillweave.schema.call import TRANSFER
+from skillweave.schema.record import Json
+from skillweave.world.replay import value_at
+
+FRUITLESS = 2
+"""How often a value is asked for in vain."""
+RESTATED = 2
+"""How often a proposal is put again."""
+RECAPS = 3
+_SOURCE = re.compile(r"call (?P<call>\d+) (?P<path>\S+)")
+
+
+class Course:
+    def __init__(self, script: Script, conduct: Conduct) -> None:
+        self.script = script
+        self.conduct = conduct
+        self.words = Words([])
+        self.results: dict[int, Json] = {}
+        """By position in the script."""
+        self.position = 0
+        self.done: list[int] = []
+        """Writes that were carried out, or that count as such."""
+        self.left: list[int] = []
+        """Writes that the user did not say yes to."""
+        self.complaint: str | None = None
+        """Why it cannot go on."""
+        self.wishes = Wishes(script)
+        self._heard: list[str] = []
+        self._fruitless: Counter[tuple[int, str]] = Counter()
+        self._proposed: Counter[int] = Counter()
+        self._agreed: set[int] = set()
+        self._reported: set[int] = set()
+        self._told: set[int] = set()
+        self._extra = 0
+        self._resigned = False
+        self._recaps = 0
+        self._open = True
+        """Whether the user's last words may want something."""
+        self._last: Act | None = None
+
+    def follow(self, transcript: Transcript) -> "Course":
+        """Take in the conversation so far."""
+        for event in transcript.events:
+            if isinstance(event, Heard):
+                self._hear(event.text)
+            else:
+                self._took(self.decide(), event)
+        return self
+
+    def decide(self) -> Act:
+        """What to do now."""
+        if self.complaint is not None:
+            return self._resign(self.complaint)
+        if not self.wishes.known:
+            return Greet()
+        while self.position < len(self.script.calls) and self.wishes.covers(self.position):
+            act = self._at(self.position)
+            if act is not None:
+                return act
+            self._skip(self.position)
+        if self.position >= len(self.script.calls):
+            extra = self.conduct.extra(self.results, self._extra)
+            if extra is not None:
+                return Do((), ((extra.tool, extra.arguments),))
+        return self._conclude()
+
+    def is_asked_again(self, act: Ask) -> bool:
+        """Whether any of it was asked for in vain."""
+        return any(self._fruitless[key] for key in act.wanted)
+
+    def arguments(self, position: int) -> dict[str, Json]:
+        """A call's arguments, those from results bound again. LookupError where one is not there."""
+        planned = self.script.calls[position]
+        found = dict(planned.arguments)
+        for name, source in planned.grounding.items():
+            matched = _SOURCE.fullmatch(source)
+            if matched is not None and name in found:
+                found[name] = value_at(self.results[int(matched["call"])], matched["path"])
+        return found
+
+    def _at(self, position: int) -> Act | None:
+        """What the call at a position needs; None where it is to be left out."""
+        planned = self.script.calls[position]
+        if planned.tool == TRANSFER and self.script.kind == "refuse" and not self.conduct.declines:
+            return None
+        if self.conduct.gives_up(position):
+            return self._resign("")
+        missing = tuple(self._missing(position))
+        if missing:
+            return Ask(missing)
+        for name in planned.grounding:
+            if self._is_to_be_named(position, name):
+                return Which(position, name)
+        wanted = self._wanted(position)
+        if wanted is None or position in self.left:
+            return None
+        if planned.confirm and self.conduct.asks_first and position not in self._agreed:
+            return Propose(position, self._proposed[position])
+        if planned.kind != "read" or planned.tool == TRANSFER:
+            return Do((position,), (wanted,))
+        return self._reads(position)
+
+    def _resign(self, complaint: str) -> Act:
+        """Say that it did not work; whoever has said so hands over."""
+        if not self._resigned:
+            return GiveUp(complaint)
+        summary = f"The user still waits for help. {complaint}".strip()
+        return Do((), ((TRANSFER, {"reason": "user_request", "summary": summary}),))
+
+    def _reads(self, position: int) -> Do:
+        """This read with those behind it that wait for nothing."""
+        found: list[tuple[int, Wanted]] = []
+        while position < len(self.script.calls) and self.wishes.covers(position):
+            planned = self.script.calls[position]
+            if planned.kind != "read" or planned.tool == TRANSFER or self.conduct.gives_up(position):
+                break
+            if any(self._is_missing(position, name) for name in planned.from_user):
+                break
+            if found and any(_SOURCE.fullmatch(source) for source in planned.grounding.values()):
+                break
+            wanted = self._wanted(position)
+            if wanted is None:
+                break
+            found.append((position, wanted))
+            position += 1
+        return Do(tuple(at for at, _ in found), tuple(wanted for _, wanted in found))
+
+    def _wanted(self, position: int) -> Wanted | None:
+        try:
+            arguments = self.arguments(position)
+        except LookupError:
+            return None
+        return self.conduct.call(position, self.script.calls[position], arguments, self.results)
+
+    def _missing(self, position: int) -> Iterator[tuple[int, str]]:
+        """What the user has to say first: to sign in, or up to the next write."""
+        calls = self.script.calls
+        for at in range(position, len(calls)):
+            if at > position and calls[at].kind == "auth":
+                return
+            yield from ((at, name) for name in calls[at].from_user if self._is_missing(at, name))
+            if calls[at].kind != "read":
+                return
+
+    def _is_missing(self, position: int, name: str) -> bool:
+        planned = self.script.calls[position]
+        return self._fruitless[position, name] < FRUITLESS and not self.has_said(planned, name)
+
+    def has_said(self, planned: PlannedCall, name: str) -> bool:
+        """Whether the user has said an argument."""
+        value, wording = planned.arguments[name], planned.wordings.get(name)
+        return self.words.hold(value, cents=name.endswith("_cents")) or (bool(wording) and self.words.hold(wording))
+
+    def _is_to_be_named(self, position: int, name: str) -> bool:
+        if self._fruitless[position, name]:
+            return False
+        found = row_of(self.script.calls[position].grounding[name], self.results)
+        return found is not None and is_unclear(found, self.words)
+
+    def _conclude(self) -> Act:
+        """Report what is new; decline what is forbidden; repeat it where the user asks on."""
+        if self.script.kind == "refuse" and self.conduct.declines and self.position >= len(self.script.calls):
+            return Decline()
+        done = tuple(position for position in self.done if position not in self._reported)
+        facts = tuple(fact for fact in self._known_facts() if fact not in self._told)
+        if done or facts:
+            return Report(done, facts)
+        if not self._open:
+            return Part()
+        if self._recaps < RECAPS:
+            return Report(tuple(self.done), tuple(self._known_facts()), again=True)
+        return Part()
+
+    def _known_facts(self) -> list[int]:
+        """Facts that were asked for and found out."""
+        over = self.position >= len(self.script.calls)
+        return [
+            fact
+            for fact in range(len(self.script.facts))
+            if self.wishes.asks_for(fact) and (over or self._is_found(fact))
+        ]
+
+    def _is_found(self, fact: int) -> bool:
+        return any(
+            value in _leaves(result) for value in self.script.facts[fact].values for result in self.results.values()
+        )
+
+    def _skip(self, position: int) -> None:
+        """Go on without that call. What was left out by mistake is reported like the rest."""
+        if self.script.calls[position].kind == "write" and position not in self.left:
+            self.done.append(position)
+        self.position += 1
+
+    def _hear(self, text: str) -> None:
+        self._heard.append(text)
+        self.words = Words(self._heard)
+        last, self._last = self._last, None
+        self._open = not is_enough(text)
+        offered = isinstance(last, Greet | Report) and self._open
+        self.wishes.hear(self.words, invited=offered)
+        if isinstance(last, Ask):
+            still = [key for key in last.wanted if self._is_missing(*key)]
+            if len(still) == len(last.wanted):
+                self._fruitless.update(still)
+        elif isinstance(last, Which):
+            self._fruitless[last.position, last.argument] += 1
+        elif isinstance(last, Propose):
+            self._take_answer(last, text)
+
+    def _take_answer(self, proposal: Propose, text: str) -> None:
+        self._proposed[proposal.position] += 1
+        if answer(text) == "yes":
+            self._agreed.add(proposal.position)
+        elif self._proposed[proposal.position] > RESTATED:
+            self.left.append(proposal.position)
+
+    def _took(self, act: Act, reaction: Reacted) -> None:
+        """What was decided then, with what came of it."""
+        self._last = act
+        if isinstance(act, Do):
+            self._made(act, reaction.calls)
+        elif isinstance(act, Ask | Which | Propose | Report):
+            self._reported.update(act.done if isinstance(act, Report) else self.done)
+        self._resigned = self._resigned or isinstance(act, GiveUp)
+        if isinstance(act, Report):
+            self._told.update(act.facts)
+            self._recaps += act.again
+
+    def _made(self, act: Do, calls: Sequence[Made]) -> None:
+        if not act.positions:
+            self._extra += 1
+        for position, made in zip(act.positions, calls, strict=False):
+            if not made.ok and not self.conduct.shrugs(position):
+                self.complaint = made.complaint or made.code
+                return
+            self.results[position] = made.value
+            if self.script.calls[position].kind == "write":
+                self.done.append(position)
+            self.position = position + 1
+
+    @property
+    def unreported(self) -> list[int]:
+        """Writes that the user was not told of yet."""
+        return [position for position in self.done if position not in self._reported]
+
+
+def _leaves(value: Json) -> list[Json]:
+    if isinstance(value, dict):
+        return [leaf for part in value.values() for leaf in _leaves(part)]
+    if isinstance(value, list):
+        return [leaf for part in value for leaf in _leaves(part)]
+    return [value]

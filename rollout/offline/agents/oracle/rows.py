@@ -1,0 +1,74 @@
+"""Rows that a script means, among those that a result holds."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from rollout.offline.agents.heard import Words, moment_of
+from skillweave.schema.record import Json
+
+_ROW = re.compile(r"call (?P<call>\d+) \[(?P<index>\d+)\]\.\w+")
+_WHEN = frozenset(
+    ["starts_at", "starts_on", "departs_at", "check_in", "pickup_at", "service_date", "remind_on", "due_on"]
+)
+_PLAIN = re.compile(r"[a-z_]+")
+_UNSAID = re.compile(r"(?:^|_)(?:id|status|state)$")
+
+
+class Found(NamedTuple):
+    row: dict[str, Json]
+    others: list[dict[str, Json]]
+    """The other rows of the same result."""
+
+
+def row_of(source: str, results: Mapping[int, Json]) -> Found | None:
+    """The row that an argument comes from; None where it comes from no list."""
+    matched = _ROW.match(source)
+    rows = results.get(int(matched["call"])) if matched is not None else None
+    if matched is None or not isinstance(rows, list) or int(matched["index"]) >= len(rows):
+        return None
+    row, others = rows[int(matched["index"])], rows[: int(matched["index"])] + rows[int(matched["index"]) + 1 :]
+    return Found(row, [other for other in others if isinstance(other, dict)]) if isinstance(row, dict) else None
+
+
+def is_unclear(found: Found, words: Words) -> bool:
+    """Whether another row in the same state fits what the user has said just as well."""
+    said = said_of(found.row, words)
+    alike = [name for name in found.row if name.endswith("status")]
+    return any(all(other.get(name) == found.row[name] for name in [*said, *alike]) for other in found.others)
+
+
+def said_of(row: Mapping[str, Json], words: Words) -> list[str]:
+    """The columns whose values the user has said."""
+    return [
+        name
+        for name, value in row.items()
+        if is_telling(name, value) and words.hold(value, cents=name.endswith("_cents"))
+    ]
+
+
+def is_telling(name: str, value: Json) -> bool:
+    """Whether people would describe a row by that column."""
+    return not _UNSAID.search(name) and isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def describing(found: Found) -> list[str]:
+    """Columns by which the row can be told from others, names and times first."""
+    names = [name for name in found.row if any(other.get(name) != found.row[name] for other in found.others)]
+    return in_order_of_use(found.row, names or list(found.row))
+
+
+def in_order_of_use(row: Mapping[str, Json], names: Sequence[str]) -> list[str]:
+    """Telling columns: names, then times, then numbers and figures, then words of a fixed list."""
+    telling = [name for name in names if is_telling(name, row[name])]
+    return sorted(telling, key=lambda name: _use(name, row[name]))
+
+
+def _use(name: str, value: Json) -> int:
+    if name.endswith("_name"):
+        return 0
+    if isinstance(value, str) and moment_of(value) is not None:
+        return 1 if name in _WHEN else 3
+    if isinstance(value, str) and not _PLAIN.fullmatch(value):
+        return 2
+    return 4 if not name.endswith("_cents") else 5

@@ -1,0 +1,196 @@
+"""The words of agents with a script. What is said follows from the act; how, is drawn by the conversation's key."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import islice, permutations, product
+from random import Random
+from typing import Any
+
+import yaml
+
+from evaluator.checks.communicate import check_communicate
+from rollout.offline.agents.oracle.acts import Act, Ask, Decline, Do, GiveUp, Greet, Propose, Report, Which
+from rollout.offline.agents.oracle.course import Course
+from rollout.offline.agents.oracle.rows import describing, in_order_of_use, row_of, said_of
+from rollout.offline.agents.script import PlannedCall
+from rollout.offline.agents.transcript import Transcript, words_of
+from rollout.offline.agents.wording import ToolWords, label, listed, sentence, spoken
+from skillweave.schema.message import Message
+from skillweave.schema.record import Json
+
+HINTS = 2
+DETAILS = 2
+"""Columns of a row that describe it."""
+WORDINGS = 400
+"""Ways of telling the facts that are tried, until the user would take each for told."""
+_COMPANY = re.compile(r"You are the assistant of (.+?)\.\s")
+_TODAY = re.compile(r"Today is \w+, (\d{4})-")
+_ASKING = re.compile(r"^(?:how|what|who|whom|why|where|which|whose)\b", re.IGNORECASE)
+_TAIL = re.compile(r", in cents\b|, digits only\b")
+
+
+class Speech:
+    def __init__(self, course: Course, transcript: Transcript, random: Random) -> None:
+        self._course = course
+        self._transcript = transcript
+        self._random = random
+        found = _TODAY.search(transcript.system)
+        self._year = int(found[1]) if found else None
+
+    def words(self, act: Act) -> str:
+        """What is said with an act."""
+        match act:
+            case Greet():
+                company = _COMPANY.search(self._transcript.system)
+                return self._drawn("greet", company=company[1] if company else "us")
+            case Ask():
+                return self._news() + self._question(act)
+            case Which():
+                return self._news() + self._which(act)
+            case Propose():
+                return self._news() + self._proposal(act)
+            case Do():
+                return self._beside(act)
+            case Report():
+                return self._report(act)
+            case Decline():
+                return self._refusal()
+            case GiveUp():
+                return (
+                    self._drawn("give_up", complaint=act.complaint)
+                    if act.complaint
+                    else self._drawn("give_up_careless")
+                )
+            case _:
+                return self._drawn("part")
+
+    def _drawn(self, kind: str, **values: str) -> str:
+        return self._random.choice(phrases()[kind]).format(**values).strip()
+
+    def _news(self) -> str:
+        """What was done since the user last heard of it."""
+        told = [self._of_done(position, at) for at, position in enumerate(self._course.unreported)]
+        return " ".join(told) + " " * bool(told)
+
+    def _question(self, act: Ask) -> str:
+        course = self._course
+        kinds = {course.script.calls[position].kind for position, _ in act.wanted}
+        wanted = listed(list(dict.fromkeys(self._named(*key) for key in act.wanted)))
+        question = self._drawn("sign_in" if kinds == {"auth"} else "ask", wanted=wanted)
+        return (self._random.choice(phrases()["again"]) if course.is_asked_again(act) else "") + question
+
+    def _named(self, position: int, name: str) -> str:
+        """What a parameter asks for: `your date of birth`, `the method (how it is paid: by card or bank transfer)`."""
+        planned = self._course.script.calls[position]
+        parameter = planned.parameters[name]
+        if planned.kind == "auth":
+            return f"your {'phone number' if name == 'phone' else label(name)}"
+        about = _TAIL.sub("", parameter.description).strip().rstrip(".")
+        choices = listed([spoken(value, name, year=None, random=self._random) for value in parameter.enum or []], "or")
+        if _ASKING.match(about):
+            about = about[0].lower() + about[1:]
+            return f"the {label(name)} ({about}{': ' * bool(choices)}{choices})"
+        if set(label(name).split()) & set(about.lower().split()):
+            return _with_article(about) + f" ({choices})" * bool(choices)
+        return f"the {label(name)}, that is {_with_article(about)}" + f" ({choices})" * bool(choices)
+
+    def _which(self, act: Which) -> str:
+        planned = self._course.script.calls[act.position]
+        found = row_of(planned.grounding[act.argument], self._course.results)
+        assert found is not None
+        hints = [f"the {label(name)}" for name in describing(found)[:HINTS]]
+        return self._drawn("which", noun=label(act.argument), hints=listed(hints, "or") or "more about it")
+
+    def _proposal(self, act: Propose) -> str:
+        doing = self._tool(act.position).doing
+        return self._drawn(
+            "propose_again" if act.again else "propose", doing=doing, details=self._details(act.position)
+        )
+
+    def _tool(self, position: int) -> ToolWords:
+        planned = self._course.script.calls[position]
+        return ToolWords(planned.tool, list(planned.parameters))
+
+    def _details(self, position: int) -> str:
+        """The rows and values that a call is about: ` (KR 213, Ostbury; reason: work)`."""
+        planned = self._course.script.calls[position]
+        parts = [part for name in planned.arguments for part in self._detail(planned, name)]
+        return f" ({'; '.join(dict.fromkeys(parts))})" if parts else ""
+
+    def _detail(self, planned: PlannedCall, name: str) -> list[str]:
+        source = planned.grounding.get(name, "")
+        if source == "user":
+            value = self._spoken(planned.arguments[name], name)
+            return [f"by {value}" if name == "method" else f"{label(name)}: {value}"]
+        found = row_of(source, self._course.results)
+        if found is None:
+            return []
+        said = in_order_of_use(found.row, said_of(found.row, self._course.words))[:DETAILS]
+        columns = said or describing(found)[:DETAILS]
+        shown = ", ".join(self._spoken(found.row[column], column) for column in columns)
+        return [shown if ToolWords(planned.tool).noun == label(name) else f"{label(name)}: {shown}"] if shown else []
+
+    def _spoken(self, value: Json, name: str) -> str:
+        return spoken(value, name, year=self._year, random=self._random)
+
+    def _beside(self, act: Do) -> str:
+        kinds = {self._course.script.calls[position].kind for position in act.positions}
+        return self._drawn("doing" if "write" in kinds else "checking")
+
+    def _of_done(self, position: int, at: int) -> str:
+        tool = self._tool(position)
+        kind = "done_more" if at else "done"
+        return sentence(self._drawn(kind, done=tool.done, passive=tool.passive, details=self._details(position)))
+
+    def _report(self, act: Report) -> str:
+        parts = [self._drawn("recap")] if act.again and (act.done or act.facts) else []
+        parts += [self._of_done(position, at) for at, position in enumerate(act.done)]
+        parts += [self._drawn("left", doing=self._tool(position).doing) for position in self._course.left]
+        told = self._facts(act.facts, " ".join(parts))
+        return " ".join([*parts, *told, self._drawn("more")])
+
+    def _facts(self, facts: Sequence[int], before: str) -> list[str]:
+        """The facts, each in a sentence, so worded that none spoils another."""
+        if not facts:
+            return []
+        script, said = self._course.script, words_of(self._transcript.messages)
+        templates = self._random.sample(phrases()["fact"], len(phrases()["fact"])) + phrases()["plain_fact"]
+        first: list[str] | None = None
+        tries = product(permutations(facts), product(templates, repeat=len(facts)))
+        for order, chosen in islice(tries, WORDINGS):
+            told = [
+                sentence(template.format(noun=script.facts[fact].noun, value=self._value(fact)))
+                for fact, template in zip(order, chosen, strict=True)
+            ]
+            words = Message(role="assistant", content=" ".join([before, *told]))
+            missing = check_communicate(script.facts, [*said, words]).missing
+            if not {script.facts[fact].fact for fact in facts} & set(missing):
+                return told
+            first = first or told
+        return first or []
+
+    def _value(self, fact: int) -> str:
+        told = self._course.script.facts[fact]
+        value = self._course.conduct.told(fact, told.values[0])
+        return self._spoken(value, "_cents" if told.unit == "cents" else "")
+
+    def _refusal(self) -> str:
+        rule = self._course.script.banned[0] if self._course.script.banned else ""
+        found = re.search(rf"\[{re.escape(rule)}\]\s*(.+?)(?=\s*\[[RB]\d+\]|\n|$)", self._transcript.system)
+        return self._drawn("decline", rule=rule, says=found[1] if found else "")
+
+
+def _with_article(about: str) -> str:
+    words = about[0].lower() + about[1:]
+    return words if words.split()[0] in ("the", "a", "an", "your", "new") else f"the {words}"
+
+
+@cache
+def phrases() -> Mapping[str, list[str]]:
+    """All phrases, by kind."""
+    loaded: dict[str, Any] = yaml.safe_load(
+        files("rollout.offline.agents.oracle").joinpath("phrases.yaml").read_text("utf-8")
+    )
+    return loaded

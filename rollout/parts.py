@@ -1,0 +1,61 @@
+"""Parts: the classes that a configuration names, be they ours, an installed package's or the user's own.
+
+A name is one of ours, that of an entry point of the group `skillweave.rollout.<kind>`, or `module:Class`.
+"""
+
+import importlib
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from skillweave.config.load import nearest
+from skillweave.config.models import Config
+from skillweave.errors import ConfigError
+from skillweave.llm.backend import Backend
+
+OURS: dict[str, dict[str, str]] = {
+    "runner": {"default": "rollout.runner:AgentRunner"},
+    "dispatcher": {
+        "pipelined": "rollout.dispatcher:PipelinedDispatcher",
+        "batch": "rollout.dispatcher:BatchDispatcher",
+    },
+    "trajectory": {"default": "rollout.trajectory:Trajectory"},
+    "agent": {"native": "rollout.agent:Agent", "react": "rollout.react:ReactAgent"},
+    "backend": {},
+    "tasks": {"world": "rollout.world_tasks:world_tasks", "react": "rollout.react_task:react_tasks"},
+}
+"""Kind of part -> name -> where it is."""
+
+
+@dataclass(frozen=True)
+class SourceContext:
+    """What a task source is made from; it is called with this and gives a `TaskSource`."""
+
+    config: Config
+    outputs: Path
+    user: Backend
+    """Who plays the user, ready to be asked."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """`rollout.parts.options`."""
+        return self.config.rollout.parts.options
+
+
+def part(kind: str, name: str) -> Any:
+    """The class or function of that name. Raises ConfigError."""
+    place = OURS[kind].get(name) or _installed(kind, name) or (name if ":" in name else None)
+    if place is None:
+        raise ConfigError(f"unknown rollout.parts.{kind} {name!r}; {nearest(name, list(OURS[kind]))}, or module:Class")
+    module, _, attribute = place.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"rollout.parts.{kind} {name!r} cannot be loaded: {error}") from error
+
+
+def _installed(kind: str, name: str) -> str | None:
+    """Where the entry point of that name is, if a package has one."""
+    found = entry_points(group=f"skillweave.rollout.{kind}", name=name)
+    return next((entry.value for entry in found), None)

@@ -1,0 +1,83 @@
+"""Speakers: the backends of agent and user, which share one limit of requests, one ledger and one budget."""
+
+from collections.abc import Callable
+
+from rollout.parts import part
+from skillweave.config.models import AuthorConfig, Config
+from skillweave.dataset import Dataset
+from skillweave.errors import ConfigError
+from skillweave.llm.backend import Backend
+from skillweave.llm.ledger import Ledger
+from skillweave.llm.models import AuthorSpec, connect, split_name
+from skillweave.llm.request import Sampling
+from skillweave.llm.wrappers.limit import Gate
+from skillweave.llm.wrappers.meter import Metered, Price
+
+FREE = Price(0.0, 0.0)
+
+
+class Speakers:
+    """Connects the two sides of a run."""
+
+    def __init__(self, config: Config, dataset: Callable[[], Dataset]) -> None:
+        """`dataset` is opened only for an agent that knows it."""
+        self._config = config
+        self._dataset = dataset
+        self._gate = Gate(config.rollout.max_concurrency)
+        self.ledger = Ledger()
+
+    def agent(self, base_url: str | None = None) -> Backend:
+        """Who plays the agent; at `base_url` where the run has started its server. Raises ConfigError."""
+        speaker, own = self._config.rollout.agent, self._config.rollout.parts.backend
+        if own is not None:
+            return Metered(part("backend", own)(self._config), self.ledger)
+        provider, name = split_name(speaker.model)
+        if provider == "offline":
+            from rollout.offline.agents import offline_agent
+
+            return Metered(offline_agent(name, self._dataset(), self._config.seed), self.ledger, FREE)
+        return self._connected(speaker, base_url)
+
+    def user(self, base_url: str | None = None) -> Backend:
+        """Who plays the user. Raises ConfigError."""
+        speaker = self._config.rollout.user
+        provider, name = split_name(speaker.model)
+        if provider != "offline":
+            return self._connected(speaker, base_url)
+        if name != "user":
+            raise ConfigError(f"unknown user {speaker.model!r}; the built-in one is 'offline/user'")
+        from rollout.offline.user import offline_user
+
+        return Metered(offline_user(self._config.seed), self.ledger, FREE)
+
+    def _connected(self, speaker: AuthorConfig, base_url: str | None) -> Backend:
+        llm = self._config.llm
+        price = llm.prices.get(speaker.model)
+        return connect(
+            spec_of(speaker, self._config, base_url),
+            ledger=self.ledger,
+            price=Price(price.input, price.output) if price else None,
+            budget_usd=llm.budget_usd,
+            gate=self._gate,
+        )
+
+
+def spec_of(speaker: AuthorConfig, config: Config, base_url: str | None = None) -> AuthorSpec:
+    """What `connect` needs to know. Raises ConfigError for an unknown provider."""
+    provider, model = split_name(speaker.model)
+    return AuthorSpec(
+        provider=provider,
+        model=model,
+        base_url=base_url or speaker.base_url,
+        api_key_env=speaker.api_key_env,
+        sampling=sampling_of(speaker),
+        timeout=config.llm.timeout,
+        max_retries=config.llm.max_retries,
+        stream=speaker.stream,
+        record_tokens=config.rollout.record_tokens and speaker is config.rollout.agent,
+    )
+
+
+def sampling_of(speaker: AuthorConfig) -> Sampling:
+    """The settings that the configuration gives."""
+    return Sampling(speaker.temperature, speaker.top_p, speaker.max_tokens, speaker.seed)

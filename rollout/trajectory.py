@@ -1,0 +1,266 @@
+"""Trajectory: one conversation, from opening its runtime to its score. Everything ends up in `.result`.
+
+However a conversation ends, it ends as a record: an agent's failure is scored on what was reached, and what was the
+provider's, the user's or the world's doing is said to be so.
+"""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from rollout.agent import Agent, AgentCall, AgentSettings, Step
+from rollout.task import Answer, Failure, Outcome, Runtime, Task
+from skillweave.errors import BudgetError, ProviderError, SkillweaveError, WorldError
+from skillweave.llm.backend import Backend
+from skillweave.schema.record import Json
+from skillweave.schema.trajectory import (
+    ErrorKind,
+    Participant,
+    RolloutUsage,
+    StopReason,
+    TrajectoryError,
+    TrajectoryRecord,
+    Usage,
+)
+
+AgentClass = Callable[..., Agent]
+"""Called as `Agent` is; another agent takes the same arguments."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    max_turns: int = 40
+    """Replies in which the agent speaks to the user."""
+    max_calls: int = 60
+    """Tool calls, those that fail too."""
+    timeout_s: float = 600.0
+    """Wall clock for the whole conversation."""
+    max_malformed: int = 3
+    """Replies in a row that hold nothing that can be read."""
+    infrastructure_retries: int = 1
+    """How often a conversation is begun again where its runtime broke down."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all trajectories of a run share."""
+
+    backend: Backend
+    """Who plays the agent."""
+    dataset: str = ""
+    """Digest of the task source."""
+    limits: Limits = Limits()
+    agent: AgentSettings = field(default_factory=AgentSettings)
+    agent_class: AgentClass = Agent
+
+
+class _Ended(NamedTuple):
+    stop_reason: StopReason
+    error: TrajectoryError | None = None
+
+
+class Trajectory:
+    """One trial of one task."""
+
+    def __init__(self, task: Task, trial: int, seed: int, setting: Setting) -> None:
+        self.task = task
+        self.trial = trial
+        self.seed = seed
+        self.setting = setting
+        self.id = f"{task.id}#{trial}"
+        self.result: TrajectoryRecord | None = None
+        self.outcome: Outcome | None = None
+        self._runtime: Runtime | None = None
+        self._agent: Agent | None = None
+        self._failed: TrajectoryError | None = None
+        self._counts: Counter[str] = Counter()
+
+    async def initialize_trajectory(self) -> None:
+        """Open the runtime and put the task before an agent. What goes wrong here ends up in the result."""
+        self._failed = None
+        self._counts.clear()
+        try:
+            runtime = self._runtime = await self.task.initialize_runtime()
+            instruction = self.task.get_instruction(runtime)
+            self._agent = self.setting.agent_class(
+                self.setting.backend, instruction, runtime.tools, key=self.id, settings=self.setting.agent
+            )
+        except Exception as error:
+            self._failed = _error_of(error)
+
+    async def generate_trajectory(self) -> None:
+        """Hold the conversation; afterwards `.result` is the record, without a score."""
+        started, clock = datetime.now(UTC), time.monotonic()
+        ended = await self._hold()
+        for _ in range(self.setting.limits.infrastructure_retries):
+            if not _may_pass(ended):
+                break
+            await self._close()
+            await self.initialize_trajectory()
+            ended = await self._hold()
+        found: dict[str, Json] = {}
+        if self._runtime is not None and self._agent is not None and not _is_broken(ended):
+            try:
+                found = await self.task.complete_runtime(self._runtime, self._agent.history)
+            except Exception as error:
+                ended = _Ended("error", _error_of(error))
+        await self._close()
+        self.result = self._record(ended, started, time.monotonic() - clock)
+        self.outcome = Outcome(self.result.messages, ended.stop_reason, found)
+
+    async def evaluate_trajectory(self) -> None:
+        """Fill in the score, where what was reached is the agent's doing."""
+        if self.result is None or self.outcome is None:
+            raise RuntimeError(f"trajectory {self.id!r} is evaluated after it was generated")
+        if self.result.error is not None and self.result.error.kind != "agent":
+            return
+        try:
+            score = await self.task.evaluate_result(self.outcome)
+        except Exception as error:
+            self.result = self.result.model_copy(update={"error": _error_of(error), "stop_reason": "error"})
+            return
+        self.result = self.result.model_copy(update={"score": score})
+
+    async def abandon(self) -> None:
+        """Give the runtime up; a trajectory without a result is owed."""
+        await self._close()
+
+    async def _hold(self) -> "_Ended":
+        """The conversation to its end, whatever that is."""
+        if self._failed is not None or self._agent is None or self._runtime is None:
+            return _Ended("error", self._failed)
+        try:
+            async with asyncio.timeout(self.setting.limits.timeout_s) as clock:
+                return await self._converse(self._agent, self._runtime)
+        except BudgetError:
+            await self._close()
+            raise
+        except TimeoutError as error:
+            if not clock.expired():
+                return _Ended("error", _error_of(error))
+            limit = f"not over after {self.setting.limits.timeout_s:g} seconds (rollout.timeout_s)"
+            return _Ended("timeout", TrajectoryError(kind="infrastructure", message=limit))
+        except Exception as error:
+            return _Ended("error", _error_of(error))
+
+    async def _converse(self, agent: Agent, runtime: Runtime) -> "_Ended":
+        malformed = 0
+        while True:
+            step = await agent.step()
+            if step.reply.stop == "context_window":
+                return _Ended("context_window")
+            if step.reply.stop == "content_filter":
+                return _Ended("error", TrajectoryError(kind="agent", message=f"refused: {step.reply.refusal or ''}"))
+            malformed = 0 if _is_readable(step) else malformed + 1
+            if malformed >= self.setting.limits.max_malformed:
+                return _Ended("error", TrajectoryError(kind="agent", message=_unreadable(step, malformed)))
+            ended = await self._follow(agent, runtime, step)
+            if ended is not None:
+                return ended
+
+    async def _follow(self, agent: Agent, runtime: Runtime, step: Step) -> "_Ended | None":
+        """What follows a step: its calls are made, or its words answered."""
+        ends: StopReason | None = None
+        for call in step.calls:
+            answer = await self._made(runtime, call)
+            agent.observe(call, answer.content)
+            ends = ends or answer.ends
+        if ends is None and self._counts["calls"] >= self.setting.limits.max_calls:
+            ends = "max_calls"
+        if step.calls or not step.words.strip():
+            return _Ended(ends) if ends else None
+        self._counts["turns"] += 1
+        response = await runtime.respond(agent.history)
+        if response.message is not None:
+            agent.hear(response.message)
+        ends = response.ends
+        if ends is None and self._counts["turns"] >= self.setting.limits.max_turns:
+            ends = "max_turns"
+        return _Ended(ends) if ends else None
+
+    async def _made(self, runtime: Runtime, call: AgentCall) -> Answer:
+        if self._counts["calls"] >= self.setting.limits.max_calls:
+            return Answer(refusal("too_many_calls", "No more calls are possible."), ok=False)
+        self._counts["calls"] += 1
+        if call.arguments is None:
+            self._counts["malformed"] += 1
+            answer = Answer(refusal("invalid_arguments", call.fault or "The arguments cannot be read."), ok=False)
+        else:
+            answer = await runtime.call(call.tool, call.arguments)
+        self._counts["errors"] += not answer.ok
+        return answer
+
+    async def _close(self) -> None:
+        runtime, self._runtime = self._runtime, None
+        if runtime is not None:
+            await runtime.close()
+
+    def _record(self, ended: "_Ended", started: datetime, seconds: float) -> TrajectoryRecord:
+        agent, backend = self._agent, self.setting.backend
+        return TrajectoryRecord(
+            id=self.id,
+            task_id=self.task.id,
+            trial=self.trial,
+            world=self.task.world,
+            domains=list(self.task.domains),
+            seed=self.seed,
+            dataset=self.setting.dataset,
+            task_digest=self.task.digest,
+            messages=agent.history if agent else [],
+            tools=agent.tools if agent else [],
+            stop_reason=ended.stop_reason,
+            error=ended.error,
+            agent=agent.participant if agent else Participant(backend=backend.name, model=""),
+            user=self.task.user,
+            usage=RolloutUsage(agent=agent.usage if agent else Usage(cost_usd=0.0), user=self.task.user_usage),
+            started_at=started.isoformat(timespec="milliseconds"),
+            seconds=round(seconds, 3),
+            metadata={
+                "total_turns": self._counts["turns"],
+                "tool_call_count": self._counts["calls"],
+                "tool_error_count": self._counts["errors"],
+                "malformed_calls": self._counts["malformed"],
+                **self.task.notes,
+            },
+        )
+
+
+def refusal(code: str, message: str) -> str:
+    """A tool error of ours, in the form in which worlds give theirs."""
+    return json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False)
+
+
+def _is_readable(step: Step) -> bool:
+    return bool(step.words.strip()) if not step.calls else any(call.arguments is not None for call in step.calls)
+
+
+def _unreadable(step: Step, times: int) -> str:
+    what = step.calls[0].fault if step.calls else "neither words nor a call"
+    return f"{times} replies in a row could not be read; the last: {what}"
+
+
+def _is_broken(ended: "_Ended") -> bool:
+    """Whether the runtime has nothing to say any more."""
+    return ended.error is not None and ended.error.kind != "agent"
+
+
+def _may_pass(ended: "_Ended") -> bool:
+    """Whether a fresh runtime may do better."""
+    return ended.stop_reason == "error" and ended.error is not None and ended.error.kind == "infrastructure"
+
+
+def _error_of(error: Exception) -> TrajectoryError:
+    kind: ErrorKind = "infrastructure"
+    if isinstance(error, Failure):
+        kind = error.kind
+    elif isinstance(error, ProviderError):
+        kind = "provider"
+    elif isinstance(error, WorldError):
+        kind = "world"
+    words = str(error) if isinstance(error, SkillweaveError) else f"{type(error).__name__}: {error}"
+    return TrajectoryError(kind=kind, message=words)

@@ -1,0 +1,111 @@
+"""A trajectory: one conversation of an agent and a user in a session, as a line of a rollouts folder.
+
+Recorded results, metadata and score are what the rollout saw; they are no evidence for an evaluator.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from skillweave.schema.message import Message
+from skillweave.schema.record import Json, Record
+
+StopReason = Literal[
+    "user_stop", "agent_stop", "transfer", "max_turns", "max_calls", "timeout", "context_window", "error"
+]
+ErrorKind = Literal["provider", "world", "user", "agent", "infrastructure"]
+OWED: tuple[ErrorKind, ...] = ("provider", "infrastructure")
+"""Errors that say nothing of the agent and may not come again: the next run tries such trajectories anew."""
+
+
+class TrajectoryError(Record):
+    kind: ErrorKind
+    """Whose error it is; only an `agent` error is scored."""
+    message: str
+    """In words."""
+
+
+class Participant(Record):
+    """Who spoke."""
+
+    backend: str
+    """`provider/model`, as the run was told."""
+    model: str
+    """The model that answered, as its endpoint names it; the last one where it changed."""
+    sampling: dict[str, Json] = Field(default_factory=dict)
+    """The settings that were sent, by name; what is not there was the provider's choice."""
+
+
+class Usage(Record):
+    input_tokens: int = 0
+    """Tokens sent, over all requests."""
+    output_tokens: int = 0
+    """Tokens sampled."""
+    cost_usd: float | None = None
+    """None: no price is known."""
+
+
+class RolloutUsage(Record):
+    agent: Usage
+    """What the agent's requests took."""
+    user: Usage
+    """What the simulated user's took."""
+
+
+class RolloutScore(Record):
+    """What the rollout itself saw; the evaluator's file is authoritative."""
+
+    passed: bool | None
+    """The reward is 1; None where a check that counts could not be made."""
+    reward: float | None
+    """From 0 to 1."""
+    checks: dict[str, Json] = Field(default_factory=dict)
+    """Each check by name."""
+
+
+class TrajectoryRecord(Record):
+    format: Literal["skillweave/1"] = "skillweave/1"
+    """The version of this record."""
+    id: str
+    """`<task id>#<trial>`."""
+    task_id: str
+    """The task."""
+    trial: int
+    """Counted from 0."""
+    world: str
+    """The world in which it was held."""
+    domains: list[str]
+    """Servers whose domains the task lies in."""
+    seed: int
+    """The seed of this trajectory, from the run's and the id."""
+    dataset: str
+    """Digest of the dataset."""
+    task_digest: str
+    """sha256 of the task's record."""
+    messages: list[Message]
+    """The whole conversation: system, user, assistant with tool calls, tool results."""
+    tools: list[dict[str, Json]]
+    """OpenAI tool definitions that the agent had."""
+    stop_reason: StopReason
+    """What ended it."""
+    error: TrajectoryError | None = None
+    """What went wrong, and whose fault it is."""
+    agent: Participant
+    """Who played the agent."""
+    user: Participant | None = None
+    """Who played the user; None where the task has none."""
+    usage: RolloutUsage
+    """Tokens and cost."""
+    score: RolloutScore | None = None
+    """None: not scored, because of the error."""
+    started_at: str
+    """Wall clock, UTC, ISO form."""
+    seconds: float
+    """Wall clock from the first request to the end."""
+    metadata: dict[str, Json] = Field(default_factory=dict)
+    """total_turns, tool_call_count, tool_error_count, malformed_calls, telling, and what a task adds."""
+
+    @property
+    def owed(self) -> bool:
+        """Whether it counts for nothing and is to be tried again."""
+        return self.error is not None and self.error.kind in OWED

@@ -1,0 +1,84 @@
+"""The simulated user's prompt: who they are, what they want and know, and how they behave. Prose, for any model.
+
+Tasks are written with it, and rollouts render it again where they change a user's manner or order of telling.
+"""
+
+from collections.abc import Sequence
+from random import Random
+
+from skillweave.schema.task import Fact, Persona, Scenario
+
+STYLES = {
+    "brief": "You write short messages, often without a greeting, and get to the point at once.",
+    "chatty": "You like to talk: you greet, mention what is going on in your life, and thank people.",
+    "formal": "You write in complete, polite sentences and keep a certain distance.",
+    "worried": "You are a little anxious that something might go wrong, and say so.",
+    "hurried": "You are between two things and want this settled quickly.",
+    "friendly": "You are warm and patient, and easy to talk to.",
+    "precise": "You are careful with details and like things to be exact.",
+    "hesitant": "You are not used to doing this in writing and grope for words now and then.",
+}
+"""Style -> how it is played."""
+TRAITS = (
+    "answers one question at a time",
+    "mentions small details nobody asked for",
+    "double-checks what was done before ending",
+    "prefers plain words to technical ones",
+    "repeats the request once if ignored",
+    "apologises for taking up time",
+    "dislikes long explanations",
+    "writes in lower case",
+)
+PROMPT = """You are {name}, {age} years old, and you are writing to the assistant of {company}. {manner} {traits}
+
+{goal}
+Why: {reason}
+
+What you know and may say:
+{facts}
+
+How you behave:
+{order}- Say at once what is marked "at once"; say the rest only when you are asked for it. Never say more than this list
+  holds: no ids, numbers, dates or names that are not in it and that the assistant has not said before.
+- If you are asked for something you do not know, say so; where you have no preference, say that.
+- If the assistant asks you to confirm what you want, confirm it. If it is about to do something else than you want, say
+  no and repeat what you want.
+- After you have confirmed, wait for the assistant to report. Do not ask for anything new; do not change your mind.
+- When everything you asked for has been done and reported, or declined with a reason, thank the assistant and write
+  ###STOP### in the same message. If {patience} of its messages in a row bring you no further, say that you give up and
+  write ###STOP###.
+"""
+
+
+def user_prompt(company: str, persona: Persona, scenario: Scenario, order: str = "") -> str:
+    """How to play this user; `order` is in which order they tell what they know, in whole sentences."""
+    traits = f"{persona.name.partition(' ')[0]} {' and '.join(persona.traits)}." if persona.traits else ""
+    return PROMPT.format(
+        name=persona.name,
+        age=persona.age,
+        company=company,
+        manner=STYLES.get(persona.style, ""),
+        traits=traits,
+        goal=scenario.goal,
+        reason=scenario.reason,
+        facts=_listed(scenario.facts),
+        order=f"- {order}\n" if order else "",
+        patience=persona.patience,
+    )
+
+
+def draw_style(random: Random) -> tuple[str, int]:
+    """A style, and the patience that goes with it."""
+    style = random.choice(sorted(STYLES))
+    return style, {"hurried": 4, "brief": 5, "worried": 6}.get(style, 8) + random.randint(0, 2)
+
+
+def draw_traits(random: Random) -> list[str]:
+    """One or two habits."""
+    return sorted(random.sample(TRAITS, random.randint(1, 2)))
+
+
+def _listed(facts: Sequence[Fact]) -> str:
+    when = {"first": "at once", "asked": "when asked"}
+    lines = [f"- ({when[fact.tell]}) {fact.text}" for fact in facts if fact.tell != "never"]
+    return "\n".join(lines) or "- nothing beside your wish itself."

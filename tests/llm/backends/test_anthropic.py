@@ -1,0 +1,146 @@
+from typing import Any
+
+import pytest
+
+from skillweave.errors import ConfigError, ProviderError
+from skillweave.llm.backends.anthropic import AnthropicBackend
+from skillweave.llm.request import Reply, Sampling
+from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.schema.record import Json
+
+from ..protocols import a_message, a_use, events_of
+from ..scripted import ScriptedServer, reply, stream
+from .conftest import Complete, a_request
+
+KEY = "sk-ant-secret"
+TOOL: dict[str, Json] = {"type": "function", "function": {"name": "book", "parameters": {"type": "object"}}}
+THINKING: dict[str, Any] = {"type": "thinking", "thinking": "Hm, yes.", "signature": "c2lnbmVk"}
+TEXT: dict[str, Any] = {"type": "text", "text": "Hello, é 🙂."}
+ANSWERS = [
+    a_message(),
+    a_message(THINKING, {"type": "redacted_thinking", "data": "xyz"}, TEXT),
+    a_message(TEXT, a_use(), a_use("find", {}, "t2"), reason="tool_use"),
+    a_message(TEXT, reason="max_tokens"),
+    a_message(TEXT, reason="stop_sequence"),
+    a_message(TEXT, a_use(), reason="refusal"),
+    a_message(TEXT, reason="model_context_window_exceeded"),
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=range(len(ANSWERS)))
+def test_a_stream_gives_the_reply_that_the_body_gives(complete: Complete, answer: dict[str, Any]) -> None:
+    with ScriptedServer(reply(answer), stream(events_of(answer), named=True)) as server:
+        whole = complete("anthropic", server)
+        assert complete("anthropic", server, stream=True) == whole
+        assert (whole.input_tokens, whole.output_tokens, whole.model) == (7, 3, "claude-2026")
+        assert server.heard[1].body == {**server.heard[0].body, "stream": True}
+
+
+def test_text_calls_and_reasoning_are_told_apart(complete: Complete) -> None:
+    answer = a_message(THINKING, TEXT, a_use(), a_use("find", {}, "t2"), reason="tool_use")
+    with ScriptedServer(reply(answer)) as server:
+        said = complete("anthropic", server)
+    assert (said.text, said.stop, said.reasoning) == ("Hello, é 🙂.", "tool_calls", "Hm, yes.")
+    assert said.tool_calls == (
+        ToolCall(id="t1", function=FunctionCall(name="book", arguments='{"day": 1}')),
+        ToolCall(id="t2", function=FunctionCall(name="find", arguments="{}")),
+    )
+    assert said.blocks == (THINKING,)
+
+
+@pytest.mark.parametrize(
+    ("reason", "stop"),
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("max_tokens", "length"),
+        ("refusal", "content_filter"),
+        ("model_context_window_exceeded", "context_window"),
+        ("something_new", "stop"),
+    ],
+)
+def test_stop_reasons_have_our_names(complete: Complete, reason: str, stop: str) -> None:
+    with ScriptedServer(reply(a_message(reason=reason))) as server:
+        assert complete("anthropic", server).stop == stop
+
+
+def test_a_refusal_has_its_words_and_no_calls(complete: Complete) -> None:
+    with ScriptedServer(reply(a_message(TEXT, a_use(), reason="refusal"))) as server:
+        said = complete("anthropic", server)
+    assert (said.text, said.refusal, said.tool_calls) == ("", "Hello, é 🙂.", ())
+    answer = a_message(TEXT, reason="refusal", stop_details={"type": "refusal", "explanation": "Not this."})
+    with ScriptedServer(reply(answer)) as server:
+        assert complete("anthropic", server).refusal == "Not this."
+
+
+def test_malformed_arguments_of_a_stream_are_handed_on(complete: Complete) -> None:
+    answer = a_message(a_use(arguments='{"day": 1, "wh'), reason="max_tokens")
+    with ScriptedServer(stream(events_of(answer), named=True)) as server:
+        said = complete("anthropic", server, stream=True)
+    assert said.tool_calls[0].function.arguments == '{"day": 1, "wh'
+    assert said.stop == "length"
+
+
+def test_an_empty_answer_is_a_reply(complete: Complete) -> None:
+    answer = {**a_message(), "content": []}
+    with ScriptedServer(reply(answer)) as server:
+        assert complete("anthropic", server) == Reply("", input_tokens=7, output_tokens=3, model="claude-2026")
+
+
+def test_what_goes_out(complete: Complete, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", KEY)
+    messages = (Message(role="system", content="Be kind."), Message(role="user", content="Hello?"))
+    request = a_request(
+        messages=messages,
+        tools=(TOOL,),
+        tool_choice="required",
+        schema={"type": "array"},
+        sampling=Sampling(temperature=0.5, seed=3),
+        question="secret.question",
+        variables={"golden": "secret"},
+    )
+    with ScriptedServer(reply(a_message())) as server:
+        complete("anthropic", server, request, api_key_env="TEST_KEY")
+    heard = server.heard[0]
+    assert heard.path == "/v1/messages"
+    assert heard.body == {
+        "model": "m",
+        "max_tokens": 4096,
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "Hello?"}]}],
+        "temperature": 0.5,
+        "system": "Be kind.",
+        "tools": [{"name": "book", "input_schema": {"type": "object"}}],
+        "tool_choice": {"type": "any"},
+    }
+    assert KEY in str(heard.headers)
+
+
+def test_another_endpoint_is_never_sent_the_key_of_anthropic(
+    complete: Complete, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", KEY)
+    with ScriptedServer(reply(a_message())) as server:
+        complete("anthropic", server, base_url=f"{server.url}/v1/")
+    assert server.heard[0].path == "/v1/messages"
+    assert KEY not in str(server.heard[0].headers)
+
+
+def test_a_missing_key_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match="'ANTHROPIC_API_KEY' holds no API key"):
+        AnthropicBackend("m")
+
+
+@pytest.mark.parametrize("body", [{}, {"content": None}, {"content": [{"text": "x"}]}, [1], "text"])
+def test_a_body_that_is_no_message_is_a_transient_error(complete: Complete, body: object) -> None:
+    with ScriptedServer(reply(body)) as server:
+        with pytest.raises(ProviderError, match="no message") as caught:
+            complete("anthropic", server)
+        assert caught.value.transient
+
+
+def test_cached_input_is_input(complete: Complete) -> None:
+    usage = {"input_tokens": 7, "output_tokens": 3, "cache_read_input_tokens": 100, "cache_creation_input_tokens": None}
+    with ScriptedServer(reply(a_message(usage=usage))) as server:
+        assert complete("anthropic", server).input_tokens == 107

@@ -1,0 +1,95 @@
+"""Chat completions as a stream: the same reply as the whole body gives."""
+
+import pytest
+
+from skillweave.errors import ProviderError
+from skillweave.llm.backends.chunks import read_chunks
+from skillweave.schema.message import FunctionCall, ToolCall
+from skillweave.schema.record import Json
+
+from ..protocols import a_call, a_completion, a_delta, chunks_of
+from ..scripted import ScriptedServer, fault, reply, stream
+from .conftest import Complete, a_request
+
+SCHEMA: dict[str, Json] = {"type": "array", "items": {"type": "integer"}}
+ANSWERS = [
+    a_completion("Hello, é 🙂."),
+    a_completion(None, reason="tool_calls", tool_calls=[a_call(), a_call("find", "{}", "c2")]),
+    a_completion("Wait.", reason="tool_calls", tool_calls=[a_call(arguments='{"day": 1')], reasoning_content="Hm."),
+    a_completion(None, refusal="I won't."),
+    a_completion(None, reason="content_filter"),
+    a_completion("Once upon", reason="length"),
+    a_completion(""),
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=range(len(ANSWERS)))
+def test_a_stream_gives_the_reply_that_the_body_gives(complete: Complete, answer: dict[str, Json]) -> None:
+    with ScriptedServer(reply(answer), stream(chunks_of(answer))) as server:
+        whole = complete("openai", server)
+        assert complete("openai", server, stream=True) == whole
+        assert whole.input_tokens == 7
+        assert server.heard[1].body == {
+            **server.heard[0].body,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+
+
+def test_parallel_calls_keep_their_arguments_as_the_model_wrote_them(complete: Complete) -> None:
+    calls = [a_call(arguments='{"day": 1, "day'), a_call("find", "", "c1"), a_call("find", '{"a": NaN}', None)]
+    with ScriptedServer(stream(chunks_of(a_completion(None, reason="tool_calls", tool_calls=calls)))) as server:
+        said = complete("openai", server, stream=True)
+    assert said.tool_calls == (
+        ToolCall(id="c1", function=FunctionCall(name="book", arguments='{"day": 1, "day')),
+        ToolCall(id="c1", function=FunctionCall(name="find", arguments="")),
+        ToolCall(id="", function=FunctionCall(name="find", arguments='{"a": NaN}')),
+    )
+    assert said.stop == "tool_calls"
+
+
+def test_an_answer_that_is_no_object_is_unwrapped(complete: Complete) -> None:
+    with ScriptedServer(stream(chunks_of(a_completion('{"answer": [1, 2]}')))) as server:
+        assert complete("openai", server, a_request(schema=SCHEMA), stream=True).text == "[1, 2]"
+
+
+def test_an_endpoint_that_does_not_count_a_stream_is_not_asked_to_again(complete: Complete) -> None:
+    refused = fault(400, "unknown parameter: 'stream_options'")
+    with ScriptedServer(refused, stream(chunks_of(a_completion()))) as server:
+        assert complete("openai", server, stream=True).text == "Hi."
+        assert "stream_options" not in server.heard[1].body
+
+
+def test_a_body_in_place_of_a_stream_is_no_answer(complete: Complete) -> None:
+    with ScriptedServer(reply(a_completion())) as server:
+        with pytest.raises(ProviderError, match="without a finish reason") as caught:
+            complete("openai", server, stream=True)
+        assert caught.value.transient
+
+
+def test_a_piece_that_is_no_json_is_no_answer(complete: Complete) -> None:
+    for event in ("{nonsense", "[1]", '"text"'):
+        with ScriptedServer(stream([event, *chunks_of(a_completion())])) as server:
+            with pytest.raises(ProviderError) as caught:
+                complete("openai", server, stream=True)
+            assert caught.value.transient
+
+
+def test_calls_that_all_have_the_index_zero_are_told_apart_by_their_ids() -> None:
+    calls = [{**a_call(id="a"), "index": 0}, {**a_call("find", "{}", "b"), "index": 0}]
+    said = read_chunks([*(a_delta(tool_calls=[call]) for call in calls), a_delta("tool_calls")], "b")
+    assert [call.function.name for call in said.tool_calls] == ["book", "find"]
+
+
+def test_a_new_id_with_every_piece_begins_no_call() -> None:
+    pieces = [
+        {"index": 0, "id": "a", "function": {"name": "book", "arguments": '{"da'}},
+        {"index": 0, "id": "b", "function": {"arguments": 'y": 1}'}},
+    ]
+    said = read_chunks([*(a_delta(tool_calls=[piece]) for piece in pieces), a_delta("tool_calls")], "b")
+    assert said.tool_calls == (ToolCall(id="a", function=FunctionCall(name="book", arguments='{"day": 1}')),)
+
+
+def test_calls_without_an_index_come_whole() -> None:
+    chunk = a_delta("stop", tool_calls=[a_call(id="a"), a_call("find", "{}", "b")])
+    assert [call.id for call in read_chunks([chunk], "b").tool_calls] == ["a", "b"]
