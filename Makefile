@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-long check format bench clean
+.PHONY: run test test-long test-vllm check format bench clean
 
 run: .venv/ready
 	$(BIN)/python -m synth run --config config.yaml
@@ -11,7 +11,12 @@ test: .venv/ready-dev
 	$(BIN)/python -m pytest
 
 test-long: .venv/ready-dev
-	$(BIN)/python -m pytest -m "long or not long"
+	$(BIN)/python -m pytest -m "not vllm"
+
+# A real vLLM in .venv-vllm, an environment of its own; where it cannot be installed, the tests skip and say why.
+test-vllm: .venv/ready-dev
+	$(BIN)/python -m tests.vllm.environment
+	$(BIN)/python -m pytest -m vllm -rs tests/vllm
 
 check: .venv/ready-dev
 	$(BIN)/ruff format --check .
@@ -28,7 +33,7 @@ bench: .venv/ready
 	@for file in bench/[!_]*.py; do $(BIN)/python -m bench.$$(basename $$file .py) || exit 1; done
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-vllm .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not ((3, 11) <= sys.version_info[:2] < (3, 15)))' || \

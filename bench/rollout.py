@@ -27,7 +27,7 @@ from rollout.trajectory import Setting
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec, connect
 from skillweave.llm.request import Request
-from skillweave.llm.wrappers.limit import Gate
+from skillweave.llm.gate import Gate
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import RolloutScore, TrajectoryRecord

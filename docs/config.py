@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from typing import get_args
 
 from pydantic import BaseModel
 
@@ -9,7 +10,7 @@ from docs.fields import Described, fields_of, summary_of
 from docs.markdown import code, table
 from docs.source import constants, readable
 from skillweave.config import models
-from skillweave.config.models import AuthorConfig, Config, PriceConfig, Section
+from skillweave.config.models import AuthorConfig, Config, PriceConfig, Section, SpeakerConfig
 
 INTRO = """\
 # Configuration
@@ -34,11 +35,11 @@ steps:
 """
 
 UNREAD = {
-    "rollout": "Checked, and read by nothing yet: the rollout program is to come.",
     "evaluation": "Checked, and read by nothing yet: the evaluator's program is to come.",
     "sandbox": "Checked, and read by nothing yet: each use of the sandbox has limits of its own.",
 }
 """Sections that no program looks at, with what is said of them instead of their docstring."""
+SPEAKER = "All keys of an author, below, and:"
 SHORT = "`textual: offline/author` is short for `textual: {model: offline/author}`.\n"
 
 
@@ -47,7 +48,9 @@ def page() -> str:
     parts = [INTRO, "## Top level\n", _table(Config, "")]
     for path, model in _sections(Config):
         about = UNREAD.get(path, summary_of(model))
-        parts += [f"## `{path}`\n", f"{about}\n" if about else "", _table(model, f"{path}.")]
+        about += SPEAKER if model is SpeakerConfig else ""
+        heading = "and".join(f" {code(name)} " for name in path.split(" and ")).strip()
+        parts += [f"## {heading}\n", f"{about}\n" if about else "", _table(model, f"{path.partition(' and ')[0]}.")]
     parts += ["## `steps`\n", STEPS, _authors(), f"## A price: `llm.prices`\n\n{_table(PriceConfig, '')}"]
     return "\n".join(part for part in parts if part)
 
@@ -73,12 +76,24 @@ def _row(field: Described, prefix: str) -> tuple[str, str, str, str]:
     return code(prefix + field.name), code(kinds.get(field.type, field.type)), code(default), field.meaning
 
 
-def _sections(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
-    for name, field in model.model_fields.items():
-        kind = field.annotation
+def _sections(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
+    """Path and model of each section, parents first; one that stands twice is told once, with both paths."""
+    fields = [(name, _section_in(field.annotation)) for name, field in model.model_fields.items()]
+    for kind in dict.fromkeys(kind for _, kind in fields if kind is not None):
+        path = " and ".join(f"{above}{name}" for name, found in fields if found is kind)
+        yield path, kind
+        yield from _sections(kind, f"{path.partition(' and ')[0]}.")
+
+
+def _section_in(annotation: object) -> type[BaseModel] | None:
+    """The section that a field holds, or may hold; authors have a table of their own."""
+    for kind in (annotation, *get_args(annotation)):
         if isinstance(kind, type) and issubclass(kind, Section) and kind is not AuthorConfig:
-            yield name, kind
+            return kind
+    return None
 
 
 def _has_own_heading(model: type[BaseModel], name: str) -> bool:
-    return model is Config and (name == "steps" or name in dict(_sections(Config)))
+    if issubclass(model, SpeakerConfig) and name in AuthorConfig.model_fields:
+        return True
+    return (model is Config and name == "steps") or _section_in(model.model_fields[name].annotation) is not None

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pydantic_core import from_json
+
 from rollout.task import Definition
 from skillweave.llm.backend import Backend
 from skillweave.llm.request import Reply, Request, Sampling
@@ -49,6 +51,8 @@ class AgentSettings:
     sampling: Sampling = field(default_factory=Sampling)
     replay_reasoning: bool = False
     """Whether the model gets its own earlier reasoning back."""
+    calls_first: int = 0
+    """How many replies at the beginning must be tool calls, where the endpoint can hold its model to it."""
 
 
 class Agent:
@@ -84,29 +88,33 @@ class Agent:
         )
 
     async def step(self) -> Step:
-        """The next reply; it is added to the history, unless there is nothing in it. Raises ProviderError."""
+        """The next reply. It is added to the history, unless there is nothing in it or it was withheld.
+
+        Raises ProviderError.
+        """
         reply = await self.backend.complete(self._request())
         self._requests += 1
         self.usage = added(self.usage, reply)
         self.model = reply.model or self.model
         step = self._read(reply)
-        if step.calls or step.words.strip():
+        if reply.stop != "content_filter" and (step.calls or step.words.strip()):
             self.history.append(step.message)
         return step
 
     def observe(self, call: AgentCall, content: str) -> None:
         """Add a call's result to the history."""
-        self.history.append(Message(role="tool", tool_call_id=call.id, content=content))
+        self.history.append(Message(role="tool", tool_call_id=call.id, content=whole(content)))
 
     def hear(self, message: Message) -> None:
         """Add what the user says."""
-        self.history.append(message)
+        self.history.append(message.model_copy(update={"content": whole(message.content or "")}))
 
     def _request(self) -> Request:
         messages = self.history if self.settings.replay_reasoning else [_without_reasoning(m) for m in self.history]
         return Request(
             messages=tuple(messages),
             tools=tuple(self.tools),
+            tool_choice="required" if self.tools and self._requests < self.settings.calls_first else "auto",
             sampling=self.settings.sampling,
             question=QUESTION,
             key=self.key,
@@ -114,13 +122,13 @@ class Agent:
         )
 
     def _read(self, reply: Reply) -> Step:
-        given = [replace_id(call, self._fresh_id(call.id)) for call in reply.tool_calls]
+        given = [_as_given(call, self._fresh_id(call.id)) for call in reply.tool_calls]
         message = Message.model_validate(
             {
                 "role": "assistant",
-                "content": reply.text or None,
+                "content": whole(reply.text) or None,
                 "tool_calls": given or None,
-                "reasoning_content": reply.reasoning,
+                "reasoning_content": reply.reasoning and whole(reply.reasoning),
                 **_extras(reply),
             }
         )
@@ -141,17 +149,30 @@ def read_call(call: ToolCall) -> AgentCall:
     if isinstance(given, dict):
         return AgentCall(call.id, call.function.name, given)
     try:
-        arguments = json.loads(given) if given.strip() else {}
-    except (ValueError, RecursionError) as error:
+        arguments = from_json(given, allow_inf_nan=False) if given.strip() else {}
+        # A number too large for a float comes out as infinite, which is no JSON.
+        json.dumps(arguments, allow_nan=False)
+    except ValueError as error:
         return AgentCall(call.id, call.function.name, None, f"The arguments are not valid JSON: {error}.")
     if not isinstance(arguments, dict):
         return AgentCall(call.id, call.function.name, None, "The arguments must be one JSON object.")
     return AgentCall(call.id, call.function.name, arguments)
 
 
-def replace_id(call: ToolCall, id: str) -> ToolCall:
-    """The call under another id."""
-    return call if call.id == id else ToolCall(id=id, function=FunctionCall(**call.function.model_dump()))
+def whole(text: str) -> str:
+    """The text with halves of characters joined or replaced, since no file can hold them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _as_given(call: ToolCall, id: str) -> ToolCall:
+    """The call under that id."""
+    name, arguments = call.function.name, call.function.arguments
+    kept = whole(arguments) if isinstance(arguments, str) else arguments
+    return ToolCall(id=id, function=FunctionCall(name=whole(name), arguments=kept))
 
 
 def added(usage: Usage, reply: Reply) -> Usage:

@@ -46,17 +46,18 @@ class BatchDispatcher(Dispatcher):
         drawn = iter(trajectories)
         while chunk := list(islice(drawn, self.width.generate)):
             try:
-                for width, stage in (
-                    (self.width.initialize, Trajectory.initialize_trajectory),
-                    (self.width.generate, Trajectory.generate_trajectory),
-                    (self.width.evaluate, Trajectory.evaluate_trajectory),
-                ):
-                    await _each(chunk, width, stage)
+                await _each(chunk, self.width.initialize, Trajectory.initialize_trajectory)
+                spent = await _each(chunk, self.width.generate, Trajectory.generate_trajectory)
+                # What was paid for before the budget was spent is kept.
+                done = [trajectory for trajectory in chunk if trajectory.result is not None]
+                await _each(done, self.width.evaluate, Trajectory.evaluate_trajectory)
             finally:
                 for trajectory in chunk:
                     await trajectory.abandon()
-            for trajectory in chunk:
+            for trajectory in done:
                 finished(trajectory)
+            if spent is not None:
+                raise spent
 
 
 class PipelinedDispatcher(Dispatcher):
@@ -79,6 +80,20 @@ class _Pipeline:
         self._spent: BudgetError | None = None
 
     async def run(self) -> None:
+        try:
+            await self._work()
+        except ExceptionGroup as group:
+            # Whoever waits for a batch expects the error, not the workers that it passed through.
+            raise group.exceptions[0] from group
+        finally:
+            while not self._initialized.empty():
+                waiting = self._initialized.get_nowait()
+                if waiting is not None:
+                    await waiting.abandon()
+        if self._spent is not None:
+            raise self._spent
+
+    async def _work(self) -> None:
         async with asyncio.TaskGroup() as group:
             for queue, width, before, worker in (
                 (self._initialized, self._width.generate, self._width.initialize, self._initialize),
@@ -88,8 +103,6 @@ class _Pipeline:
                 group.create_task(_end(workers, queue, width))
             for _ in range(self._width.evaluate):
                 group.create_task(self._evaluate())
-        if self._spent is not None:
-            raise self._spent
 
     async def _initialize(self) -> None:
         while self._spent is None and (trajectory := next(self._drawn, None)) is not None:
@@ -135,8 +148,10 @@ async def _held(trajectory: Trajectory) -> AsyncIterator[None]:
         raise
 
 
-async def _each(chunk: Sequence[Trajectory], width: int, stage: Callable[[Trajectory], Awaitable[None]]) -> None:
-    """One stage of all, `width` at a time. An error is raised once none is under way."""
+async def _each(
+    chunk: Sequence[Trajectory], width: int, stage: Callable[[Trajectory], Awaitable[None]]
+) -> BudgetError | None:
+    """One stage of all, `width` at a time; whether the budget was spent in it. Errors are raised at the end."""
     free = asyncio.Semaphore(width)
 
     async def go(trajectory: Trajectory) -> None:
@@ -144,6 +159,8 @@ async def _each(chunk: Sequence[Trajectory], width: int, stage: Callable[[Trajec
             await stage(trajectory)
 
     found = await asyncio.gather(*map(go, chunk), return_exceptions=True)
+    spent = next((one for one in found if isinstance(one, BudgetError)), None)
     for one in found:
-        if isinstance(one, BaseException):
+        if isinstance(one, BaseException) and not isinstance(one, BudgetError):
             raise one
+    return spent

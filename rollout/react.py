@@ -29,15 +29,14 @@ class ReactAgent(Agent):
         super().__init__(backend, instruction, tools, key=key, settings=settings)
         self._format = Message(role="system", content=FORMAT.format(tools=described(tools)))
         self._thoughts: dict[int, str] = {}
-        self._unreadable: str | None = None
+        self._unreadable = ""
 
     def _request(self) -> Request:
         said = [(message, self._thoughts.get(number, "")) for number, message in enumerate(self.history)]
         systems = sum(message.role == "system" for message, _ in said[:1])
         said.insert(systems, (self._format, ""))
-        if self._unreadable is not None:
-            said += [(message, "") for message in _complaint(self._unreadable)]
-        return replace(super()._request(), messages=tuple(rendered(said)), tools=(), tool_choice="auto")
+        messages = (*rendered(said), *_complaint(self._unreadable))
+        return replace(super()._request(), messages=messages, tools=(), tool_choice="auto")
 
     def _read(self, reply: Reply) -> Step:
         read = read_text(reply.text)
@@ -48,12 +47,12 @@ class ReactAgent(Agent):
         )
         reasoning = "\n\n".join(filter(None, [reply.reasoning, read.thought])) or None
         self._thoughts[len(self.history)] = read.thought
-        is_empty = not called and not read.words.strip()
-        self._unreadable = reply.text if is_empty else None
+        self._unreadable = "" if called or read.words.strip() else reply.text
         return super()._read(replace(reply, text=read.words, tool_calls=called, reasoning=reasoning))
 
 
 def _complaint(unreadable: str) -> list[Message]:
     """What a model is told that wrote neither form; the reply itself is no part of the record."""
-    wrote = [Message(role="assistant", content=unreadable)] if unreadable.strip() else []
-    return [*wrote, Message(role="user", content=f"Observation: {UNREADABLE}")]
+    if not unreadable.strip():
+        return []
+    return [Message(role="assistant", content=unreadable), Message(role="user", content=f"Observation: {UNREADABLE}")]

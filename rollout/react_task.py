@@ -133,7 +133,9 @@ class ReactTasks:
         with self._path.open("rb") as file:
             file.seek(self._places[id])
             found = _question(file.readline(), f"{str(self._path)!r}, question {id!r}")
-        return GeneralReactTask(id, found.question, CHECKERS[found.check](found.answer), tools=self._tools)
+        task = GeneralReactTask(id, found.question, CHECKERS[found.check](found.answer), tools=self._tools)
+        task.digest = digest_json([task.digest, found.answer, found.check])
+        return task
 
     async def close(self) -> None:
         """There is nothing to give up."""

@@ -10,7 +10,7 @@ from skillweave.llm.backend import Backend
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec, connect, split_name
 from skillweave.llm.request import Sampling
-from skillweave.llm.wrappers.limit import Gate
+from skillweave.llm.gate import Gate
 from skillweave.llm.wrappers.meter import Metered, Price
 
 FREE = Price(0.0, 0.0)
@@ -53,6 +53,11 @@ class Speakers:
     def _connected(self, speaker: AuthorConfig, base_url: str | None) -> Backend:
         llm = self._config.llm
         price = llm.prices.get(speaker.model)
+        if price is None and llm.budget_usd is not None:
+            raise ConfigError(
+                f"llm.budget_usd is {llm.budget_usd:g}, and nobody knows what {speaker.model!r} costs; "
+                f"give llm.prices.{speaker.model} {{input, output}} in US dollars for a million tokens"
+            )
         return connect(
             spec_of(speaker, self._config, base_url),
             ledger=self.ledger,

@@ -5,7 +5,7 @@ next message, or with the end.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from skillweave.errors import SkillweaveError
@@ -129,3 +129,22 @@ class TaskSource(Protocol):
 
     async def close(self) -> None:
         """Give everything up."""
+
+
+class TaskList:
+    """A source of tasks that are made one by one: id -> how to make it for a trial."""
+
+    def __init__(self, digest: str, makers: Mapping[str, Callable[[], Task]]) -> None:
+        self.digest = digest
+        self._makers = makers
+
+    def ids(self) -> list[str]:
+        """As they were given."""
+        return list(self._makers)
+
+    def task(self, id: str, trial: int) -> Task:
+        """A new task object."""
+        return self._makers[id]()
+
+    async def close(self) -> None:
+        """There is nothing to give up."""

@@ -8,12 +8,13 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from rollout.agent import Agent, AgentCall, AgentSettings, Step
+from rollout.agent import Agent, AgentCall, AgentSettings, Step, whole
 from rollout.task import Answer, Failure, Outcome, Runtime, Task
 from skillweave.errors import BudgetError, ProviderError, SkillweaveError, WorldError
 from skillweave.llm.backend import Backend
@@ -28,6 +29,7 @@ from skillweave.schema.trajectory import (
     Usage,
 )
 
+T = TypeVar("T")
 AgentClass = Callable[..., Agent]
 """Called as `Agent` is; another agent takes the same arguments."""
 
@@ -37,7 +39,7 @@ class Limits:
     max_turns: int = 40
     """Replies in which the agent speaks to the user."""
     max_calls: int = 60
-    """Tool calls, those that fail too."""
+    """Tool calls, those that fail too; a reply's calls are all made or none."""
     timeout_s: float = 600.0
     """Wall clock for the whole conversation."""
     max_malformed: int = 3
@@ -82,10 +84,10 @@ class Trajectory:
 
     async def initialize_trajectory(self) -> None:
         """Open the runtime and put the task before an agent. What goes wrong here ends up in the result."""
-        self._failed = None
+        self._agent = self._failed = None
         self._counts.clear()
         try:
-            runtime = self._runtime = await self.task.initialize_runtime()
+            runtime = self._runtime = await self._bounded(self.task.initialize_runtime())
             instruction = self.task.get_instruction(runtime)
             self._agent = self.setting.agent_class(
                 self.setting.backend, instruction, runtime.tools, key=self.id, settings=self.setting.agent
@@ -96,22 +98,14 @@ class Trajectory:
     async def generate_trajectory(self) -> None:
         """Hold the conversation; afterwards `.result` is the record, without a score."""
         started, clock = datetime.now(UTC), time.monotonic()
-        ended = await self._hold()
+        ended, found = await self._attempt()
         for _ in range(self.setting.limits.infrastructure_retries):
             if not _may_pass(ended):
                 break
-            await self._close()
             await self.initialize_trajectory()
-            ended = await self._hold()
-        found: dict[str, Json] = {}
-        if self._runtime is not None and self._agent is not None and not _is_broken(ended):
-            try:
-                found = await self.task.complete_runtime(self._runtime, self._agent.history)
-            except Exception as error:
-                ended = _Ended("error", _error_of(error))
-        await self._close()
+            ended, found = await self._attempt()
         self.result = self._record(ended, started, time.monotonic() - clock)
-        self.outcome = Outcome(self.result.messages, ended.stop_reason, found)
+        self.outcome = Outcome(self.result.messages, self.result.stop_reason, found)
 
     async def evaluate_trajectory(self) -> None:
         """Fill in the score, where what was reached is the agent's doing."""
@@ -120,7 +114,7 @@ class Trajectory:
         if self.result.error is not None and self.result.error.kind != "agent":
             return
         try:
-            score = await self.task.evaluate_result(self.outcome)
+            score = await self._bounded(self.task.evaluate_result(self.outcome))
         except Exception as error:
             self.result = self.result.model_copy(update={"error": _error_of(error), "stop_reason": "error"})
             return
@@ -130,15 +124,28 @@ class Trajectory:
         """Give the runtime up; a trajectory without a result is owed."""
         await self._close()
 
+    async def _attempt(self) -> tuple["_Ended", dict[str, Json]]:
+        """The conversation, and what its runtime leaves for the evaluation; afterwards the runtime is closed."""
+        try:
+            ended = await self._hold()
+            if self._runtime is None or self._agent is None or _is_broken(ended):
+                return ended, {}
+            return ended, await self._bounded(self.task.complete_runtime(self._runtime, self._agent.history))
+        except BudgetError:
+            raise
+        except Exception as error:
+            return _Ended("error", _error_of(error)), {}
+        finally:
+            await self._close()
+
     async def _hold(self) -> "_Ended":
         """The conversation to its end, whatever that is."""
         if self._failed is not None or self._agent is None or self._runtime is None:
-            return _Ended("error", self._failed)
+            return _Ended("error", self._failed or _error_of(Failure("infrastructure", "it was never initialized")))
         try:
             async with asyncio.timeout(self.setting.limits.timeout_s) as clock:
                 return await self._converse(self._agent, self._runtime)
         except BudgetError:
-            await self._close()
             raise
         except TimeoutError as error:
             if not clock.expired():
@@ -152,16 +159,18 @@ class Trajectory:
         malformed = 0
         while True:
             step = await agent.step()
-            if step.reply.stop == "context_window":
-                return _Ended("context_window")
             if step.reply.stop == "content_filter":
-                return _Ended("error", TrajectoryError(kind="agent", message=f"refused: {step.reply.refusal or ''}"))
+                return _Ended("error", TrajectoryError(kind="agent", message=whole(_refused(step))))
             malformed = 0 if _is_readable(step) else malformed + 1
-            if malformed >= self.setting.limits.max_malformed:
-                return _Ended("error", TrajectoryError(kind="agent", message=_unreadable(step, malformed)))
-            ended = await self._follow(agent, runtime, step)
+            is_full = step.reply.stop == "context_window"
+            # Calls are made in any case: what is in the record was done.
+            ended = await self._follow(agent, runtime, step) if step.calls or not is_full else None
             if ended is not None:
                 return ended
+            if is_full:
+                return _Ended("context_window")
+            if malformed >= self.setting.limits.max_malformed:
+                return _Ended("error", TrajectoryError(kind="agent", message=_unreadable(step, malformed)))
 
     async def _follow(self, agent: Agent, runtime: Runtime, step: Step) -> "_Ended | None":
         """What follows a step: its calls are made, or its words answered."""
@@ -184,8 +193,6 @@ class Trajectory:
         return _Ended(ends) if ends else None
 
     async def _made(self, runtime: Runtime, call: AgentCall) -> Answer:
-        if self._counts["calls"] >= self.setting.limits.max_calls:
-            return Answer(refusal("too_many_calls", "No more calls are possible."), ok=False)
         self._counts["calls"] += 1
         if call.arguments is None:
             self._counts["malformed"] += 1
@@ -195,14 +202,26 @@ class Trajectory:
         self._counts["errors"] += not answer.ok
         return answer
 
+    async def _bounded(self, work: Awaitable[T]) -> T:
+        """A task's own work, which is not waited for longer than for a conversation."""
+        limit = self.setting.limits.timeout_s
+        try:
+            async with asyncio.timeout(limit) as clock:
+                return await work
+        except TimeoutError as error:
+            if not clock.expired():
+                raise
+            raise Failure("infrastructure", f"the task did not answer within {limit:g} seconds") from error
+
     async def _close(self) -> None:
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
-            await runtime.close()
+            # What was said and done is there already; a runtime that cannot let go takes nothing of it away.
+            with suppress(Exception):
+                await self._bounded(runtime.close())
 
     def _record(self, ended: "_Ended", started: datetime, seconds: float) -> TrajectoryRecord:
-        agent, backend = self._agent, self.setting.backend
-        return TrajectoryRecord(
+        held = TrajectoryRecord(
             id=self.id,
             task_id=self.task.id,
             trial=self.trial,
@@ -211,13 +230,12 @@ class Trajectory:
             seed=self.seed,
             dataset=self.setting.dataset,
             task_digest=self.task.digest,
-            messages=agent.history if agent else [],
-            tools=agent.tools if agent else [],
+            messages=[],
+            tools=[],
             stop_reason=ended.stop_reason,
             error=ended.error,
-            agent=agent.participant if agent else Participant(backend=backend.name, model=""),
-            user=self.task.user,
-            usage=RolloutUsage(agent=agent.usage if agent else Usage(cost_usd=0.0), user=self.task.user_usage),
+            agent=Participant(backend=self.setting.backend.name, model=""),
+            usage=RolloutUsage(agent=Usage(cost_usd=0.0), user=Usage(cost_usd=0.0)),
             started_at=started.isoformat(timespec="milliseconds"),
             seconds=round(seconds, 3),
             metadata={
@@ -225,9 +243,21 @@ class Trajectory:
                 "tool_call_count": self._counts["calls"],
                 "tool_error_count": self._counts["errors"],
                 "malformed_calls": self._counts["malformed"],
-                **self.task.notes,
             },
         )
+        try:
+            return held.model_copy(update=self._told(held))
+        except Exception as error:  # of a user's own agent or task
+            return held.model_copy(update={"stop_reason": "error", "error": ended.error or _error_of(error)})
+
+    def _told(self, held: TrajectoryRecord) -> dict[str, object]:
+        """What agent and task say of themselves, for the record."""
+        found: dict[str, object] = {"user": self.task.user, "metadata": {**held.metadata, **self.task.notes}}
+        if self._agent is None:
+            return found
+        usage = RolloutUsage(agent=self._agent.usage, user=self.task.user_usage)
+        messages, tools = list(self._agent.history), list(self._agent.tools)
+        return found | {"messages": messages, "tools": tools, "agent": self._agent.participant, "usage": usage}
 
 
 def refusal(code: str, message: str) -> str:
@@ -237,6 +267,10 @@ def refusal(code: str, message: str) -> str:
 
 def _is_readable(step: Step) -> bool:
     return bool(step.words.strip()) if not step.calls else any(call.arguments is not None for call in step.calls)
+
+
+def _refused(step: Step) -> str:
+    return f"refused: {step.reply.refusal}" if step.reply.refusal else "the endpoint withheld the answer"
 
 
 def _unreadable(step: Step, times: int) -> str:
@@ -263,4 +297,4 @@ def _error_of(error: Exception) -> TrajectoryError:
     elif isinstance(error, WorldError):
         kind = "world"
     words = str(error) if isinstance(error, SkillweaveError) else f"{type(error).__name__}: {error}"
-    return TrajectoryError(kind=kind, message=words)
+    return TrajectoryError(kind=kind, message=whole(words))

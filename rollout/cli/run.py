@@ -119,12 +119,13 @@ async def _served(stack: AsyncExitStack, speaker: SpeakerConfig, rollouts: Path,
 
     server = VllmServer(
         split_name(speaker.model)[1],
-        command=serve.command,
-        port=serve.port,
-        tool_call_parser=serve.tool_call_parser,
+        log=rollouts / "logs" / f"vllm-{role}.log",
+        tool_parser=serve.tool_call_parser,
         reasoning_parser=serve.reasoning_parser,
         arguments=serve.arguments,
-        start_timeout_s=serve.start_timeout_s,
-        log=rollouts / "logs" / f"vllm-{role}.log",
+        command=serve.command,
+        port=serve.port or None,
+        start_limit_s=serve.start_timeout_s,
+        progress=lambda line: print(line, flush=True),
     )
     return (await stack.enter_async_context(server)).base_url

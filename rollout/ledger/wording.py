@@ -7,49 +7,14 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-_UNITS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-]
-_UNITS += ["seventeen", "eighteen", "nineteen"]
-_TENS = {
-    word: 20 + 10 * place
-    for place, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"])
-}
-_ORDINALS = [
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "eleventh",
-    "twelfth",
-    "thirteenth",
-    "fourteenth",
-    "fifteenth",
-    "sixteenth",
-    "seventeenth",
-    "eighteenth",
-    "nineteenth",
-    "twentieth",
-]
+LONGEST = 600
+"""Characters of a clause: what is looked at together, and no sentence that anybody writes."""
+_UNITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_UNITS += ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_TENS_WORDS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_TENS = {word: 20 + 10 * place for place, word in enumerate(_TENS_WORDS)}
+_ORDINALS = ["fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth"]
+_ORDINALS += ["fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth"]
 _ORDINAL = {word: 4 + place for place, word in enumerate(_ORDINALS)} | {"thirtieth": 30}
 _AFTER_TENS = {"first": 1, "second": 2, "third": 3} | {word: number for word, number in _ORDINAL.items() if number < 10}
 _NUMBER = {word: number for number, word in enumerate(_UNITS)} | _TENS
@@ -65,12 +30,19 @@ _HALF = re.compile(rf"\bhalf (?P<hour>{_HOURS})\b(?! (?:hours?|minutes?))", re.I
 _SPOKEN = re.compile(
     rf"\b(?P<hour>{'|'.join(_UNITS[1:13])})[ -](?P<minute>fifteen|thirty|forty-five|forty five)\b", re.I
 )
+_PRICE = re.compile(
+    rf"\b(?P<whole>{'|'.join(_UNITS[10:])}) (?P<part>{'|'.join(_TENS)})\b(?![ -](?:one|two|three|four|five|six|seven|"
+    rf"eight|nine|\d))",
+    re.I,
+)
+"""`twelve fifty`: 12.50, or 1250."""
 _TENS_UNITS = re.compile(
     rf"\b(?P<tens>{'|'.join(_TENS)})[ -](?P<unit>{'|'.join([*_UNITS[1:10], *_AFTER_TENS])})\b", re.I
 )
 _WORD = re.compile(rf"\b(?P<word>{'|'.join([*_UNITS[2:], *_TENS, *_ORDINAL])})\b", re.I)
 _SCALED = re.compile(
-    r"(?<![\d.,])(?P<count>\d{1,3})[ -]?(?P<scale>hundred|thousand|k\b)(?:(?: and)? (?P<rest>\d{1,3})\b(?!\w|[.:,]\d))?",
+    r"(?<![\d.,])(?P<count>\d{1,3})[ -]?(?P<scale>hundred|thousand|k\b)(?:(?: and)? (?P<rest>\d{1,3})\b(?!\w|"
+    r"[.:,]\d))?",
     re.I,
 )
 _CLOCK = re.compile(r"(?<![\d.:])(?P<hour>\d{1,2}) ?(?:o'?clock\b|h\b|hrs?\b(?! \w))", re.I)
@@ -91,6 +63,7 @@ def plain(text: str) -> str:
     text = _PAST.sub(_past, text)
     text = _HALF.sub(lambda match: f"{_number(match['hour'])}:30", text)
     text = _SPOKEN.sub(lambda match: f"{_number(match['hour'])}:{_number(match['minute'])}", text)
+    text = _PRICE.sub(lambda match: f"{_number(match['whole'])}.{_number(match['part'])}", text)
     text = _NOON.sub(r"\g<before> 12:00", text)
     text = _TENS_UNITS.sub(_tens_and_unit, text)
     text = _WORD.sub(lambda match: _figures(match["word"].lower()), text)
@@ -99,7 +72,12 @@ def plain(text: str) -> str:
 
 
 def clauses(text: str) -> Iterator[str]:
-    """The sentences of a plain text, and the parts before and after a `but`."""
+    """The sentences of a plain text, and the parts before and after a `but`; none is longer than `LONGEST`."""
+    for clause in _sentences(text):
+        yield from (clause[start : start + LONGEST] for start in range(0, len(clause), LONGEST))
+
+
+def _sentences(text: str) -> Iterator[str]:
     held = ""
     for part in _END.split(text):
         held = f"{held} {part}".strip()

@@ -115,7 +115,7 @@ class ServeConfig(Section):
     """How vLLM is called; the path of the program in its own environment, for example."""
     port: int = Field(default=0, ge=0, le=65535)
     """0: any that is free."""
-    tool_call_parser: str | None = "hermes"
+    tool_call_parser: str = "hermes"
     """How tool calls are read from the model's text; see vLLM's list."""
     reasoning_parser: str | None = None
     arguments: list[str] = Field(default_factory=list)

@@ -15,11 +15,11 @@ from skillweave.llm.backends.offline import Answer, OfflineBackend
 from skillweave.llm.backends.openai import OpenAIBackend
 from skillweave.llm.backends.replay import ReplayBackend
 from skillweave.llm.backends.vllm import VllmBackend
+from skillweave.llm.gate import Gate
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.request import Sampling
 from skillweave.llm.wrappers.cache import Cache
 from skillweave.llm.wrappers.defaults import Defaults
-from skillweave.llm.wrappers.limit import Gate, Limited
 from skillweave.llm.wrappers.meter import Metered, Price
 from skillweave.llm.wrappers.record import Recorder
 from skillweave.llm.wrappers.retry import Retrying
@@ -40,6 +40,7 @@ class _Settings(TypedDict):
     timeout: float
     max_retries: int
     stream: bool
+    gate: Gate | None
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,9 @@ def connect(
     record: Path | None = None,
 ) -> Backend:
     """The backend that `spec` names. `offline` is the built-in author. Raises ConfigError, ArtifactError."""
-    backend = _provider(spec, offline)
+    backend = _provider(spec, offline, gate)
     if spec.provider in NETWORK:
         backend = Retrying(backend, spec.max_retries)
-    if gate is not None:
-        backend = Limited(backend, gate)
     if ledger is not None:
         backend = Metered(backend, ledger, price, budget_usd)
     if cache is not None and not spec.record_tokens:
@@ -108,7 +107,7 @@ def connect(
     return Defaults(backend, spec.model, spec.sampling)
 
 
-def _provider(spec: AuthorSpec, offline: Answer | None) -> Backend:
+def _provider(spec: AuthorSpec, offline: Answer | None, gate: Gate | None) -> Backend:
     if spec.provider == "replay":
         return ReplayBackend(Path(spec.model))
     settings = _Settings(
@@ -117,6 +116,7 @@ def _provider(spec: AuthorSpec, offline: Answer | None) -> Backend:
         timeout=spec.timeout,
         max_retries=spec.max_retries,
         stream=spec.stream,
+        gate=gate,
     )
     if spec.provider == "anthropic":
         return AnthropicBackend(spec.model, **settings)

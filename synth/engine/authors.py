@@ -19,7 +19,7 @@ from skillweave.llm.backend import Backend
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec, connect, split_name
 from skillweave.llm.request import Reply, Request, Sampling
-from skillweave.llm.wrappers.limit import Gate
+from skillweave.llm.gate import Gate
 from skillweave.llm.wrappers.meter import Price
 
 R = TypeVar("R")

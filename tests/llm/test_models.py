@@ -2,6 +2,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -44,3 +45,19 @@ def test_no_sdk_is_loaded_before_it_is_needed() -> None:
     environment = {"PYTHONPATH": os.pathsep.join(sys.path)}
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert loaded.stdout.strip() == "[]"
+
+
+def test_tokens_are_wanted_as_sampled_so_nothing_is_kept_for_later(tmp_path: Path) -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return "yes"
+
+    async def twice() -> None:
+        backend = connect(AuthorSpec(record_tokens=True), offline=answer, cache=tmp_path / "cache")
+        await backend.complete(Request(messages=()))
+        await backend.complete(Request(messages=()))
+
+    asyncio.run(twice())
+    assert len(asked) == 2

@@ -79,7 +79,9 @@ def _tokenizer() -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(Path(__file__).read_text(encoding="utf-8").splitlines(), trainer)
+    # Without its indentation, since grammars let a model of random weights fill gaps with white space for long.
+    words = Path(__file__).read_text(encoding="utf-8").split()
+    tokenizer.train_from_iterator(words, trainer)
     return tokenizer
 
 

@@ -15,7 +15,7 @@ from skillweave.world.tools import TRANSFER_TOOL
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 _TO_KNOW = re.compile(r"\bwants? to (?:know|hear|find out|learn)\b|\?", re.IGNORECASE)
-_FRAME = frozenset({"want", "after", "know", "find", "hear", "learn"})
+_FRAME = frozenset({"want", "after", "becau", "calle", "know", "find", "hear", "learn"})
 KEPT = 2_048
 """Scripts that are remembered."""
 
@@ -43,7 +43,7 @@ class Wish:
 
     text: str
     words: frozenset[str]
-    """Stems that the wishes before it do not hold."""
+    """Stems that tell it from the wishes before it."""
     asks: bool
     """Whether it wants to know something, not to have it done."""
 
@@ -57,6 +57,8 @@ class Script:
     facts: tuple[FactToTell, ...]
     banned: tuple[str, ...]
     """Rules that the request would break."""
+    tools: tuple[Tool, ...] = ()
+    """All tools of the world."""
 
 
 Scripts = Callable[[str], Script]
@@ -81,9 +83,10 @@ def script_of(task: Task, blueprint: Blueprint) -> Script:
         task=task.id,
         kind=task.kind,
         calls=tuple(_planned(call, _tool(blueprint, call.tool), task) for call in task.golden),
-        wishes=tuple(_wishes(task.scenario.goal)),
+        wishes=tuple(_wishes(task)),
         facts=tuple(task.criteria.communicate),
         banned=tuple(dict.fromkeys(ban.rule for ban in task.criteria.must_not)),
+        tools=tuple(tool for tool in blueprint.tools if tool.name not in task.tools_hidden),
     )
 
 
@@ -109,11 +112,15 @@ def _planned(call: GoldenCall, tool: Tool, task: Task) -> PlannedCall:
     )
 
 
-def _wishes(goal: str) -> list[Wish]:
+def _wishes(task: Task) -> list[Wish]:
+    """The goal's sentences. Words of rows and values may be said later, so others mark a wish where there are any."""
     found: list[Wish] = []
+    told = frozenset[str]().union(*(content_words(fact.text) for fact in task.scenario.facts))
     before: frozenset[str] = frozenset()
-    for text in filter(None, _SENTENCE.split(goal.strip())):
+    for text in filter(None, _SENTENCE.split(task.scenario.goal.strip())):
         words = content_words(text) - _FRAME
-        found.append(Wish(text, (words - before) or words, _TO_KNOW.search(text) is not None))
+        found.append(
+            Wish(text, (words - before - told) or (words - before) or words, _TO_KNOW.search(text) is not None)
+        )
         before |= words
     return found

@@ -114,6 +114,13 @@ def participle(verb: str) -> str:
     return f"{verb}led" if verb.endswith("cel") else f"{verb}ed"
 
 
+def hint(column: str) -> str:
+    """What people call a column when they describe a row: `starts_at` is the date."""
+    if column.endswith(("_at", "_on")) or "date" in column or column.startswith("check_"):
+        return "the date"
+    return f"the {label(column.removesuffix('_name'))}"
+
+
 def listed(parts: Sequence[str], last: str = "and") -> str:
     """`a, b and c`."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}" if parts else ""

@@ -9,6 +9,7 @@ from typing import Any
 from skillweave.llm.backends.anthropic_message import read_events, read_message
 from skillweave.llm.backends.anthropic_wire import CHOICES, system_text, turns, wire_tools
 from skillweave.llm.backends.endpoint import Endpoint, read_key
+from skillweave.llm.gate import Gate
 from skillweave.llm.request import Reply, Request
 
 ENDPOINT = "https://api.anthropic.com"
@@ -29,6 +30,7 @@ class AnthropicBackend(Endpoint):
         timeout: float = 120.0,
         max_retries: int = 4,
         stream: bool = False,
+        gate: Gate | None = None,
     ) -> None:
         # Another endpoint is sent a key only where the user names one.
         variable = api_key_env if base_url is not None else api_key_env or KEY_VARIABLE
@@ -40,6 +42,7 @@ class AnthropicBackend(Endpoint):
             timeout=timeout,
             max_retries=max_retries,
             stream=stream,
+            gate=gate,
         )
 
     def _sdk(self) -> Any:
@@ -55,7 +58,7 @@ class AnthropicBackend(Endpoint):
             base_url=self._base_url,
             timeout=self._timeout,
             max_retries=self._max_retries,
-            http_client=DefaultAioHttpClient(timeout=self._timeout),
+            http_client=self._http(DefaultAioHttpClient),
         )
 
     def _body(self, request: Request) -> dict[str, Any]:

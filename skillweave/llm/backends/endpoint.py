@@ -15,6 +15,8 @@ from weakref import WeakKeyDictionary
 
 from skillweave.errors import ConfigError, ProviderError
 from skillweave.llm.backends.fault import content_refused, no_longer_fits, translated
+from skillweave.llm.backends.gated import CLOCK, gated
+from skillweave.llm.gate import Gate
 from skillweave.llm.request import Reply, Request
 
 LONGEST_PAUSE = 120.0
@@ -29,7 +31,15 @@ class Endpoint(ABC):
     """Of the one resource that is posted to, after the base URL."""
 
     def __init__(
-        self, name: str, *, base_url: str, key: str, timeout: float = 120.0, max_retries: int = 4, stream: bool = False
+        self,
+        name: str,
+        *,
+        base_url: str,
+        key: str,
+        timeout: float = 120.0,
+        max_retries: int = 4,
+        stream: bool = False,
+        gate: Gate | None = None,
     ) -> None:
         self.name = name
         self._base_url = base_url
@@ -37,6 +47,7 @@ class Endpoint(ABC):
         self._timeout = timeout
         self._max_retries = max_retries
         self._stream = stream
+        self._gate = gate
         # One more than there are tries, so that the SDK, which knows more, speaks first.
         self._deadline = (max_retries + 2) * timeout + max_retries * LONGEST_PAUSE
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
@@ -85,7 +96,8 @@ class Endpoint(ABC):
         events: list[object] | None = None
         try:
             # The SDK's own limit is for one read, so a server that drips would be waited for without end.
-            async with asyncio.timeout(self._deadline):
+            async with asyncio.timeout(self._deadline) as clock:
+                CLOCK.set(clock)
                 client = self._client()
                 if not self._stream:
                     whole: bytes = await client.post(self.path, cast_to=bytes, content=content, options=AS_JSON)
@@ -113,6 +125,10 @@ class Endpoint(ABC):
         secret = self._key if self._key != NO_KEY else None
         # What the SDK raised before the answer began it has tried again already; nobody did so for anything else.
         return translated(error, self.name, retries=self._max_retries, again=has_begun or not is_known, secret=secret)
+
+    def _http(self, kind: type) -> Any:
+        """The SDK's HTTP client, made to pass the gate."""
+        return (kind if self._gate is None else gated(kind, self._gate))(timeout=self._timeout)
 
     def _client(self) -> Any:
         loop = asyncio.get_running_loop()

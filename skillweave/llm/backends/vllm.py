@@ -9,6 +9,7 @@ from typing import Any
 
 from skillweave.llm.backends.chat_wire import strict_tool
 from skillweave.llm.backends.openai import OpenAIBackend
+from skillweave.llm.gate import Gate
 from skillweave.llm.request import Request
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
@@ -28,6 +29,7 @@ class VllmBackend(OpenAIBackend):
         structured: bool = True,
         stream: bool = False,
         record_tokens: bool = False,
+        gate: Gate | None = None,
     ) -> None:
         super().__init__(
             model,
@@ -39,6 +41,7 @@ class VllmBackend(OpenAIBackend):
             structured=structured,
             stream=stream,
             record_tokens=record_tokens,
+            gate=gate,
         )
 
     def _body(self, request: Request) -> dict[str, Any]:

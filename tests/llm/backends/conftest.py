@@ -25,9 +25,9 @@ def complete() -> Complete:
     """Ask once: `complete("openai", server, request, stream=True)`."""
 
     def once(provider: Provider, server: ScriptedServer, request: Request | None = None, **options: Any) -> Reply:
-        settings: dict[str, Any] = {"max_retries": 0, "timeout": 5.0}
-        path = "" if provider == "anthropic" else "/v1"
-        spec = AuthorSpec(provider, "m", base_url=server.url + path, **(settings | options))
+        url = server.url if provider == "anthropic" else f"{server.url}/v1"
+        settings: dict[str, Any] = {"base_url": url, "max_retries": 0, "timeout": 5.0}
+        spec = AuthorSpec(provider, "m", **(settings | options))
 
         async def asked() -> Reply:
             backend = connect(spec)

@@ -18,7 +18,14 @@ from .conftest import Complete, a_request
 
 WAYS: list[tuple[Provider, bool]] = [("openai", False), ("openai", True), ("anthropic", False), ("anthropic", True)]
 both = pytest.mark.parametrize(("provider", "streamed"), WAYS)
+one_of_each = pytest.mark.parametrize(("provider", "streamed"), WAYS[1:3])
 streams = pytest.mark.parametrize("provider", ["openai", "vllm", "anthropic"])
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those between our own tries; the SDKs' stay as they are."""
+    monkeypatch.setattr("skillweave.llm.wrappers.retry.FIRST_DELAY", 0.01)
 
 
 def hi(provider: Provider, streamed: bool) -> Act:
@@ -27,7 +34,7 @@ def hi(provider: Provider, streamed: bool) -> Act:
     return stream(chunks_of(a_completion())) if streamed else reply(a_completion())
 
 
-@both
+@one_of_each
 def test_too_many_requests_are_repeated_after_the_time_asked_for(
     complete: Complete, provider: Provider, streamed: bool
 ) -> None:
@@ -56,7 +63,7 @@ def test_server_errors_are_repeated_then_said(complete: Complete, provider: Prov
             assert len(server.heard) == 2
 
 
-@both
+@one_of_each
 @pytest.mark.parametrize("trouble", [CLOSED, RESET, TRUNCATED], ids=["closed", "reset", "truncated"])
 def test_a_broken_connection_is_tried_again(
     complete: Complete, provider: Provider, streamed: bool, trouble: Act
@@ -79,7 +86,7 @@ def test_silence_is_a_timeout(complete: Complete, provider: Provider, streamed: 
         complete(provider, server, stream=streamed, timeout=0.3)
 
 
-@both
+@one_of_each
 def test_a_timeout_is_tried_again(complete: Complete, provider: Provider, streamed: bool) -> None:
     with ScriptedServer(HANG, hi(provider, streamed)) as server:
         assert complete(provider, server, stream=streamed, timeout=0.3, max_retries=1).text == "Hi."

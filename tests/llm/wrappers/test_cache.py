@@ -102,3 +102,30 @@ def test_a_file_that_is_no_cache_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c").write_text("not a database, not a database, not a database")
     with pytest.raises(ArtifactError, match="delete it"):
         Cache(OfflineBackend(Counting()), tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("reply", "asked"),
+    [
+        (Reply(""), 2),
+        (Reply("", stop="length"), 2),
+        (Reply("Half", stop="content_filter"), 2),
+        (Reply("", stop="content_filter", refusal="No."), 2),
+        (Reply("", stop="context_window"), 1),
+    ],
+)
+def test_what_says_nothing_is_asked_again(tmp_path: Path, reply: Reply, asked: int) -> None:
+    seen: list[Request] = []
+
+    def author(request: Request) -> Reply:
+        seen.append(request)
+        return reply
+
+    async def twice() -> None:
+        cache = Cache(OfflineBackend(author), tmp_path / "c")
+        assert await cache.complete(a_request()) == reply
+        await cache.complete(a_request())
+        await cache.close()
+
+    asyncio.run(twice())
+    assert len(seen) == asked

@@ -6,7 +6,7 @@ import pytest
 from skillweave.errors import ArtifactError, ProviderError
 from skillweave.llm.ask import ask
 from skillweave.llm.models import AuthorSpec, connect
-from skillweave.llm.request import Reply, Request
+from skillweave.llm.request import Reply, Request, Tokens
 from skillweave.schema.message import FunctionCall, Message, ToolCall
 
 from ..conftest import Maker
@@ -30,6 +30,13 @@ def replay(path: Path, request: Request) -> Reply:
 
 def test_a_recorded_reply_is_replayed_whole(tmp_path: Path) -> None:
     reply = Reply("é \ud800", 3, 4, "m", "tool_calls", (CALL,), "because", 0.25)
+    record(tmp_path / "c.jsonl", a_request(), reply=reply)
+    assert replay(tmp_path / "c.jsonl", a_request()) == reply
+
+
+def test_tokens_and_signed_reasoning_are_replayed_too(tmp_path: Path) -> None:
+    tokens = Tokens((1, 2), (3,), (-0.5, -1.0))
+    reply = Reply("", stop="content_filter", refusal="No.", tokens=tokens, blocks=({"type": "thinking", "n": [1]},))
     record(tmp_path / "c.jsonl", a_request(), reply=reply)
     assert replay(tmp_path / "c.jsonl", a_request()) == reply
 

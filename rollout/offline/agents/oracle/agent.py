@@ -2,8 +2,10 @@
 
 from random import Random
 
+from rollout.offline.agents.greedy.agent import by_words
 from rollout.offline.agents.oracle.acts import Do
-from rollout.offline.agents.oracle.conduct import Conduct
+from rollout.offline.agents.oracle.careless import Careless, mistake_of
+from rollout.offline.agents.oracle.conduct import ORACLE, POLICY_BLIND, Conduct
 from rollout.offline.agents.oracle.course import Course
 from rollout.offline.agents.oracle.speech import Speech
 from rollout.offline.agents.script import Script
@@ -12,8 +14,27 @@ from skillweave.llm.request import Reply, Request
 from skillweave.schema.message import FunctionCall, ToolCall
 
 
-def scripted(request: Request, script: Script, conduct: Conduct, seed: int, model: str) -> Reply:
-    """The next reply of an agent that has this script."""
+def oracle(request: Request, script: Script, seed: int) -> Reply:
+    """The golden trajectory, in conversation."""
+    return _scripted(request, script, ORACLE, seed, "oracle")
+
+
+def careless(request: Request, script: Script, seed: int) -> Reply:
+    """The oracle with mistakes."""
+    source = f"{seed}/{request.key}/careless"
+    conduct = Careless(script, mistake_of(seed, request.key), lambda use: Random(f"{source}/{use}"))
+    return _scripted(request, script, conduct, seed, "careless")
+
+
+def policy_blind(request: Request, script: Script, seed: int) -> Reply:
+    """The oracle that heeds no rule which the tools do not enforce. What a rule forbids is in no script, so there it
+    goes by the user's words."""
+    if script.kind == "refuse":
+        return by_words(request, seed, model="policy_blind", confirms=False)
+    return _scripted(request, script, POLICY_BLIND, seed, "policy_blind")
+
+
+def _scripted(request: Request, script: Script, conduct: Conduct, seed: int, model: str) -> Reply:
     transcript = transcript_of(request)
     course = Course(script, conduct).follow(transcript)
     act = course.decide()

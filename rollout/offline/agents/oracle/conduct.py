@@ -26,8 +26,9 @@ class Conduct:
         """What is called in a planned call's place; None: nothing is."""
         return Wanted(planned.tool, arguments)
 
-    def extra(self, results: Mapping[int, Json], made: int) -> Wanted | None:
-        """A call beyond the script once that is through; `made` is how many there were."""
+    def extra(self, results: Mapping[int, Json], made: int, succeeded: bool) -> Wanted | None:
+        """A call beyond the script once that is through; `made` is how many there were, and whether the last one was
+        carried out."""
         return None
 
     def shrugs(self, position: int) -> bool:
@@ -39,8 +40,16 @@ class Conduct:
         return False
 
     def told(self, fact: int, value: Json) -> Json:
-        """What it says in the place of a fact's value."""
+        """What it says in the place of a fact's value; None: nothing."""
         return value
 
 
+class PolicyBlind(Conduct):
+    """The oracle that heeds no rule which the tools do not enforce."""
+
+    asks_first = False
+    declines = False
+
+
 ORACLE = Conduct()
+POLICY_BLIND = PolicyBlind()

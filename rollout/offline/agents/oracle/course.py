@@ -48,7 +48,11 @@ class Course:
         self._agreed: set[int] = set()
         self._reported: set[int] = set()
         self._told: set[int] = set()
+        self._asked: set[bool] = set()
+        """Whether it has asked for what signs in (True), and for anything else (False)."""
+        self._signed_in: Made | None = None
         self._extra = 0
+        self._extra_done = False
         self._resigned = False
         self._recaps = 0
         self._open = True
@@ -76,10 +80,27 @@ class Course:
                 return act
             self._skip(self.position)
         if self.position >= len(self.script.calls):
-            extra = self.conduct.extra(self.results, self._extra)
+            extra = self.conduct.extra(self.results, self._extra, self._extra_done)
             if extra is not None:
                 return Do((), ((extra.tool, extra.arguments),))
         return self._conclude()
+
+    @property
+    def has_done(self) -> bool:
+        """Whether a write was made already."""
+        return bool(self.done)
+
+    @property
+    def newcomer(self) -> str:
+        """The first name of a user who has just signed in and was not spoken to since."""
+        made = self._signed_in
+        name = made.value.get("full_name") if made is not None and isinstance(made.value, dict) else None
+        return name.split()[0] if isinstance(name, str) and name.strip() else ""
+
+    def has_asked(self, act: Ask) -> bool:
+        """Whether it has asked for something like that before."""
+        kinds = {self.script.calls[position].kind == "auth" for position, _ in act.wanted}
+        return bool(kinds & self._asked)
 
     def is_asked_again(self, act: Ask) -> bool:
         """Whether any of it was asked for in vain."""
@@ -184,6 +205,8 @@ class Course:
             return Report(done, facts)
         if not self._open:
             return Part()
+        if not self._reported and not self._told:
+            return Greet()
         if self._recaps < RECAPS:
             return Report(tuple(self.done), tuple(self._known_facts()), again=True)
         return Part()
@@ -194,8 +217,12 @@ class Course:
         return [
             fact
             for fact in range(len(self.script.facts))
-            if self.wishes.asks_for(fact) and (over or self._is_found(fact))
+            if self.wishes.asks_for(fact) and (over or self._is_found(fact)) and self.tells(fact) is not None
         ]
+
+    def tells(self, fact: int) -> Json:
+        """What it says of a fact; None: nothing."""
+        return self.conduct.told(fact, self.script.facts[fact].values[0])
 
     def _is_found(self, fact: int) -> bool:
         return any(
@@ -232,12 +259,18 @@ class Course:
             self.left.append(proposal.position)
 
     def _took(self, act: Act, reaction: Reacted) -> None:
-        """What was decided then, with what came of it."""
+        """What was decided then, with what came of it. Where calls stand in the place of words, nothing was said."""
+        if reaction.calls and not isinstance(act, Do):
+            return
         self._last = act
         if isinstance(act, Do):
             self._made(act, reaction.calls)
         elif isinstance(act, Ask | Which | Propose | Report):
             self._reported.update(act.done if isinstance(act, Report) else self.done)
+        if isinstance(act, Ask):
+            self._asked |= {self.script.calls[position].kind == "auth" for position, _ in act.wanted}
+        if not isinstance(act, Do):
+            self._signed_in = None
         self._resigned = self._resigned or isinstance(act, GiveUp)
         if isinstance(act, Report):
             self._told.update(act.facts)
@@ -246,11 +279,13 @@ class Course:
     def _made(self, act: Do, calls: Sequence[Made]) -> None:
         if not act.positions:
             self._extra += 1
+            self._extra_done = any(made.ok for made in calls)
         for position, made in zip(act.positions, calls, strict=False):
             if not made.ok and not self.conduct.shrugs(position):
                 self.complaint = made.complaint or made.code
                 return
             self.results[position] = made.value
+            self._signed_in = made if self.script.calls[position].kind == "auth" else self._signed_in
             if self.script.calls[position].kind == "write":
                 self.done.append(position)
             self.position = position + 1

@@ -12,6 +12,7 @@ _WHEN = frozenset(
     ["starts_at", "starts_on", "departs_at", "check_in", "pickup_at", "service_date", "remind_on", "due_on"]
 )
 _PLAIN = re.compile(r"[a-z_]+")
+_USE_OF_LISTED = 4
 _UNSAID = re.compile(r"(?:^|_)(?:id|status|state)$")
 
 
@@ -60,15 +61,21 @@ def describing(found: Found) -> list[str]:
 
 def in_order_of_use(row: Mapping[str, Json], names: Sequence[str]) -> list[str]:
     """Telling columns: names, then times, then numbers and figures, then words of a fixed list."""
-    telling = [name for name in names if is_telling(name, row[name])]
-    return sorted(telling, key=lambda name: _use(name, row[name]))
+    telling = sorted((name for name in names if is_telling(name, row[name])), key=lambda name: _use(name, row[name]))
+    good = [name for name in telling if _use(name, row[name]) < _USE_OF_LISTED]
+    return good or telling
+
+
+def is_when(value: Json) -> bool:
+    """Whether a value is a date or a time of a day."""
+    return isinstance(value, str) and moment_of(value) is not None
 
 
 def _use(name: str, value: Json) -> int:
     if name.endswith("_name"):
         return 0
-    if isinstance(value, str) and moment_of(value) is not None:
+    if is_when(value):
         return 1 if name in _WHEN else 3
     if isinstance(value, str) and not _PLAIN.fullmatch(value):
         return 2
-    return 4 if not name.endswith("_cents") else 5
+    return _USE_OF_LISTED if not name.endswith("_cents") else _USE_OF_LISTED + 1

@@ -13,18 +13,21 @@ import yaml
 from evaluator.checks.communicate import check_communicate
 from rollout.offline.agents.oracle.acts import Act, Ask, Decline, Do, GiveUp, Greet, Propose, Report, Which
 from rollout.offline.agents.oracle.course import Course
-from rollout.offline.agents.oracle.rows import describing, in_order_of_use, row_of, said_of
+from rollout.offline.agents.oracle.rows import describing, in_order_of_use, is_when, row_of, said_of
 from rollout.offline.agents.script import PlannedCall
 from rollout.offline.agents.transcript import Transcript, words_of
-from rollout.offline.agents.wording import ToolWords, label, listed, sentence, spoken
+from rollout.offline.agents.wording import ToolWords, hint, label, listed, sentence, spoken
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 
 HINTS = 2
 DETAILS = 2
 """Columns of a row that describe it."""
+CHOICES = 4
+"""Longest list of allowed values that is read out."""
 WORDINGS = 400
 """Ways of telling the facts that are tried, until the user would take each for told."""
+_OF = " of "
 _COMPANY = re.compile(r"You are the assistant of (.+?)\.\s")
 _TODAY = re.compile(r"Today is \w+, (\d{4})-")
 _ASKING = re.compile(r"^(?:how|what|who|whom|why|where|which|whose)\b", re.IGNORECASE)
@@ -71,15 +74,23 @@ class Speech:
 
     def _news(self) -> str:
         """What was done since the user last heard of it."""
-        told = [self._of_done(position, at) for at, position in enumerate(self._course.unreported)]
+        told = [
+            self._of_done(position, "done_more" if at else "done")
+            for at, position in enumerate(self._course.unreported)
+        ]
+        if not told and self._course.newcomer:
+            told = list(filter(None, [self._drawn("signed_in", name=self._course.newcomer)]))
         return " ".join(told) + " " * bool(told)
 
     def _question(self, act: Ask) -> str:
         course = self._course
         kinds = {course.script.calls[position].kind for position, _ in act.wanted}
         wanted = listed(list(dict.fromkeys(self._named(*key) for key in act.wanted)))
-        question = self._drawn("sign_in" if kinds == {"auth"} else "ask", wanted=wanted)
-        return (self._random.choice(phrases()["again"]) if course.is_asked_again(act) else "") + question
+        if course.is_asked_again(act):
+            return self._random.choice(phrases()["again"]) + self._drawn("ask", wanted=wanted)
+        if kinds == {"auth"}:
+            return self._drawn("rest" if course.has_asked(act) else "sign_in", wanted=wanted)
+        return self._drawn("ask_more" if course.has_asked(act) else "ask", wanted=wanted)
 
     def _named(self, position: int, name: str) -> str:
         """What a parameter asks for: `your date of birth`, `the method (how it is paid: by card or bank transfer)`."""
@@ -88,7 +99,8 @@ class Speech:
         if planned.kind == "auth":
             return f"your {'phone number' if name == 'phone' else label(name)}"
         about = _TAIL.sub("", parameter.description).strip().rstrip(".")
-        choices = listed([spoken(value, name, year=None, random=self._random) for value in parameter.enum or []], "or")
+        values = parameter.enum if parameter.enum and len(parameter.enum) <= CHOICES else []
+        choices = listed([spoken(value, name, year=None, random=self._random) for value in values], "or")
         if _ASKING.match(about):
             about = about[0].lower() + about[1:]
             return f"the {label(name)} ({about}{': ' * bool(choices)}{choices})"
@@ -100,37 +112,51 @@ class Speech:
         planned = self._course.script.calls[act.position]
         found = row_of(planned.grounding[act.argument], self._course.results)
         assert found is not None
-        hints = [f"the {label(name)}" for name in describing(found)[:HINTS]]
+        hints = list(dict.fromkeys(hint(name) for name in describing(found)))[:HINTS]
         return self._drawn("which", noun=label(act.argument), hints=listed(hints, "or") or "more about it")
 
     def _proposal(self, act: Propose) -> str:
-        doing = self._tool(act.position).doing
+        kind = "propose_again" if act.again else "propose_next" if self._course.has_done else "propose"
         return self._drawn(
-            "propose_again" if act.again else "propose", doing=doing, details=self._details(act.position)
+            kind, doing=self._tool(act.position).doing, details=self._details(act.position, with_values=True)
         )
 
     def _tool(self, position: int) -> ToolWords:
         planned = self._course.script.calls[position]
         return ToolWords(planned.tool, list(planned.parameters))
 
-    def _details(self, position: int) -> str:
-        """The rows and values that a call is about: ` (KR 213, Ostbury; reason: work)`."""
+    def _details(self, position: int, *, with_values: bool) -> str:
+        """The rows, and the user's values, that a call is about: ` of 6 March at 09:30, by card (level: small)`."""
         planned = self._course.script.calls[position]
-        parts = [part for name in planned.arguments for part in self._detail(planned, name)]
-        return f" ({'; '.join(dict.fromkeys(parts))})" if parts else ""
+        tail, others = "", []
+        for name, source in planned.grounding.items():
+            if source == "user" and with_values:
+                value = self._spoken(planned.arguments[name], name)
+                if name == "method":
+                    tail += f", by {value}"
+                elif name == "reason":
+                    tail += f", giving {value} as the reason"
+                else:
+                    others.append(f"{label(name)}: {value}")
+            elif source != "user":
+                others += self._row(planned, name)
+        main = [part for part in others if part.startswith(_OF)]
+        shown = "; ".join(dict.fromkeys(part for part in others if part not in main))
+        return "".join(main) + (f" ({shown})" if shown else "") + tail
 
-    def _detail(self, planned: PlannedCall, name: str) -> list[str]:
-        source = planned.grounding.get(name, "")
-        if source == "user":
-            value = self._spoken(planned.arguments[name], name)
-            return [f"by {value}" if name == "method" else f"{label(name)}: {value}"]
-        found = row_of(source, self._course.results)
+    def _row(self, planned: PlannedCall, name: str) -> list[str]:
+        """What tells a row: ` of 6 March at 09:30` of the tool's own noun, `slot: 6 March at 09:30` of another."""
+        found = row_of(planned.grounding[name], self._course.results)
         if found is None:
             return []
         said = in_order_of_use(found.row, said_of(found.row, self._course.words))[:DETAILS]
         columns = said or describing(found)[:DETAILS]
-        shown = ", ".join(self._spoken(found.row[column], column) for column in columns)
-        return [shown if ToolWords(planned.tool).noun == label(name) else f"{label(name)}: {shown}"] if shown else []
+        dates = [self._spoken(found.row[column], column) for column in columns if is_when(found.row[column])]
+        names = [self._spoken(found.row[column], column) for column in columns if not is_when(found.row[column])]
+        if ToolWords(planned.tool).noun != label(name):
+            parts = ", ".join([*names, *dates])
+            return [f"{label(name)}: {parts}"] if parts else []
+        return [*([", ".join(names)] if names else []), *([_OF + dates[0]] if dates else [])]
 
     def _spoken(self, value: Json, name: str) -> str:
         return spoken(value, name, year=self._year, random=self._random)
@@ -139,14 +165,18 @@ class Speech:
         kinds = {self._course.script.calls[position].kind for position in act.positions}
         return self._drawn("doing" if "write" in kinds else "checking")
 
-    def _of_done(self, position: int, at: int) -> str:
+    def _of_done(self, position: int, kind: str) -> str:
         tool = self._tool(position)
-        kind = "done_more" if at else "done"
-        return sentence(self._drawn(kind, done=tool.done, passive=tool.passive, details=self._details(position)))
+        passive_low = tool.passive if tool.passive.startswith("I ") else tool.passive[0].lower() + tool.passive[1:]
+        details = self._details(position, with_values=False)
+        return sentence(
+            self._drawn(kind, done=tool.done, passive=tool.passive, passive_low=passive_low, details=details)
+        )
 
     def _report(self, act: Report) -> str:
         parts = [self._drawn("recap")] if act.again and (act.done or act.facts) else []
-        parts += [self._of_done(position, at) for at, position in enumerate(act.done)]
+        first = "done_plain" if act.again else "done"
+        parts += [self._of_done(position, "done_more" if at else first) for at, position in enumerate(act.done)]
         parts += [self._drawn("left", doing=self._tool(position).doing) for position in self._course.left]
         told = self._facts(act.facts, " ".join(parts))
         return " ".join([*parts, *told, self._drawn("more")])
@@ -173,8 +203,7 @@ class Speech:
 
     def _value(self, fact: int) -> str:
         told = self._course.script.facts[fact]
-        value = self._course.conduct.told(fact, told.values[0])
-        return self._spoken(value, "_cents" if told.unit == "cents" else "")
+        return self._spoken(self._course.tells(fact), "_cents" if told.unit == "cents" else "")
 
     def _refusal(self) -> str:
         rule = self._course.script.banned[0] if self._course.script.banned else ""

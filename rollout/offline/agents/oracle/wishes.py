@@ -5,7 +5,7 @@ import re
 from rollout.offline.agents.heard import Words
 from rollout.offline.agents.script import Script
 
-COVERED = 0.6
+COVERED = 0.5
 """Share of a wish's own words that the user has to have used."""
 _ASKING = re.compile(
     r"\b(?:tell me|let me know|know|find out|work out|look(?:ing)? up|check|wonder\w*|how (?:much|many|long))\b"
@@ -13,6 +13,7 @@ _ASKING = re.compile(
     re.IGNORECASE,
 )
 """Words with which people want to know something. An answer too many does no harm."""
+_SMALL_TALK = re.compile(r"\bhow (?:are|is|was|do)\b[^.?!]*\byou[^.?!]*\?|\bhow['’]s[^.?!]*\?", re.IGNORECASE)
 
 
 class Wishes:

@@ -5,9 +5,6 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from skillweave.llm.backend import Backend
-from skillweave.llm.request import Reply, Request
-
 Waiter = asyncio.Future[None]
 
 
@@ -70,17 +67,3 @@ def _soon(loop: asyncio.AbstractEventLoop) -> Callable[..., object]:
     except RuntimeError:
         is_ours = False
     return loop.call_soon if is_ours else loop.call_soon_threadsafe
-
-
-class Limited:
-    def __init__(self, inner: Backend, gate: Gate) -> None:
-        self.name = inner.name
-        self._inner = inner
-        self._gate = gate
-
-    async def complete(self, request: Request) -> Reply:
-        async with self._gate:
-            return await self._inner.complete(request)
-
-    async def close(self) -> None:
-        await self._inner.close()

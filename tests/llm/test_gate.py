@@ -4,49 +4,41 @@ import time
 
 import pytest
 
-from skillweave.llm.request import Reply, Request
-from skillweave.llm.wrappers.limit import Gate, Limited
-
-REQUEST = Request(messages=())
+from skillweave.llm.gate import Gate
 
 
 class Busy:
-    """Takes a moment for each answer, and remembers how many it worked on at once."""
+    """Work that takes a moment, and remembers how much of it went on at once."""
 
-    name = "offline/busy"
-
-    def __init__(self) -> None:
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
         self.now = self.most = self.done = 0
         self._lock = threading.Lock()
 
-    async def complete(self, _: Request) -> Reply:
-        with self._lock:
-            self.now += 1
-            self.most = max(self.most, self.now)
-        await asyncio.sleep(0.01)
-        with self._lock:
-            self.now -= 1
-            self.done += 1
-        return Reply("")
-
-    async def close(self) -> None:
-        pass
+    async def work(self) -> None:
+        async with self.gate:
+            with self._lock:
+                self.now += 1
+                self.most = max(self.most, self.now)
+            await asyncio.sleep(0.01)
+            with self._lock:
+                self.now -= 1
+                self.done += 1
 
 
-async def many(backend: Limited, count: int) -> None:
-    await asyncio.gather(*(backend.complete(REQUEST) for _ in range(count)))
+async def many(busy: Busy, count: int) -> None:
+    await asyncio.gather(*(busy.work() for _ in range(count)))
 
 
 def test_no_more_than_the_slots_at_once() -> None:
-    busy = Busy()
-    asyncio.run(many(Limited(busy, Gate(3)), 12))
+    busy = Busy(Gate(3))
+    asyncio.run(many(busy, 12))
     assert (busy.most, busy.done) == (3, 12)
 
 
 def test_the_slots_are_shared_by_event_loops_of_other_threads() -> None:
-    busy = Busy()
-    limited = Limited(busy, Gate(2))
-    threads = [threading.Thread(target=asyncio.run, args=(many(limited, 6),)) for _ in range(4)]
+    busy = Busy(Gate(2))
+    threads = [threading.Thread(target=asyncio.run, args=(many(busy, 6),)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -102,6 +94,6 @@ def test_a_waiter_whose_loop_is_gone_blocks_nobody() -> None:
     loop.close()
     asyncio.run(gate.__aexit__())
     began = time.monotonic()
-    asyncio.run(many(Limited(Busy(), gate), 2))
+    asyncio.run(many(Busy(gate), 2))
     assert time.monotonic() - began < 5
     del waiting

@@ -1,0 +1,163 @@
+"""Conflict: what an agent proposes against the user's facts, where the two cannot both be right.
+
+Careful on purpose: a value of another sort, such as a fee or a due date, contradicts nothing. Only a value in the very
+place of the user's own does, where the proposal has none of the user's own there.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from evaluator.checks.mentions import Day, Mentions, mentions
+from rollout.fact_words import forms_of, is_said, words_of
+from rollout.offline.user.lexicon import any_of, lexicon, wording
+from rollout.offline.user.moods import Sentence
+from rollout.offline.user.topics import Topic
+from skillweave.schema.task import Fact
+
+_CODE = re.compile(r"^([A-Z]{1,5})[ -]?(\d[\w-]*)$")
+_PERSON = re.compile(r"^(?:Dr\.? )?[A-Z][\w'-]+(?: [A-Z][\w'-]+)+$")
+_WITH = re.compile(r"\b[Ww]ith (?:the )?((?:Dr\.? )?[A-Z][\w'-]+(?: [A-Z][\w'-]+)+)")
+_DR = re.compile(r"\bDr\.? [A-Z][\w'-]+(?: [A-Z][\w'-]+)?")
+
+_PAST = ("issued", "ordered", "paid", "bought", "expires", "due", "valid", "placed", "occurred")
+TIME_WITHIN = 14
+"""Characters after a day within which its time stands."""
+
+
+class SaidDay(NamedTuple):
+    day: Day
+    time: tuple[int, int] | None
+    """Hour and minute."""
+    sentence: str
+
+
+def conflicts(proposal: Sequence[Sentence], topics: Sequence[Topic]) -> list[Topic]:
+    """The facts that a proposal contradicts."""
+    text = " ".join(sentence.text for sentence in proposal)
+    facts = [topic for topic in topics if topic.fact.value is not None and not topic.is_own]
+    days = _days(proposal)
+    return [topic for topic in facts if not _holds(topic, text, proposal) and _contradicts(topic, text, days, facts)]
+
+
+def _holds(topic: Topic, text: str, proposal: Sequence[Sentence]) -> bool:
+    moment = _moment(topic.fact.value)
+    if moment is None:
+        return is_said(topic.fact, text)
+    return any(_is_moment(moment, topic, sentence.mentions) for sentence in proposal)
+
+
+def _is_moment(moment: datetime, topic: Topic, found: Mentions) -> bool:
+    if not any(day.is_day(moment.date()) for day in found.days):
+        return False
+    has_time = len(str(topic.fact.value)) > len("2025-01-24")
+    return not has_time or not found.times or (moment.hour, moment.minute) in found.times or len(found.days) != 1
+
+
+def _contradicts(topic: Topic, text: str, days: Sequence[SaidDay], facts: Sequence[Topic]) -> bool:
+    moment = _moment(topic.fact.value)
+    if moment is not None:
+        return _day_differs(moment, topic, days, facts)
+    value = topic.fact.value
+    if isinstance(value, int | float):
+        return _figure_differs(topic.fact, text)
+    return (
+        _code_differs(str(value), text, facts)
+        or _name_differs(str(value), text, facts)
+        or _choice_differs(topic.fact, text, facts)
+    )
+
+
+def _days(proposal: Sequence[Sentence]) -> list[SaidDay]:
+    """Days that are not plainly another's, such as one on which something is due."""
+    found = []
+    for sentence in proposal:
+        for match in wording("day").finditer(sentence.text):
+            if wording("other_day").search(sentence.text[: match.start()]):
+                continue
+            times = mentions(sentence.text[match.end() : match.end() + TIME_WITHIN]).times
+            time = times[0] if times else None
+            found += [SaidDay(day, time, sentence.text) for day in mentions(match.group()).days]
+    return found
+
+
+def _day_differs(moment: datetime, topic: Topic, said: Sequence[SaidDay], facts: Sequence[Topic]) -> bool:
+    """Whether a day, or a time on the right day, is said that no fact of the user explains."""
+    if topic.column.startswith(_PAST):
+        return False
+    known = [found for other in facts if (found := _moment(other.fact.value))]
+    times = {(one.hour, one.minute) for one in known}
+    for one in said:
+        if _other_topic(topic, one.sentence, facts):
+            continue
+        if not any(one.day.is_day(other.date()) for other in known):
+            return True
+        if one.day.is_day(moment.date()) and one.time is not None and one.time not in times:
+            return len(str(topic.fact.value)) > len("2025-01-24")
+    return False
+
+
+def _other_topic(topic: Topic, sentence: str, facts: Sequence[Topic]) -> bool:
+    """Whether the sentence is about another record of the user's that has no such fact."""
+    others = {stem for other in facts if other.record != topic.record for stem in other.record.split("_")}
+    text = sentence.lower()
+    return not any(part in text for part in topic.record.split("_")) and any(part in text for part in others)
+
+
+def _figure_differs(fact: Fact, text: str) -> bool:
+    """Whether another figure stands before the word that follows the user's: `3 guests` for `4 guests`."""
+    unit = re.search(rf"{re.escape(words_of(fact))}\s+([a-z]{{2,}})", fact.text)
+    column = fact.id.partition(".")[2].split("_")[0]
+    nouns = {unit.group(1)} if unit else {column if column.endswith("s") else f"{column}s"}
+    nouns |= {"guests", "people", "persons"} if "party" in column else set()
+    return any(
+        found.group(1).replace(",", "") not in forms_of(fact)
+        for noun in sorted(nouns)
+        for found in re.finditer(rf"(?<![\w.])(\d[\d,.]*) {re.escape(noun)}\b", text)
+    )
+
+
+def _code_differs(value: str, text: str, facts: Sequence[Topic]) -> bool:
+    code = _CODE.match(value)
+    if code is None and not (value.isdigit() and len(value) > 5):
+        return False
+    pattern = rf"\b{code.group(1)}[ -]?\d[\w-]*" if code else rf"(?<!\d)\d{{{len(value)}}}(?!\d)"
+    return any(found not in _said(facts) for found in re.findall(pattern, text))
+
+
+def _name_differs(value: str, text: str, facts: Sequence[Topic]) -> bool:
+    if not _PERSON.match(value):
+        return False
+    found = _DR.findall(text) if value.startswith("Dr") else _WITH.findall(text)
+    return any(name not in _said(facts) for name in found)
+
+
+def _choice_differs(fact: Fact, text: str, facts: Sequence[Topic]) -> bool:
+    """Whether the proposal names another of the values of which one only can hold."""
+    own = {form.lower().replace("my ", "your ") for form in [words_of(fact), *forms_of(fact)]}
+    for choices in lexicon()["contrasts"]:
+        mine = [choice for choice in choices if any(_is_or_ends(form, choice) for form in own)]
+        if not mine:
+            continue
+        wanted = any_of(mine)
+        said = _said(facts).lower().replace("my ", "your ")
+        others = [choice for choice in choices if not any(choice in one or one in choice for one in mine)]
+        others = [f"by {other}" if other == "transfer" else other for other in others if other not in said]
+        return bool(others) and not wanted.search(text) and any_of(others).search(text) is not None
+    return False
+
+
+def _is_or_ends(form: str, choice: str) -> bool:
+    return form == choice or form.endswith(f" {choice}")
+
+
+def _said(facts: Sequence[Topic]) -> str:
+    return " ".join(f"{topic.fact.text} {topic.fact.value}" for topic in facts)
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) and value[4:5] == "-" else None
+    except ValueError:
+        return None

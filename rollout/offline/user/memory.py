@@ -1,0 +1,167 @@
+"""Memory: what has come of each errand, and what the user has said, made anew from the conversation each time.
+
+Words alone count: an errand is settled when the agent reports it, answers it or declines it, never because a tool may
+have done it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from rollout.errands import Errand
+from rollout.offline.user.answers import is_answer, overlap
+from rollout.offline.user.lexicon import deeds_of, stems
+from rollout.offline.user.moods import Sentence
+from rollout.offline.user.reading import Reading
+from rollout.offline.user.topics import Topic
+
+LIKE_ENOUGH = 2
+"""Words that a report shares with an errand that the user has not brought up yet."""
+Status = Literal["open", "settled", "declined"]
+
+
+@dataclass
+class Memory:
+    errands: Sequence[Errand]
+    topics: Sequence[Topic]
+    status: list[Status]
+    voiced: list[bool]
+    """Whether the user has said that they want it."""
+    agreed: list[int] = field(default_factory=list)
+    """Errands to which the user said yes, and of which nothing was heard since."""
+    told: set[str] = field(default_factory=set)
+    """Ids of facts that were told when asked for."""
+    stalled: int = 0
+    """Messages in a row that brought the user no further."""
+    agreements: int = 0
+    """Times in a row that the user said yes."""
+    refusals: int = 0
+    """Times in a row that the user said no."""
+    unknowns: int = 0
+    """Times that the user knew no answer."""
+    offers: int = 0
+    """Times that the user was asked what they want and has said it again."""
+    newly_voiced: bool = False
+    """Whether the last moves brought up something new."""
+    asked_why: bool = False
+    awaits_reason: bool = False
+    """Whether the user has just asked why not."""
+    checked: bool = False
+    """Whether the user has asked whether all is done."""
+    settled_now: list[int] = field(default_factory=list)
+    """Errands that the last message settled or declined."""
+
+    @classmethod
+    def at_first(cls, errands: Sequence[Errand], topics: Sequence[Topic], voiced: int) -> "Memory":
+        """After the opening, which brings up that many of the errands."""
+        count = len(errands)
+        return cls(errands, topics, ["open"] * count, [place < voiced for place in range(count)])
+
+    @property
+    def open(self) -> list[int]:
+        """Errands of which nothing has come yet, in their order."""
+        return [place for place, status in enumerate(self.status) if status == "open"]
+
+    @property
+    def open_deeds(self) -> list[int]:
+        """Those to be done."""
+        return [place for place in self.open if self.errands[place].kind == "do"]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether something has come of all."""
+        return not self.open
+
+    def hear(self, reading: Reading) -> None:
+        """Take in a message: what it settles, answers and declines."""
+        self.settled_now = []
+        if reading.hands_over or (reading.gives_up and not reading.proposes and not reading.questions):
+            for place in self.open:
+                self._set(place, "declined")
+            return
+        self._hear_reports(reading)
+        self._hear_declines(reading)
+        self._hear_answers(reading)
+        if self.settled_now:
+            self.agreed = [place for place in self.agreed if self.status[place] == "open"]
+
+    def _set(self, place: int, status: Status) -> None:
+        self.status[place] = status
+        self.settled_now.append(place)
+
+    def _hear_reports(self, reading: Reading) -> None:
+        asking = reading.proposes or bool(reading.asked)
+        for sentence in reading.reports:
+            for place in self._reported(sentence, asking=asking):
+                self._set(place, "settled")
+        if reading.claims_all and not asking:
+            for place in [place for place in self.open_deeds if self.voiced[place]]:
+                self._set(place, "settled")
+
+    def _reported(self, sentence: Sentence, *, asking: bool) -> list[int]:
+        """The open errands that a report settles."""
+        done = deeds_of(sentence.text)
+        waiting = [p for p in self.open_deeds if self.voiced[p] or self._likeness(p, sentence) >= LIKE_ENOUGH]
+        strong = [place for place in waiting if self._matches(place, sentence, done)]
+        if strong:
+            return strong
+        if asking or not waiting or sentence.is_on_the_way or self._is_of_the_past(sentence, done):
+            return []
+        agreed = [place for place in self.agreed if place in waiting]
+        return agreed or waiting[:1]
+
+    def _matches(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
+        """Whether a report is of that errand: of its deed and, where several have it, of its thing."""
+        wanted = deeds_of(self.errands[place].whole)
+        if not wanted & done:
+            return False
+        rivals = [other for other in range(len(self.errands)) if other != place and self.errands[other].kind == "do"]
+        rivals = [other for other in rivals if deeds_of(self.errands[other].whole) & done]
+        mine = self._likeness(place, sentence)
+        if not rivals:
+            return mine > 0 or len(self.open_deeds) == 1 or place in self.agreed or not stems(sentence.text)
+        best = max(self._likeness(other, sentence) for other in rivals)
+        return mine > best or (mine == best and (place in self.agreed or place == min(self.open_deeds)))
+
+    def _likeness(self, place: int, sentence: Sentence) -> int:
+        return len(stems(self.errands[place].whole) & stems(sentence.text))
+
+    def _is_of_the_past(self, sentence: Sentence, done: frozenset[str]) -> bool:
+        """Whether it repeats what was settled before."""
+        settled = [place for place, status in enumerate(self.status) if status == "settled"]
+        return any(deeds_of(self.errands[p].whole) & done and self._likeness(p, sentence) > 1 for p in settled)
+
+    def _hear_declines(self, reading: Reading) -> None:
+        for sentence in reading.declines:
+            named = [p for p in self.open if self._is_declined(p, sentence)]
+            is_known = any(s == "declined" and self._is_declined(p, sentence) for p, s in enumerate(self.status))
+            for place in named[:1] or ([] if is_known else self.open[:1]):
+                self._set(place, "declined")
+        deeds = [place for place, errand in enumerate(self.errands) if errand.kind == "do"]
+        if reading.declines and deeds and all(self.status[place] == "declined" for place in deeds):
+            # What comes of something that is not done need not be asked after.
+            for place in [place for place in self.open if place > deeds[0]]:
+                self._set(place, "declined")
+
+    def _is_declined(self, place: int, sentence: Sentence) -> bool:
+        errand = self.errands[place]
+        shares = self._likeness(place, sentence) > 0
+        return bool(deeds_of(errand.whole) & deeds_of(sentence.text)) if errand.kind == "do" else shares
+
+    def _hear_answers(self, reading: Reading) -> None:
+        """An answer counts once nothing is to be done before it."""
+        if reading.asked:
+            return
+        telling = [sentence for sentence in reading.sentences if sentence.tells and not sentence.offers]
+        for sentence in telling:
+            waiting = [place for place in self.open if self.errands[place].kind == "hear" and self.voiced[place]]
+            waiting = [place for place in waiting if not any(other < place for other in self.open_deeds)]
+            fitting = [p for p in waiting if is_answer(self.errands[p].words, sentence, self.topics)]
+            scores = {place: overlap(self.errands[place].words, sentence) for place in fitting}
+            best = max(scores.values(), default=0)
+            if reading.proposes and best == 0:
+                continue
+            chosen = [place for place in fitting if scores[place] == best]
+            several = len(sentence.mentions.numbers) + len(sentence.mentions.days) >= len(fitting) > 1
+            for place in fitting if several and all(scores.values()) else chosen[:1]:
+                self._set(place, "settled")

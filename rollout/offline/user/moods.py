@@ -1,0 +1,117 @@
+"""Moods: what each sentence of an agent does. It asks, proposes, offers help, reports, declines, waits, or just tells.
+
+Read from the wording alone, without any knowledge of the task; a sentence may have several moods.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from evaluator.checks.mentions import Mentions, mentions, sentences
+from rollout.offline.user.lexicon import strong_deeds_of, wording
+
+_CHOICE = re.compile(r"\b(?:which|what|when|where|who|whom|whose|how)\b| or (?!no\b)", re.IGNORECASE)
+_SPLIT = re.compile(
+    r"(?<=[?!])\s+|(?<=[a-z)])\.\s+(?=[a-z]{2,})"
+    r"|(?<=[\w)][.:])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\d\.)\s+(?=[A-Z][a-z']+ [a-z])"
+)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    text: str
+
+    @property
+    def asks_something(self) -> bool:
+        """Whether it is a question."""
+        return self.text.rstrip(" *_)\"'”").endswith("?")
+
+    @cached_property
+    def offers(self) -> bool:
+        """It asks what the user wants."""
+        return wording("offer").search(self.text) is not None
+
+    @cached_property
+    def proposes(self) -> bool:
+        """It asks for a yes."""
+        if self.offers:
+            return False
+        if wording("proposal_said").search(self.text):
+            return True
+        if self.asks_something and wording("proposal").search(self.text):
+            return True
+        if not self.asks_something or _CHOICE.search(self.text):
+            return False
+        # `Pay it by card?`
+        is_bare = bool(strong_deeds_of(self.text)) and not wording("inquires").match(self.text)
+        return is_bare or wording("want_to").search(self.text) is not None
+
+    @cached_property
+    def asks(self) -> bool:
+        """It asks for something to be told."""
+        if self.offers and not wording("request").search(self.text):
+            return False
+        return self.asks_something or wording("request").search(self.text) is not None
+
+    @cached_property
+    def reports(self) -> bool:
+        """It says that something has been done."""
+        if self.asks or self.proposes or self.gives_up:
+            return False
+        found = wording("done").search(self.text)
+        if found is None:
+            return False
+        return wording("not_yet").search(self._clause(found.start(), found.end())) is None
+
+    @cached_property
+    def is_on_the_way(self) -> bool:
+        """What it reports is a step, such as having found a record."""
+        return wording("on_the_way").search(self.text) is not None
+
+    @cached_property
+    def declines(self) -> bool:
+        """It says that something is not going to be done."""
+        return (
+            not self.asks_something
+            and wording("declined").search(self.text) is not None
+            and not wording("no_decline").search(self.text)
+        )
+
+    @cached_property
+    def gives_up(self) -> bool:
+        """It says that nothing more is to be had."""
+        return wording("gives_up").search(self.text) is not None
+
+    @cached_property
+    def hands_over(self) -> bool:
+        """It says that somebody else goes on."""
+        return not self.asks_something and wording("hand_over").search(self.text) is not None
+
+    @cached_property
+    def waits(self) -> bool:
+        """It announces something to come."""
+        return not self.asks_something and not self.reports and wording("wait").search(self.text) is not None
+
+    @cached_property
+    def tells(self) -> bool:
+        """It states something, and neither asks nor announces."""
+        return not (self.asks_something or self.waits or self.declines or self.proposes or self.gives_up)
+
+    @cached_property
+    def mentions(self) -> Mentions:
+        """Its dates, times and numbers."""
+        return mentions(self.text)
+
+    def _clause(self, start: int, end: int) -> str:
+        """What stands around a place, as far as the next comma or full stop."""
+        before = re.split(r"[,;:]\s|\band\b|\bbut\b", self.text[:start])[-1]
+        return before + self.text[start:end]
+
+
+def sentences_of(text: str) -> Iterator[Sentence]:
+    """The sentences of an agent's message."""
+    for part in sentences(text):
+        for piece in _SPLIT.split(part):
+            if piece and piece.strip():
+                yield Sentence(piece.strip())

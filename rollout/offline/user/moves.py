@@ -1,0 +1,185 @@
+"""Moves: what the user does in answer to a message, decided from memory and reading. `speech` puts them into words."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from rollout.offline.user.memory import Memory
+from rollout.offline.user.reading import Reading
+from rollout.role import Role
+from skillweave.schema.task import Fact
+
+Kind = Literal[
+    "tell", "name", "age", "no_id", "unknown", "no_preference", "yes", "no", "no_thanks",
+    "want", "again", "rest", "next", "why_not", "accept", "wait", "nudge", "double_check", "thanks", "give_up",
+]  # fmt: skip
+ONE_AT_A_TIME = "answers one question at a time"
+DOUBLE_CHECKS = "double-checks what was done before ending"
+MOST_YES = 2
+"""Confirmations in a row, without a report, that count as getting on."""
+MOST_NO = 2
+MOST_UNKNOWN = 3
+
+
+class Move(NamedTuple):
+    kind: Kind
+    facts: tuple[Fact, ...] = ()
+    errands: tuple[int, ...] = ()
+
+
+def decide(memory: Memory, reading: Reading, role: Role) -> list[Move]:
+    """The user's moves; the memory takes in the message and the moves."""
+    memory.hear(reading)
+    declined = [place for place in memory.settled_now if memory.status[place] == "declined"]
+    _reopen(memory, reading, declined)
+    told_before, unknown_before = len(memory.told), memory.unknowns
+    if declined and not reading.gives_reason and not reading.hands_over and not memory.asked_why:
+        memory.asked_why = memory.awaits_reason = True
+        return _going_on(memory, [Move("why_not", errands=tuple(declined))])
+    if memory.is_over:
+        return _ending(memory, reading, role)
+    accepted = [Move("accept")] if declined or memory.awaits_reason else []
+    is_left = memory.awaits_reason and not reading.proposes and not reading.questions
+    memory.awaits_reason = False
+    moves = _answering(memory, reading, role, declined=bool(declined))
+    moves += _voicing(memory, reading, role, said=bool(moves))
+    if is_left and not moves:
+        moves = [Move("rest", errands=tuple(memory.open))]
+    gets_on = _gets_on(memory, moves, no_idea=memory.unknowns > unknown_before)
+    if is_left or memory.settled_now or len(memory.told) > told_before or gets_on:
+        return _going_on(memory, accepted + moves)
+    memory.stalled += 1
+    if memory.stalled >= role.persona.patience:
+        return [Move("give_up")]
+    return accepted + (moves or _stalling(memory, reading))
+
+
+def told_at_once(role: Role) -> set[str]:
+    """Ids of the facts that are told with the errands."""
+    return {fact.id for fact in role.scenario.facts if fact.tell == "first"}
+
+
+def _going_on(memory: Memory, moves: list[Move]) -> list[Move]:
+    memory.stalled = 0
+    return moves
+
+
+def _reopen(memory: Memory, reading: Reading, declined: Sequence[int]) -> None:
+    """An agent that proposes what it declined before has thought better of it."""
+    if not memory.is_over or not reading.proposes or declined:
+        return
+    for place in reading.proposed:
+        if memory.status[place] == "declined":
+            memory.status[place] = "open"
+
+
+def _ending(memory: Memory, reading: Reading, role: Role) -> list[Move]:
+    moves = [Move("no_thanks")] if reading.proposes and not reading.offers else []
+    done = [place for place, status in enumerate(memory.status) if status == "settled"]
+    checks = DOUBLE_CHECKS in role.persona.traits and not memory.checked and not moves
+    if checks and any(memory.errands[place].kind == "do" for place in done) and len(done) == len(memory.status):
+        memory.checked = True
+        return [Move("double_check", errands=tuple(done))]
+    return [*moves, Move("thanks")]
+
+
+def _answering(memory: Memory, reading: Reading, role: Role, *, declined: bool) -> list[Move]:
+    """What a proposal and questions are answered with."""
+    moves = _to_proposal(memory, reading, declined=declined) if reading.proposes else []
+    if any(move.kind == "no" for move in moves):
+        return moves
+    asked = [topic.fact for topic in reading.asked if topic.fact.tell != "never"]
+    if reading.asks_name:
+        moves.append(Move("name"))
+    if reading.asks_age:
+        moves.append(Move("age"))
+    if reading.asks_id and not reading.proposes:
+        moves.append(Move("no_id"))
+    if asked:
+        facts = _one(asked, memory) if _goes_slowly(role) else asked
+        memory.told |= {fact.id for fact in facts}
+        moves.append(Move("tell", facts=tuple(facts)))
+    elif not moves and reading.unknown and not reading.asks_in_general and any(memory.voiced):
+        memory.unknowns += 1
+        if reading.asks_which and memory.open:
+            return [Move("again", errands=tuple(memory.open[:1]))]
+        moves.append(Move("no_preference" if reading.asks_preference else "unknown"))
+    return moves
+
+
+def _to_proposal(memory: Memory, reading: Reading, *, declined: bool) -> list[Move]:
+    if declined:
+        return [Move("no_thanks")]
+    about = [place for place in reading.proposed if place in memory.open] or memory.open_deeds[:1]
+    facts = tuple(topic.fact for topic in reading.conflicts if reading.concerns(topic, about))
+    if reading.is_extra and not facts:
+        memory.refusals += 1
+        return [Move("no_thanks")]
+    if facts or reading.is_beside:
+        memory.refusals += 1
+        memory.agreements = 0
+        errands = tuple(place for place in memory.open if memory.voiced[place])
+        memory.told |= {fact.id for fact in facts}
+        return [Move("no", facts=facts, errands=errands[:1])]
+    memory.agreements += 1
+    memory.refusals = 0
+    memory.agreed = about
+    for place in memory.agreed:
+        memory.voiced[place] = True
+    return [Move("yes")]
+
+
+def _goes_slowly(role: Role) -> bool:
+    return role.telling == "reserved" or ONE_AT_A_TIME in role.persona.traits
+
+
+def _one(asked: Sequence[Fact], memory: Memory) -> list[Fact]:
+    """One fact: the first that has not been told."""
+    new = [fact for fact in asked if fact.id not in memory.told]
+    return [*new, *asked][:1]
+
+
+def _voicing(memory: Memory, reading: Reading, role: Role, *, said: bool) -> list[Move]:
+    """What the user brings up: the next errand where one is told after the other, what is left where part was done."""
+    unvoiced = [place for place in memory.open if not memory.voiced[place]]
+    waiting = [place for place in memory.open if memory.voiced[place]]
+    if unvoiced and role.telling == "greeting" and not said:
+        memory.told |= told_at_once(role)
+        return [_voice(memory, "want", unvoiced)]
+    if unvoiced and role.telling == "piecemeal" and (not waiting or (reading.offers_more and not said)):
+        return [_voice(memory, "next", unvoiced[:1])]
+    if said or not waiting:
+        return []
+    if memory.settled_now and not reading.waits:
+        return [Move("rest", errands=tuple(waiting))]
+    if reading.offers or reading.asks_in_general:
+        memory.offers += 1
+        return [Move("want" if memory.offers == 1 else "again", errands=tuple(waiting))]
+    return []
+
+
+def _voice(memory: Memory, kind: Kind, places: Sequence[int]) -> Move:
+    for place in places:
+        memory.voiced[place] = True
+    memory.newly_voiced = True
+    return Move(kind, errands=tuple(places))
+
+
+def _gets_on(memory: Memory, moves: Sequence[Move], *, no_idea: bool) -> bool:
+    """Whether moves that settle and tell nothing new are nevertheless a step."""
+    kinds = {move.kind for move in moves}
+    newly, memory.newly_voiced = memory.newly_voiced, False
+    return (
+        newly
+        or ("yes" in kinds and memory.agreements <= MOST_YES)
+        or (bool(kinds & {"no", "no_thanks"}) and memory.refusals <= MOST_NO)
+        or (no_idea and memory.unknowns <= MOST_UNKNOWN)
+        or ("want" in kinds and memory.offers == 1)
+    )
+
+
+def _stalling(memory: Memory, reading: Reading) -> list[Move]:
+    """What is said to a message that needs no answer and brought nothing."""
+    places = tuple(place for place in memory.open if memory.voiced[place])
+    if reading.waits or (memory.agreed and memory.stalled == 1):
+        return [Move("wait")]
+    return [Move("again" if memory.stalled in (1, 2) and not memory.agreed else "nudge", errands=places)]

@@ -1,0 +1,229 @@
+"""Reading: what one message of the agent does, against what the user wants and knows.
+
+It says nothing of what the user makes of it; that depends on the conversation so far, which `memory` keeps.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from rollout.errands import Errand
+from rollout.fact_words import is_said
+from rollout.offline.user.conflict import conflicts
+from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of, wording
+from rollout.offline.user.moods import Sentence, sentences_of
+from rollout.offline.user.topics import Topic, topics_of
+
+_CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
+
+
+_CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
+_AWAY = re.compile(r"\b(?:go|off|out|rid|without|away)\b")
+
+
+@dataclass(frozen=True)
+class Reading:
+    text: str
+    errands: Sequence[Errand]
+    topics: Sequence[Topic]
+
+    @cached_property
+    def sentences(self) -> list[Sentence]:
+        """Of the message."""
+        return list(sentences_of(self.text))
+
+    @cached_property
+    def offers(self) -> bool:
+        """It asks what the user wants, or wants beside."""
+        return any(sentence.offers for sentence in self.sentences)
+
+    @cached_property
+    def offers_more(self) -> bool:
+        """It asks what the user wants beside what they have brought up."""
+        return any(wording("anything_else").search(s.text) for s in self.sentences if s.offers)
+
+    @cached_property
+    def is_extra(self) -> bool:
+        """Whether it proposes something in addition, of which the user has said nothing."""
+        said = frozenset().union(*(stems(errand.whole) for errand in self.errands))
+        proposed = [sentence for sentence in self.sentences if self._is_proposal(sentence)]
+        return any(wording("added").search(s.text) and not stems(s.text) & said for s in proposed)
+
+    @cached_property
+    def proposes(self) -> bool:
+        """It waits for a yes."""
+        return any(self._is_proposal(sentence) for sentence in self.sentences)
+
+    @cached_property
+    def waits(self) -> bool:
+        """It announces something, and asks nothing."""
+        return any(sentence.waits for sentence in self.sentences)
+
+    @cached_property
+    def questions(self) -> list[Sentence]:
+        """Sentences that ask for something to be told."""
+        return [s for s in self.sentences if s.asks and not s.offers and not self._is_proposal(s)]
+
+    @cached_property
+    def asked(self) -> list[Topic]:
+        """The facts asked for."""
+        found = [topic for sentence in self.questions for topic in self._topics(sentence)]
+        return list({topic.fact.id: topic for topic in found}.values())
+
+    def _topics(self, question: Sentence) -> list[Topic]:
+        """The facts that a question is after; where it names none, with the sentence before it."""
+        found = [topic for part in wording("parts").split(question.text) for topic in topics_of(part, self.topics)]
+        place = self.sentences.index(question)
+        if found or not place or not wording("which_one").search(question.text):
+            return found
+        return topics_of(f"{self.sentences[place - 1].text} {question.text}", self.topics)
+
+    @cached_property
+    def asks_which(self) -> bool:
+        """Whether a question that names no fact asks which of several the user means."""
+        return any(wording("which_one").search(text) for text in self.unknown)
+
+    @cached_property
+    def asks_name(self) -> bool:
+        """Whether it asks who the user is."""
+        return any(wording("own_name").search(sentence.text) for sentence in self.questions)
+
+    @cached_property
+    def asks_age(self) -> bool:
+        """Whether it asks how old the user is."""
+        return any(wording("own_age").search(sentence.text) for sentence in self.questions)
+
+    @cached_property
+    def unknown(self) -> list[str]:
+        """Questions after nothing that the user knows."""
+        return [
+            sentence.text
+            for sentence in self.questions
+            if sentence.asks_something
+            and not self._topics(sentence)
+            and not wording("own_name").search(sentence.text)
+            and not wording("own_age").search(sentence.text)
+        ]
+
+    @cached_property
+    def asks_id(self) -> bool:
+        """Whether it asks for a number or code of a record that the user does not have."""
+        named = " ".join(topic.column for topic in self.asked)
+        if re.search(r"number|reference|phone", named):
+            return False
+        return any(wording("record_id").search(sentence.text) for sentence in self.questions)
+
+    @cached_property
+    def asks_preference(self) -> bool:
+        """Whether it asks what the user would like, rather than what they know."""
+        return any(wording("preference").search(text) for text in self.unknown)
+
+    @cached_property
+    def asks_in_general(self) -> bool:
+        """Whether a question that names no fact asks what the user is after."""
+        return any(wording("in_general").search(text) for text in self.unknown)
+
+    @cached_property
+    def conflicts(self) -> list[Topic]:
+        """Facts that what it proposes contradicts."""
+        if not self.proposes:
+            return []
+        proposal = [sentence for sentence in self.sentences if not sentence.reports and not sentence.declines]
+        return conflicts(proposal, self.topics)
+
+    def concerns(self, topic: Topic, places: Sequence[int]) -> bool:
+        """Whether a fact belongs to one of these errands, or to none in particular."""
+        owners = [place for place, errand in enumerate(self.errands) if _owns(errand, topic)]
+        return not owners or any(place in places for place in owners)
+
+    @cached_property
+    def is_beside(self) -> bool:
+        """Whether it proposes a deed that the user has not asked for."""
+        doing = [errand for errand in self.errands if errand.kind == "do"]
+        wanted = [strong_deeds_of(errand.whole) for errand in doing]
+        proposed = [
+            sentence.text for sentence in self.sentences if self._is_proposal(sentence) or _is_to_come(sentence)
+        ]
+        if not wanted:
+            return any(
+                strong_deeds_of(text) - {"send", "ask", "report"} and wording("acts").search(text) for text in proposed
+            )
+        if not any(_CANCEL.search(text) for text in proposed):
+            return False
+        return not any(
+            "cancel" in deeds or (not deeds and _AWAY.search(e.whole)) for deeds, e in zip(wanted, doing, strict=True)
+        )
+
+    @cached_property
+    def proposed(self) -> list[int]:
+        """Errands that the proposal is about, by deed and thing."""
+        text = " ".join(sentence.text for sentence in self.sentences if not sentence.reports)
+        return [place for place, errand in enumerate(self.errands) if errand.kind == "do" and is_named(errand, text)]
+
+    @cached_property
+    def reports(self) -> list[Sentence]:
+        """Sentences that say that something has been done."""
+        return [sentence for sentence in self.sentences if sentence.reports]
+
+    @cached_property
+    def claims_all(self) -> bool:
+        """Whether it says that nothing is left to do."""
+        return any(wording("all_done").search(sentence.text) for sentence in self.reports)
+
+    @cached_property
+    def declines(self) -> list[Sentence]:
+        """Sentences that say that something will not be done."""
+        found = [sentence for sentence in self.sentences if sentence.declines]
+        busy = self.proposes or bool(self.asked)
+        return [s for s in found if not busy or any(deeds_of(s.text) & deeds_of(e.whole) for e in self.errands)]
+
+    @cached_property
+    def gives_up(self) -> bool:
+        """Whether it says that it will do nothing more."""
+        return any(sentence.gives_up for sentence in self.sentences)
+
+    @cached_property
+    def says_goodbye(self) -> bool:
+        """Whether it takes its leave."""
+        return not self.questions and any(wording("goodbye").search(sentence.text) for sentence in self.sentences)
+
+    @cached_property
+    def hands_over(self) -> bool:
+        """Whether it hands the user over to somebody else."""
+        return any(sentence.hands_over for sentence in self.sentences)
+
+    @cached_property
+    def gives_reason(self) -> bool:
+        """Whether it says why."""
+        return any(
+            wording("reason").search(sentence.text)
+            or (not sentence.declines and sentence.tells and len(sentence.text.split()) > 6)
+            for sentence in self.sentences
+            if not sentence.offers
+        )
+
+    def _is_proposal(self, sentence: Sentence) -> bool:
+        """A proposal, unless it only asks to confirm something of the user's own that it does not say."""
+        if not sentence.proposes:
+            return False
+        own = [topic for topic in topics_of(sentence.text, self.topics) if topic.is_own]
+        return not own or bool(sentence.mentions.days or sentence.mentions.numbers or "@" in sentence.text)
+
+
+def is_named(errand: Errand, text: str) -> bool:
+    """Whether a text speaks of the errand: of its deed and of its thing."""
+    return bool(deeds_of(errand.whole) & deeds_of(text)) and bool(stems(errand.whole) & stems(text))
+
+
+def _owns(errand: Errand, topic: Topic) -> bool:
+    """Whether a fact is one of the errand's."""
+    if is_said(topic.fact, errand.whole):
+        return True
+    if topic.is_row:
+        return bool(topic.record_stems & stems(errand.whole))
+    return bool(strong_deeds_of(topic.record.replace("_", " ")) & strong_deeds_of(errand.whole))
+
+
+def _is_to_come(sentence: Sentence) -> bool:
+    return not sentence.reports and wording("to_come").search(sentence.text) is not None

@@ -1,0 +1,74 @@
+"""The offline user: answers from its role and the conversation, and from nothing else.
+
+It is a function of the request. Memory is made anew each time by going through the agent's messages in order.
+"""
+
+from collections.abc import Sequence
+from random import Random
+
+from rollout.errands import errands_of
+from rollout.offline.user.memory import Memory
+from rollout.offline.user.moves import Move, decide, told_at_once
+from rollout.offline.user.reading import Reading
+from rollout.offline.user.speech import Speech
+from rollout.offline.user.topics import Topic
+from rollout.role import Role
+from rollout.user import AGAIN
+from skillweave.errors import AuthorError
+from skillweave.llm.backend import Backend
+from skillweave.llm.backends.offline import OfflineBackend
+from skillweave.llm.request import Request
+from skillweave.schema.message import Message
+
+DRAWS = 5
+"""Tries at words that the user has not used before."""
+_NOT_SENT = AGAIN.partition("{")[0]
+
+
+def offline_user(seed: int = 0) -> Backend:
+    """A user that needs no model; the seed draws its phrases."""
+
+    def answer(request: Request) -> str:
+        role = request.variables.get("role")
+        if not isinstance(role, Role):
+            raise AuthorError("the offline user plays roles of world tasks; the request's variables hold none")
+        return reply(role, request.messages, f"{seed}/{request.key}/{request.attempt}")
+
+    return OfflineBackend(answer, "user")
+
+
+def reply(role: Role, messages: Sequence[Message], key: str) -> str:
+    """What the user says to the agent's last message; `messages` holds the agent as `user`."""
+    errands = role.errands or errands_of(role.scenario.goal, role.opening)
+    topics = [Topic(fact) for fact in role.scenario.facts if fact.tell != "never"]
+    memory = Memory.at_first(errands, topics, _voiced(role, len(errands)))
+    if role.telling != "greeting":
+        memory.told |= told_at_once(role)
+    heard = [message.content or "" for message in _sent(messages) if message.role == "user"]
+    moves: list[Move] = []
+    for text in heard:
+        moves = decide(memory, Reading(text, errands, topics), role)
+    said = {message.content or "" for message in messages if message.role == "assistant"}
+    for draw in range(DRAWS):
+        speech = Speech(role, errands, Random(f"{key}/{len(heard)}/{draw}"))
+        text = speech.text(moves, all_declined="settled" not in memory.status)
+        if text not in said:
+            break
+    return text
+
+
+def _voiced(role: Role, count: int) -> int:
+    """How many errands the opening brings up."""
+    return {"greeting": 0, "piecemeal": 1}.get(role.telling, count)
+
+
+def _sent(messages: Sequence[Message]) -> list[Message]:
+    """The conversation without answers that were asked for again."""
+    found: list[Message] = []
+    for message in messages:
+        if message.role == "user" and (message.content or "").startswith(_NOT_SENT):
+            if found and found[-1].role == "assistant":
+                found.pop()
+            continue
+        found.append(message)
+    return found

@@ -1,0 +1,80 @@
+"""Slots at the wire: a slot is held from sending a request to the last byte of its answer, and by nothing else.
+
+What comes before (making the request) and after (reading the reply, pauses before the next try) holds none, so that a
+slot that becomes free is in use again at once.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextvars import ContextVar
+from typing import Any
+
+from skillweave.llm.gate import Gate
+
+CLOCK: ContextVar[asyncio.Timeout | None] = ContextVar("clock", default=None)
+"""The limit on the time of a whole exchange; what is spent waiting for a slot is not counted."""
+ROUNDS = 4
+"""Rounds of the event loop in which who got the slot sends, before what was answered is read."""
+
+
+def gated(client: type, gate: Gate) -> type:
+    """A class of an SDK's HTTP clients whose requests pass the gate."""
+    # The SDKs bring it; it is imported with them and not before.
+    from httpx2 import AsyncByteStream
+
+    class Held(AsyncByteStream):
+        """An answer that is still coming; its end, or whoever closes it, gives the slot back."""
+
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+            self._is_held = True
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for part in self._stream:
+                yield part
+
+        async def aclose(self) -> None:
+            try:
+                await self._stream.aclose()
+            finally:
+                if self._is_held:
+                    self._is_held = False
+                    await gate.__aexit__()
+
+    class Gated(client):  # type: ignore[misc]
+        async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+            if stream:
+                return await self._streamed(request, options)
+            await _enter(gate)
+            try:
+                response = await super().send(request, **options)
+            finally:
+                await gate.__aexit__()
+            for _ in range(ROUNDS):
+                await asyncio.sleep(0)
+            return response
+
+        async def _streamed(self, request: Any, options: dict[str, Any]) -> Any:
+            await _enter(gate)
+            try:
+                response = await super().send(request, stream=True, **options)
+            except BaseException:
+                await gate.__aexit__()
+                raise
+            response.stream = Held(response.stream)
+            return response
+
+    return Gated
+
+
+async def _enter(gate: Gate) -> None:
+    """Wait for a slot, with the clock held."""
+    loop, clock = asyncio.get_running_loop(), CLOCK.get()
+    limit = clock.when() if clock is not None else None
+    if clock is None or limit is None:
+        await gate.__aenter__()
+        return
+    left = limit - loop.time()
+    clock.reschedule(None)
+    await gate.__aenter__()
+    clock.reschedule(loop.time() + left)

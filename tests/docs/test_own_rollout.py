@@ -1,0 +1,50 @@
+"""The page's own task and dispatcher, run by the command as the page says."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.docs.test_extending import blocks
+
+ROOT = Path(__file__).parents[2]
+BACKEND = """
+import json, re
+from skillweave.llm.request import Reply
+from skillweave.schema.message import FunctionCall, ToolCall
+
+
+class Adder:
+    name = "own/adder"
+
+    def __init__(self, config):
+        pass
+
+    async def complete(self, request):
+        last = request.messages[-1]
+        if last.role == "tool":
+            return Reply(text=f"It is {last.content}.")
+        a, b = map(int, re.findall(r"[0-9]+", last.content))
+        return Reply(text="", tool_calls=(ToolCall(id="", function=FunctionCall(name="add", arguments={"a": a, "b": b})),))
+
+    async def close(self):
+        pass
+"""
+
+
+def test_the_pages_task_and_dispatcher_run_under_the_command(tmp_path: Path) -> None:
+    source = next(block for block in blocks("python") if "class OneByOne" in block)
+    assert len(source.splitlines()) < 60
+    (tmp_path / "sums.py").write_text(source)
+    (tmp_path / "adder.py").write_text(BACKEND)
+    settings = next(block for block in blocks("yaml") if "sums:OneByOne" in block)
+    (tmp_path / "config.yaml").write_text(settings.replace("parts: {", 'parts: {backend: "adder:Adder", '))
+    command = [sys.executable, "-m", "rollout", "run", "--trials", "2"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={"PYTHONPATH": f"{ROOT}:{tmp_path}"}, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in (tmp_path / "rollouts" / "sums.jsonl").read_text().splitlines()]
+    assert [line["id"] for line in lines] == [f"sum-{n}#{trial}" for trial in range(2) for n in range(3)]
+    assert all(line["score"]["passed"] and line["stop_reason"] == "agent_stop" for line in lines)
+    assert "6 of 6 passed" in done.stdout

@@ -1,0 +1,78 @@
+"""Tasks that take their time, and an agent that calls a tool a few times: for runs that are killed in between."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from rollout.parts import SourceContext
+from rollout.task import Answer, Definition, Outcome, Response, Runtime, Task, TaskList
+from skillweave.config.models import Config
+from skillweave.llm.request import Reply, Request
+from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.schema.record import Json
+from skillweave.schema.trajectory import RolloutScore
+
+CALLS = 4
+WAIT: Definition = {
+    "type": "function",
+    "function": {"name": "wait", "description": "Wait.", "parameters": {"type": "object", "properties": {}}},
+}
+
+
+class Room:
+    """A runtime whose tool takes some hundredths of a second."""
+
+    tools = [WAIT]
+
+    def __init__(self, id: str) -> None:
+        self._id = id
+        self._random = Random(id)
+
+    async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
+        await asyncio.sleep(self._random.uniform(0.02, 0.2))
+        return Answer(self._id)
+
+    async def respond(self, messages: Sequence[Message]) -> Response:
+        return Response(ends="agent_stop")
+
+    async def close(self) -> None:
+        return None
+
+
+class Waiting(Task):
+    def __init__(self, number: int) -> None:
+        self.id = f"{'east' if number % 2 else 'west'}-{number}"
+        self.world = self.id.partition("-")[0]
+
+    async def initialize_runtime(self) -> Room:
+        return Room(self.id)
+
+    def get_instruction(self, runtime: Runtime) -> list[Message]:
+        return [Message(role="user", content=f"I am {self.id}. {'Lines are long. ' * 200}")]
+
+    async def evaluate_result(self, outcome: Outcome) -> RolloutScore:
+        own = sum(message.content == self.id for message in outcome.messages if message.role == "tool")
+        return RolloutScore(passed=own == CALLS, reward=own / CALLS)
+
+
+def tasks(context: SourceContext) -> TaskList:
+    """As many as the options say."""
+    makers = {Waiting(number).id: number for number in range(int(context.options["count"]))}
+    return TaskList("waiting/1", {id: lambda number=number: Waiting(number) for id, number in makers.items()})
+
+
+class Patient:
+    """An agent that calls the tool a few times, and then says so."""
+
+    name = "own/patient"
+
+    def __init__(self, config: Config) -> None:
+        self._seed = config.seed
+
+    async def complete(self, request: Request) -> Reply:
+        if sum(message.role == "tool" for message in request.messages) == CALLS:
+            return Reply(text="Done.")
+        return Reply(text="", tool_calls=(ToolCall(id="", function=FunctionCall(name="wait", arguments="{}")),))
+
+    async def close(self) -> None:
+        return None
