@@ -24,10 +24,10 @@ from rollout.dispatcher import PipelinedDispatcher, Width
 from rollout.runner import AgentRunner
 from rollout.task import Answer, Definition, Outcome, Response, Runtime, Task
 from rollout.trajectory import Setting
+from skillweave.llm.gate import Gate
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec, connect
 from skillweave.llm.request import Request
-from skillweave.llm.gate import Gate
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import RolloutScore, TrajectoryRecord
@@ -118,7 +118,8 @@ def endpoint(latency: float) -> Iterator[int]:
     """The port of an endpoint that runs meanwhile."""
     command = [sys.executable, "-m", "bench._endpoint", str(latency), str(SLOTS)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
         yield int(process.stdout.readline())
     finally:

@@ -13,6 +13,7 @@ from docs.fields import fields_table, models_in, summary_of
 from docs.markdown import code, table
 from docs.source import constants, readable
 from skillweave import manifest
+from skillweave.schema import trajectory
 from synth import artifacts
 from synth.artifacts import Artifact
 from synth.engine.pipeline import Pipeline, load_pipeline
@@ -41,6 +42,21 @@ What each item came to and from what; the state that a later run resumes from. B
 | `items` | list of `ItemRecord` |
 | `joined` | path -> `JoinedFile` |
 | `fingerprints` | id -> `Fingerprint` |
+"""
+
+TRAJECTORIES = """\
+What `python -m rollout run` writes under its rollouts folder: `<world>.jsonl`, one trajectory a line, appended when it
+ends, and `run.json`, an object that fixes what the folder holds. Of several lines with one id the last whose error is
+none of the kinds `provider` and `infrastructure` counts; a line that cannot be read counts for nothing.
+
+| key of `run.json` | holds |
+| --- | --- |
+| `format` | `skillweave/1` |
+| `seed` | the run's; each trajectory's follows from it and the id |
+| `agent`, `user` | model, sampling, `replay_reasoning` |
+| `task_set`, `dataset` | the source of tasks, and the digest of all that a trajectory depends on |
+| `parts`, `engine`, `personas`, `limits`, `record_tokens` | the settings that change a trajectory |
+| `asked` | tasks, limit and trials of the last command; these alone may change |
 """
 
 ANSWERS = """\
@@ -73,6 +89,9 @@ def page() -> str:
         shown |= set(new)
         parts += [f"## `{found.artifact.pattern}`\n", _about(found, pipeline), *_records(new)]
     parts += ["## `manifest.json`\n", MANIFEST, *_records(_models_of(manifest.__name__))]
+    told = [model for model in _models_of(trajectory.__name__) if model not in shown]
+    shown |= set(told)
+    parts += ["## `rollouts/{world}.jsonl`\n", TRAJECTORIES, *_records(told)]
     asked = [model for _, kind in _answers(pipeline) for model in models_in(kind)]
     new = [model for model in dict.fromkeys(asked) if model not in shown]
     shown |= set(new)

@@ -19,6 +19,8 @@ class Tally:
     """By kind."""
     first_errors: dict[str, str] = field(default_factory=dict)
     """Kind -> the first one, with its trajectory."""
+    unreadable: list[str] = field(default_factory=list)
+    """Trajectories whose task could not be read, each with the reason."""
     calls: int = 0
     turns: int = 0
     input_tokens: int = 0

@@ -8,7 +8,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from rollout.agent import Agent, AgentCall, AgentSettings, Step, whole
 from rollout.task import Answer, Failure, Outcome, Runtime, Task
-from skillweave.errors import BudgetError, ProviderError, SkillweaveError, WorldError
+from skillweave.errors import ArtifactError, BudgetError, ProviderError, SkillweaveError, WorldError
 from skillweave.llm.backend import Backend
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import (
@@ -81,6 +81,8 @@ class Trajectory:
         self._agent: Agent | None = None
         self._failed: TrajectoryError | None = None
         self._counts: Counter[str] = Counter()
+        self._earlier: list[RolloutUsage] = []
+        """What attempts took that were begun again."""
 
     async def initialize_trajectory(self) -> None:
         """Open the runtime and put the task before an agent. What goes wrong here ends up in the result."""
@@ -102,6 +104,7 @@ class Trajectory:
         for _ in range(self.setting.limits.infrastructure_retries):
             if not _may_pass(ended):
                 break
+            self._earlier.append(self._usage())
             await self.initialize_trajectory()
             ended, found = await self._attempt()
         self.result = self._record(ended, started, time.monotonic() - clock)
@@ -250,12 +253,17 @@ class Trajectory:
         except Exception as error:  # of a user's own agent or task
             return held.model_copy(update={"stop_reason": "error", "error": ended.error or _error_of(error)})
 
+    def _usage(self) -> RolloutUsage:
+        agent = self._agent.usage if self._agent is not None else Usage(cost_usd=0.0)
+        return RolloutUsage(agent=agent, user=self.task.user_usage)
+
     def _told(self, held: TrajectoryRecord) -> dict[str, object]:
         """What agent and task say of themselves, for the record."""
         found: dict[str, object] = {"user": self.task.user, "metadata": {**held.metadata, **self.task.notes}}
         if self._agent is None:
             return found
-        usage = RolloutUsage(agent=self._agent.usage, user=self.task.user_usage)
+        parts = [*self._earlier, self._usage()]
+        usage = RolloutUsage(agent=_sum(part.agent for part in parts), user=_sum(part.user for part in parts))
         messages, tools = list(self._agent.history), list(self._agent.tools)
         return found | {"messages": messages, "tools": tools, "agent": self._agent.participant, "usage": usage}
 
@@ -263,6 +271,16 @@ class Trajectory:
 def refusal(code: str, message: str) -> str:
     """A tool error of ours, in the form in which worlds give theirs."""
     return json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False)
+
+
+def _sum(usages: Iterable[Usage]) -> Usage:
+    parts = list(usages)
+    costs = [part.cost_usd for part in parts]
+    return Usage(
+        input_tokens=sum(part.input_tokens for part in parts),
+        output_tokens=sum(part.output_tokens for part in parts),
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
 
 
 def _is_readable(step: Step) -> bool:
@@ -294,7 +312,7 @@ def _error_of(error: Exception) -> TrajectoryError:
         kind = error.kind
     elif isinstance(error, ProviderError):
         kind = "provider"
-    elif isinstance(error, WorldError):
+    elif isinstance(error, WorldError | ArtifactError):
         kind = "world"
     words = str(error) if isinstance(error, SkillweaveError) else f"{type(error).__name__}: {error}"
     return TrajectoryError(kind=kind, message=whole(words))

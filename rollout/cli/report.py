@@ -9,6 +9,8 @@ from rollout.tally import USER_SHARE, Tally
 from skillweave.config.models import Config
 from skillweave.errors import BudgetError
 
+MOST = 5
+"""Tasks that cannot be read that are shown."""
 SHOWN = 300
 """Characters of an error."""
 
@@ -23,6 +25,8 @@ def show_report(
         print(f"nothing to do: all trajectories asked for are in {options.rollouts}, {len(held.done)} in all")
     else:
         _show_tally(config, tally)
+    for place in tally.unreadable[:MOST]:
+        print(f"  cannot be read: {place}")
     if tally.user_share > USER_SHARE:
         print(
             f"warning: {tally.user_share:.1%} of the trajectories were lost to the simulated user "

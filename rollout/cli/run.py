@@ -20,7 +20,7 @@ from rollout.task import Task, TaskSource
 from rollout.trajectory import Limits, Setting
 from skillweave.config.models import Config, SpeakerConfig
 from skillweave.dataset import Dataset
-from skillweave.errors import BudgetError
+from skillweave.errors import BudgetError, SkillweaveError
 from skillweave.llm.backend import Backend
 from skillweave.llm.models import split_name
 from skillweave.lock import locked
@@ -52,7 +52,7 @@ async def _run(config: Config, options: Options, folder: RolloutFolder) -> int:
             pairs = list(owed(ids, config.rollout.trials, held.done))
             tally, spent = Tally(), None
             with display(len(pairs), speakers.ledger) as shown:
-                batch = _batch(cast.source, pairs, shown)
+                batch = _batch(cast.source, pairs, tally, shown)
                 try:
                     await _stream(config, cast, batch, _writer(folder, tally, shown))
                 except BudgetError as error:
@@ -76,10 +76,18 @@ async def _stream(config: Config, cast: _Cast, batch: Iterator[tuple[Task, int]]
     await runner.stream(batch, write)
 
 
-def _batch(source: TaskSource, pairs: list[tuple[str, int]], shown: Display) -> Iterator[tuple[Task, int]]:
+def _batch(
+    source: TaskSource, pairs: list[tuple[str, int]], tally: Tally, shown: Display
+) -> Iterator[tuple[Task, int]]:
+    """The tasks one by one; one that cannot be read is counted, and the others go on."""
     for id, trial in pairs:
+        try:
+            task = source.task(id, trial)
+        except SkillweaveError as error:
+            tally.unreadable.append(f"{id}#{trial}: {error}")
+            continue
         shown.started()
-        yield source.task(id, trial), trial
+        yield task, trial
 
 
 def _writer(folder: RolloutFolder, tally: Tally, shown: Display) -> Written:

@@ -25,7 +25,8 @@ class Adder:
         if last.role == "tool":
             return Reply(text=f"It is {last.content}.")
         a, b = map(int, re.findall(r"[0-9]+", last.content))
-        return Reply(text="", tool_calls=(ToolCall(id="", function=FunctionCall(name="add", arguments={"a": a, "b": b})),))
+        call = ToolCall(id="", function=FunctionCall(name="add", arguments={"a": a, "b": b}))
+        return Reply(text="", tool_calls=(call,))
 
     async def close(self):
         pass

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from random import Random
 
 from rollout.parts import SourceContext
@@ -57,8 +58,8 @@ class Waiting(Task):
 
 def tasks(context: SourceContext) -> TaskList:
     """As many as the options say."""
-    makers = {Waiting(number).id: number for number in range(int(context.options["count"]))}
-    return TaskList("waiting/1", {id: lambda number=number: Waiting(number) for id, number in makers.items()})
+    numbers = {Waiting(number).id: number for number in range(int(context.options["count"]))}
+    return TaskList("waiting/1", {id: partial(Waiting, number) for id, number in numbers.items()})
 
 
 class Patient:

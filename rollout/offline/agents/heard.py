@@ -12,13 +12,11 @@ from skillweave.schema.record import Json
 _DIGITS = re.compile(r"\d")
 _FIGURES = re.compile(r"[+(\d][\d\s()./-]{4,}\d")
 _WORD = re.compile(r"[^\W_]+")
-_SPELLED = tuple(
-    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-)
+_SPELLED = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _YES = re.compile(
     r"\b(?:yes|yeah|yep|yup|sure|ok|okay|correct|right|exactly|go ahead|please do|do (?:it|that|so)|"
-    r"confirm(?:ed)?|fine|perfect|absolutely|certainly|of course|agreed?|sounds good|that works|by all means|definitely|indeed|"
-    r"carry on)\b",
+    r"confirm(?:ed)?|fine|perfect|absolutely|certainly|of course|agreed?|sounds good|that works|by all means|"
+    r"definitely|indeed|carry on)\b",
     re.IGNORECASE,
 )
 _NO = re.compile(

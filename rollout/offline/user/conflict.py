@@ -30,7 +30,6 @@ class SaidDay(NamedTuple):
     day: Day
     time: tuple[int, int] | None
     """Hour and minute."""
-    sentence: str
 
 
 def conflicts(proposal: Sequence[Sentence], topics: Sequence[Topic]) -> list[Topic]:
@@ -78,7 +77,7 @@ def _days(proposal: Sequence[Sentence]) -> list[SaidDay]:
                 continue
             times = mentions(sentence.text[match.end() : match.end() + TIME_WITHIN]).times
             time = times[0] if times else None
-            found += [SaidDay(day, time, sentence.text) for day in mentions(match.group()).days]
+            found += [SaidDay(day, time) for day in mentions(match.group()).days]
     return found
 
 
@@ -89,20 +88,11 @@ def _day_differs(moment: datetime, topic: Topic, said: Sequence[SaidDay], facts:
     known = [found for other in facts if (found := _moment(other.fact.value))]
     times = {(one.hour, one.minute) for one in known}
     for one in said:
-        if _other_topic(topic, one.sentence, facts):
-            continue
         if not any(one.day.is_day(other.date()) for other in known):
             return True
         if one.day.is_day(moment.date()) and one.time is not None and one.time not in times:
             return len(str(topic.fact.value)) > len("2025-01-24")
     return False
-
-
-def _other_topic(topic: Topic, sentence: str, facts: Sequence[Topic]) -> bool:
-    """Whether the sentence is about another record of the user's that has no such fact."""
-    others = {stem for other in facts if other.record != topic.record for stem in other.record.split("_")}
-    text = sentence.lower()
-    return not any(part in text for part in topic.record.split("_")) and any(part in text for part in others)
 
 
 def _figure_differs(fact: Fact, text: str) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -50,12 +50,14 @@ def deed_nouns() -> re.Pattern[str]:
     return re.compile(rf"{owned}(?:{nouns})\b(?! (?:a|an|my|the|your)\b)", re.IGNORECASE)
 
 
+@lru_cache(maxsize=4096)
 def strong_deeds_of(text: str) -> frozenset[str]:
     """What is done in a text, as the lexicon calls it."""
     plain = deed_nouns().sub("it", text)
     return frozenset(deed for deed, words in deeds().items() if words.search(plain))
 
 
+@lru_cache(maxsize=4096)
 def deeds_of(text: str) -> frozenset[str]:
     """The same; where it names none, by words that may stand for one."""
     plain = deed_nouns().sub("it", text)
@@ -93,6 +95,7 @@ def stem(word: str) -> str:
     return word[:6]
 
 
+@lru_cache(maxsize=4096)
 def stems(text: str) -> frozenset[str]:
     """The stems of a text's words, without those that carry no meaning."""
     return frozenset(stem(word) for word in WORD.findall(text.lower()) if word not in _small())

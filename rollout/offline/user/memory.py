@@ -105,10 +105,13 @@ class Memory:
         strong = [place for place in waiting if self._matches(place, sentence, done)]
         if strong:
             return strong
-        if asking or not waiting or sentence.is_on_the_way or self._is_of_the_past(sentence, done):
+        if not waiting or sentence.is_on_the_way or self._is_of_the_past(sentence, done):
             return []
         agreed = [place for place in self.agreed if place in waiting]
-        return agreed or waiting[:1]
+        if agreed or not asking:
+            return agreed or waiting[:1]
+        best = max(waiting, key=lambda place: self._likeness(place, sentence))
+        return [best] if self._likeness(best, sentence) >= LIKE_ENOUGH else []
 
     def _matches(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
         """Whether a report is of that errand: of its deed and, where several have it, of its thing."""

@@ -14,7 +14,7 @@ from rollout.offline.user.lexicon import strong_deeds_of, wording
 _CHOICE = re.compile(r"\b(?:which|what|when|where|who|whom|whose|how)\b| or (?!no\b)", re.IGNORECASE)
 _SPLIT = re.compile(
     r"(?<=[?!])\s+|(?<=[a-z)])\.\s+(?=[a-z]{2,})"
-    r"|(?<=[\w)][.:])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\d\.)\s+(?=[A-Z][a-z']+ [a-z])"
+    r"|(?<=[\w)][.])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\d\.)\s+(?=[A-Z][a-z']+ [a-z])"
 )
 
 

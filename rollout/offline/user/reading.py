@@ -19,6 +19,7 @@ _CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
 
 
 _CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
+_SAYS_SOMETHING = re.compile(r"\d|\b(?:by|with|to|for|from) [a-z]+ ?[a-z]*")
 _AWAY = re.compile(r"\b(?:go|off|out|rid|without|away)\b")
 
 
@@ -129,7 +130,9 @@ class Reading:
         """Facts that what it proposes contradicts."""
         if not self.proposes:
             return []
-        proposal = [sentence for sentence in self.sentences if not sentence.reports and not sentence.declines]
+        proposal = [s for s in self.sentences if self._is_proposal(s) or _is_to_come(s)]
+        if not any(_SAYS_SOMETHING.search(sentence.text) for sentence in proposal):
+            proposal = [s for s in self.sentences if not s.reports and not s.declines]
         return conflicts(proposal, self.topics)
 
     def concerns(self, topic: Topic, places: Sequence[int]) -> bool:

@@ -13,15 +13,18 @@ import yaml
 from rollout.errands import Errand
 from rollout.fact_words import LABELLED, MINE, words_of
 from rollout.lower import lowered
+from rollout.offline.user.lexicon import stems
 from rollout.offline.user.moves import Move
 from rollout.role import Role
 from rollout.user import STOP
 from skillweave.schema.task import Fact
 
+_FAREWELL = re.compile(r"\b(?:good)?bye\b|\btake care\b|\bday\b", re.IGNORECASE)
+TAILED = 0.35
+"""How often a phrase gets another behind it."""
 _UNWANTED = re.compile(r"^I want nothing special as to the (?P<label>.+); leave it out\.$")
 _PREPOSITION = re.compile(r"^(?:by|from|with|using|to|at|on|in|as|for|because)\b", re.IGNORECASE)
 _THINGS = {"phone": "phone number", "email": "e-mail address"}
-PROMPT_ENDS = re.compile(r"[.!?…]$")
 
 
 class Speech:
@@ -133,7 +136,12 @@ class Speech:
         ways = _phrases()[kind]
         own = ways.get(self._style, [])
         chosen = own if own and (kind == "tell" or self._random.random() < 0.65) else ways["any"]
-        return str(self._random.choice(chosen).format(**words))
+        said = str(self._random.choice(chosen).format(**words))
+        tails = _phrases()["tails"].get(kind, [])
+        tail = self._random.choice(tails) if tails and self._random.random() < TAILED else ""
+        # Two thanks, or two farewells, in one breath are one too many.
+        is_doubled = bool(stems(said) & stems(tail)) or _FAREWELL.search(said) is not None
+        return f"{said} {tail}" if tail and not is_doubled else said
 
 
 def _shared_words(before: str, text: str) -> int:

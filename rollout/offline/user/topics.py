@@ -121,7 +121,7 @@ def _of_the_record(named: Sequence[Topic], question: str) -> list[Topic]:
 
 def _of_record(topics: Sequence[Topic], question: str) -> list[Topic]:
     """All that is known of a record that the question is about."""
-    if not wording("about_record").search(question):
+    if not wording("about_record").search(question) and not wording("record_id").search(question):
         return []
     if wording("all_details").search(question):
         return [topic for topic in topics if topic.fact.value is not None]

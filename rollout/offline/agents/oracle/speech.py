@@ -102,8 +102,7 @@ class Speech:
         values = parameter.enum if parameter.enum and len(parameter.enum) <= CHOICES else []
         choices = listed([spoken(value, name, year=None, random=self._random) for value in values], "or")
         if _ASKING.match(about):
-            about = about[0].lower() + about[1:]
-            return f"the {label(name)} ({about}{': ' * bool(choices)}{choices})"
+            return f"the {label(name)} ({choices or about[0].lower() + about[1:]})"
         if set(label(name).split()) & set(about.lower().split()):
             return _with_article(about) + f" ({choices})" * bool(choices)
         return f"the {label(name)}, that is {_with_article(about)}" + f" ({choices})" * bool(choices)
@@ -134,8 +133,6 @@ class Speech:
                 value = self._spoken(planned.arguments[name], name)
                 if name == "method":
                     tail += f", by {value}"
-                elif name == "reason":
-                    tail += f", giving {value} as the reason"
                 else:
                     others.append(f"{label(name)}: {value}")
             elif source != "user":
