@@ -64,11 +64,6 @@ class ServerProcess:
             return ""
         return next((line.strip()[-300:] for line in reversed(lines) if line.strip()), "")
 
-    @property
-    def exit_status(self) -> int | None:
-        """None while it runs."""
-        return self._process.returncode if self._process is not None else None
-
     @asynccontextmanager
     async def transport(self) -> AsyncIterator[TransportStreams]:
         """Start it and speak to it; on leaving its input is closed."""
@@ -85,7 +80,7 @@ class ServerProcess:
                 pipes.cancel_scope.cancel()
 
     async def end(self, grace_s: float = GRACE_S) -> int | None:
-        """Wait for its exit; None where it had to be killed."""
+        """Wait for its exit: its status, None where it had to be killed or was never started."""
         process = self._process
         if process is None:
             return None
@@ -101,7 +96,7 @@ class ServerProcess:
 
     def kill(self) -> None:
         """End it and what it started, at once."""
-        if self._process is not None:
+        if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 

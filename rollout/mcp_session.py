@@ -8,15 +8,14 @@ import asyncio
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import mcp_types as types
-from mcp.client import Client
 
 from rollout.contract_session import shown
+from rollout.mcp_client import ClientTask
 from rollout.mcp_process import ServerProcess
 from rollout.task import Answer, Definition, Failure
 from skillweave.dataset import Dataset
@@ -28,8 +27,12 @@ from skillweave.world import database
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 
+T = TypeVar("T")
+
 DEEPEST = 64
 """Levels of nested arguments that are sent on."""
+_LEAVING_S = 1.0
+"""Time in which a server whose pipe is closed is seen to have exited."""
 _TOO_DEEP = '{"error": {"code": "invalid_arguments", "message": "The arguments are nested too deeply.", "rule": null}}'
 
 
@@ -82,7 +85,7 @@ class HeldServer:
         self._dump = self._folder / "end.sqlite"
         arguments = ["--task", task.id, "--dump", str(self._dump)]
         self._process = ServerProcess(script, arguments, self._folder)
-        self._client = _ClientTask(self._process)
+        self._client = ClientTask(self._process)
         self._made: list[_Made] = []
 
     async def open(self, timeout_s: float) -> None:
@@ -133,5 +136,92 @@ class HeldServer:
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    async def _within[T](self, timeout_s: float, done: "asyncio.Future[T]", what: str) -> T:
-        raise NotImplementedError
+    async def _within(self, timeout_s: float, done: Awaitable[T], what: str) -> T:
+        """What comes of it; Failure where nothing does, in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await done
+        except TimeoutError:
+            raise self._broken(f"{what} within {timeout_s:g} seconds") from None
+        except Exception as error:
+            # Whatever the SDK makes of what a broken server says.
+            status = await self._process.end(_LEAVING_S)
+            said = self._process.fault or " ".join((str(error) or type(error).__name__).split())[:200]
+            raise self._broken(f"{what}: {said if status is None else f'it exited with status {status}'}") from error
+
+    def _broken(self, what: str) -> Failure:
+        words = self._process.last_words
+        return Failure(
+            "infrastructure",
+            f"the server of {self._task.world!r} {what}" + (f"; the last that it said: {words}" if words else ""),
+        )
+
+    def _checked(self, offered: Sequence[types.Tool]) -> list[Definition]:
+        """The contract's definitions, once the server is seen to offer the same."""
+        with self._world.session(self._task) as session:
+            expected = session.tools
+        found = {tool.name: _definition(tool) for tool in offered}
+        wanted = {str(_function(tool).get("name")): tool for tool in expected}
+        for name in sorted({*found} | {*wanted}):
+            if found.get(name) != wanted.get(name):
+                raise WorldError(
+                    f"the server of {self._task.world!r} does not offer {name!r} as its contract does; "
+                    "make the server again with `python -m synth run`"
+                )
+        return expected
+
+    def _compare(self, session: ContractSession) -> None:
+        """WorldError where the contract answers or changes otherwise."""
+        for number, made in enumerate(self._made, start=1):
+            expected = shown(session.call(made.tool, made.arguments))
+            if expected != made.answer:
+                raise WorldError(
+                    f"the server of {self._task.world!r} differs from its contract: call {number}, {made.tool!r}, "
+                    f"was answered {made.answer[:200]!r}, and should be {expected[:200]!r}"
+                )
+        try:
+            end = database.load(self._dump, self._world.blueprint)
+        except ArtifactError as error:
+            raise WorldError(f"the server of {self._task.world!r} left no end state: {error}") from error
+        try:
+            if database.digest(end, self._world.blueprint) != session.digest():
+                raise WorldError(
+                    f"the server of {self._task.world!r} differs from its contract: {len(self._made)} calls were "
+                    "answered alike, and the end states are not the same"
+                )
+        finally:
+            end.close()
+
+
+def _as_sent(arguments: Mapping[str, Json]) -> dict[str, Json] | None:
+    """The arguments as JSON carries them: no NaN, no half characters. None where they are nested too deeply."""
+    if _depth(arguments) > DEEPEST:
+        return None
+    text = json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
+    sent: dict[str, Json] = json.loads(text, parse_constant=lambda _: None)
+    return sent
+
+
+def _depth(value: object) -> int:
+    """Levels of lists and objects, counted no further than needed."""
+    depth, level = 0, [value]
+    while level and depth <= DEEPEST:
+        depth += 1
+        parts = [part.values() if isinstance(part, Mapping) else part for part in level]
+        level = [one for part in parts if isinstance(part, Iterable) and not isinstance(part, str) for one in part]
+    return depth
+
+
+def _text_of(result: types.CallToolResult) -> str | None:
+    texts = [part.text for part in result.content if isinstance(part, types.TextContent)]
+    return texts[0] if len(texts) == 1 == len(result.content) else None
+
+
+def _definition(tool: types.Tool) -> Definition:
+    function: dict[str, Json] = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
+    return {"type": "function", "function": function}
+
+
+def _function(tool: Definition) -> Mapping[str, Json]:
+    function = tool["function"]
+    return function if isinstance(function, dict) else {}

@@ -20,11 +20,15 @@ from rollout.task import Task, TaskSource
 from rollout.trajectory import Limits, Setting
 from skillweave.config.models import Config, SpeakerConfig
 from skillweave.dataset import Dataset
-from skillweave.errors import BudgetError, SkillweaveError
+from skillweave.errors import BudgetError, ProviderError, SkillweaveError
 from skillweave.llm.backend import Backend
 from skillweave.llm.models import split_name
 from skillweave.lock import locked
 from skillweave.schema.trajectory import TrajectoryRecord
+
+
+HOPELESS = 20
+"""So many conversations, and not one that was not broken off by a provider: the endpoint is down or misnamed."""
 
 
 class _Cast(NamedTuple):
@@ -95,6 +99,11 @@ def _writer(folder: RolloutFolder, tally: Tally, shown: Display) -> Written:
         folder.append(record)
         tally.add(record)
         shown.ended(tally)
+        if tally.done == tally.errors["provider"] == HOPELESS:
+            raise ProviderError(
+                f"the first {HOPELESS} conversations all ended with an error of a provider; the first: "
+                f"{tally.first_errors['provider']}; run the same command again when it answers"
+            )
 
     return write
 

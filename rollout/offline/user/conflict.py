@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from evaluator.checks.mentions import Day, Mentions, mentions
+from evaluator.checks.mentions import Day, mentions
 from rollout.fact_words import forms_of, is_said, words_of
 from rollout.offline.user.lexicon import any_of, lexicon, wording
 from rollout.offline.user.moods import Sentence
@@ -22,7 +22,7 @@ _WITH = re.compile(r"\b[Ww]ith (?:the )?((?:Dr\.? )?[A-Z][\w'-]+(?: [A-Z][\w'-]+
 _DR = re.compile(r"\bDr\.? [A-Z][\w'-]+(?: [A-Z][\w'-]+)?")
 
 _PAST = ("issued", "ordered", "paid", "bought", "expires", "due", "valid", "placed", "occurred")
-TIME_WITHIN = 14
+TIME_WITHIN = 24
 """Characters after a day within which its time stands."""
 
 
@@ -30,6 +30,8 @@ class SaidDay(NamedTuple):
     day: Day
     time: tuple[int, int] | None
     """Hour and minute."""
+    is_beside: bool
+    """Whether it is plainly another's day, such as one on which something is due."""
 
 
 def conflicts(proposal: Sequence[Sentence], topics: Sequence[Topic]) -> list[Topic]:
@@ -37,21 +39,16 @@ def conflicts(proposal: Sequence[Sentence], topics: Sequence[Topic]) -> list[Top
     text = " ".join(sentence.text for sentence in proposal)
     facts = [topic for topic in topics if topic.fact.value is not None and not topic.is_own]
     days = _days(proposal)
-    return [topic for topic in facts if not _holds(topic, text, proposal) and _contradicts(topic, text, days, facts)]
+    return [topic for topic in facts if not _holds(topic, text, days) and _contradicts(topic, text, days, facts)]
 
 
-def _holds(topic: Topic, text: str, proposal: Sequence[Sentence]) -> bool:
+def _holds(topic: Topic, text: str, days: Sequence[SaidDay]) -> bool:
     moment = _moment(topic.fact.value)
     if moment is None:
         return is_said(topic.fact, text)
-    return any(_is_moment(moment, topic, sentence.mentions) for sentence in proposal)
-
-
-def _is_moment(moment: datetime, topic: Topic, found: Mentions) -> bool:
-    if not any(day.is_day(moment.date()) for day in found.days):
-        return False
     has_time = len(str(topic.fact.value)) > len("2025-01-24")
-    return not has_time or not found.times or (moment.hour, moment.minute) in found.times or len(found.days) != 1
+    time = (moment.hour, moment.minute)
+    return any(one.day.is_day(moment.date()) and (not has_time or one.time in (None, time)) for one in days)
 
 
 def _contradicts(topic: Topic, text: str, days: Sequence[SaidDay], facts: Sequence[Topic]) -> bool:
@@ -69,15 +66,16 @@ def _contradicts(topic: Topic, text: str, days: Sequence[SaidDay], facts: Sequen
 
 
 def _days(proposal: Sequence[Sentence]) -> list[SaidDay]:
-    """Days that are not plainly another's, such as one on which something is due."""
+    """The days said, each with its time."""
     found = []
     for sentence in proposal:
-        for match in wording("day").finditer(sentence.text):
-            if wording("other_day").search(sentence.text[: match.start()]):
-                continue
-            times = mentions(sentence.text[match.end() : match.end() + TIME_WITHIN]).times
-            time = times[0] if times else None
-            found += [SaidDay(day, time) for day in mentions(match.group()).days]
+        places = list(wording("day").finditer(sentence.text))
+        starts = [*(place.start() for place in places), len(sentence.text)]
+        for number, place in enumerate(places):
+            times = mentions(sentence.text[place.end() : min(starts[number + 1], place.end() + TIME_WITHIN)]).times
+            is_beside = wording("other_day").search(sentence.text[: place.start()]) is not None
+            for day in mentions(place.group()).days:
+                found.append(SaidDay(day, times[0] if times else None, is_beside))
     return found
 
 
@@ -87,7 +85,7 @@ def _day_differs(moment: datetime, topic: Topic, said: Sequence[SaidDay], facts:
         return False
     known = [found for other in facts if (found := _moment(other.fact.value))]
     times = {(one.hour, one.minute) for one in known}
-    for one in said:
+    for one in [one for one in said if not one.is_beside]:
         if not any(one.day.is_day(other.date()) for other in known):
             return True
         if one.day.is_day(moment.date()) and one.time is not None and one.time not in times:

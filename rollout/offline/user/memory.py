@@ -10,7 +10,7 @@ from typing import Literal
 
 from rollout.errands import Errand
 from rollout.offline.user.answers import is_answer, overlap
-from rollout.offline.user.lexicon import deeds_of, stems
+from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of
 from rollout.offline.user.moods import Sentence
 from rollout.offline.user.reading import Reading
 from rollout.offline.user.topics import Topic
@@ -115,8 +115,11 @@ class Memory:
 
     def _matches(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
         """Whether a report is of that errand: of its deed and, where several have it, of its thing."""
-        wanted = deeds_of(self.errands[place].whole)
-        if not wanted & done:
+        words = self.errands[place].whole
+        if not deeds_of(words) & done:
+            return False
+        is_sure = bool(strong_deeds_of(words) & strong_deeds_of(sentence.text))
+        if not is_sure and (sentence.is_on_the_way or not self._likeness(place, sentence)):
             return False
         rivals = [other for other in range(len(self.errands)) if other != place and self.errands[other].kind == "do"]
         rivals = [other for other in rivals if deeds_of(self.errands[other].whole) & done]

@@ -54,6 +54,7 @@ class Course:
         self._extra = 0
         self._extra_done = False
         self._resigned = False
+        self._reopened = False
         self._recaps = 0
         self._open = True
         """Whether the user's last words may want something."""
@@ -75,7 +76,7 @@ class Course:
         if not self.wishes.known:
             return Greet()
         while self.position < len(self.script.calls) and self.wishes.covers(self.position):
-            act = self._at(self.position)
+            act = self._at(self.position) if self.position not in self.results else None
             if act is not None:
                 return act
             self._skip(self.position)
@@ -231,7 +232,7 @@ class Course:
 
     def _skip(self, position: int) -> None:
         """Go on without that call. What was left out by mistake is reported like the rest."""
-        if self.script.calls[position].kind == "write" and position not in self.left:
+        if self.script.calls[position].kind == "write" and position not in [*self.left, *self.done]:
             self.done.append(position)
         self.position += 1
 
@@ -242,6 +243,8 @@ class Course:
         self._open = not is_enough(text)
         offered = isinstance(last, Greet | Report) and self._open
         self.wishes.hear(self.words, invited=offered)
+        if offered and self.left and not self._reopened:
+            self._reopen()
         if isinstance(last, Ask):
             still = [key for key in last.wanted if self._is_missing(*key)]
             if len(still) == len(last.wanted):
@@ -250,6 +253,14 @@ class Course:
             self._fruitless[last.position, last.argument] += 1
         elif isinstance(last, Propose):
             self._take_answer(last, text)
+
+    def _reopen(self) -> None:
+        """Put once more what was left, since the user still wants something."""
+        self._reopened = True
+        self.position = min(self.left)
+        for position in self.left:
+            self._proposed[position] = 1
+        self.left.clear()
 
     def _take_answer(self, proposal: Propose, text: str) -> None:
         self._proposed[proposal.position] += 1

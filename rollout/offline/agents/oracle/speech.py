@@ -116,15 +116,14 @@ class Speech:
 
     def _proposal(self, act: Propose) -> str:
         kind = "propose_again" if act.again else "propose_next" if self._course.has_done else "propose"
-        return self._drawn(
-            kind, doing=self._tool(act.position).doing, details=self._details(act.position, with_values=True)
-        )
+        details = self._details(act.position, with_values=True, said_only=act.again > 0)
+        return self._drawn(kind, doing=self._tool(act.position).doing, details=details)
 
     def _tool(self, position: int) -> ToolWords:
         planned = self._course.script.calls[position]
         return ToolWords(planned.tool, list(planned.parameters))
 
-    def _details(self, position: int, *, with_values: bool) -> str:
+    def _details(self, position: int, *, with_values: bool, said_only: bool = False) -> str:
         """The rows, and the user's values, that a call is about: ` of 6 March at 09:30, by card (level: small)`."""
         planned = self._course.script.calls[position]
         tail, others = "", []
@@ -136,18 +135,19 @@ class Speech:
                 else:
                     others.append(f"{label(name)}: {value}")
             elif source != "user":
-                others += self._row(planned, name)
+                others += self._row(planned, name, said_only=said_only)
         main = [part for part in others if part.startswith(_OF)]
         shown = "; ".join(dict.fromkeys(part for part in others if part not in main))
         return "".join(main) + (f" ({shown})" if shown else "") + tail
 
-    def _row(self, planned: PlannedCall, name: str) -> list[str]:
+    def _row(self, planned: PlannedCall, name: str, *, said_only: bool) -> list[str]:
         """What tells a row: ` of 6 March at 09:30` of the tool's own noun, `slot: 6 March at 09:30` of another."""
         found = row_of(planned.grounding[name], self._course.results)
         if found is None:
             return []
-        said = in_order_of_use(found.row, said_of(found.row, self._course.words))[:DETAILS]
-        columns = said or describing(found)[:DETAILS]
+        columns = in_order_of_use(found.row, said_of(found.row, self._course.words))[:DETAILS]
+        if not columns and not said_only:
+            columns = describing(found)[:1]
         dates = [self._spoken(found.row[column], column) for column in columns if is_when(found.row[column])]
         names = [self._spoken(found.row[column], column) for column in columns if not is_when(found.row[column])]
         if ToolWords(planned.tool).noun != label(name):
