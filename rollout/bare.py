@@ -17,7 +17,8 @@ _LEADING = re.compile(
     rf"(?:\b(?:{_BEFORE})\s+)+(?:(?:the|a|an)\s+)?$"
 )
 _REASON = re.compile(
-    r"(?:,?\s+and (?:give|note)|\s+with|\s+giving|\s+for the reason of|\s+because of(?: this:)?|,?\s+the reason being)\s+$"
+    r"(?:,?\s+and (?:give|note)|\s+with|\s+giving|\s+for the reason of|\s+because of(?: this:)?"
+    r"|,?\s+the reason being)\s+$"
 )
 _TRAILING = re.compile(r"^ (?:group|family|category|rate|handling|branch|fare|zone|plan|cover|insurance)\b")
 _DETERMINED = re.compile(r"\b(?:my|the|a|an|that)\s+$")

@@ -13,6 +13,18 @@ MOMENT = re.compile(
 LABELLED = re.compile(r"^(?P<label>[A-Z][\w' -]{0,40}): (?P<words>.+?)\.?$")
 MINE = re.compile(r"^My (?P<label>[\w' -]{1,40}?) is (?P<words>.+?)\.?$")
 
+THINGS = {"phone": "phone number", "email": "e-mail address"}
+"""Names of what is the user's own, as people say them."""
+
+
+def spoken(fact: Fact) -> str:
+    """The fact as a sentence that people say: `My phone number is ...`."""
+    match = MINE.match(fact.text)
+    if match is None:
+        return fact.text
+    label = match["label"]
+    return f"My {THINGS.get(label, label)} is {match['words']}."
+
 
 def words_of(fact: Fact) -> str:
     """The words that stand for its value; the whole text where they cannot be told from the rest."""

@@ -134,7 +134,7 @@ class ServerProcess:
                 try:
                     line = await self._process.stdout.readline()
                 except ValueError:
-                    self._give_up(f"wrote a line of more than {LONGEST_LINE} bytes")
+                    self._give_up(f"it wrote a line of more than {LONGEST_LINE} bytes")
                     return
                 if not line:
                     return
@@ -156,12 +156,12 @@ class ServerProcess:
     def _parsed(self, line: bytes) -> SessionMessage | None:
         self._lines += 1
         if self._lines > MOST_LINES:
-            self._give_up(f"sent more than {MOST_LINES} messages for one")
+            self._give_up(f"it sent more than {MOST_LINES} messages for one")
             return None
         try:
             return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValueError:
-            self._give_up(f"wrote {line[:80].decode('utf-8', 'replace')!r}, which is no message")
+            self._give_up(f"it wrote {line[:80].decode('utf-8', 'replace')!r}, which is no message")
             return None
 
     def _give_up(self, fault: str) -> None:

@@ -146,8 +146,9 @@ class HeldServer:
         except Exception as error:
             # Whatever the SDK makes of what a broken server says.
             status = await self._process.end(_LEAVING_S)
-            said = self._process.fault or " ".join((str(error) or type(error).__name__).split())[:200]
-            raise self._broken(f"{what}: {said if status is None else f'it exited with status {status}'}") from error
+            said = " ".join((str(error) or type(error).__name__).split())[:200]
+            ended = said if status is None else f"it exited with status {status}"
+            raise self._broken(f"{what}: {self._process.fault or ended}") from error
 
     def _broken(self, what: str) -> Failure:
         words = self._process.last_words

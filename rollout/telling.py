@@ -13,7 +13,7 @@ import yaml
 
 from rollout.bare import bare
 from rollout.errands import Errand, errands_of_task
-from rollout.fact_words import is_said
+from rollout.fact_words import is_said, spoken
 from rollout.lower import lowered
 from rollout.role import Role
 from skillweave.schema.task import Fact, Persona, Task
@@ -94,7 +94,7 @@ class _Opening:
             parts.insert(0, self._reason)
         if telling == "forthcoming":
             said = " ".join(errand.words for errand in errands)
-            rest = [fact.text for fact in self._facts if _is_to_be_told(fact) and not is_said(fact, said)]
+            rest = [spoken(fact) for fact in self._facts if _is_to_be_told(fact) and not is_said(fact, said)]
             if rest:
                 parts.append(self._random.choice(_frames()["facts"]).format(facts=" ".join(rest)))
         return _joined([self._one("greetings"), *parts, self._one("closings")])

@@ -33,7 +33,6 @@ _RELATIVE = re.compile(
 )
 _FAREWELL = re.compile(r"\b(?:see you|talk|speak|again|back|hear|call|check|write)\b", re.I)
 _HABIT = re.compile(r"\b(?:every|each|happy|nice|lovely|good|great|busy|having a|had a|have a) (?:\w+ )?$", re.I)
-_SURE = re.compile(r"\s*(?:%|percent|per cent)?\s*(?:sure|certain|agree|positive|behind|correct|right|clear)?", re.I)
 
 
 def is_small_talk(value: Value, clause: str) -> bool:

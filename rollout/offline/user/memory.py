@@ -10,7 +10,7 @@ from typing import Literal
 
 from rollout.errands import Errand
 from rollout.offline.user.answers import is_answer, overlap
-from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of
+from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of, wording
 from rollout.offline.user.moods import Sentence
 from rollout.offline.user.reading import Reading
 from rollout.offline.user.topics import Topic
@@ -41,6 +41,8 @@ class Memory:
     """Times that the user knew no answer."""
     offers: int = 0
     """Times that the user was asked what they want and has said it again."""
+    transfers: int = 0
+    """Times that the user let themselves be handed over."""
     newly_voiced: bool = False
     """Whether the last moves brought up something new."""
     asked_why: bool = False
@@ -108,10 +110,12 @@ class Memory:
         if not waiting or sentence.is_on_the_way or self._is_of_the_past(sentence, done):
             return []
         agreed = [place for place in self.agreed if place in waiting]
-        if agreed or not asking:
-            return agreed or waiting[:1]
+        if agreed:
+            return agreed
+        if not asking and wording("finished").search(sentence.text):
+            return waiting[:1]
         best = max(waiting, key=lambda place: self._likeness(place, sentence))
-        return [best] if self._likeness(best, sentence) >= LIKE_ENOUGH else []
+        return [best] if self._likeness(best, sentence) >= (LIKE_ENOUGH if asking else 1) else []
 
     def _matches(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
         """Whether a report is of that errand: of its deed and, where several have it, of its thing."""

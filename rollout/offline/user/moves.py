@@ -9,7 +9,7 @@ from rollout.role import Role
 from skillweave.schema.task import Fact
 
 Kind = Literal[
-    "tell", "name", "age", "no_id", "unknown", "no_preference", "yes", "no", "no_thanks",
+    "tell", "name", "age", "no_id", "unknown", "no_preference", "yes", "no", "no_thanks", "transfer",
     "want", "again", "rest", "next", "why_not", "accept", "wait", "nudge", "double_check", "thanks", "give_up",
 ]  # fmt: skip
 ONE_AT_A_TIME = "answers one question at a time"
@@ -18,6 +18,7 @@ MOST_YES = 2
 """Confirmations in a row, without a report, that count as getting on."""
 MOST_NO = 2
 MOST_UNKNOWN = 3
+MOST_TRANSFERS = 2
 
 
 class Move(NamedTuple):
@@ -35,6 +36,9 @@ def decide(memory: Memory, reading: Reading, role: Role) -> list[Move]:
     if declined and not reading.gives_reason and not reading.hands_over and not memory.asked_why:
         memory.asked_why = memory.awaits_reason = True
         return _going_on(memory, [Move("why_not", errands=tuple(declined))])
+    if reading.offers_transfer and memory.transfers < MOST_TRANSFERS:
+        memory.transfers += 1
+        return _going_on(memory, [Move("transfer")])
     if memory.is_over:
         return _ending(memory, reading, role)
     accepted = [Move("accept")] if declined or memory.awaits_reason else []
@@ -180,6 +184,9 @@ def _gets_on(memory: Memory, moves: Sequence[Move], *, no_idea: bool) -> bool:
 def _stalling(memory: Memory, reading: Reading) -> list[Move]:
     """What is said to a message that needs no answer and brought nothing."""
     places = tuple(place for place in memory.open if memory.voiced[place])
+    known = tuple(topic.fact for topic in memory.topics if reading.is_lost and topic.is_row)
+    if known:
+        return [Move("tell", facts=known)]
     if reading.waits or (memory.agreed and memory.stalled == 1):
         return [Move("wait")]
     return [Move("again" if memory.stalled in (1, 2) and not memory.agreed else "nudge", errands=places)]

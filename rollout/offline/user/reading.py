@@ -197,6 +197,17 @@ class Reading:
         return any(sentence.hands_over for sentence in self.sentences)
 
     @cached_property
+    def offers_transfer(self) -> bool:
+        """Whether it asks if somebody else shall go on."""
+        asking = [sentence for sentence in self.sentences if sentence.asks_something or sentence.proposes]
+        return any(wording("hand_over").search(sentence.text) for sentence in asking)
+
+    @cached_property
+    def is_lost(self) -> bool:
+        """Whether it found nothing by what the user told."""
+        return any(wording("lost").search(sentence.text) for sentence in self.sentences)
+
+    @cached_property
     def gives_reason(self) -> bool:
         """Whether it says why."""
         return any(

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from rollout.errands import Errand
-from rollout.fact_words import LABELLED, MINE, words_of
+from rollout.fact_words import LABELLED, MINE, THINGS, words_of
 from rollout.lower import lowered
 from rollout.offline.user.lexicon import stems
 from rollout.offline.user.moves import Move
@@ -24,7 +24,6 @@ TAILED = 0.35
 """How often a phrase gets another behind it."""
 _UNWANTED = re.compile(r"^I want nothing special as to the (?P<label>.+); leave it out\.$")
 _PREPOSITION = re.compile(r"^(?:by|from|with|using|to|at|on|in|as|for|because)\b", re.IGNORECASE)
-_THINGS = {"phone": "phone number", "email": "e-mail address"}
 
 
 class Speech:
@@ -102,7 +101,7 @@ class Speech:
         for place, fact in enumerate(facts):
             match = MINE.match(fact.text)
             label = match["label"] if match else ""
-            label = _THINGS.get(label, label)
+            label = THINGS.get(label, label)
             said.append(f"{'my' if place else 'My'} {label} is {words_of(fact)}")
         if len(said) == 1:
             return f"{said[0]}."

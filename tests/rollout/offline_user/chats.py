@@ -1,6 +1,6 @@
 """Conversations of a scripted agent with the offline user."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -37,10 +37,10 @@ def a_story(goal: str, opening: str, facts: Sequence[tuple[str, str, Any, str]] 
 def a_move(**persona: Any) -> Task:
     """Move an appointment, pay an invoice, and hear what was taken."""
     return a_story(
-        "You want to move your appointment on 21 January at 12:30 to the slot on 22 January at 14:30. After that you want "
-        "to pay your cleaning invoice by card. You want to know how much was taken.",
-        "Hi, I'd like to move my appointment on 21 January at 12:30 to the slot on 22 January at 14:30. Then I want to pay "
-        "my cleaning invoice by card. And please tell me how much was taken.",
+        "You want to move your appointment on 21 January at 12:30 to the slot on 22 January at 14:30. "
+        "After that you want to pay your cleaning invoice by card. You want to know how much was taken.",
+        "Hi, I'd like to move my appointment on 21 January at 12:30 to the slot on 22 January at 14:30. "
+        "Then I want to pay my cleaning invoice by card. And please tell me how much was taken.",
         MOVE_FACTS,
         **persona,
     )
@@ -77,8 +77,3 @@ def talk(task: Task | Role, agent: Sequence[str], trial: int = 0, key: str = "ke
 def answer(task: Task | Role, words: str, trial: int = 0) -> str:
     """What the user says to the agent's first message."""
     return talk(task, [words], trial)[0]
-
-
-def values(task: Task) -> Mapping[str, str]:
-    """Words that stand for each fact."""
-    return {fact.id: fact.text.removesuffix(".").split()[-1] for fact in task.scenario.facts}

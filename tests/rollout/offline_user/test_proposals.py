@@ -10,11 +10,15 @@ WRONG_TIME = "I will move your appointment on 21 January at 12:30 to 22 January 
 
 
 def is_yes(said: str) -> bool:
-    return said.lower().startswith(("yes", "oh yes", "perfect, yes", "right", "exactly", "correct", "that's correct", "i c"))
+    return said.lower().startswith(
+        ("yes", "oh yes", "perfect, yes", "right", "exactly", "correct", "that's correct", "i c")
+    )
 
 
 def is_no(said: str) -> bool:
-    return said.lower().startswith(("no", "oh no", "oh, no", "oh, sorry, no", "not ", "that is not", "hang on", "hm, no"))
+    return said.lower().startswith(
+        ("no", "oh no", "oh, no", "oh, sorry, no", "not ", "that is not", "hang on", "hm, no")
+    )
 
 
 @pytest.mark.parametrize(
@@ -23,7 +27,7 @@ def is_no(said: str) -> bool:
         RIGHT,
         "So you want me to move it to 2025-01-22 14:30. Is that correct?",
         "Moving 21 Jan 12:30 to 22 Jan 14:30. OK?",
-        "Here's what I'll do:\n- Move the visit to **January 22 at 2:30 PM**\n\nThere is a fee of $15.00. Do you confirm (yes/no)?",
+        "My plan:\n- Move the visit to **January 22 at 2:30 PM**\n\nA fee of $15.00 is due. Do you confirm (yes/no)?",
         "Please confirm that I should go ahead.",
         "Are you happy for me to do that?",
     ],

@@ -87,6 +87,11 @@ class Course:
         return self._conclude()
 
     @property
+    def is_open(self) -> bool:
+        """Whether the user's last words may want something."""
+        return self._open
+
+    @property
     def has_done(self) -> bool:
         """Whether a write was made already."""
         return bool(self.done)
@@ -194,7 +199,14 @@ class Course:
         if self._fruitless[position, name]:
             return False
         found = row_of(self.script.calls[position].grounding[name], self.results)
-        return found is not None and is_unclear(found, self.words)
+        return found is not None and is_unclear(found, self.words, self._known_values())
+
+    def _known_values(self) -> list[Json]:
+        """Names in rows that the user has made clear: whose scan it is, is known by the scan."""
+        sources = {source for call in self.script.calls for source in call.grounding.values()}
+        rows = [row_of(source, self.results) for source in sorted(sources)]
+        clear = [found.row for found in rows if found is not None and not is_unclear(found, self.words)]
+        return [value for row in clear for name, value in row.items() if name.endswith("_name") and value]
 
     def _conclude(self) -> Act:
         """Report what is new; decline what is forbidden; repeat it where the user asks on."""

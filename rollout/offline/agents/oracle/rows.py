@@ -1,7 +1,7 @@
 """Rows that a script means, among those that a result holds."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from rollout.offline.agents.heard import Words, moment_of
@@ -32,9 +32,9 @@ def row_of(source: str, results: Mapping[int, Json]) -> Found | None:
     return Found(row, [other for other in others if isinstance(other, dict)]) if isinstance(row, dict) else None
 
 
-def is_unclear(found: Found, words: Words) -> bool:
-    """Whether another row in the same state fits what the user has said just as well."""
-    said = said_of(found.row, words)
+def is_unclear(found: Found, words: Words, known: Collection[Json] = ()) -> bool:
+    """Whether another row in the same state fits what the user has said, and what is `known`, just as well."""
+    said = [*said_of(found.row, words), *(name for name, value in found.row.items() if value in known)]
     alike = [name for name in found.row if name.endswith("status")]
     return any(all(other.get(name) == found.row[name] for name in [*said, *alike]) for other in found.others)
 

@@ -28,9 +28,12 @@ CHOICES = 4
 WORDINGS = 400
 """Ways of telling the facts that are tried, until the user would take each for told."""
 _OF = " of "
+_READ = re.compile(r"call (\d+) ")
 _COMPANY = re.compile(r"You are the assistant of (.+?)\.\s")
 _TODAY = re.compile(r"Today is \w+, (\d{4})-")
 _ASKING = re.compile(r"^(?:how|what|who|whom|why|where|which|whose)\b", re.IGNORECASE)
+_SEARCHED = re.compile(r"^(?:from_|to_|on_)?(?:date|day)$")
+_OWN = re.compile(r"(?:^|_)(?:my|own)_")
 _TAIL = re.compile(r", in cents\b|, digits only\b")
 
 
@@ -67,7 +70,7 @@ class Speech:
                     else self._drawn("give_up_careless")
                 )
             case _:
-                return self._drawn("part")
+                return self._drawn("stuck" if self._course.is_open else "part")
 
     def _drawn(self, kind: str, **values: str) -> str:
         return self._random.choice(phrases()[kind]).format(**values).strip()
@@ -98,6 +101,8 @@ class Speech:
         parameter = planned.parameters[name]
         if planned.kind == "auth":
             return f"your {'phone number' if name == 'phone' else label(name)}"
+        if planned.kind == "read" and _SEARCHED.search(name):
+            return "the day that you have in mind" if not name.startswith("to_") else "the last day that suits you"
         about = _TAIL.sub("", parameter.description).strip().rstrip(".")
         values = parameter.enum if parameter.enum and len(parameter.enum) <= CHOICES else []
         choices = listed([spoken(value, name, year=None, random=self._random) for value in values], "or")
@@ -111,8 +116,12 @@ class Speech:
         planned = self._course.script.calls[act.position]
         found = row_of(planned.grounding[act.argument], self._course.results)
         assert found is not None
-        hints = list(dict.fromkeys(hint(name) for name in describing(found)))[:HINTS]
-        return self._drawn("which", noun=label(act.argument), hints=listed(hints, "or") or "more about it")
+        noun = label(act.argument)
+        hints = list(dict.fromkeys(hint(name) for name in describing(found)))
+        hints = [one for one in hints if one != f"the {noun}"][:HINTS]
+        if not hints:
+            return self._drawn("which_plainly", noun=noun)
+        return self._drawn("which", noun=noun, hints=listed(hints, "or"))
 
     def _proposal(self, act: Propose) -> str:
         kind = "propose_again" if act.again else "propose_next" if self._course.has_done else "propose"
@@ -121,7 +130,18 @@ class Speech:
 
     def _tool(self, position: int) -> ToolWords:
         planned = self._course.script.calls[position]
-        return ToolWords(planned.tool, list(planned.parameters))
+        main = self._main(planned)
+        return ToolWords(planned.tool, list(planned.parameters) if main is None else [f"{_noun(planned)}_id"])
+
+    def _main(self, planned: PlannedCall) -> str | None:
+        """The argument that names what the tool's noun is: `test_order_id` of `move_test`, if it is theirs."""
+        noun = label(f"{_noun(planned)}_id")
+        for name, source in planned.grounding.items():
+            read = _READ.match(source)
+            is_own = read is not None and _OWN.search(self._course.script.calls[int(read[1])].tool) is not None
+            if label(name) == noun or (is_own and label(name).startswith(f"{noun} ")):
+                return name
+        return None
 
     def _details(self, position: int, *, with_values: bool, said_only: bool = False) -> str:
         """The rows, and the user's values, that a call is about: ` of 6 March at 09:30, by card (level: small)`."""
@@ -150,7 +170,7 @@ class Speech:
             columns = describing(found)[:1]
         dates = [self._spoken(found.row[column], column) for column in columns if is_when(found.row[column])]
         names = [self._spoken(found.row[column], column) for column in columns if not is_when(found.row[column])]
-        if ToolWords(planned.tool).noun != label(name):
+        if name != self._main(planned):
             parts = ", ".join([*names, *dates])
             return [f"{label(name)}: {parts}"] if parts else []
         return [*([", ".join(names)] if names else []), *([_OF + dates[0]] if dates else [])]
@@ -206,6 +226,10 @@ class Speech:
         rule = self._course.script.banned[0] if self._course.script.banned else ""
         found = re.search(rf"\[{re.escape(rule)}\]\s*(.+?)(?=\s*\[[RB]\d+\]|\n|$)", self._transcript.system)
         return self._drawn("decline", rule=rule, says=found[1] if found else "")
+
+
+def _noun(planned: PlannedCall) -> str:
+    return ToolWords(planned.tool).noun.replace(" ", "_")
 
 
 def _with_article(about: str) -> str:
