@@ -4,6 +4,8 @@ import pytest
 
 from rollout.offline.agents import offline_agent
 from rollout.offline.agents.transcript import transcript_of
+from rollout.offline.user import offline_user
+from rollout.telling import TELLINGS
 from skillweave.dataset import Dataset
 from skillweave.errors import ConfigError
 from skillweave.llm.backends.offline import OfflineBackend
@@ -49,6 +51,33 @@ def test_a_no_is_answered_by_putting_it_again(dataset: Dataset) -> None:
         record.task_id: record
         for record in held(dataset, offline_agent("oracle", dataset, 1), a_user(lambda said: next(answers)))
     }
+    assert passed(found["SmallClinic-cancel"])
+
+
+def test_every_task_passes_in_all_five_tellings(dataset: Dataset) -> None:
+    found = held(dataset, offline_agent("oracle", dataset, 1), offline_user(1), personas=5)
+    assert [record.id for record in found if not passed(record)] == []
+    assert {record.metadata["telling"] for record in found} == set(TELLINGS)
+
+
+def test_what_was_left_is_put_again_where_the_user_still_wants_it(dataset: Dataset) -> None:
+    answers = iter(["No.", "No!", "No, no.", "Yes, please."])
+    base = a_user(lambda said: next(answers, "Yes."))
+    brought: list[str] = []
+
+    def user(request: Request) -> str:
+        said = request.messages[-1].content or ""
+        if "did not cancel" in said and not brought:
+            brought.append(said)
+            return "But I do want to cancel my appointment."
+        return base._answer(request)  # type: ignore[attr-defined, no-any-return]
+
+    found = {
+        record.task_id: record
+        for record in held(dataset, offline_agent("oracle", dataset, 1), OfflineBackend(user))
+        if record.task_id == "SmallClinic-cancel"
+    }
+    assert called(found["SmallClinic-cancel"]).count("cancel_appointment") == 1
     assert passed(found["SmallClinic-cancel"])
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from rollout.offline.agents.greedy.course import Act, Ask, Call, Course, Greet, Outcome, Propose, Report, Which
+from rollout.offline.agents.greedy.acts import Act, Ask, Call, Greet, Outcome, Propose, Report, Which
+from rollout.offline.agents.greedy.course import Course
 from rollout.offline.agents.offered import Argument, Offered, offered
 from rollout.offline.agents.transcript import Reacted, transcript_of
 from rollout.offline.agents.wording import ToolWords, label, listed, sentence, spoken

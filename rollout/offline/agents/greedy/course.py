@@ -9,10 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import NamedTuple
 
+from rollout.offline.agents.greedy.acts import Act, Ask, Call, Close, Greet, Outcome, Propose, Report, Which
 from rollout.offline.agents.greedy.choosing import (
-    Answer,
     Row,
     answer_in,
     best_row,
@@ -38,55 +37,6 @@ _TODAY = re.compile(r"Today is \w+, (\d{4}-\d\d-\d\d)")
 _KNOWN = re.compile(r"The user is signed in:")
 _BORN = re.compile(r"\b(?:birth|born|birthday|dob)\b", re.IGNORECASE)
 _BACK = re.compile(r"\b(?:that|this|it|the new one|the same)\b", re.IGNORECASE)
-
-
-class Greet(NamedTuple):
-    """Nothing is wanted yet."""
-
-
-class Ask(NamedTuple):
-    """Ask for values."""
-
-    tool: Offered
-    arguments: tuple[Argument, ...]
-
-
-class Which(NamedTuple):
-    """Ask which row is meant."""
-
-    argument: str
-
-
-class Propose(NamedTuple):
-    """Say what is going to be done."""
-
-    tool: Offered
-    arguments: dict[str, Json]
-
-
-class Call(NamedTuple):
-    tool: Offered
-    arguments: dict[str, Json]
-
-
-class Report(NamedTuple):
-    """Say what came of the wants."""
-
-
-class Close(NamedTuple):
-    """Nothing more can be done."""
-
-
-Act = Greet | Ask | Which | Propose | Call | Report | Close
-
-
-class Outcome(NamedTuple):
-    """What came of a want."""
-
-    tool: str = ""
-    """The write that was carried out."""
-    answer: Answer | None = None
-    complaint: str = ""
 
 
 class Course:

@@ -4,27 +4,24 @@ The agent keeps nothing between replies. Its own earlier replies are decided aga
 so that the past tells not only what was said but why.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rollout.offline.agents.heard import Words, answer, is_enough
 from rollout.offline.agents.oracle.acts import Act, Ask, Decline, Do, GiveUp, Greet, Part, Propose, Report, Which
 from rollout.offline.agents.oracle.conduct import Conduct, Wanted
-from rollout.offline.agents.oracle.rows import is_unclear, row_of
+from rollout.offline.agents.oracle.rows import bound, is_bound, is_unclear, leaves, row_of
 from rollout.offline.agents.oracle.wishes import Wishes
 from rollout.offline.agents.script import PlannedCall, Script
 from rollout.offline.agents.transcript import Heard, Made, Reacted, Transcript
 from skillweave.schema.call import TRANSFER
 from skillweave.schema.record import Json
-from skillweave.world.replay import value_at
 
 FRUITLESS = 2
 """How often a value is asked for in vain."""
 RESTATED = 2
 """How often a proposal is put again."""
 RECAPS = 3
-_SOURCE = re.compile(r"call (?P<call>\d+) (?P<path>\S+)")
 
 
 class Course:
@@ -112,16 +109,6 @@ class Course:
         """Whether any of it was asked for in vain."""
         return any(self._fruitless[key] for key in act.wanted)
 
-    def arguments(self, position: int) -> dict[str, Json]:
-        """A call's arguments, those from results bound again. LookupError where one is not there."""
-        planned = self.script.calls[position]
-        found = dict(planned.arguments)
-        for name, source in planned.grounding.items():
-            matched = _SOURCE.fullmatch(source)
-            if matched is not None and name in found:
-                found[name] = value_at(self.results[int(matched["call"])], matched["path"])
-        return found
-
     def _at(self, position: int) -> Act | None:
         """What the call at a position needs; None where it is to be left out."""
         planned = self.script.calls[position]
@@ -160,7 +147,7 @@ class Course:
                 break
             if any(self._is_missing(position, name) for name in planned.from_user):
                 break
-            if found and any(_SOURCE.fullmatch(source) for source in planned.grounding.values()):
+            if found and is_bound(planned):
                 break
             wanted = self._wanted(position)
             if wanted is None:
@@ -171,7 +158,7 @@ class Course:
 
     def _wanted(self, position: int) -> Wanted | None:
         try:
-            arguments = self.arguments(position)
+            arguments = bound(self.script.calls[position], self.results)
         except LookupError:
             return None
         return self.conduct.call(position, self.script.calls[position], arguments, self.results)
@@ -239,7 +226,7 @@ class Course:
 
     def _is_found(self, fact: int) -> bool:
         return any(
-            value in _leaves(result) for value in self.script.facts[fact].values for result in self.results.values()
+            value in leaves(result) for value in self.script.facts[fact].values for result in self.results.values()
         )
 
     def _skip(self, position: int) -> None:
@@ -317,11 +304,3 @@ class Course:
     def unreported(self) -> list[int]:
         """Writes that the user was not told of yet."""
         return [position for position in self.done if position not in self._reported]
-
-
-def _leaves(value: Json) -> list[Json]:
-    if isinstance(value, dict):
-        return [leaf for part in value.values() for leaf in _leaves(part)]
-    if isinstance(value, list):
-        return [leaf for part in value for leaf in _leaves(part)]
-    return [value]

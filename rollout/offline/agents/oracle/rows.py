@@ -5,9 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from rollout.offline.agents.heard import Words, moment_of
+from rollout.offline.agents.script import PlannedCall
 from skillweave.schema.record import Json
+from skillweave.world.replay import value_at
 
 _ROW = re.compile(r"call (?P<call>\d+) \[(?P<index>\d+)\]\.\w+")
+_SOURCE = re.compile(r"call (?P<call>\d+) (?P<path>\S+)")
 _WHEN = frozenset(
     ["starts_at", "starts_on", "departs_at", "check_in", "pickup_at", "service_date", "remind_on", "due_on"]
 )
@@ -79,3 +82,27 @@ def _use(name: str, value: Json) -> int:
     if isinstance(value, str) and not _PLAIN.fullmatch(value):
         return 2
     return _USE_OF_LISTED if not name.endswith("_cents") else _USE_OF_LISTED + 1
+
+
+def is_bound(planned: PlannedCall) -> bool:
+    """Whether an argument of the call comes from an earlier result."""
+    return any(_SOURCE.fullmatch(source) for source in planned.grounding.values())
+
+
+def bound(planned: PlannedCall, results: Mapping[int, Json]) -> dict[str, Json]:
+    """A call's arguments, those from results bound again. LookupError where one is not there."""
+    found = dict(planned.arguments)
+    for name, source in planned.grounding.items():
+        matched = _SOURCE.fullmatch(source)
+        if matched is not None and name in found:
+            found[name] = value_at(results[int(matched["call"])], matched["path"])
+    return found
+
+
+def leaves(value: Json) -> list[Json]:
+    """All values in a result."""
+    if isinstance(value, dict):
+        return [leaf for part in value.values() for leaf in leaves(part)]
+    if isinstance(value, list):
+        return [leaf for part in value for leaf in leaves(part)]
+    return [value]
