@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
-from rollout.contract_session import HeldContract
 from rollout.dispatcher import PipelinedDispatcher, Width
 from rollout.runner import AgentRunner
 from rollout.task import Answer, Definition, Outcome, Response, Runtime, Task
 from rollout.trajectory import Setting
+from rollout.world.contract_session import HeldContract
 from skillweave.llm.gate import Gate
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec, connect

@@ -21,9 +21,9 @@ OURS: dict[str, dict[str, str]] = {
         "batch": "rollout.dispatcher:BatchDispatcher",
     },
     "trajectory": {"default": "rollout.trajectory:Trajectory"},
-    "agent": {"native": "rollout.agent:Agent", "react": "rollout.react:ReactAgent"},
+    "agent": {"native": "rollout.agent:Agent", "react": "rollout.react.agent:ReactAgent"},
     "backend": {},
-    "tasks": {"world": "rollout.world_tasks:world_tasks", "react": "rollout.react_task:react_tasks"},
+    "tasks": {"world": "rollout.world.source:world_tasks", "react": "rollout.react.task:react_tasks"},
 }
 """Kind of part -> name -> where it is."""
 

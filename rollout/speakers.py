@@ -7,10 +7,10 @@ from skillweave.config.models import AuthorConfig, Config
 from skillweave.dataset import Dataset
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
+from skillweave.llm.gate import Gate
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec, connect, split_name
 from skillweave.llm.request import Sampling
-from skillweave.llm.gate import Gate
 from skillweave.llm.wrappers.meter import Metered, Price
 
 FREE = Price(0.0, 0.0)

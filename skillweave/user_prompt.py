@@ -29,7 +29,8 @@ TRAITS = (
     "dislikes long explanations",
     "writes in lower case",
 )
-PROMPT = """You are {name}, {age} years old, and you are writing to the assistant of {company}. {manner} {traits}
+PROMPT = """\
+You are {name}, {age} years old, and you are writing to the assistant of {company}. {manner} {traits}
 
 {goal}
 Why: {reason}
@@ -38,8 +39,8 @@ What you know and may say:
 {facts}
 
 How you behave:
-{order}- Say at once what is marked "at once"; say the rest only when you are asked for it. Never say more than this list
-  holds: no ids, numbers, dates or names that are not in it and that the assistant has not said before.
+{order}- Say at once what is marked "at once"; say the rest only when you are asked for it. Never say more than this
+  list holds: no ids, numbers, dates or names that are not in it and that the assistant has not said before.
 - If you are asked for something you do not know, say so; where you have no preference, say that.
 - If the assistant asks you to confirm what you want, confirm it. If it is about to do something else than you want, say
   no and repeat what you want.

@@ -26,7 +26,6 @@ from skillweave.llm.models import split_name
 from skillweave.lock import locked
 from skillweave.schema.trajectory import TrajectoryRecord
 
-
 HOPELESS = 20
 """So many conversations, and not one that was not broken off by a provider: the endpoint is down or misnamed."""
 

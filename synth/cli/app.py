@@ -25,6 +25,7 @@ SetOption = Annotated[
     typer.Option("--set", help="Override a key: dotted.path=YAML value. Repeats.", metavar="KEY=VALUE"),
 ]
 
+
 @app.command()
 def run(
     context: typer.Context,

@@ -16,10 +16,10 @@ from skillweave.config.models import AuthorConfig, Config
 from skillweave.digest import digest_file
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
+from skillweave.llm.gate import Gate
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec, connect, split_name
 from skillweave.llm.request import Reply, Request, Sampling
-from skillweave.llm.gate import Gate
 from skillweave.llm.wrappers.meter import Price
 
 R = TypeVar("R")

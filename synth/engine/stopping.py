@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from synth.engine.run import Run
 from skillweave.interrupt import SIGNALS, end_now
+from synth.engine.run import Run
 
 
 @contextmanager

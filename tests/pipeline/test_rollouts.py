@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rollout.telling import TELLINGS
+from rollout.user.telling.telling import TELLINGS
 from tests.pipeline.small import ROOT
 
 Record = dict[str, Any]

@@ -23,11 +23,10 @@ WAIT: Definition = {
 class Room:
     """A runtime whose tool takes some hundredths of a second."""
 
-    tools = [WAIT]
-
     def __init__(self, id: str) -> None:
         self._id = id
         self._random = Random(id)
+        self.tools = [WAIT]
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
         await asyncio.sleep(self._random.uniform(0.02, 0.2))

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from rollout.react_task import GeneralReactTask
+from rollout.react.task import GeneralReactTask
 from rollout.task import Task
 from rollout.trajectory import Limits, Setting, Trajectory
 from skillweave.llm.backends.offline import OfflineBackend

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from rollout.dispatcher import BatchDispatcher, Dispatcher, PipelinedDispatcher, Width
-from rollout.react_task import GeneralReactTask, ReactRuntime
+from rollout.react.task import GeneralReactTask, ReactRuntime
 from rollout.task import Outcome, Runtime
 from rollout.trajectory import Setting, Trajectory
 from skillweave.errors import BudgetError

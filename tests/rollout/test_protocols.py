@@ -7,7 +7,7 @@ import time
 import pytest
 
 from rollout.agent import Agent
-from rollout.react import ReactAgent
+from rollout.react.agent import ReactAgent
 from rollout.task import Task
 from rollout.trajectory import Limits, Setting, Trajectory
 from skillweave.llm.models import connect

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from rollout.agent import Agent, AgentSettings, Step
-from rollout.function_tool import FunctionTool
-from rollout.react_task import GeneralReactTask, ReactRuntime
+from rollout.react.function_tool import FunctionTool
+from rollout.react.task import GeneralReactTask, ReactRuntime
 from rollout.task import Answer, Failure, Outcome, Runtime
 from rollout.trajectory import Limits, Setting, Trajectory
 from skillweave.errors import BudgetError, ProviderError, WorldError

@@ -1,10 +1,10 @@
 """Builder of conversations in the small clinic, with a user who says what a list holds."""
 
-from rollout.contract_session import HeldContract
-from rollout.ledger import FactLedger
-from rollout.role import Role
-from rollout.user import User
-from rollout.world_task import HeldSession, WorldTask
+from rollout.user.ledger import FactLedger
+from rollout.user.role import Role
+from rollout.user.user import User
+from rollout.world.contract_session import HeldContract
+from rollout.world.task import HeldSession, WorldTask
 from skillweave.llm.backend import Backend
 from skillweave.llm.request import Sampling
 from skillweave.schema.policy import Policy

@@ -14,8 +14,8 @@ from pydantic import Field
 
 from rollout.agent import Agent, AgentSettings
 from rollout.dispatcher import PipelinedDispatcher, Width
-from rollout.react import ReactAgent
-from rollout.react_task import GeneralReactTask
+from rollout.react.agent import ReactAgent
+from rollout.react.task import GeneralReactTask
 from rollout.task import Task
 from rollout.trajectory import AgentClass, Limits, Setting, Trajectory
 from skillweave.llm.models import AuthorSpec, connect

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
-from rollout.fact_words import words_of
 from rollout.offline.user.lexicon import WORD, money, stems, wording
 from rollout.offline.user.moods import Sentence
 from rollout.offline.user.topics import Topic
+from rollout.user.telling.fact_words import words_of
 from skillweave.schema.record import Json
 
 Kind = Literal["amount", "moment", "number", "name"]

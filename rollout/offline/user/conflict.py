@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from evaluator.checks.mentions import Day, mentions
-from rollout.fact_words import forms_of, is_said, words_of
 from rollout.offline.user.lexicon import any_of, lexicon, wording
 from rollout.offline.user.moods import Sentence
 from rollout.offline.user.topics import Topic
+from rollout.user.telling.fact_words import forms_of, is_said, words_of
 from skillweave.schema.task import Fact
 
 _CODE = re.compile(r"^([A-Z]{1,5})[ -]?(\d[\w-]*)$")

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rollout.errands import Errand
 from rollout.offline.user.answers import is_answer, overlap
 from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of, wording
 from rollout.offline.user.moods import Sentence
 from rollout.offline.user.reading import Reading
 from rollout.offline.user.topics import Topic
+from rollout.user.telling.errands import Errand
 
 LIKE_ENOUGH = 2
 """Words that a report shares with an errand that the user has not brought up yet."""

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from rollout.offline.user.memory import Memory
 from rollout.offline.user.reading import Reading
-from rollout.role import Role
+from rollout.user.role import Role
 from skillweave.schema.task import Fact
 
 Kind = Literal[

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from rollout.errands import Errand
-from rollout.fact_words import is_said
 from rollout.offline.user.conflict import conflicts
 from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of, wording
 from rollout.offline.user.moods import Sentence, sentences_of
 from rollout.offline.user.topics import Topic, topics_of
+from rollout.user.telling.errands import Errand
+from rollout.user.telling.fact_words import is_said
 
 _CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import yaml
 
-from rollout.errands import Errand
-from rollout.fact_words import LABELLED, MINE, THINGS, words_of
-from rollout.lower import lowered
 from rollout.offline.user.lexicon import stems
 from rollout.offline.user.moves import Move
-from rollout.role import Role
-from rollout.user import STOP
+from rollout.user.role import Role
+from rollout.user.telling.errands import Errand
+from rollout.user.telling.fact_words import LABELLED, MINE, THINGS, words_of
+from rollout.user.telling.lower import lowered
+from rollout.user.user import STOP
 from skillweave.schema.task import Fact
 
 _FAREWELL = re.compile(r"\b(?:good)?bye\b|\btake care\b|\bday\b", re.IGNORECASE)

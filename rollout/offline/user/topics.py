@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from rollout.fact_words import LABELLED, MINE, is_said
 from rollout.offline.user.lexicon import WORD, asked_as, lexicon, moments, stem, stems, wording
+from rollout.user.telling.fact_words import LABELLED, MINE, is_said
 from skillweave.schema.task import Fact
 
 _MOMENT_ENDINGS = ("_at", "_on", "check_in", "check_out", "_date", "_until", "_from")

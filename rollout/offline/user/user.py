@@ -6,14 +6,14 @@ It is a function of the request. Memory is made anew each time by going through 
 from collections.abc import Sequence
 from random import Random
 
-from rollout.errands import errands_of
 from rollout.offline.user.memory import Memory
 from rollout.offline.user.moves import Move, decide, told_at_once
 from rollout.offline.user.reading import Reading
 from rollout.offline.user.speech import Speech
 from rollout.offline.user.topics import Topic
-from rollout.role import Role
-from rollout.user import AGAIN
+from rollout.user.role import Role
+from rollout.user.telling.errands import errands_of
+from rollout.user.user import AGAIN
 from skillweave.errors import AuthorError
 from skillweave.llm.backend import Backend
 from skillweave.llm.backends.offline import OfflineBackend

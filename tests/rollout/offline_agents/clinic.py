@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rollout.contract_session import ContractOpener
 from rollout.dispatcher import PipelinedDispatcher, Width
-from rollout.role import Role
 from rollout.trajectory import Setting, Trajectory
-from rollout.world_tasks import WorldTasks
+from rollout.user.role import Role
+from rollout.world.contract_session import ContractOpener
+from rollout.world.source import WorldTasks
 from skillweave.dataset import Dataset
 from skillweave.llm.backend import Backend
 from skillweave.llm.backends.offline import OfflineBackend

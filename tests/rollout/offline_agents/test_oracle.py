@@ -5,7 +5,7 @@ import pytest
 from rollout.offline.agents import offline_agent
 from rollout.offline.agents.transcript import transcript_of
 from rollout.offline.user import offline_user
-from rollout.telling import TELLINGS
+from rollout.user.telling.telling import TELLINGS
 from skillweave.dataset import Dataset
 from skillweave.errors import ConfigError
 from skillweave.llm.backends.offline import OfflineBackend

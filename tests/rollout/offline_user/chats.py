@@ -5,8 +5,8 @@ from random import Random
 from typing import Any
 
 from rollout.offline.user.user import reply
-from rollout.role import Role
-from rollout.telling import role_of
+from rollout.user.role import Role
+from rollout.user.telling.telling import role_of
 from skillweave.schema.message import Message
 from skillweave.schema.task import Task
 from tests.evaluator.tasks import a_task

@@ -6,7 +6,7 @@ import pytest
 
 from rollout.offline.user import offline_user
 from rollout.offline.user.user import reply
-from rollout.user import AGAIN
+from rollout.user.user import AGAIN
 from skillweave.errors import AuthorError
 from skillweave.llm.request import Request
 from skillweave.schema.message import Message

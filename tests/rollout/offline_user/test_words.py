@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from rollout.telling import TELLINGS
+from rollout.user.telling.telling import TELLINGS
 from skillweave.schema.task import Task
 from tests.rollout.offline_user.chats import STOP, a_move, a_question, a_story, role, talk
 

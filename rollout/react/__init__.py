@@ -1,0 +1,1 @@
+"""Models without native tool calls, and questions without a world."""

@@ -1,0 +1,202 @@
+"""GeneralReactTask: a question, tools where it needs some, and a checker. Nobody plays a user.
+
+The agent's first words without a call are its final answer. It is held by any agent, whatever form its calls have.
+"""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from rollout.parts import SourceContext
+from rollout.react.checker import CHECKERS, Checker, expected_answer, reward_of
+from rollout.react.function_tool import Function, FunctionTool, fault
+from rollout.task import Answer, Definition, Outcome, Response, Runtime, Task
+from skillweave.digest import digest_file, digest_json
+from skillweave.errors import ArtifactError, ConfigError
+from skillweave.schema.message import Message
+from skillweave.schema.record import Json, Record
+from skillweave.schema.trajectory import RolloutScore
+
+PROMPT = "Answer the question. Use tools where they help. When you know the answer, reply with the answer alone."
+
+
+class ReactRuntime:
+    """Calls of Python functions."""
+
+    def __init__(self, tools: Sequence[FunctionTool], max_calls: int | None) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._max_calls = max_calls
+        self._calls = 0
+
+    @property
+    def tools(self) -> list[Definition]:
+        """What the agent may call."""
+        return [tool.definition for tool in self._tools.values()]
+
+    async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
+        """Carry out a call."""
+        self._calls += 1
+        found = self._tools.get(tool)
+        if found is None:
+            offered = ", ".join(self._tools) or "none"
+            answer = fault("unknown_tool", f"There is no tool {tool!r}; there are: {offered}.")
+        else:
+            answer = await found.call(arguments)
+        return answer._replace(ends="max_calls") if self._max_calls == self._calls else answer
+
+    async def respond(self, messages: Sequence[Message]) -> Response:
+        """Words end it."""
+        return Response(ends="agent_stop")
+
+    async def close(self) -> None:
+        """There is nothing to give up."""
+
+
+class GeneralReactTask(Task):
+    """One question in one trial."""
+
+    def __init__(
+        self,
+        id: str,
+        question: str,
+        check: Checker | str,
+        *,
+        tools: Sequence[FunctionTool | Function] = (),
+        prompt: str = PROMPT,
+        max_calls: int | None = None,
+    ) -> None:
+        """`check` is a checker or the expected answer; `max_calls` ends it before the run's own limit does."""
+        if max_calls is not None and max_calls < 1:
+            raise ConfigError(f"task {id!r}: max_calls is {max_calls}; give at least 1, or None")
+        self.id = id
+        self.question = question
+        self._check = expected_answer(check) if isinstance(check, str) else check
+        self._tools = _tools(tools)
+        self._prompt = prompt
+        self._max_calls = max_calls
+        definitions: list[Json] = [tool.definition for tool in self._tools]
+        self.digest = digest_json([question, check if isinstance(check, str) else None, definitions, prompt])
+
+    async def initialize_runtime(self) -> ReactRuntime:
+        """The tools."""
+        return ReactRuntime(self._tools, self._max_calls)
+
+    def get_instruction(self, runtime: Runtime) -> list[Message]:
+        """The prompt, and the question in the user's place."""
+        return [Message(role="system", content=self._prompt), Message(role="user", content=self.question)]
+
+    async def evaluate_result(self, outcome: Outcome) -> RolloutScore:
+        """What the checker says of the final answer; 0 without one."""
+        last = outcome.messages[-1]
+        answer = last.content if outcome.stop_reason == "agent_stop" and last.role == "assistant" else None
+        reward = 0.0 if answer is None else reward_of(self._check, answer)
+        return RolloutScore(passed=reward == 1.0, reward=reward, checks={"answer": reward})
+
+
+class Question(Record):
+    """A line of a file of questions."""
+
+    id: str = Field(min_length=1)
+    question: str = Field(min_length=1)
+    answer: str
+    """The expected one."""
+    check: str = "answer"
+    """How it is compared; one of `CHECKERS`."""
+
+
+class ReactTasks:
+    """The questions of a JSONL file. Kept in memory are where they are, no more."""
+
+    def __init__(self, path: Path, tools: Sequence[FunctionTool | Function] = ()) -> None:
+        """`tools` are those of all questions. ArtifactError where the file or a line cannot be read."""
+        self._path = path
+        self._tools = _tools(tools)
+        self._places = _places(path)
+        definitions: list[Json] = [tool.definition for tool in self._tools]
+        self._digest = digest_json([digest_file(path), definitions])
+
+    @property
+    def digest(self) -> str:
+        """Of the file and the tools' definitions."""
+        return self._digest
+
+    def ids(self) -> list[str]:
+        """Ids, in the order of the file."""
+        return list(self._places)
+
+    def task(self, id: str, trial: int) -> GeneralReactTask:
+        """That question. ConfigError where there is none."""
+        if id not in self._places:
+            raise ConfigError(f"no question {id!r} in {str(self._path)!r}")
+        with self._path.open("rb") as file:
+            file.seek(self._places[id])
+            found = _question(file.readline(), f"{str(self._path)!r}, question {id!r}")
+        task = GeneralReactTask(id, found.question, CHECKERS[found.check](found.answer), tools=self._tools)
+        task.digest = digest_json([task.digest, found.answer, found.check])
+        return task
+
+    async def close(self) -> None:
+        """There is nothing to give up."""
+
+
+def react_tasks(context: SourceContext) -> ReactTasks:
+    """The source as a run makes it, of `rollout.parts.options`: `{questions: FILE, tools: [module:function, ...]}`."""
+    options = context.options
+    path, tools = options.get("questions"), options.get("tools", [])
+    unknown = sorted(options.keys() - {"questions", "tools"})
+    if unknown or not isinstance(path, str) or not isinstance(tools, list):
+        raise ConfigError(
+            f"rollout.parts.options is {options!r}; for react tasks it must be "
+            "{questions: FILE}, and may have tools: [module:function, ...]"
+        )
+    return ReactTasks(Path(path), [_function(name) for name in tools])
+
+
+def _tools(given: Sequence[FunctionTool | Function]) -> list[FunctionTool]:
+    return [tool if isinstance(tool, FunctionTool) else FunctionTool(tool) for tool in given]
+
+
+def _function(name: object) -> Function:
+    module, _, attribute = str(name).partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"tool {name!r} of rollout.parts.options cannot be loaded: {error}") from error
+    if not callable(found):
+        raise ConfigError(f"tool {name!r} of rollout.parts.options is no function; give module:function")
+    function: Function = found
+    return function
+
+
+def _places(path: Path) -> dict[str, int]:
+    """Where each question's line begins."""
+    found: dict[str, int] = {}
+    place = 0
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    id = _question(line, f"{str(path)!r}, line {number}").id
+                    if id in found:
+                        raise ArtifactError(f"{str(path)!r}, line {number}: id {id!r} stands twice; ids are unique")
+                    found[id] = place
+                place += len(line)
+    except OSError as error:
+        raise ArtifactError(f"questions {str(path)!r} cannot be read: {error.strerror}") from error
+    return found
+
+
+def _question(line: bytes, place: str) -> Question:
+    try:
+        found = Question.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"])) or "line"
+        raise ArtifactError(
+            f"{place}: {field}: {first['msg']}; a line is {{id, question, answer}}, and may have check"
+        ) from error
+    if found.check not in CHECKERS:
+        raise ArtifactError(f"{place}: unknown check {found.check!r}; known are {', '.join(CHECKERS)}")
+    return found

@@ -1,0 +1,1 @@
+"""The order in which a user tells what they know."""

@@ -1,0 +1,108 @@
+"""The source of world tasks: the tasks of a dataset, each with its policy, its user and its opener."""
+
+from functools import cache, cached_property
+from pathlib import Path
+from random import Random
+
+from rollout.parts import SourceContext
+from rollout.speakers import sampling_of
+from rollout.user.ledger import FactLedger
+from rollout.user.telling.telling import role_of
+from rollout.user.user import User
+from rollout.world.contract_session import ContractOpener
+from rollout.world.names import names_of
+from rollout.world.task import Opener, WorldTask
+from skillweave.dataset import QUERIES, Dataset
+from skillweave.digest import digest_file, digest_json, digest_text
+from skillweave.llm.backend import Backend
+from skillweave.llm.request import Sampling
+
+PARTS = (QUERIES, "database", "policies", "tool_lists")
+"""Folders of a dataset that a trajectory depends on, beside the blueprints."""
+
+
+class WorldTasks:
+    """All tasks of an outputs folder."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        opener: Opener,
+        user: Backend,
+        sampling: Sampling | None = None,
+        seed: int = 0,
+        personas: int = 1,
+    ) -> None:
+        """`personas` is how many users a task has: trial t is played by the one of number t modulo that."""
+        self._dataset = dataset
+        self._opener = opener
+        self._user = user
+        self._sampling = sampling or Sampling()
+        self._seed = seed
+        self._personas = personas
+        self._policy = cache(dataset.policy)
+        self._company = cache(lambda world: dataset.blueprint(world).title)
+        self._names = cache(lambda world: names_of(dataset.world(world)))
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the files that trajectories depend on."""
+        root = self._dataset.store.root
+        paths = [root / "blueprints.json", *(path for part in PARTS for path in _files(root / part))]
+        return digest_json({str(path.relative_to(root)): digest_file(path) for path in paths if path.is_file()})
+
+    def ids(self) -> list[str]:
+        """Ids of all tasks, by world."""
+        return list(self._dataset.tasks)
+
+    def task(self, id: str, trial: int) -> WorldTask:
+        """That task with the user of that trial."""
+        record = self._dataset.tasks[id]
+        company = self._company(record.world)
+        key = f"{self._seed}/{id}#{trial}"
+        role = role_of(record, company, trial % self._personas, Random(f"{key}/role"))
+        names = self._names(record.world)
+
+        def user() -> User:
+            return User(role, self._user, FactLedger(role, names), key=key, sampling=self._sampling)
+
+        return WorldTask(
+            record,
+            digest=digest_text(record.model_dump_json()),
+            policy=self._policy(record.world),
+            role=role,
+            user=user,
+            opener=self._opener,
+        )
+
+    async def close(self) -> None:
+        """Give up the worlds."""
+        self._dataset.close()
+
+
+def world_tasks(context: SourceContext) -> WorldTasks:
+    """The source as a run makes it. Raises ArtifactError where there is no dataset."""
+    config = context.config
+    dataset = Dataset(context.outputs)
+    return WorldTasks(
+        dataset,
+        opener=_opener(dataset, config.rollout.engine),
+        user=context.user,
+        sampling=sampling_of(config.rollout.user),
+        seed=config.seed,
+        personas=config.rollout.personas,
+    )
+
+
+def _opener(dataset: Dataset, engine: str) -> Opener:
+    if engine == "contract":
+        return ContractOpener(dataset)
+    from rollout.world.mcp_session import McpOpener
+
+    return McpOpener(dataset)
+
+
+def _files(folder: Path) -> list[Path]:
+    """Files right in a folder, sorted."""
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
