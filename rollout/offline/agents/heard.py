@@ -102,5 +102,5 @@ def answer(text: str) -> Literal["yes", "no"] | None:
 
 
 def is_enough(text: str) -> bool:
-    """Whether the user wants nothing further."""
-    return _ENOUGH.search(text) is not None
+    """Whether the user wants nothing further; `that's all done now?` is a question."""
+    return _ENOUGH.search(text) is not None and not text.rstrip().endswith("?")

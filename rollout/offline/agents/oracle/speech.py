@@ -184,11 +184,11 @@ class Speech:
 
     def _of_done(self, position: int, kind: str) -> str:
         tool = self._tool(position)
-        passive_low = tool.passive if tool.passive.startswith("I ") else tool.passive[0].lower() + tool.passive[1:]
         details = self._details(position, with_values=False)
-        return sentence(
-            self._drawn(kind, done=tool.done, passive=tool.passive, passive_low=passive_low, details=details)
-        )
+        # `Your flight has been booked of 7 April` is nothing that people say.
+        passive = f"I have {tool.done}" if details.strip().startswith(_OF.strip()) else tool.passive
+        passive_low = passive if passive.startswith("I ") else passive[0].lower() + passive[1:]
+        return sentence(self._drawn(kind, done=tool.done, passive=passive, passive_low=passive_low, details=details))
 
     def _report(self, act: Report) -> str:
         parts = [self._drawn("recap")] if act.again and (act.done or act.facts) else []
