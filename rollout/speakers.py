@@ -33,6 +33,8 @@ class Speakers:
             return Metered(part("backend", own)(self._config), self.ledger)
         provider, name = split_name(speaker.model)
         if provider == "offline":
+            if self._config.rollout.parts.agent == "react":
+                raise ConfigError(f"{speaker.model!r} calls its tools natively; leave rollout.parts.agent at 'native'")
             from rollout.offline.agents import offline_agent
 
             return Metered(offline_agent(name, self._dataset(), self._config.seed), self.ledger, FREE)

@@ -21,6 +21,10 @@ class Tally:
     """Kind -> the first one, with its trajectory."""
     unreadable: list[str] = field(default_factory=list)
     """Trajectories whose task could not be read, each with the reason."""
+    agents: set[str] = field(default_factory=set)
+    users: set[str] = field(default_factory=set)
+    tokens_kept: int = 0
+    """Trajectories with token ids or log probabilities."""
     calls: int = 0
     turns: int = 0
     input_tokens: int = 0
@@ -32,6 +36,10 @@ class Tally:
         """Count one."""
         self.done += 1
         self.stops[record.stop_reason] += 1
+        self.agents.add(record.agent.backend)
+        self.users |= {record.user.backend} if record.user is not None else set()
+        extras = [message.model_extra or {} for message in record.messages]
+        self.tokens_kept += any("token_ids" in extra or "logprobs" in extra for extra in extras)
         if record.error is not None:
             self.errors[record.error.kind] += 1
             self.first_errors.setdefault(record.error.kind, f"{record.id}: {record.error.message}")

@@ -1,6 +1,5 @@
 """What a command line says."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,10 +26,3 @@ class Options:
         """The configuration. Raises ConfigError."""
         given = {path: value for path, value in self.values.items() if value is not None}
         return load_config(self.config, self.overrides, given)
-
-    def evaluation(self, config: Config) -> str:
-        """The command that scores what was written."""
-        words = ["--mode", "all", "--rollouts-dir", str(self.rollouts), "--outputs-dir", config.outputs_dir]
-        words += ["--mcp-outputs-dir", config.outputs_dir]
-        words += ["--output", str(Path(config.outputs_dir) / "evaluation" / "results.jsonl")]
-        return f"python -m evaluator.run_evaluation {shlex.join(words)}"

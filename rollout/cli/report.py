@@ -33,23 +33,26 @@ def show_report(
             f"{config.rollout.user.model}; it invents facts, try another model",
             file=sys.stderr,
         )
+    if config.rollout.record_tokens and tally.done and not tally.tokens_kept:
+        print("warning: rollout.record_tokens is set, and the endpoint gave no tokens", file=sys.stderr)
     if spent is not None:
         print(f"stopped: {spent}", file=sys.stderr)
     left = asked - tally.done + tally.lost
     if left:
         print(f"{left} trajectories are owed; run the same command again")
-    print(f"wrote {shlex.quote(str(options.rollouts))}; next: {options.evaluation(config)}")
+    print(f"wrote {shlex.quote(str(options.rollouts))}; next: read its lines, or score them again (rollout/README.md)")
     return 1 if left else 0
 
 
 def _show_tally(config: Config, tally: Tally) -> None:
-    agent = config.rollout.agent.model
+    users = f" with {', '.join(sorted(tally.users))}" if tally.users else ""
     share = f", {tally.passed} of {tally.scored} passed ({tally.passed / tally.scored:.1%})" if tally.scored else ""
-    print(f"{tally.done} conversations of {agent} with {config.rollout.user.model}{share}")
+    print(f"{tally.done} conversations of {', '.join(sorted(tally.agents))}{users}{share}")
     print(f"  ended by: {_listed(tally.stops)}; {tally.turns} turns, {tally.calls} calls")
     cost = "cost unknown: give prices in llm.prices" if tally.cost_usd is None else f"{tally.cost_usd:.2f} USD"
     print(f"  tokens: {tally.input_tokens:,} in, {tally.output_tokens:,} out, {cost}")
-    print(f"  lost to the user: {tally.user_share:.1%}")
+    if tally.users:
+        print(f"  lost to the user: {tally.user_share:.1%}")
     for kind, count in sorted(tally.errors.items()):
         print(f"  {count} {kind} errors, the first: {' '.join(tally.first_errors[kind].split())[:SHOWN]}")
 

@@ -31,6 +31,7 @@ ADVICE: Final = {
     403: "check the key",
     404: "check the model's name and base_url",
 }
+UNREACHED: Final = ("Cannot connect to host", "Server disconnected")
 RETRIED: Final = (None, 408, 409, 429)
 SHOWN = 400
 WORTH_ANOTHER_TRY: Final = (408, 409, 429)
@@ -50,8 +51,13 @@ def translated(error: Exception, name: str, *, retries: int, again: bool, secret
     """Our own error: one line, without the secret. `again` is whether nobody tried the request a second time yet."""
     status = _status(error)
     what = f"status {status}" if status else type(error).__name__
-    cause = f" {error.__cause__}" if status is None and error.__cause__ else ""
-    words = " ".join(f"{_details(error).get('message') or error}{cause}".split())
+    cause = str(error.__cause__ or "") if status is None else ""
+    if cause.startswith(UNREACHED):
+        # The transport below the SDKs calls this a timeout, too.
+        what, error_words = "not reached", ""
+    else:
+        error_words = str(_details(error).get("message") or error)
+    words = " ".join(f"{error_words} {cause}".split())
     if secret is not None:
         words = words.replace(secret, "***")
     tried = f"gave up after {retries} retries" if not again and (status in RETRIED or status >= 500) else ""

@@ -35,7 +35,7 @@ class Metered:
         spent = self._ledger.total().cost_usd if self._budget is not None else 0.0
         if self._budget is not None and spent >= self._budget:
             raise BudgetError(
-                f"the budget of {self._budget:.2f} USD is spent ({spent:.2f}); raise llm.budget_usd and run again: "
+                f"the budget of {self._budget:g} USD is spent ({spent:g}); raise llm.budget_usd and run again: "
                 "what is answered is kept"
             )
         reply = await self._inner.complete(request)
