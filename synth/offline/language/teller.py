@@ -17,6 +17,7 @@ from synth.tasks.words import name_in_words
 
 _ENUM = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _SLOT = re.compile(r"\{(\w+)\}")
+_SINGLE = re.compile(r"(?<![\d.,:])(\b1 (?:more |further )?(?:refill|day|night|hour|week|month|guest|pack|unit))s\b")
 TERSE = frozenset({"brief", "hurried", "hesitant"})
 """Styles that leave out at first what they can be asked for."""
 
@@ -97,7 +98,7 @@ class Teller:
                 return self._words[wish.values[name]]
             return name_in_words(name)
 
-        return _SLOT.sub(words, phrase)
+        return _one(_SLOT.sub(words, phrase))
 
     def _refer(self, row: RowKnown) -> str:
         vague = talk_of(self.talk, row.entity).mine and self.request.persona.style in TERSE
@@ -130,9 +131,14 @@ class Teller:
         for wish in self.request.wishes:
             for row in wish.rows.values():
                 if thing.id in row.columns.values():
-                    return sentence(self.talk, row, thing, words, self.random)
+                    return _one(sentence(self.talk, row, thing, words, self.random))
         owner, _, name = thing.about.partition(": ")
         return f"My {name} is {words}." if owner == "me" else f"{name.capitalize()}: {words}."
+
+
+def _one(text: str) -> str:
+    """The text with what there is one of in the singular: `1 more refill`."""
+    return _SINGLE.sub(r"\1", text)
 
 
 @cache
