@@ -39,6 +39,9 @@ class Metered:
                 "what is answered is kept"
             )
         reply = await self._inner.complete(request)
+        if reply.input_tokens < 0 or reply.output_tokens < 0:
+            # What an endpoint reports is not trusted so far that it could give money back.
+            reply = replace(reply, input_tokens=max(0, reply.input_tokens), output_tokens=max(0, reply.output_tokens))
         if self._price is not None:
             cost = reply.input_tokens * self._price.input + reply.output_tokens * self._price.output
             reply = replace(reply, cost_usd=cost / MILLION)

@@ -52,3 +52,13 @@ def test_nothing_is_asked_beyond_the_budget() -> None:
     with pytest.raises(BudgetError, match=r"budget of 3 USD is spent \(4\); raise llm\.budget_usd"):
         asyncio.run(backend.complete(a_request("c")))
     assert ledger.total().requests == 2
+
+
+def test_tokens_below_zero_give_no_money_back() -> None:
+    ledger = Ledger()
+    odd = Reply("yes", input_tokens=-1_000_000, output_tokens=100_000)
+    reply = asyncio.run(
+        connect(AuthorSpec(), offline=lambda _: odd, ledger=ledger, price=PRICE).complete(a_request("a"))
+    )
+    assert (reply.input_tokens, reply.cost_usd) == (0, 1.0)
+    assert ledger.total().cost_usd == 1.0
