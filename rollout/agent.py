@@ -20,6 +20,8 @@ from skillweave.schema.trajectory import Participant, Usage
 
 QUESTION = "rollout.agent"
 LONGEST_ID = 64
+LONGEST_ARGUMENTS = 2**20
+"""Characters of the arguments of one call; no tool needs as many."""
 
 
 class AgentCall(NamedTuple):
@@ -148,6 +150,9 @@ def read_call(call: ToolCall) -> AgentCall:
     given = call.function.arguments
     if isinstance(given, dict):
         return AgentCall(call.id, call.function.name, given)
+    if len(given) > LONGEST_ARGUMENTS:
+        limit = f"The arguments have {len(given)} characters; at most {LONGEST_ARGUMENTS} are read."
+        return AgentCall(call.id, call.function.name, None, limit)
     try:
         arguments = from_json(given, allow_inf_nan=False) if given.strip() else {}
         # A number too large for a float comes out as infinite, which is no JSON.

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rollout.agent import LONGEST_ID, Agent, AgentSettings, read_call
+from rollout.agent import LONGEST_ARGUMENTS, LONGEST_ID, Agent, AgentSettings, read_call
 from rollout.task import Definition
 from skillweave.llm.request import Reply, Request, Sampling, Tokens
 from skillweave.schema.message import FunctionCall, Message, ToolCall
@@ -57,6 +57,7 @@ def test_ids_that_are_unique_stay_as_they_are() -> None:
         ('{"x": "\\ud800"}', None, "not valid JSON"),
         ("[" * 100_000, None, "not valid JSON"),
         ({"x": 1}, {"x": 1}, None),
+        (f'{{"x": "{"y" * LONGEST_ARGUMENTS}"}}', None, "at most 1048576 are read"),
     ],
 )
 def test_arguments_are_read_or_the_fault_is_named(
