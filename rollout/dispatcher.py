@@ -80,16 +80,19 @@ class _Pipeline:
         self._spent: BudgetError | None = None
 
     async def run(self) -> None:
+        broken: Exception | None = None
         try:
             await self._work()
         except ExceptionGroup as group:
-            # Whoever waits for a batch expects the error, not the workers that it passed through.
-            raise group.exceptions[0] from group
+            # Whoever waits for a batch expects the error, with its own cause, not the workers that it passed through.
+            broken = group.exceptions[0]
         finally:
             while not self._initialized.empty():
                 waiting = self._initialized.get_nowait()
                 if waiting is not None:
                     await waiting.abandon()
+        if broken is not None:
+            raise broken
         if self._spent is not None:
             raise self._spent
 

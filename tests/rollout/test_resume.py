@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -135,3 +136,23 @@ def test_two_runs_on_one_folder_do_not_meet(place: Path) -> None:
     assert "in use by process" in errors
     run.kill()
     run.communicate()
+
+
+def test_a_full_disk_is_told_in_a_line_and_no_wrong_usage(place: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "rollout", "run", "--limit", "20"],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000)),
+        check=False,
+    )
+    assert run.returncode == 1
+    assert run.stderr.count("\n") == 1
+    assert "File too large" in run.stderr
+    status, shown, _ = ended(place, "--limit", "20")
+    assert status == 0
+    assert "torn" in shown
+    readable = [line for line in lines(place) if line.endswith(b"}\n")]
+    assert len(ids(readable)) == len(set(ids(readable))) == 20
