@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from skillweave.schema.trajectory import TrajectoryRecord, Usage
+from skillweave.schema.trajectory import OWED, TrajectoryRecord, Usage
 
 USER_SHARE = 0.02
 """A larger share of trajectories lost to the user is worth a warning."""
@@ -52,9 +52,9 @@ class Tally:
             self._add_usage(usage)
 
     @property
-    def lost(self) -> int:
-        """Trajectories that no score can be given for, and that are not the user's doing."""
-        return sum(count for kind, count in self.errors.items() if kind not in ("agent", "user"))
+    def owed(self) -> int:
+        """Trajectories that the next run tries anew."""
+        return sum(self.errors[kind] for kind in OWED)
 
     @property
     def user_share(self) -> float:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import unicodedata
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -35,6 +36,17 @@ def run_command(program: Callable[[], object]) -> None:
         sys.exit(130)
 
 
+def one_line(text: str) -> str:
+    """The text on one line, with nothing in it that a terminal obeys: errors quote what others wrote."""
+    words = " ".join(text.split())
+    return "".join(_escaped(character) if not character.isprintable() else character for character in words)
+
+
+def _escaped(character: str) -> str:
+    is_harmless = unicodedata.category(character) in ("Zs", "Co", "Cn")
+    return character if is_harmless else character.encode("unicode_escape").decode("ascii")
+
+
 def _make_quiet() -> None:
     """Warnings of libraries are not the user's to act on, nor are they errors; a closed output is an empty one."""
     if sys.warnoptions not in ([], [_QUIET]):
@@ -57,5 +69,5 @@ def _silence_output() -> None:
 
 def _complain(message: str, status: int) -> None:
     with suppress(OSError):
-        print(f"error: {' '.join(message.split())}", file=sys.stderr, flush=True)
+        print(f"error: {one_line(message)}", file=sys.stderr, flush=True)
     sys.exit(status)

@@ -6,11 +6,12 @@ import sys
 from rollout.cli.options import Options
 from rollout.folder import Held
 from rollout.tally import USER_SHARE, Tally
+from skillweave.command import one_line
 from skillweave.config.models import Config
 from skillweave.errors import BudgetError
 
 MOST = 5
-"""Tasks that cannot be read that are shown."""
+"""Tasks that cannot be read, or torn lines, that are shown."""
 SHOWN = 300
 """Characters of an error."""
 
@@ -19,14 +20,16 @@ def show_report(
     config: Config, options: Options, held: Held, asked: int, tally: Tally, spent: BudgetError | None
 ) -> int:
     """Print it; the exit status."""
-    for place in held.torn:
-        print(f"{options.rollouts / place}: torn, counts for nothing")
+    for place in held.torn[:MOST]:
+        print(f"{one_line(str(options.rollouts / place))}: torn, counts for nothing")
+    if len(held.torn) > MOST:
+        print(f"and {len(held.torn) - MOST} more torn lines, which count for nothing")
     if not asked:
         print(f"nothing to do: all trajectories asked for are in {options.rollouts}, {len(held.done)} in all")
     else:
         _show_tally(config, tally)
     for place in tally.unreadable[:MOST]:
-        print(f"  cannot be read: {place}")
+        print(f"  cannot be read: {one_line(place)}")
     if tally.user_share > USER_SHARE:
         print(
             f"warning: {tally.user_share:.1%} of the trajectories were lost to the simulated user "
@@ -36,12 +39,18 @@ def show_report(
     if config.rollout.record_tokens and tally.done and not tally.tokens_kept:
         print("warning: rollout.record_tokens is set, and the endpoint gave no tokens", file=sys.stderr)
     if spent is not None:
-        print(f"stopped: {spent}", file=sys.stderr)
-    left = asked - tally.done + tally.lost
+        print(f"stopped: {one_line(str(spent))}", file=sys.stderr)
+    left = asked - tally.done + tally.owed
     if left:
         print(f"{left} trajectories are owed; run the same command again")
+    defects = tally.errors["world"]
+    if defects:
+        print(
+            f"{defects} trajectories are lost to defects of the dataset; see them with: "
+            f"python -m synth verify {shlex.quote(config.outputs_dir)}"
+        )
     print(f"wrote {shlex.quote(str(options.rollouts))}; next: read its lines, or score them again (rollout/README.md)")
-    return 1 if left else 0
+    return 1 if left or defects else 0
 
 
 def _show_tally(config: Config, tally: Tally) -> None:
@@ -54,7 +63,7 @@ def _show_tally(config: Config, tally: Tally) -> None:
     if tally.users:
         print(f"  lost to the user: {tally.user_share:.1%}")
     for kind, count in sorted(tally.errors.items()):
-        print(f"  {count} {kind} errors, the first: {' '.join(tally.first_errors[kind].split())[:SHOWN]}")
+        print(f"  {count} {kind} errors, the first: {one_line(tally.first_errors[kind])[:SHOWN]}")
 
 
 def _listed(counts: dict[str, int]) -> str:
