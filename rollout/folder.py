@@ -5,20 +5,27 @@ counts; a torn last line, of a run that was killed, counts for nothing.
 """
 
 import json
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic_core import from_json
+from pydantic_core import PydanticSerializationError, from_json
 
+from rollout.agent import whole
 from skillweave.errors import ArtifactError, ConfigError
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import OWED, TrajectoryRecord
-from skillweave.store import Store
+from skillweave.store import TEMPORARY, Store
 
 RUN = "run.json"
 SHOWN = 120
 """Characters of a value that an error shows."""
+NEEDED = ("id", "task_id", "trial", "messages", "stop_reason")
+"""Keys without which a line is no trajectory."""
 
 
 class Held(NamedTuple):
@@ -67,8 +74,27 @@ class RolloutFolder:
         return Held(frozenset(counted), sum(scored), len(scored), tuple(torn))
 
     def append(self, record: TrajectoryRecord) -> None:
-        """Add a trajectory: the line is in the system's hands when this returns."""
-        self.store.append(f"{record.world}.jsonl", record.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
+        """Add a trajectory: the line is in the system's hands when this returns. ConfigError where its file would not
+        be found again."""
+        if not record.world or record.world.startswith(".") or "/" in record.world:
+            raise ConfigError(
+                f"task {record.task_id!r} is of the world {record.world!r}, which names a file of trajectories; "
+                "give one that is not empty, does not begin with a dot and holds no slash"
+            )
+        self.store.append(f"{record.world}.jsonl", _line(record) + b"\n")
+
+    @contextmanager
+    def temporary_files(self) -> Iterator[None]:
+        """Have temporary files made in this folder, where the next run finds and removes those of a killed one."""
+        folder = (self.store.root / TEMPORARY / str(os.getpid())).resolve()
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(exist_ok=True)
+        before, tempfile.tempdir = tempfile.tempdir, str(folder)
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _files(self) -> list[str]:
         root = self.store.root
@@ -101,7 +127,19 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Json] | None]]:
                 found = from_json(line)
             except ValueError:
                 found = None
-            yield number, found if isinstance(found, dict) else None
+            yield number, found if isinstance(found, dict) and _is_trajectory(found) else None
+
+
+def _is_trajectory(record: dict[str, Json]) -> bool:
+    return isinstance(record.get("id"), str) and all(key in record for key in NEEDED)
+
+
+def _line(record: TrajectoryRecord) -> bytes:
+    try:
+        return record.model_dump_json().encode()
+    except PydanticSerializationError:
+        # Halves of characters that an endpoint sent, or what a user's own task put into its notes.
+        return whole(json.dumps(record.model_dump(), ensure_ascii=False, default=repr)).encode()
 
 
 def _is_owed(record: dict[str, Json]) -> bool:

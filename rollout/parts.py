@@ -4,6 +4,9 @@ A name is one of ours, that of an entry point of the group `skillweave.rollout.<
 """
 
 import importlib
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -11,7 +14,7 @@ from typing import Any
 
 from skillweave.config.load import nearest
 from skillweave.config.models import Config
-from skillweave.errors import ConfigError
+from skillweave.errors import ConfigError, SkillweaveError
 from skillweave.llm.backend import Backend
 
 OURS: dict[str, dict[str, str]] = {
@@ -51,8 +54,33 @@ def part(kind: str, name: str) -> Any:
     module, _, attribute = place.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"rollout.parts.{kind} {name!r} cannot be loaded: {error}") from error
+    except Exception as error:  # of a user's own module
+        raise ConfigError(f"rollout.parts.{kind} {name!r} cannot be loaded: {said(error)}") from error
+
+
+def made(kind: str, name: str, *given: Any, **named: Any) -> Any:
+    """What the part of that name gives for these arguments. Raises ConfigError."""
+    make = part(kind, name)
+    with blamed(kind, name):
+        return make(*given, **named)
+
+
+@contextmanager
+def blamed(kind: str, name: str) -> Iterator[None]:
+    """What a user's own part raises is a ConfigError that says which part, and where in it."""
+    try:
+        yield
+    except SkillweaveError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"rollout.parts.{kind} {name!r} failed: {said(error)}") from error
+
+
+def said(error: Exception) -> str:
+    """What was raised, and where."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def _installed(kind: str, name: str) -> str | None:

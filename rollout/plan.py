@@ -51,7 +51,7 @@ def run_record(config: Config, source: TaskSource, globs: Sequence[str], limit: 
         "agent": _speaker(rollout.agent),
         "user": _speaker(rollout.user),
         "task_set": parts.pop("tasks"),
-        "dataset": source.digest,
+        "dataset": _digest(source),
         "parts": parts,
         "engine": rollout.engine,
         "personas": rollout.personas,
@@ -59,6 +59,13 @@ def run_record(config: Config, source: TaskSource, globs: Sequence[str], limit: 
         "record_tokens": rollout.record_tokens,
         "asked": {"tasks": [*globs], "limit": limit, "trials": rollout.trials},
     }
+
+
+def _digest(source: TaskSource) -> str:
+    found = source.digest
+    if not isinstance(found, str):
+        raise ConfigError(f"the digest of the task source is {found!r}; it must be a text")
+    return found
 
 
 def settings_of(config: Config) -> AgentSettings:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from rollout.parts import part
+from rollout.parts import blamed, part
 from skillweave.config.models import AuthorConfig, Config
 from skillweave.dataset import Dataset
 from skillweave.errors import ConfigError
@@ -30,7 +30,8 @@ class Speakers:
         """Who plays the agent; at `base_url` where the run has started its server. Raises ConfigError."""
         speaker, own = self._config.rollout.agent, self._config.rollout.parts.backend
         if own is not None:
-            return Metered(part("backend", own)(self._config), self.ledger)
+            with blamed("backend", own):
+                return Metered(part("backend", own)(self._config), self.ledger)
         provider, name = split_name(speaker.model)
         if provider == "offline":
             if self._config.rollout.parts.agent == "react":

@@ -22,6 +22,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.trajectory import (
     ErrorKind,
     Participant,
+    RolloutScore,
     RolloutUsage,
     StopReason,
     TrajectoryError,
@@ -118,6 +119,8 @@ class Trajectory:
             return
         try:
             score = await self._bounded(self.task.evaluate_result(self.outcome))
+            if not isinstance(score, RolloutScore | None):
+                raise TypeError(f"evaluate_result gave {type(score).__name__}; it must give a RolloutScore or None")
         except Exception as error:
             self.result = self.result.model_copy(update={"error": _error_of(error), "stop_reason": "error"})
             return
@@ -249,7 +252,7 @@ class Trajectory:
             },
         )
         try:
-            return held.model_copy(update=self._told(held))
+            return TrajectoryRecord.model_validate({**dict(held), **self._told(held)})
         except Exception as error:  # of a user's own agent or task
             return held.model_copy(update={"stop_reason": "error", "error": ended.error or _error_of(error)})
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from rollout.cli.options import Options
 from rollout.cli.report import show_report
 from rollout.dispatcher import Width
 from rollout.folder import RolloutFolder
-from rollout.parts import SourceContext, part
+from rollout.parts import SourceContext, blamed, made, part, said
 from rollout.plan import owed, run_record, selected, settings_of
 from rollout.runner import Written
 from rollout.speakers import Speakers
@@ -46,11 +46,14 @@ def run_rollouts(options: Options) -> int:
 async def _run(config: Config, options: Options, folder: RolloutFolder) -> int:
     speakers = Speakers(config, lambda: Dataset(Path(config.outputs_dir)))
     async with _cast(config, speakers, options) as cast:
-        ids = selected(cast.source, options.tasks, options.limit)
+        with blamed("tasks", config.rollout.parts.tasks):
+            ids = selected(cast.source, options.tasks, options.limit)
+            record = run_record(config, cast.source, options.tasks, options.limit)
         folder.store.prepare()
-        with locked(folder.store):
+        with locked(folder.store), ExitStack() as temporary:
             folder.store.clean()
-            folder.fix(run_record(config, cast.source, options.tasks, options.limit))
+            temporary.enter_context(folder.temporary_files())
+            folder.fix(record)
             held = folder.held()
             pairs = list(owed(ids, config.rollout.trials, held.done))
             tally, spent = Tally(), None
@@ -73,10 +76,15 @@ async def _stream(config: Config, cast: _Cast, batch: Iterator[tuple[Task, int]]
         agent=settings_of(config),
         agent_class=part("agent", parts.agent),
     )
-    dispatcher = part("dispatcher", parts.dispatcher)(Width(width.initialize, width.generate, width.evaluate))
+    dispatcher = made("dispatcher", parts.dispatcher, Width(width.initialize, width.generate, width.evaluate))
     trajectory = part("trajectory", parts.trajectory)
-    runner = part("runner", parts.runner)(setting, dispatcher, seed=config.seed, trajectory_class=trajectory)
-    await runner.stream(batch, write)
+    runner = made("runner", parts.runner, setting, dispatcher, seed=config.seed, trajectory_class=trajectory)
+    try:
+        await runner.stream(batch, write)
+    except (SkillweaveError, OSError):
+        raise
+    except Exception as error:  # of a user's own dispatcher, trajectory or runner
+        raise SkillweaveError(f"the run broke off: {said(error)}; what was finished is kept") from error
 
 
 def _batch(
@@ -86,8 +94,9 @@ def _batch(
     for id, trial in pairs:
         try:
             task = source.task(id, trial)
-        except SkillweaveError as error:
-            tally.unreadable.append(f"{id}#{trial}: {error}")
+        except Exception as error:
+            words = str(error) if isinstance(error, SkillweaveError) else f"{type(error).__name__}: {error}"
+            tally.unreadable.append(f"{id}#{trial}: {words}")
             continue
         shown.started()
         yield task, trial
@@ -120,10 +129,15 @@ async def _cast(config: Config, speakers: Speakers, options: Options) -> AsyncIt
         stack.push_async_callback(agent.close)
         user = speakers.user(served["user"])
         stack.push_async_callback(user.close)
-        make = part("tasks", rollout.parts.tasks)
-        source: TaskSource = make(SourceContext(config, Path(config.outputs_dir), user))
-        stack.push_async_callback(source.close)
+        source: TaskSource = made("tasks", rollout.parts.tasks, SourceContext(config, Path(config.outputs_dir), user))
+        stack.push_async_callback(_let_go, source)
         yield _Cast(agent, source)
+
+
+async def _let_go(source: TaskSource) -> None:
+    """All is written by then; a user's own source that cannot let go takes nothing of it away."""
+    with suppress(Exception):
+        await source.close()
 
 
 async def _served(stack: AsyncExitStack, speaker: SpeakerConfig, rollouts: Path, role: str) -> str | None:
