@@ -60,15 +60,17 @@ async def _run(config: Config, options: Options, folder: RolloutFolder) -> int:
             with display(len(pairs), speakers.ledger) as shown:
                 batch = _batch(cast.source, pairs, tally, shown)
                 try:
-                    await _stream(config, cast, batch, _writer(folder, tally, shown))
+                    await _stream(config, cast, batch, len(pairs), _writer(folder, tally, shown))
                 except BudgetError as error:
                     spent = error
         return show_report(config, options, held, len(pairs), tally, spent)
 
 
-async def _stream(config: Config, cast: _Cast, batch: Iterator[tuple[Task, int]], write: Written) -> None:
+async def _stream(config: Config, cast: _Cast, batch: Iterator[tuple[Task, int]], count: int, write: Written) -> None:
+    """Hold them; there are no more workers than the `count` of them could keep busy."""
     rollout = config.rollout
-    parts, width = rollout.parts, rollout.max_parallel_agents
+    parts, asked = rollout.parts, rollout.max_parallel_agents
+    width = Width(*(min(wide, max(count, 1)) for wide in (asked.initialize, asked.generate, asked.evaluate)))
     setting = Setting(
         backend=cast.agent,
         dataset=cast.source.digest,
@@ -76,7 +78,7 @@ async def _stream(config: Config, cast: _Cast, batch: Iterator[tuple[Task, int]]
         agent=settings_of(config),
         agent_class=part("agent", parts.agent),
     )
-    dispatcher = made("dispatcher", parts.dispatcher, Width(width.initialize, width.generate, width.evaluate))
+    dispatcher = made("dispatcher", parts.dispatcher, width)
     trajectory = part("trajectory", parts.trajectory)
     runner = made("runner", parts.runner, setting, dispatcher, seed=config.seed, trajectory_class=trajectory)
     try:

@@ -9,10 +9,11 @@ from rollout.cli.app import main
 HERE = "tests.rollout.own_parts"
 
 
-def ran(place: Path, capfd: pytest.CaptureFixture[str], **parts: str) -> tuple[object, str, list[str]]:
+def ran(place: Path, capfd: pytest.CaptureFixture[str], more: str = "", **parts: str) -> tuple[object, str, list[str]]:
     config = place / "config.yaml"
     named = {"tasks": f"{HERE}:fine", "backend": f"{HERE}:Five"} | parts
-    config.write_text("rollout:\n  parts:\n" + "".join(f"    {kind}: '{name}'\n" for kind, name in named.items()))
+    listed = "".join(f"    {kind}: '{name}'\n" for kind, name in named.items())
+    config.write_text(f"rollout:\n  {more}\n  parts:\n{listed}")
     with pytest.raises(SystemExit) as ended:
         main(["run", "--config", str(config), "--rollouts-dir", str(place / "rollouts")])
     shown, errors = capfd.readouterr()
@@ -70,3 +71,11 @@ def test_a_score_that_is_none_is_an_error_of_its_trajectory(tmp_path: Path, capf
     status, shown, _ = ran(tmp_path, capfd, tasks=f"{HERE}:scores_are_numbers")
     assert status == 1
     assert "2 infrastructure errors, the first: sum#0: TypeError: evaluate_result gave int" in shown
+
+
+def test_a_width_beyond_all_bounds_takes_no_more_than_there_is_to_do(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    status, shown, errors = ran(tmp_path, capfd, "max_parallel_agents: 1000000000000", tasks=f"{HERE}:cannot_let_go")
+    assert (status, errors) == (0, [])
+    assert "2 of 2 passed" in shown
