@@ -112,7 +112,7 @@ def test_trouble_that_passes_leaves_no_trace(wire: Wire, trouble: str) -> None:
 def test_trouble_that_stays_is_the_providers_and_owed(wire: Wire, trouble: str) -> None:
     act = STAYING[trouble] or wire.cut()
     with ScriptedServer(wire.calls(SUM), act) as server:
-        record = conversed(wire, server, max_retries=0, timeout=0.3)
+        record = conversed(wire, server, max_retries=0, timeout=1.5 if trouble == "hang" else 20.0)
     assert ended(record) == LOST
     assert record.owed
     assert len(said_by(record, "tool")) == 1
