@@ -86,10 +86,10 @@ def test_failed_and_abandoned_requests_give_their_slot_back(streamed: bool) -> N
 
 def test_the_wait_for_a_slot_is_not_part_of_the_time_limit() -> None:
     async def run(server: ScriptedServer) -> None:
-        backend = connect(spec(server, timeout=0.4, max_retries=0), gate=Gate(1))
+        backend = connect(spec(server, timeout=1.0, max_retries=0), gate=Gate(1))
         replies = await asyncio.gather(*(backend.complete(REQUEST) for _ in range(8)))
         await backend.close()
         assert len(replies) == 8
 
-    with ScriptedServer(*[reply(a_completion(), delay=0.2)] * 8) as server:
+    with ScriptedServer(*[reply(a_completion(), delay=0.3)] * 8) as server:
         asyncio.run(run(server))

@@ -83,13 +83,13 @@ def test_what_is_no_http_is_a_provider_error(complete: Complete, provider: Provi
 @both
 def test_silence_is_a_timeout(complete: Complete, provider: Provider, streamed: bool) -> None:
     with ScriptedServer(HANG) as server, pytest.raises(ProviderError, match=r"APITimeoutError|no answer within"):
-        complete(provider, server, stream=streamed, timeout=0.3)
+        complete(provider, server, stream=streamed, timeout=1.0)
 
 
 @one_of_each
 def test_a_timeout_is_tried_again(complete: Complete, provider: Provider, streamed: bool) -> None:
     with ScriptedServer(HANG, hi(provider, streamed)) as server:
-        assert complete(provider, server, stream=streamed, timeout=0.3, max_retries=1).text == "Hi."
+        assert complete(provider, server, stream=streamed, timeout=1.0, max_retries=1).text == "Hi."
 
 
 @streams
@@ -100,10 +100,10 @@ def test_a_stream_that_breaks_off_is_asked_for_again(complete: Complete, provide
     broken = stream(events, end=end, named=is_named)
     with ScriptedServer(broken) as server:
         with pytest.raises(ProviderError) as caught:
-            complete(provider, server, stream=True, timeout=0.3)
+            complete(provider, server, stream=True, timeout=1.0)
         assert caught.value.transient
     with ScriptedServer(broken, hi(provider, True)) as server:
-        assert complete(provider, server, stream=True, timeout=0.3, max_retries=1).text == "Hi."
+        assert complete(provider, server, stream=True, timeout=1.0, max_retries=1).text == "Hi."
         assert len(server.heard) == 2
 
 
