@@ -12,7 +12,7 @@ from rollout.offline.user.reading import Reading
 from rollout.offline.user.speech import Speech
 from rollout.offline.user.topics import Topic
 from rollout.user.role import Role
-from rollout.user.telling.errands import errands_of
+from rollout.user.telling.errands import Errand, errands_of
 from rollout.user.user import AGAIN
 from skillweave.errors import AuthorError
 from skillweave.llm.backend import Backend
@@ -39,15 +39,9 @@ def offline_user(seed: int = 0) -> Backend:
 
 def reply(role: Role, messages: Sequence[Message], key: str) -> str:
     """What the user says to the agent's last message; `messages` holds the agent as `user`."""
-    errands = role.errands or errands_of(role.scenario.goal, role.opening)
-    topics = [Topic(fact) for fact in role.scenario.facts if fact.tell != "never"]
-    memory = Memory.at_first(errands, topics, _voiced(role, len(errands)))
-    if role.telling != "greeting":
-        memory.told |= told_at_once(role)
+    errands = wishes(role)
     heard = [message.content or "" for message in _sent(messages) if message.role == "user"]
-    moves: list[Move] = []
-    for text in heard:
-        moves = decide(memory, Reading(text, errands, topics), role)
+    memory, moves = listen(role, heard)
     said = {message.content or "" for message in messages if message.role == "assistant"}
     for draw in range(DRAWS):
         speech = Speech(role, errands, Random(f"{key}/{len(heard)}/{draw}"))
@@ -55,6 +49,24 @@ def reply(role: Role, messages: Sequence[Message], key: str) -> str:
         if text not in said:
             break
     return text
+
+
+def listen(role: Role, heard: Sequence[str]) -> tuple[Memory, list[Move]]:
+    """What the user remembers after these messages of the agent, and what it does in answer to the last."""
+    errands = wishes(role)
+    topics = [Topic(fact) for fact in role.scenario.facts if fact.tell != "never"]
+    memory = Memory.at_first(errands, topics, _voiced(role, len(errands)))
+    if role.telling != "greeting":
+        memory.told |= told_at_once(role)
+    moves: list[Move] = []
+    for text in heard:
+        moves = decide(memory, Reading(text, errands, topics), role)
+    return memory, moves
+
+
+def wishes(role: Role) -> Sequence[Errand]:
+    """What the user asks for."""
+    return role.errands or errands_of(role.scenario.goal, role.opening)
 
 
 def _voiced(role: Role, count: int) -> int:
