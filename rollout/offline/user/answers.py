@@ -6,14 +6,12 @@ user has not said themselves. Whether the value is right the user cannot know.
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Literal
 
 from rollout.offline.user.lexicon import WORD, money, stems, wording
 from rollout.offline.user.moods import Sentence
 from rollout.offline.user.topics import Topic
 from rollout.user.telling.fact_words import words_of
-from skillweave.schema.record import Json
 
 Kind = Literal["amount", "moment", "number", "name"]
 
@@ -41,7 +39,7 @@ def is_answer(question: str, sentence: Sentence, known: Sequence[Topic]) -> bool
     """Whether a sentence carries a value of the question's kind that the user has not said themselves."""
     kind, found = kind_of(question), sentence.mentions
     if kind == "moment":
-        own = [moment for topic in known if (moment := _moment(topic.fact.value))]
+        own = [moment for topic in known if (moment := topic.moment)]
         new = [day for day in found.days if not any(day.is_day(moment.date()) for moment in own)]
         own_times = {(moment.hour, moment.minute) for moment in own}
         return bool(
@@ -59,6 +57,11 @@ def overlap(question: str, sentence: Sentence) -> int:
     shared = len(stems(question) & stems(sentence.text))
     both_pay = money().search(question) is not None and money().search(sentence.text) is not None
     return shared + both_pay
+
+
+def is_spoken_of(question: str, sentence: Sentence) -> bool:
+    """Whether the sentence takes up a word of the question."""
+    return bool(stems(question) & stems(sentence.text))
 
 
 def _has_new_name(question: str, sentence: Sentence, known: Sequence[Topic]) -> bool:
@@ -80,10 +83,3 @@ def _figures(topic: Topic) -> list[str]:
     figures = re.findall(r"\d[\d,]*(?:\.\d+)?", f"{words_of(topic.fact)} {value}")
     found = [figure.replace(",", "") for figure in figures]
     return [*found, f"{value / 100:.2f}"] if isinstance(value, int) and "cents" in topic.fact.id else found
-
-
-def _moment(value: Json) -> datetime | None:
-    try:
-        return datetime.fromisoformat(value) if isinstance(value, str) and value[4:5] == "-" else None
-    except ValueError:
-        return None

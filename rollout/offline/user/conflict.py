@@ -19,9 +19,15 @@ from skillweave.schema.task import Fact
 _CODE = re.compile(r"^([A-Z]{1,5})[ -]?(\d[\w-]*)$")
 _PERSON = re.compile(r"^(?:Dr\.? )?[A-Z][\w'-]+(?: [A-Z][\w'-]+)+$")
 _WITH = re.compile(r"\b[Ww]ith (?:the )?((?:Dr\.? )?[A-Z][\w'-]+(?: [A-Z][\w'-]+)+)")
+_NAME = re.compile(r"^[A-Z][\w'-]+(?: [A-Z][\w'-]+)+$")
+_OBJECT = re.compile(
+    r"\b(?:[Bb]ook|[Rr]eserve|[Cc]ancel|[Oo]rder|[Tt]ake)(?: you)? (?:a|an|the|your) ([A-Z][\w'-]+(?: [A-Z][\w'-]+)+)"
+)
+_AMOUNT = re.compile(r"\b(?:[Cc]laim|[Bb]ill|[Aa]mount)\w*(?:\*|:| |for|of|over|is)* (\d[\d,]*\.\d\d)\b")
 _DR = re.compile(r"\bDr\.? [A-Z][\w'-]+(?: [A-Z][\w'-]+)?")
 
 _PAST = ("issued", "ordered", "paid", "bought", "expires", "due", "valid", "placed", "occurred")
+_UNITS = ("kg", "days", "points", "months", "nights")
 TIME_WITHIN = 24
 """Characters after a day within which its time stands."""
 
@@ -32,6 +38,8 @@ class SaidDay(NamedTuple):
     """Hour and minute."""
     is_beside: bool
     """Whether it is plainly another's day, such as one on which something is due."""
+    is_end: bool
+    """Whether something lasts until it."""
 
 
 def conflicts(proposal: Sequence[Sentence], topics: Sequence[Topic]) -> list[Topic]:
@@ -43,7 +51,7 @@ def conflicts(proposal: Sequence[Sentence], topics: Sequence[Topic]) -> list[Top
 
 
 def _holds(topic: Topic, text: str, days: Sequence[SaidDay]) -> bool:
-    moment = _moment(topic.fact.value)
+    moment = topic.moment
     if moment is None:
         return is_said(topic.fact, text)
     has_time = len(str(topic.fact.value)) > len("2025-01-24")
@@ -52,15 +60,17 @@ def _holds(topic: Topic, text: str, days: Sequence[SaidDay]) -> bool:
 
 
 def _contradicts(topic: Topic, text: str, days: Sequence[SaidDay], facts: Sequence[Topic]) -> bool:
-    moment = _moment(topic.fact.value)
+    moment = topic.moment
     if moment is not None:
         return _day_differs(moment, topic, days, facts)
     value = topic.fact.value
     if isinstance(value, int | float):
-        return _figure_differs(topic.fact, text)
+        return _figure_differs(topic.fact, text) or _amount_differs(topic, text, facts)
     return (
         _code_differs(str(value), text, facts)
         or _name_differs(str(value), text, facts)
+        or _thing_differs(topic, text, facts)
+        or _place_differs(topic.fact, text, facts)
         or _choice_differs(topic.fact, text, facts)
     )
 
@@ -73,9 +83,10 @@ def _days(proposal: Sequence[Sentence]) -> list[SaidDay]:
         starts = [*(place.start() for place in places), len(sentence.text)]
         for number, place in enumerate(places):
             times = mentions(sentence.text[place.end() : min(starts[number + 1], place.end() + TIME_WITHIN)]).times
+            is_end = wording("end_day").search(sentence.text[: place.start()]) is not None
             is_beside = wording("other_day").search(sentence.text[: place.start()]) is not None
             for day in mentions(place.group()).days:
-                found.append(SaidDay(day, times[0] if times else None, is_beside))
+                found.append(SaidDay(day, times[0] if times else None, is_beside, is_end))
     return found
 
 
@@ -83,9 +94,9 @@ def _day_differs(moment: datetime, topic: Topic, said: Sequence[SaidDay], facts:
     """Whether a day, or a time on the right day, is said that no fact of the user explains."""
     if topic.column.startswith(_PAST):
         return False
-    known = [found for other in facts if (found := _moment(other.fact.value))]
+    known = [found for other in facts if (found := other.moment)]
     times = {(one.hour, one.minute) for one in known}
-    for one in [one for one in said if not one.is_beside]:
+    for one in [one for one in said if not one.is_beside or (one.is_end and topic.is_end)]:
         if not any(one.day.is_day(other.date()) for other in known):
             return True
         if one.day.is_day(moment.date()) and one.time is not None and one.time not in times:
@@ -98,12 +109,39 @@ def _figure_differs(fact: Fact, text: str) -> bool:
     unit = re.search(rf"{re.escape(words_of(fact))}\s+([a-z]{{2,}})", fact.text)
     column = fact.id.partition(".")[2].split("_")[0]
     nouns = {unit.group(1)} if unit else {column if column.endswith("s") else f"{column}s"}
+    last = fact.id.rpartition("_")[2]
+    nouns |= {last, *({"kilos", "kilograms"} if last == "kg" else ())} if last in _UNITS else set()
     nouns |= {"guests", "people", "persons"} if "party" in column else set()
     return any(
         found.group(1).replace(",", "") not in forms_of(fact)
         for noun in sorted(nouns)
         for found in re.finditer(rf"(?<![\w.])(\d[\d,.]*) {re.escape(noun)}\b", text)
     )
+
+
+def _amount_differs(topic: Topic, text: str, facts: Sequence[Topic]) -> bool:
+    """Whether another amount is claimed: `a claim for 64.00` for `46.00`."""
+    if topic.column != "amount_cents":
+        return False
+    known = {form for other in facts for form in forms_of(other.fact)}
+    return any(figure not in known for figure in _AMOUNT.findall(text))
+
+
+def _thing_differs(topic: Topic, text: str, facts: Sequence[Topic]) -> bool:
+    """Whether a thing of another name is booked or cancelled: `reserve a Compact Saloon` for `City Mini`."""
+    value = str(topic.fact.value)
+    if not topic.column.endswith("_name") or not _NAME.match(value):
+        return False
+    return any(name not in _said(facts) for name in _OBJECT.findall(text))
+
+
+def _place_differs(fact: Fact, text: str, facts: Sequence[Topic]) -> bool:
+    """Whether another name stands after the word before the user's: `at Mill Lane` for `at Market Square`."""
+    before = re.search(rf"\b(at|in|with|from|to|under) (?:the |my )?{re.escape(words_of(fact))}", fact.text)
+    if before is None or not words_of(fact)[:1].isupper():
+        return False
+    names = re.findall(rf"\b{before.group(1)} (?:the )?((?:[A-Z][\w'-]+)(?: [A-Z][\w'-]+)*)", text)
+    return any(name not in _said(facts) and not wording("calendar").match(name) for name in names)
 
 
 def _code_differs(value: str, text: str, facts: Sequence[Topic]) -> bool:
@@ -142,10 +180,3 @@ def _is_or_ends(form: str, choice: str) -> bool:
 
 def _said(facts: Sequence[Topic]) -> str:
     return " ".join(f"{topic.fact.text} {topic.fact.value}" for topic in facts)
-
-
-def _moment(value: object) -> datetime | None:
-    try:
-        return datetime.fromisoformat(value) if isinstance(value, str) and value[4:5] == "-" else None
-    except ValueError:
-        return None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rollout.offline.user.answers import is_answer, overlap
+from rollout.offline.user.answers import is_answer, is_spoken_of, overlap
 from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of, wording
 from rollout.offline.user.moods import Sentence
 from rollout.offline.user.reading import Reading
@@ -107,15 +107,21 @@ class Memory:
         strong = [place for place in waiting if self._matches(place, sentence, done)]
         if strong:
             return strong
+        if sentence.is_brief:
+            waiting = [place for place in waiting if not strong_deeds_of(self.errands[place].whole)]
         if not waiting or sentence.is_on_the_way or self._is_of_the_past(sentence, done):
             return []
-        agreed = [place for place in self.agreed if place in waiting]
-        if agreed:
-            return agreed
-        if not asking and wording("finished").search(sentence.text):
-            return waiting[:1]
         best = max(waiting, key=lambda place: self._likeness(place, sentence))
-        return [best] if self._likeness(best, sentence) >= (LIKE_ENOUGH if asking else 1) else []
+        likeness = self._likeness(best, sentence)
+        if sentence.is_brief:
+            return [best] if likeness >= LIKE_ENOUGH else []
+        agreed = [place for place in self.agreed if place in waiting]
+        if agreed and (likeness < LIKE_ENOUGH or any(self._likeness(place, sentence) for place in agreed)):
+            return agreed
+        is_alike = likeness >= LIKE_ENOUGH and likeness > self._likeness(waiting[0], sentence)
+        if not asking and not is_alike and wording("finished").search(sentence.text):
+            return waiting[:1]
+        return [best] if likeness >= (LIKE_ENOUGH if asking else 1) else []
 
     def _matches(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
         """Whether a report is of that errand: of its deed and, where several have it, of its thing."""
@@ -147,11 +153,17 @@ class Memory:
             is_known = any(s == "declined" and self._is_declined(p, sentence) for p, s in enumerate(self.status))
             for place in named[:1] or ([] if is_known else self.open[:1]):
                 self._set(place, "declined")
-        deeds = [place for place, errand in enumerate(self.errands) if errand.kind == "do"]
-        if reading.declines and deeds and all(self.status[place] == "declined" for place in deeds):
-            # What comes of something that is not done need not be asked after.
-            for place in [place for place in self.open if place > deeds[0]]:
-                self._set(place, "declined")
+        if reading.declines:
+            for place in self.open:
+                if self._falls_away(place):
+                    self._set(place, "declined")
+
+    def _falls_away(self, place: int) -> bool:
+        """Whether it hangs on a deed that was declined: what comes of it, or the bill for it."""
+        before = [p for p in range(place) if self.errands[p].kind == "do"]
+        if not before or self.status[before[-1]] != "declined":
+            return False
+        return self.errands[place].kind == "hear" or wording("that_one").search(self.errands[place].words) is not None
 
     def _is_declined(self, place: int, sentence: Sentence) -> bool:
         errand = self.errands[place]
@@ -162,16 +174,22 @@ class Memory:
         """An answer counts once nothing is to be done before it."""
         if reading.asked:
             return
-        telling = [sentence for sentence in reading.sentences if sentence.tells and not sentence.offers]
+        telling = [s for s in reading.sentences if s.tells and not (s.asks or s.offers or s.is_rule)]
         for sentence in telling:
             waiting = [place for place in self.open if self.errands[place].kind == "hear" and self.voiced[place]]
             waiting = [place for place in waiting if not any(other < place for other in self.open_deeds)]
             fitting = [p for p in waiting if is_answer(self.errands[p].words, sentence, self.topics)]
             scores = {place: overlap(self.errands[place].words, sentence) for place in fitting}
             best = max(scores.values(), default=0)
-            if reading.proposes and best == 0:
+            if (reading.proposes and best == 0) or self._goes_on(sentence, best):
                 continue
             chosen = [place for place in fitting if scores[place] == best]
             several = len(sentence.mentions.numbers) + len(sentence.mentions.days) >= len(fitting) > 1
-            for place in fitting if several and all(scores.values()) else chosen[:1]:
+            several = several and all(is_spoken_of(self.errands[place].words, sentence) for place in fitting)
+            for place in fitting if several else chosen[:1]:
                 self._set(place, "settled")
+
+    def _goes_on(self, sentence: Sentence, best: int) -> bool:
+        """Whether it says more of what was answered before, rather than something new."""
+        answered = [p for p, status in enumerate(self.status) if status == "settled" and self.errands[p].kind == "hear"]
+        return any(overlap(self.errands[place].words, sentence) > best for place in answered)

@@ -18,6 +18,10 @@ _SPLIT = re.compile(
 )
 
 
+_PICTURE = re.compile(r"[\u23e9-\u23ff\u2600-\u27bf\U0001f000-\U0001faff]\ufe0f?")
+"""Emojis; they end a sentence."""
+
+
 @dataclass(frozen=True)
 class Sentence:
     text: str
@@ -57,12 +61,24 @@ class Sentence:
     @cached_property
     def reports(self) -> bool:
         """It says that something has been done."""
-        if self.asks or self.proposes or self.gives_up:
+        if self.asks or self.proposes or self.gives_up or self.is_rule or wording("history").search(self.text):
             return False
+        if self.is_brief:
+            return True
         found = wording("done").search(self.text)
         if found is None:
             return False
         return wording("not_yet").search(self._clause(found.start(), found.end())) is None
+
+    @cached_property
+    def is_brief(self) -> bool:
+        """It reports without a verb: `Invoice: paid by card`."""
+        return wording("done_briefly").search(self.text) is not None
+
+    @cached_property
+    def is_rule(self) -> bool:
+        """It says how things are in general: `Paid invoices are closed.`"""
+        return wording("rule").search(self.text) is not None and wording("of_this_one").search(self.text) is None
 
     @cached_property
     def is_on_the_way(self) -> bool:
@@ -72,11 +88,10 @@ class Sentence:
     @cached_property
     def declines(self) -> bool:
         """It says that something is not going to be done."""
-        return (
-            not self.asks_something
-            and wording("declined").search(self.text) is not None
-            and not wording("no_decline").search(self.text)
-        )
+        if self.asks_something or self.is_rule or not wording("declined").search(self.text):
+            return False
+        what = wording("because").split(self.text)[0]
+        return not wording("no_decline").search(what or self.text)
 
     @cached_property
     def gives_up(self) -> bool:
@@ -110,8 +125,9 @@ class Sentence:
 
 
 def sentences_of(text: str) -> Iterator[Sentence]:
-    """The sentences of an agent's message."""
-    for part in sentences(text):
+    """The sentences of an agent's message; in a list of what was done each line is one."""
+    plain = wording("done_list").sub(r"\g<0>.", _PICTURE.sub("\n", text))
+    for part in sentences(plain):
         for piece in _SPLIT.split(part):
             if piece and piece.strip():
                 yield Sentence(piece.strip())

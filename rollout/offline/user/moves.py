@@ -111,7 +111,7 @@ def _answering(memory: Memory, reading: Reading, role: Role, *, declined: bool) 
 
 
 def _to_proposal(memory: Memory, reading: Reading, *, declined: bool) -> list[Move]:
-    if declined:
+    if declined and not any(place in memory.open for place in reading.proposed):
         return [Move("no_thanks")]
     about = [place for place in reading.proposed if place in memory.open] or memory.open_deeds[:1]
     facts = tuple(topic.fact for topic in reading.conflicts if reading.concerns(topic, about))

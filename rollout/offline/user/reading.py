@@ -8,19 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from evaluator.checks.mentions import mentions
 from rollout.offline.user.conflict import conflicts
 from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of, wording
 from rollout.offline.user.moods import Sentence, sentences_of
+from rollout.offline.user.offers import is_beside, is_extra, is_instead, is_named
 from rollout.offline.user.topics import Topic, topics_of
 from rollout.user.telling.errands import Errand
 from rollout.user.telling.fact_words import is_said
 
-_CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
-
-
-_CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
 _SAYS_SOMETHING = re.compile(r"\d|\b(?:by|with|to|for|from) [a-z]+ ?[a-z]*")
-_AWAY = re.compile(r"\b(?:go|off|out|rid|without|away)\b")
 
 
 @dataclass(frozen=True)
@@ -47,14 +44,23 @@ class Reading:
     @cached_property
     def is_extra(self) -> bool:
         """Whether it proposes something in addition, of which the user has said nothing."""
-        said = frozenset().union(*(stems(errand.whole) for errand in self.errands))
-        proposed = [sentence for sentence in self.sentences if self._is_proposal(sentence)]
-        return any(wording("added").search(s.text) and not stems(s.text) & said for s in proposed)
+        return is_extra(self._proposal, self.errands, self.topics)
+
+    @cached_property
+    def is_beside(self) -> bool:
+        """Whether it proposes a deed that the user has not asked for, or something in the place of what they want."""
+        coming = [s.text for s in self.sentences if self._is_proposal(s) or _is_to_come(s)]
+        telling = [sentence for sentence in self.sentences if not sentence.asks_something]
+        return is_beside(coming, self.errands) or is_instead(self._proposal, telling, self.topics)
+
+    @cached_property
+    def _proposal(self) -> list[Sentence]:
+        return [sentence for sentence in self.sentences if self._is_proposal(sentence)]
 
     @cached_property
     def proposes(self) -> bool:
         """It waits for a yes."""
-        return any(self._is_proposal(sentence) for sentence in self.sentences)
+        return bool(self._proposal)
 
     @cached_property
     def waits(self) -> bool:
@@ -69,16 +75,23 @@ class Reading:
     @cached_property
     def asked(self) -> list[Topic]:
         """The facts asked for."""
-        found = [topic for sentence in self.questions for topic in self._topics(sentence)]
+        asking = self.questions
+        if wording("one_time_code").search(self.text):
+            asking = [sentence for sentence in asking if not wording("identity").search(sentence.text)]
+        found = [topic for sentence in asking for topic in self._topics(sentence)]
         return list({topic.fact.id: topic for topic in found}.values())
 
     def _topics(self, question: Sentence) -> list[Topic]:
         """The facts that a question is after; where it names none, with the sentence before it."""
+        if wording("whether").search(question.text):
+            return []
         found = [topic for part in wording("parts").split(question.text) for topic in topics_of(part, self.topics)]
         place = self.sentences.index(question)
         if found or not place or not wording("which_one").search(question.text):
             return found
-        return topics_of(f"{self.sentences[place - 1].text} {question.text}", self.topics)
+        before = [sentence.text for sentence in self.sentences[:place]]
+        listed = [topic for topic in self.topics if topic.is_row and topic.is_in(before[-1])]
+        return listed or topics_of(f"{before[-1]} {question.text}", self.topics)
 
     @cached_property
     def asks_which(self) -> bool:
@@ -139,24 +152,6 @@ class Reading:
         """Whether a fact belongs to one of these errands, or to none in particular."""
         owners = [place for place, errand in enumerate(self.errands) if _owns(errand, topic)]
         return not owners or any(place in places for place in owners)
-
-    @cached_property
-    def is_beside(self) -> bool:
-        """Whether it proposes a deed that the user has not asked for."""
-        doing = [errand for errand in self.errands if errand.kind == "do"]
-        wanted = [strong_deeds_of(errand.whole) for errand in doing]
-        proposed = [
-            sentence.text for sentence in self.sentences if self._is_proposal(sentence) or _is_to_come(sentence)
-        ]
-        if not wanted:
-            return any(
-                strong_deeds_of(text) - {"send", "ask", "report"} and wording("acts").search(text) for text in proposed
-            )
-        if not any(_CANCEL.search(text) for text in proposed):
-            return False
-        return not any(
-            "cancel" in deeds or (not deeds and _AWAY.search(e.whole)) for deeds, e in zip(wanted, doing, strict=True)
-        )
 
     @cached_property
     def proposed(self) -> list[int]:
@@ -222,17 +217,14 @@ class Reading:
         if not sentence.proposes:
             return False
         own = [topic for topic in topics_of(sentence.text, self.topics) if topic.is_own]
+        if any(topic.is_misquoted(sentence.text) for topic in own):
+            return False
         return not own or bool(sentence.mentions.days or sentence.mentions.numbers or "@" in sentence.text)
-
-
-def is_named(errand: Errand, text: str) -> bool:
-    """Whether a text speaks of the errand: of its deed and of its thing."""
-    return bool(deeds_of(errand.whole) & deeds_of(text)) and bool(stems(errand.whole) & stems(text))
 
 
 def _owns(errand: Errand, topic: Topic) -> bool:
     """Whether a fact is one of the errand's."""
-    if is_said(topic.fact, errand.whole):
+    if is_said(topic.fact, errand.whole) or topic.is_day_of(mentions(errand.whole).days):
         return True
     if topic.is_row:
         return bool(topic.record_stems & stems(errand.whole))

@@ -7,8 +7,10 @@ its value among others (`card or bank transfer?`). What it names beside these, t
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache, cached_property
 
+from evaluator.checks.mentions import Day, mentions
 from rollout.offline.user.lexicon import WORD, asked_as, lexicon, moments, stem, stems, wording
 from rollout.user.telling.fact_words import LABELLED, MINE, is_said
 from skillweave.schema.task import Fact
@@ -45,6 +47,37 @@ class Topic:
         is_date = isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d", value) is not None
         return is_date or self.column.endswith(_MOMENT_ENDINGS)
 
+    @cached_property
+    def moment(self) -> datetime | None:
+        """Its value as a date or time."""
+        value = self.fact.value
+        try:
+            return datetime.fromisoformat(value) if isinstance(value, str) and value[4:5] == "-" else None
+        except ValueError:
+            return None
+
+    def is_day_of(self, days: Sequence[Day]) -> bool:
+        """Whether it is a date or time on one of these days."""
+        return self.moment is not None and any(day.is_day(self.moment.date()) for day in days)
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text says it."""
+        return is_said(self.fact, text) or self.is_day_of(mentions(text).days)
+
+    def is_misquoted(self, text: str) -> bool:
+        """Whether a text that names it says another value of its sort."""
+        if is_said(self.fact, text):
+            return False
+        if self.moment is not None:
+            days = mentions(text).days
+            return bool(days) and not self.is_day_of(days)
+        return "@" in str(self.fact.value) and "@" in text
+
+    @property
+    def is_end(self) -> bool:
+        """Whether it is the end of something that lasts."""
+        return self.is_moment and _ENDS.search(self.column) is not None
+
     @property
     def is_row(self) -> bool:
         """Whether it tells one record from others."""
@@ -68,6 +101,7 @@ class Topic:
 
 def topics_of(question: str, topics: Sequence[Topic]) -> list[Topic]:
     """The facts that a question is after; empty where it names none of them."""
+    question = wording("sent_by").sub(" ", question)
     own = [topic for topic in topics if topic.is_own and _names(topic, question)]
     rest = question
     for topic in own:

@@ -45,12 +45,14 @@ class Case:
         """What the user gets wrong; the worst first."""
         memory, moves = listen(self.role, [*self.before, self.agent])
         told_before = listen(self.role, self.before)[0].told
-        kinds = {move.kind for move in moves}
+        kinds: set[str] = {move.kind for move in moves}
         told = {fact.id for move in moves for fact in move.facts}
         facts = self.role.scenario.facts
         known = {str(fact.value) for fact in facts if fact.tell == "first" or fact.id in told_before | self.tells}
-        secret = {fact.id for fact in facts if fact.tell == "asked" and str(fact.value) not in known}
+        secret = {fact.id for fact in facts if fact.tell == "asked" and str(fact.value) not in known and fact.value}
         closed = {place for place, status in enumerate(memory.status) if status != "open"}
+        if any(fact.value is None for move in moves for fact in move.facts):
+            kinds.add("no_preference")
         wanted = KINDS.get(self.does, set())
         found = {
             "leaves early": bool(kinds & FAREWELLS) and self.does != "stop",

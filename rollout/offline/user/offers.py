@@ -1,0 +1,79 @@
+"""Offers: whether what an agent proposes is something else than what the user has asked for.
+
+A deed of another sort, something in addition, or something in its place; values that differ are `conflict`'s.
+"""
+
+import re
+from collections.abc import Sequence
+
+from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of, wording
+from rollout.offline.user.moods import Sentence
+from rollout.offline.user.topics import Topic
+from rollout.user.telling.errands import Errand
+from rollout.user.telling.fact_words import is_said
+
+_CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
+_KEEP = re.compile(r"\bkeep (?!in mind|me|you|an? )", re.IGNORECASE)
+_AWAY = re.compile(r"\b(?:go|off|out|rid|without|away)\b")
+NAMES_A_THING = 3
+"""Words from which on a proposal says what it is about."""
+
+
+def is_named(errand: Errand, text: str) -> bool:
+    """Whether a text speaks of the errand: of its deed and of its thing."""
+    return bool(deeds_of(errand.whole) & deeds_of(text)) and bool(stems(errand.whole) & stems(text))
+
+
+def is_extra(proposed: Sequence[Sentence], errands: Sequence[Errand], topics: Sequence[Topic]) -> bool:
+    """Whether it is something in addition, of which the user has said nothing."""
+    only_asks = not any(errand.kind == "do" for errand in errands)
+    said = frozenset().union(*(stems(errand.whole) for errand in errands))
+    for sentence in proposed:
+        about = stems(sentence.text)
+        if wording("added").search(sentence.text):
+            if not about & said:
+                return True
+            if not any(is_named(errand, sentence.text) for errand in errands) and not _says_own(sentence.text, topics):
+                return True
+            if not _things(about, errands) and not _says_own(sentence.text, topics):
+                return True
+        if only_asks and wording("about_else").search(sentence.text) and not about & said:
+            return len(about) >= NAMES_A_THING
+    return False
+
+
+def is_instead(proposed: Sequence[Sentence], telling: Sequence[Sentence], topics: Sequence[Topic]) -> bool:
+    """Whether it is put in the place of what the user wants, and names nothing of it."""
+    offered = [s for s in [*telling, *proposed] if not (s.declines or s.reports or wording("gone").search(s.text))]
+    text = " ".join(sentence.text for sentence in offered)
+    if not any(wording("in_place").search(sentence.text) for sentence in [*telling, *proposed]):
+        return False
+    return not _says_own(text, topics)
+
+
+def is_beside(proposed: Sequence[str], errands: Sequence[Errand]) -> bool:
+    """Whether it is a deed that the user has not asked for."""
+    doing = [errand for errand in errands if errand.kind == "do"]
+    wanted = [strong_deeds_of(errand.whole) for errand in doing]
+    if not wanted:
+        return any(
+            strong_deeds_of(text) - {"send", "ask", "report"} and wording("acts").search(text) for text in proposed
+        )
+    if any(_KEEP.search(text) and wording("want_to").search(text) for text in proposed):
+        return all("cancel" in deeds for deeds in wanted[:1])
+    if not any(_CANCEL.search(text) for text in proposed):
+        return False
+    return not any(
+        "cancel" in deeds or (not deeds and _AWAY.search(e.whole)) for deeds, e in zip(wanted, doing, strict=True)
+    )
+
+
+def _things(about: frozenset[str], errands: Sequence[Errand]) -> bool:
+    """Whether words are of a thing that an errand is about, rather than of its deed."""
+    said = frozenset().union(*(stems(errand.whole) for errand in errands))
+    return any(not strong_deeds_of(word) and not word.isdigit() for word in about & said)
+
+
+def _says_own(text: str, topics: Sequence[Topic]) -> bool:
+    """Whether a text says a value of the user's, other than a mere figure."""
+    return any(isinstance(topic.fact.value, str) and not topic.is_own and is_said(topic.fact, text) for topic in topics)
