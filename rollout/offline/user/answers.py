@@ -42,9 +42,12 @@ def is_answer(question: str, sentence: Sentence, known: Sequence[Topic]) -> bool
         own = [moment for topic in known if (moment := topic.moment)]
         new = [day for day in found.days if not any(day.is_day(moment.date()) for moment in own)]
         own_times = {(moment.hour, moment.minute) for moment in own}
-        return bool(
-            new or [time for time in found.times if time not in own_times] or wording("near_day").search(sentence.text)
-        )
+        if new or [time for time in found.times if time not in own_times]:
+            return True
+        if found.days:
+            # A day of the user's own is an answer where it is said of what they asked about.
+            return is_spoken_of(question, sentence) and not wording("repeats").search(sentence.text)
+        return wording("near_day").search(sentence.text) is not None
     if kind in ("amount", "number"):
         own_figures = {str(number) for topic in known for number in _figures(topic)}
         new_figures = [number for number in found.numbers if str(number) not in own_figures]

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from evaluator.checks.mentions import Day, mentions
-from rollout.offline.user.lexicon import any_of, lexicon, wording
+from rollout.offline.user.lexicon import WORD, any_of, lexicon, wording
 from rollout.offline.user.moods import Sentence
 from rollout.offline.user.topics import Topic
 from rollout.user.telling.fact_words import forms_of, is_said, words_of
@@ -27,6 +27,7 @@ _AMOUNT = re.compile(r"\b(?:[Cc]laim|[Bb]ill|[Aa]mount)\w*(?:\*|:| |for|of|over|
 _DR = re.compile(r"\bDr\.? [A-Z][\w'-]+(?: [A-Z][\w'-]+)?")
 
 _PAST = ("issued", "ordered", "paid", "bought", "expires", "due", "valid", "placed", "occurred")
+_PLACES = ("branch", "depot", "location", "site")
 _UNITS = ("kg", "days", "points", "months", "nights")
 TIME_WITHIN = 24
 """Characters after a day within which its time stands."""
@@ -70,7 +71,8 @@ def _contradicts(topic: Topic, text: str, days: Sequence[SaidDay], facts: Sequen
         _code_differs(str(value), text, facts)
         or _name_differs(str(value), text, facts)
         or _thing_differs(topic, text, facts)
-        or _place_differs(topic.fact, text, facts)
+        or _place_differs(topic, text, facts)
+        or _kind_differs(str(value), text, facts)
         or _choice_differs(topic.fact, text, facts)
     )
 
@@ -135,13 +137,26 @@ def _thing_differs(topic: Topic, text: str, facts: Sequence[Topic]) -> bool:
     return any(name not in _said(facts) for name in _OBJECT.findall(text))
 
 
-def _place_differs(fact: Fact, text: str, facts: Sequence[Topic]) -> bool:
+def _place_differs(topic: Topic, text: str, facts: Sequence[Topic]) -> bool:
     """Whether another name stands after the word before the user's: `at Mill Lane` for `at Market Square`."""
-    before = re.search(rf"\b(at|in|with|from|to|under) (?:the |my )?{re.escape(words_of(fact))}", fact.text)
-    if before is None or not words_of(fact)[:1].isupper():
+    words = words_of(topic.fact)
+    before = re.search(rf"\b(at|in|with|from|to|under) (?:the |my )?{re.escape(words)}", topic.fact.text)
+    is_place = topic.column.startswith(_PLACES)
+    if not (before or is_place) or not words[:1].isupper():
         return False
-    names = re.findall(rf"\b{before.group(1)} (?:the )?((?:[A-Z][\w'-]+)(?: [A-Z][\w'-]+)*)", text)
+    stands_after = "at|from|in" if is_place or before is None else before.group(1)
+    names = re.findall(rf"\b(?:{stands_after}) (?:the )?((?:[A-Z][\w'-]+)(?: [A-Z][\w'-]+)*)", text)
     return any(name not in _said(facts) and not wording("calendar").match(name) for name in names)
+
+
+def _kind_differs(value: str, text: str, facts: Sequence[Topic]) -> bool:
+    """Whether another of the same kind is named: `thyroid panel` for `fertility hormone panel`."""
+    first, _, last = value.rpartition(" ")
+    if not first or len(last) < len("scan") or not last.isalpha():
+        return False
+    known = {word.lower() for word in WORD.findall(_said(facts))}
+    before = re.findall(rf"\b([\w-]+) {re.escape(last)}\b", text, re.IGNORECASE)
+    return any(word.lower() not in known and not wording("any_kind").fullmatch(word) for word in before)
 
 
 def _code_differs(value: str, text: str, facts: Sequence[Topic]) -> bool:

@@ -115,6 +115,9 @@ class Memory:
         likeness = self._likeness(best, sentence)
         if sentence.is_brief:
             return [best] if likeness >= LIKE_ENOUGH else []
+        said, wanted = strong_deeds_of(sentence.text), strong_deeds_of(self.errands[best].whole)
+        if said and wanted and not done & deeds_of(self.errands[best].whole) and best not in self.agreed:
+            return []
         agreed = [place for place in self.agreed if place in waiting]
         if agreed and (likeness < LIKE_ENOUGH or any(self._likeness(place, sentence) for place in agreed)):
             return agreed

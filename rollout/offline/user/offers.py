@@ -46,7 +46,9 @@ def is_instead(proposed: Sequence[Sentence], telling: Sequence[Sentence], topics
     """Whether it is put in the place of what the user wants, and names nothing of it."""
     offered = [s for s in [*telling, *proposed] if not (s.declines or s.reports or wording("gone").search(s.text))]
     text = " ".join(sentence.text for sentence in offered)
-    if not any(wording("in_place").search(sentence.text) for sentence in [*telling, *proposed]):
+    is_gone = any(s.declines or wording("gone").search(s.text) for s in telling)
+    signs = [wording("in_place"), *([wording("other_one")] if is_gone else [])]
+    if not any(sign.search(sentence.text) for sign in signs for sentence in [*telling, *proposed]):
         return False
     return not _says_own(text, topics)
 
