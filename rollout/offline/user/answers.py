@@ -35,18 +35,23 @@ def kind_of(question: str) -> Kind:
     return "amount" if money().search(text) or head.startswith("how much") else "name"
 
 
-def is_answer(question: str, sentence: Sentence, known: Sequence[Topic]) -> bool:
-    """Whether a sentence carries a value of the question's kind that the user has not said themselves."""
+def is_answer(question: str, sentence: Sentence, known: Sequence[Topic], *, is_asked_for: bool = False) -> bool:
+    """Whether a sentence carries a value of the question's kind that the user has not said themselves.
+
+    A day of the user's own is one where it is said of what they asked about, or where nothing else is awaited.
+    """
     kind, found = kind_of(question), sentence.mentions
     if kind == "moment":
         own = [moment for topic in known if (moment := topic.moment)]
         new = [day for day in found.days if not any(day.is_day(moment.date()) for moment in own)]
         own_times = {(moment.hour, moment.minute) for moment in own}
-        if new or [time for time in found.times if time not in own_times]:
+        if new or any(time not in own_times for time in found.times):
             return True
         if found.days:
-            # A day of the user's own is an answer where it is said of what they asked about.
-            return is_spoken_of(question, sentence) and not wording("repeats").search(sentence.text)
+            if wording("repeats").search(sentence.text):
+                return False
+            of_record = any(topic.record_stems & stems(sentence.text) for topic in known)
+            return is_spoken_of(question, sentence) or (is_asked_for and not of_record)
         return wording("near_day").search(sentence.text) is not None
     if kind in ("amount", "number"):
         own_figures = {str(number) for topic in known for number in _figures(topic)}

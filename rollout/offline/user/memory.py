@@ -177,11 +177,16 @@ class Memory:
         """An answer counts once nothing is to be done before it."""
         if reading.asked:
             return
+        is_asked_for = not self.settled_now
         telling = [s for s in reading.sentences if s.tells and not (s.asks or s.offers or s.is_rule)]
         for sentence in telling:
             waiting = [place for place in self.open if self.errands[place].kind == "hear" and self.voiced[place]]
             waiting = [place for place in waiting if not any(other < place for other in self.open_deeds)]
-            fitting = [p for p in waiting if is_answer(self.errands[p].words, sentence, self.topics)]
+            fitting = [
+                place
+                for place in waiting
+                if is_answer(self.errands[place].words, sentence, self.topics, is_asked_for=is_asked_for)
+            ]
             scores = {place: overlap(self.errands[place].words, sentence) for place in fitting}
             best = max(scores.values(), default=0)
             if (reading.proposes and best == 0) or self._goes_on(sentence, best):
