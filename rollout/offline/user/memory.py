@@ -152,9 +152,12 @@ class Memory:
 
     def _hear_declines(self, reading: Reading) -> None:
         for sentence in reading.declines:
+            is_all: list[int] = []
             named = [p for p in self.open if self._is_declined(p, sentence)]
             is_known = any(s == "declined" and self._is_declined(p, sentence) for p, s in enumerate(self.status))
-            for place in named[:1] or ([] if is_known else self.open[:1]):
+            if wording("declines_all").search(sentence.text):
+                named = is_all = named or self.open_deeds
+            for place in is_all or named[:1] or ([] if is_known else self.open[:1]):
                 self._set(place, "declined")
         if reading.declines:
             for place in self.open:

@@ -128,6 +128,6 @@ def sentences_of(text: str) -> Iterator[Sentence]:
     """The sentences of an agent's message; in a list of what was done each line is one."""
     plain = wording("done_list").sub(r"\g<0>.", _PICTURE.sub("\n", text))
     for part in sentences(plain):
-        for piece in _SPLIT.split(part):
-            if piece and piece.strip():
-                yield Sentence(piece.strip())
+        for piece in filter(None, _SPLIT.split(part)):
+            parts = [piece] if "?" in piece else wording("but").split(piece)
+            yield from (Sentence(part.strip()) for part in parts if part.strip())

@@ -157,7 +157,13 @@ class Reading:
     def proposed(self) -> list[int]:
         """Errands that the proposal is about, by deed and thing."""
         text = " ".join(sentence.text for sentence in self.sentences if not sentence.reports)
-        return [place for place, errand in enumerate(self.errands) if errand.kind == "do" and is_named(errand, text)]
+        doing = {place: errand for place, errand in enumerate(self.errands) if errand.kind == "do"}
+        named = [place for place, errand in doing.items() if is_named(errand, text)]
+        if named:
+            return named
+        likeness = {place: len(stems(errand.whole) & stems(text)) for place, errand in doing.items()}
+        best = [place for place, count in likeness.items() if count and count == max(likeness.values())]
+        return best if len(best) == 1 else []
 
     @cached_property
     def reports(self) -> list[Sentence]:
