@@ -88,15 +88,16 @@ def held_on(dataset: Dataset, opener: Opener, names: Sequence[str]) -> dict[str,
     return found
 
 
-def children() -> list[int]:
-    """Processes that are ours and run."""
+def servers_left() -> list[int]:
+    """Servers that we started and that still run; other tests of this process have children of their own."""
     found = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent = status.read_text().rpartition(")")[2].split()[:2]
+            is_server = b"mcp_servers" in status.with_name("cmdline").read_bytes()
         except OSError:
             continue
-        if int(parent) == os.getpid() and state != "Z":
+        if is_server and int(parent) == os.getpid() and state != "Z":
             found.append(int(status.parent.name))
     return found
 

@@ -18,7 +18,7 @@ from rollout.world.mcp_session import HeldServer, McpOpener
 from skillweave.dataset import Dataset
 from skillweave.errors import WorldError
 from skillweave.schema.record import Json
-from tests.rollout.world.servers import PLANTED, a_served_dataset, an_opener, children, held_on, starts
+from tests.rollout.world.servers import PLANTED, a_served_dataset, an_opener, held_on, servers_left, starts
 
 ALL = ["cancel", "move", "both", "when", "price"]
 UNTOUCHED = "price"
@@ -63,7 +63,7 @@ def test_golden_conversations_are_the_same_on_both_engines(dataset: Dataset) -> 
         assert on_servers[name].tools == in_process[name].tools
         assert on_servers[name].score == in_process[name].score
         assert on_servers[name].error is None
-    assert children() == []
+    assert servers_left() == []
 
 
 def test_odd_calls_are_answered_alike_and_the_session_goes_on(dataset: Dataset, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_broken_server_costs_its_own_trajectory_one_retry_and_then_that(tmp_pa
     assert found[UNTOUCHED].error is None
     assert found[UNTOUCHED].score is not None
     assert starts(dataset) == ["SmallClinic-move", "SmallClinic-move", f"SmallClinic-{UNTOUCHED}"]
-    assert children() == []
+    assert servers_left() == []
     assert folders(tmp_path) == []
 
 
@@ -150,7 +150,7 @@ def test_other_tools_than_the_contracts_are_a_defect_of_the_world(tmp_path: Path
     path.write_text(path.read_text("utf-8").replace("def find_slots(", "def find_slot("), "utf-8")
     with pytest.raises(WorldError, match="does not offer 'find_slot' as its contract does"):
         asyncio.run(opened(dataset, "price"))
-    assert children() == []
+    assert servers_left() == []
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_server_that_does_not_start_is_infrastructure(tmp_path: Path, code: st
     with pytest.raises(Failure, match=says) as caught:
         asyncio.run(opened(dataset, "price", open_timeout_s=1.0 if "within" in says else 60.0))
     assert caught.value.kind == "infrastructure"
-    assert children() == []
+    assert servers_left() == []
     assert folders(tmp_path) == []
 
 
@@ -189,7 +189,7 @@ def test_a_session_that_is_given_up_leaves_nothing_even_in_a_call(tmp_path: Path
         await server.close()
 
     asyncio.run(give_up())
-    assert children() == []
+    assert servers_left() == []
     assert folders(tmp_path) == []
 
 
