@@ -10,6 +10,7 @@ from functools import cached_property
 
 from evaluator.checks.mentions import mentions
 from rollout.offline.user.conflict import conflicts
+from rollout.offline.user.labels import mislabelled
 from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of, wording
 from rollout.offline.user.moods import Sentence, sentences_of
 from rollout.offline.user.offers import is_beside, is_extra, is_instead, is_named
@@ -146,7 +147,8 @@ class Reading:
         proposal = [s for s in self.sentences if self._is_proposal(s) or _is_to_come(s)]
         if not any(_SAYS_SOMETHING.search(sentence.text) for sentence in proposal):
             proposal = [s for s in self.sentences if not s.reports and not s.declines]
-        return conflicts(proposal, self.topics)
+        found = [*conflicts(proposal, self.topics), *mislabelled(self.text, self.topics)]
+        return list({topic.fact.id: topic for topic in found}.values())
 
     def concerns(self, topic: Topic, places: Sequence[int]) -> bool:
         """Whether a fact belongs to one of these errands, or to none in particular."""
