@@ -79,7 +79,7 @@ def _is_held(topic: Topic, value: str) -> bool:
 def _names_another(item: Item, topic: Topic, facts: Sequence[Topic]) -> bool:
     """Whether a part of the item is a name of the same look that none of the user's facts of that record holds."""
     value = words_of(topic.fact)
-    others = [one for one in facts if one.record == topic.record]
+    others = [one for one in facts if one.record == topic.record or one.column != topic.column]
     known = frozenset().union(*(stems(f"{one.fact.text} {one.fact.value}") for one in others))
     parts = [part.strip(" .*") for part in _SEGMENT.split(item.value)]
     parts = [part for part in parts if part and not mentions(part).days and not _things(part)]
@@ -112,4 +112,5 @@ def _plain(figure: str) -> str:
 
 def _stems(words: str) -> frozenset[str]:
     said = WORD.findall(words.lower().replace("_", " "))
-    return frozenset(stem(word) for word in said if word not in lexicon()["empty"])
+    empty = set(lexicon()["empty"]) - {"type", "kind"}
+    return frozenset(stem(word) for word in said if word not in empty)

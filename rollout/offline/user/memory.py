@@ -29,6 +29,10 @@ class Memory:
     """Whether the user has said that they want it."""
     agreed: list[int] = field(default_factory=list)
     """Errands to which the user said yes, and of which nothing was heard since."""
+    confirmed: set[int] = field(default_factory=set)
+    """Errands to which the user said yes, whatever was heard since."""
+    checks: list[int] = field(default_factory=list)
+    """Errands of which the user has just asked whether they went through."""
     told: set[str] = field(default_factory=set)
     """Ids of facts that were told when asked for."""
     stalled: int = 0
@@ -81,6 +85,10 @@ class Memory:
             for place in self.open:
                 self._set(place, "declined")
             return
+        if reading.affirms:
+            for place in [place for place in self.checks if self.status[place] == "open"]:
+                self._set(place, "settled")
+        self.checks = []
         self._hear_reports(reading)
         self._hear_declines(reading)
         self._hear_answers(reading)
@@ -157,12 +165,20 @@ class Memory:
             is_known = any(s == "declined" and self._is_declined(p, sentence) for p, s in enumerate(self.status))
             if wording("declines_all").search(sentence.text):
                 named = is_all = named or self.open_deeds
-            for place in is_all or named[:1] or ([] if is_known else self.open[:1]):
+            for place in is_all or named[:1] or ([] if is_known else self._declined_unnamed(sentence)):
                 self._set(place, "declined")
         if reading.declines:
             for place in self.open:
                 if self._falls_away(place):
                     self._set(place, "declined")
+
+    def _declined_unnamed(self, sentence: Sentence) -> list[int]:
+        """What a decline is of that names no errand: what was agreed last, unless it is of something else."""
+        said = strong_deeds_of(sentence.text)
+        is_other = bool(said) and not any(said & deeds_of(errand.whole) for errand in self.errands)
+        if is_other and self.agreed == [] and not any(self._likeness(p, sentence) for p in self.open):
+            return []
+        return ([place for place in self.agreed if place in self.open] or self.open)[:1]
 
     def _falls_away(self, place: int) -> bool:
         """Whether it hangs on a deed that was declined: what comes of it, or the bill for it."""

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from rollout.offline.user.memory import Memory
+from rollout.offline.user.options import choose
 from rollout.offline.user.reading import Reading
 from rollout.user.role import Role
 from skillweave.schema.task import Fact
 
 Kind = Literal[
     "tell", "name", "age", "no_id", "unknown", "no_preference", "yes", "no", "no_thanks", "transfer",
-    "want", "again", "rest", "next", "why_not", "accept", "wait", "nudge", "double_check", "thanks", "give_up",
+    "want", "again", "rest", "next", "left", "check", "pick", "none_fits", "that_is_all", "why_not", "accept", "wait", "nudge", "double_check", "thanks", "give_up",
 ]  # fmt: skip
 ONE_AT_A_TIME = "answers one question at a time"
 DOUBLE_CHECKS = "double-checks what was done before ending"
@@ -25,6 +26,8 @@ class Move(NamedTuple):
     kind: Kind
     facts: tuple[Fact, ...] = ()
     errands: tuple[int, ...] = ()
+    number: int = 0
+    """Of the option that is chosen."""
 
 
 def decide(memory: Memory, reading: Reading, role: Role) -> list[Move]:
@@ -41,20 +44,21 @@ def decide(memory: Memory, reading: Reading, role: Role) -> list[Move]:
         return _going_on(memory, [Move("transfer")])
     if memory.is_over:
         return _ending(memory, reading, role)
-    accepted = [Move("accept")] if declined or memory.awaits_reason else []
+    accepted = [Move("accept")] if declined or (memory.awaits_reason and not reading.proposes) else []
     is_left = memory.awaits_reason and not reading.proposes and not reading.questions
     memory.awaits_reason = False
     moves = _answering(memory, reading, role, declined=bool(declined))
     moves += _voicing(memory, reading, role, said=bool(moves))
     if is_left and not moves:
-        moves = [Move("rest", errands=tuple(memory.open))]
+        moves = [Move("left", errands=tuple(memory.open))]
+    moves = _not_anew(memory, moves, sober=bool(accepted))
     gets_on = _gets_on(memory, moves, no_idea=memory.unknowns > unknown_before)
     if is_left or memory.settled_now or len(memory.told) > told_before or gets_on:
         return _going_on(memory, accepted + moves)
     memory.stalled += 1
     if memory.stalled >= role.persona.patience:
         return [Move("give_up")]
-    return accepted + (moves or _stalling(memory, reading))
+    return accepted + (moves or _not_anew(memory, _stalling(memory, reading), sober=bool(accepted)))
 
 
 def told_at_once(role: Role) -> set[str]:
@@ -73,7 +77,9 @@ def _reopen(memory: Memory, reading: Reading, declined: Sequence[int]) -> None:
         return
     for place in reading.proposed:
         if memory.status[place] == "declined":
-            memory.status[place] = "open"
+            later = [p for p in range(place, len(memory.status)) if p == place or memory.errands[p].kind == "hear"]
+            for one in [one for one in later if memory.status[one] == "declined"]:
+                memory.status[one] = "open"
 
 
 def _ending(memory: Memory, reading: Reading, role: Role) -> list[Move]:
@@ -91,6 +97,11 @@ def _answering(memory: Memory, reading: Reading, role: Role, *, declined: bool) 
     moves = _to_proposal(memory, reading, declined=declined) if reading.proposes else []
     if any(move.kind == "no" for move in moves):
         return moves
+    chosen = choose(reading.options, [topic for topic in memory.topics if topic.fact.value is not None])
+    if chosen and not moves:
+        facts = tuple(topic.fact for topic in chosen.topics)
+        memory.told |= {fact.id for fact in facts}
+        return [Move("pick" if chosen.number else "none_fits", facts=facts, number=chosen.number)]
     asked = [topic.fact for topic in reading.asked if topic.fact.tell != "never"]
     if reading.asks_name:
         moves.append(Move("name"))
@@ -102,6 +113,11 @@ def _answering(memory: Memory, reading: Reading, role: Role, *, declined: bool) 
         facts = _one(asked, memory) if _goes_slowly(role) else asked
         memory.told |= {fact.id for fact in facts}
         moves.append(Move("tell", facts=tuple(facts)))
+    elif moves and reading.proposes and reading.asks_preference:
+        moves.append(Move("no_preference"))
+    elif not moves and reading.asks_any_more and any(memory.voiced) and not reading.asks_wish:
+        memory.unknowns += 1
+        moves.append(Move("that_is_all"))
     elif not moves and reading.unknown and not reading.asks_in_general and any(memory.voiced):
         memory.unknowns += 1
         if reading.asks_which and memory.open:
@@ -113,7 +129,7 @@ def _answering(memory: Memory, reading: Reading, role: Role, *, declined: bool) 
 def _to_proposal(memory: Memory, reading: Reading, *, declined: bool) -> list[Move]:
     if declined and not any(place in memory.open for place in reading.proposed):
         return [Move("no_thanks")]
-    about = [place for place in reading.proposed if place in memory.open] or memory.open_deeds[:1]
+    about = [place for place in reading.proposed if place in memory.open] or reading.proposed or memory.open_deeds[:1]
     facts = tuple(topic.fact for topic in reading.conflicts if reading.concerns(topic, about))
     if reading.is_extra and not facts:
         memory.refusals += 1
@@ -126,7 +142,8 @@ def _to_proposal(memory: Memory, reading: Reading, *, declined: bool) -> list[Mo
         return [Move("no", facts=facts, errands=errands[:1])]
     memory.agreements += 1
     memory.refusals = 0
-    memory.agreed = about
+    memory.agreed = [place for place in about if place in memory.open]
+    memory.confirmed |= set(memory.agreed)
     for place in memory.agreed:
         memory.voiced[place] = True
     return [Move("yes")]
@@ -151,6 +168,9 @@ def _voicing(memory: Memory, reading: Reading, role: Role, *, said: bool) -> lis
         return [_voice(memory, "want", unvoiced)]
     if unvoiced and role.telling == "piecemeal" and (not waiting or (reading.offers_more and not said)):
         return [_voice(memory, "next", unvoiced[:1])]
+    if reading.asks_wish and waiting and memory.offers == 0:
+        memory.offers += 1
+        return [Move("want", errands=tuple(waiting))]
     if said or not waiting:
         return []
     if memory.settled_now and not reading.waits:
@@ -159,6 +179,24 @@ def _voicing(memory: Memory, reading: Reading, role: Role, *, said: bool) -> lis
         memory.offers += 1
         return [Move("want" if memory.offers == 1 else "again", errands=tuple(waiting))]
     return []
+
+
+def _not_anew(memory: Memory, moves: Sequence[Move], *, sober: bool) -> list[Move]:
+    """The moves, without asking anew for what was confirmed: of that the user asks whether it went through."""
+    found: list[Move] = []
+    for move in moves:
+        if move.kind not in ("rest", "want", "again", "left"):
+            found.append(move)
+            continue
+        done = [place for place in move.errands if place in memory.confirmed and memory.errands[place].kind == "do"]
+        others = tuple(place for place in move.errands if place not in done)
+        if done:
+            memory.checks = done
+            found.append(Move("check", errands=tuple(done)))
+        if others:
+            kind: Kind = "left" if sober and move.kind == "rest" else move.kind
+            found.append(Move("left" if done else kind, errands=others))
+    return found
 
 
 def _voice(memory: Memory, kind: Kind, places: Sequence[int]) -> Move:

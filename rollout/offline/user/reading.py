@@ -100,6 +100,29 @@ class Reading:
         return any(wording("which_one").search(text) for text in self.unknown)
 
     @cached_property
+    def options(self) -> list[str]:
+        """What it lets the user choose from, where it asks which."""
+        asks = any(wording("choice_asked").match(sentence.text) for sentence in self.questions)
+        found = [match.group(1) for match in wording("option").finditer(self.text)] if asks else []
+        return found if len(found) > 1 and not self.declines else []
+
+    @cached_property
+    def asks_wish(self) -> bool:
+        """Whether it asks what the user wants, and not what else."""
+        return any(wording("wish_asked").search(sentence.text) for sentence in self.sentences if sentence.asks)
+
+    @cached_property
+    def asks_any_more(self) -> bool:
+        """Whether it asks for whatever there may be beside."""
+        return any(wording("any_more").search(sentence.text) for sentence in self.questions)
+
+    @cached_property
+    def affirms(self) -> bool:
+        """Whether it says yes, and asks nothing."""
+        is_yes = bool(self.sentences) and wording("affirms").match(self.sentences[0].text) is not None
+        return is_yes and not (self.proposes or self.questions or self.declines)
+
+    @cached_property
     def asks_name(self) -> bool:
         """Whether it asks who the user is."""
         return any(wording("own_name").search(sentence.text) for sentence in self.questions)
@@ -137,7 +160,7 @@ class Reading:
     @cached_property
     def asks_in_general(self) -> bool:
         """Whether a question that names no fact asks what the user is after."""
-        return any(wording("in_general").search(text) for text in self.unknown)
+        return self.asks_wish or any(wording("in_general").search(text) for text in self.unknown)
 
     @cached_property
     def conflicts(self) -> list[Topic]:
@@ -188,11 +211,6 @@ class Reading:
     def gives_up(self) -> bool:
         """Whether it says that it will do nothing more."""
         return any(sentence.gives_up for sentence in self.sentences)
-
-    @cached_property
-    def says_goodbye(self) -> bool:
-        """Whether it takes its leave."""
-        return not self.questions and any(wording("goodbye").search(sentence.text) for sentence in self.sentences)
 
     @cached_property
     def hands_over(self) -> bool:

@@ -20,8 +20,10 @@ from rollout.user.user import STOP
 from skillweave.schema.task import Fact
 
 _FAREWELL = re.compile(r"\b(?:good)?bye\b|\btake care\b|\bday\b", re.IGNORECASE)
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 TAILED = 0.35
 """How often a phrase gets another behind it."""
+_TO_NOT = re.compile(r"\b(want|like|wish|wanted|asked) to not\b")
 _UNWANTED = re.compile(r"^I want nothing special as to the (?P<label>.+); leave it out\.$")
 _PREPOSITION = re.compile(r"^(?:by|from|with|using|to|at|on|in|as|for|because)\b", re.IGNORECASE)
 
@@ -54,7 +56,12 @@ class Speech:
             return self._say("name", name=self._role.persona.name)
         if kind == "age":
             return self._say("age", age=str(self._role.persona.age))
-        if kind in ("want", "again", "rest", "next"):
+        if kind == "pick":
+            ordinal = ORDINALS[move.number - 1] if move.number <= len(ORDINALS) else f"number {move.number}"
+            return self._say("pick", which=ordinal, facts=self._facts(move.facts, short=False))
+        if kind == "none_fits":
+            return self._say("none_fits", facts=self._facts(move.facts, short=False))
+        if kind in ("want", "again", "rest", "next", "left", "check"):
             return self._wishes(kind, [self._errands[place] for place in move.errands])
         if kind == "thanks" and all_declined:
             return self._say("parting")
@@ -71,7 +78,7 @@ class Speech:
         for place, errand in enumerate(errands):
             name = kind if place == 0 else "more"
             said.append(self._say(f"{name}_{errand.kind}", do=errand.words, hear=errand.words))
-        return " ".join(said)
+        return _TO_NOT.sub(r"\1 not to", " ".join(said))
 
     def _facts(self, facts: Sequence[Fact], *, short: bool = True) -> str:
         """The facts as sentences, or one alone as its bare words."""
