@@ -41,6 +41,10 @@ def is_answer(question: str, sentence: Sentence, known: Sequence[Topic], *, is_a
     A day of the user's own is one where it is said of what they asked about, or where nothing else is awaited.
     """
     kind, found = kind_of(question), sentence.mentions
+    if wording("hour").search(question) and not found.times:
+        return False
+    if kind == "moment" and wording("born").search(sentence.text):
+        return False
     if kind == "moment":
         own = [moment for topic in known if (moment := topic.moment)]
         new = [day for day in found.days if not any(day.is_day(moment.date()) for moment in own)]

@@ -13,7 +13,9 @@ from rollout.offline.user.lexicon import WORD, lexicon, stem, stems
 from rollout.offline.user.topics import Topic
 from rollout.user.telling.fact_words import forms_of, is_said, words_of
 
-_ITEM = re.compile(r"^\W*(?:\d+[.)]\W*)?(?P<label>[A-Za-z][\w'/ -]{1,40}?)\W{0,3}(?::|\||(?<=\*)[–—-])\W*?(?P<value>[\w$€£].*)$")
+_ITEM = re.compile(
+    r"^\W*(?:\d+[.)]\W*)?(?P<label>[A-Za-z][\w'/ -]{1,40}?)\W{0,3}(?::|\||(?<=\*)[–—-])\W*?(?P<value>[\w$€£].*)$"
+)
 _PARTS = re.compile(r"\n|; |[()]| • ")
 _ASIDE = re.compile(r"\((?:id|ref\w*|no)\b[^)]*\)", re.IGNORECASE)
 _FIGURE = re.compile(r"(?<![\w.-])[$€£]?(\d[\d,]*(?:\.\d+)?)(?![\w-])")

@@ -47,7 +47,7 @@ def deed_nouns() -> re.Pattern[str]:
     """Things that are called by the word for a deed: `your booking`."""
     nouns = "|".join(lexicon()["nouns"])
     owned = r"\b(?:my|your|the|that|this|an?|of|for|on|our|new) (?:[^\s,.;:]+ ){0,4}?"
-    return re.compile(rf"{owned}(?:{nouns})\b(?! (?:a|an|my|the|your)\b)", re.IGNORECASE)
+    return re.compile(rf"{owned}(?:{nouns})\b(?! (?:a|an|my|the|your)\b)|\bto be clear\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)

@@ -39,7 +39,7 @@ class Sentence:
     @cached_property
     def proposes(self) -> bool:
         """It asks for a yes."""
-        if self.offers or wording("choice_asked").match(self.text):
+        if self.offers or wording("choice_asked").match(self.text) or wording("wish_asked").search(self.text):
             return False
         if wording("proposal_said").search(self.text):
             return True

@@ -6,6 +6,7 @@ A deed of another sort, something in addition, or something in its place; values
 import re
 from collections.abc import Sequence
 
+from evaluator.checks.mentions import mentions
 from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of, wording
 from rollout.offline.user.moods import Sentence
 from rollout.offline.user.topics import Topic
@@ -53,7 +54,7 @@ def is_instead(proposed: Sequence[Sentence], telling: Sequence[Sentence], topics
     return not _says_own(text, topics)
 
 
-def is_beside(proposed: Sequence[str], errands: Sequence[Errand]) -> bool:
+def is_beside(proposed: Sequence[str], errands: Sequence[Errand], topics: Sequence[Topic]) -> bool:
     """Whether it is a deed that the user has not asked for."""
     doing = [errand for errand in errands if errand.kind == "do"]
     wanted = [strong_deeds_of(errand.whole) for errand in doing]
@@ -63,11 +64,41 @@ def is_beside(proposed: Sequence[str], errands: Sequence[Errand]) -> bool:
         )
     if any(_KEEP.search(text) and wording("want_to").search(text) for text in proposed):
         return all("cancel" in deeds for deeds in wanted[:1])
+    if any(_is_other_deed(text, doing, topics) for text in proposed):
+        return True
     if not any(_CANCEL.search(text) for text in proposed):
         return False
     return not any(
         "cancel" in deeds or (not deeds and _AWAY.search(e.whole)) for deeds, e in zip(wanted, doing, strict=True)
     )
+
+
+def owns(errand: Errand, topic: Topic) -> bool:
+    """Whether a fact is of the errand's record or deed."""
+    if topic.is_row:
+        return bool(topic.record_stems & stems(errand.whole))
+    return bool(strong_deeds_of(topic.record.replace("_", " ")) & strong_deeds_of(errand.whole))
+
+
+def says(errand: Errand, topic: Topic) -> bool:
+    """Whether the errand's words hold a fact."""
+    return is_said(topic.fact, errand.whole) or topic.is_day_of(mentions(errand.whole).days)
+
+
+def _is_other_deed(text: str, doing: Sequence[Errand], topics: Sequence[Topic]) -> bool:
+    """Whether a text names a deed and a thing, and neither is of what the user wants."""
+    named = wording("names_deed").search(text)
+    done = strong_deeds_of(named.group(1)) if named else frozenset()
+    about = stems(named.group(1)) if named else frozenset()
+    if not named or not done or len(about) < NAMES_A_THING - 1 or _says_own(text, topics):
+        return False
+    wanted = [deeds_of(errand.whole) for errand in doing]
+    said = frozenset().union(*(stems(errand.whole) | stems(_records(topics)) for errand in doing))
+    return all(deeds and not deeds & done for deeds in wanted) and len(about & said - stems("bank")) == 0
+
+
+def _records(topics: Sequence[Topic]) -> str:
+    return " ".join(topic.record.replace("_", " ") for topic in topics if not topic.is_own)
 
 
 def _things(about: frozenset[str], errands: Sequence[Errand]) -> bool:

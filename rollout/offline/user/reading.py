@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from evaluator.checks.mentions import mentions
 from rollout.offline.user.conflict import conflicts
 from rollout.offline.user.labels import mislabelled
-from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of, wording
+from rollout.offline.user.lexicon import deeds_of, stems, wording
 from rollout.offline.user.moods import Sentence, sentences_of
-from rollout.offline.user.offers import is_beside, is_extra, is_instead, is_named
+from rollout.offline.user.offers import is_beside, is_extra, is_instead, is_named, owns, says
 from rollout.offline.user.topics import Topic, topics_of
 from rollout.user.telling.errands import Errand
-from rollout.user.telling.fact_words import is_said
 
 _SAYS_SOMETHING = re.compile(r"\d|\b(?:by|with|to|for|from) [a-z]+ ?[a-z]*")
 
@@ -52,7 +50,7 @@ class Reading:
         """Whether it proposes a deed that the user has not asked for, or something in the place of what they want."""
         coming = [s.text for s in self.sentences if self._is_proposal(s) or _is_to_come(s)]
         telling = [sentence for sentence in self.sentences if not sentence.asks_something]
-        return is_beside(coming, self.errands) or is_instead(self._proposal, telling, self.topics)
+        return is_beside(coming, self.errands, self.topics) or is_instead(self._proposal, telling, self.topics)
 
     @cached_property
     def _proposal(self) -> list[Sentence]:
@@ -175,7 +173,8 @@ class Reading:
 
     def concerns(self, topic: Topic, places: Sequence[int]) -> bool:
         """Whether a fact belongs to one of these errands, or to none in particular."""
-        owners = [place for place, errand in enumerate(self.errands) if _owns(errand, topic)]
+        said = [place for place, errand in enumerate(self.errands) if says(errand, topic)]
+        owners = said or [place for place, errand in enumerate(self.errands) if owns(errand, topic)]
         return not owners or any(place in places for place in owners)
 
     @cached_property
@@ -246,15 +245,6 @@ class Reading:
         if any(topic.is_misquoted(sentence.text) for topic in own):
             return False
         return not own or bool(sentence.mentions.days or sentence.mentions.numbers or "@" in sentence.text)
-
-
-def _owns(errand: Errand, topic: Topic) -> bool:
-    """Whether a fact is one of the errand's."""
-    if is_said(topic.fact, errand.whole) or topic.is_day_of(mentions(errand.whole).days):
-        return True
-    if topic.is_row:
-        return bool(topic.record_stems & stems(errand.whole))
-    return bool(strong_deeds_of(topic.record.replace("_", " ")) & strong_deeds_of(errand.whole))
 
 
 def _is_to_come(sentence: Sentence) -> bool:
