@@ -1,7 +1,7 @@
 """Labels: what a proposal says in labelled items (`- **Amount:** $85.00`), against the user's facts of that label.
 
-An item contradicts a fact that its label names by the last part of the id (`Amount`) or by the record (`Invoice`), where
-it holds a value of the same sort that is none of the user's.
+An item contradicts a fact that its label names by the last part of the id (`Amount`) or by the record (`Invoice`),
+where it holds a value of the same sort that is none of the user's.
 """
 
 import re

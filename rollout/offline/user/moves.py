@@ -11,7 +11,8 @@ from skillweave.schema.task import Fact
 
 Kind = Literal[
     "tell", "name", "age", "no_id", "unknown", "no_preference", "yes", "no", "no_thanks", "transfer",
-    "want", "again", "rest", "next", "left", "check", "pick", "none_fits", "that_is_all", "why_not", "accept", "wait", "nudge", "double_check", "thanks", "give_up",
+    "want", "again", "rest", "next", "left", "check", "pick", "none_fits", "that_is_all",
+    "why_not", "accept", "wait", "nudge", "double_check", "thanks", "give_up",
 ]  # fmt: skip
 ONE_AT_A_TIME = "answers one question at a time"
 DOUBLE_CHECKS = "double-checks what was done before ending"
@@ -99,9 +100,9 @@ def _answering(memory: Memory, reading: Reading, role: Role, *, declined: bool) 
         return moves
     chosen = choose(reading.options, [topic for topic in memory.topics if topic.fact.value is not None])
     if chosen and not moves:
-        facts = tuple(topic.fact for topic in chosen.topics)
-        memory.told |= {fact.id for fact in facts}
-        return [Move("pick" if chosen.number else "none_fits", facts=facts, number=chosen.number)]
+        known = tuple(topic.fact for topic in chosen.topics)
+        memory.told |= {fact.id for fact in known}
+        return [Move("pick" if chosen.number else "none_fits", facts=known, number=chosen.number)]
     asked = [topic.fact for topic in reading.asked if topic.fact.tell != "never"]
     if reading.asks_name:
         moves.append(Move("name"))

@@ -1,5 +1,7 @@
 """What real models' messages come to: labelled items, choices, openers, and what was confirmed before."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from rollout.offline.user.user import listen
@@ -20,7 +22,7 @@ PAY = "pay 42.50 towards my balance by direct debit"
 PUT_OFF = "have until 16 April to pay my tooth extraction invoice"
 
 
-def played(wish: str, facts: list[tuple[str, str, object, str]]) -> Role:
+def played(wish: str, facts: Sequence[tuple[str, str, object, str]]) -> Role:
     goal = wish.replace("my ", "your ").replace(" I ", " you ")
     return role(a_story(f"You want to {goal}.", f"Hi, I'd like to {wish}.", facts))
 
@@ -39,9 +41,7 @@ def kinds(who: Role, *agent: str) -> list[str]:
     ],
 )
 def test_a_labelled_amount_is_compared(item: str, does: str) -> None:
-    words = (
-        f"I'll **pay balance** with the following details:\n\n{item}\n- **Method**: direct debit\n\nShould I go ahead?"
-    )
+    words = f"I'll **pay balance** with these details:\n\n{item}\n- **Method**: direct debit\n\nShould I go ahead?"
     assert kinds(played(PAY, BALANCE), words) == [does]
 
 
@@ -108,7 +108,9 @@ def test_openers_and_offers(words: str, does: str) -> None:
 
 
 def test_several_asked_at_once_are_all_told() -> None:
-    words = "I'll need a few details:\n1. **Email** on file\n2. **Date of birth** on file\n3. Could you describe what you'd like me to do?"
+    words = (
+        "I need:\n1. **Email** on file\n2. **Date of birth** on file\n3. Could you describe what you'd like me to do?"
+    )
     told = {fact.id for move in listen(played(PAY, BALANCE), [words])[1] for fact in move.facts}
     assert told == {"me.email", "me.date_of_birth"}
 
