@@ -94,7 +94,7 @@ def _is_other_deed(text: str, doing: Sequence[Errand], topics: Sequence[Topic]) 
         return False
     wanted = [deeds_of(errand.whole) for errand in doing]
     said = frozenset().union(*(stems(errand.whole) | stems(_records(topics)) for errand in doing))
-    return all(deeds and not deeds & done for deeds in wanted) and len(about & said - stems("bank")) == 0
+    return not any(deeds & done for deeds in wanted) and len(about & said - stems("bank")) == 0
 
 
 def _records(topics: Sequence[Topic]) -> str:

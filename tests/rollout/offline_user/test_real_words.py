@@ -61,6 +61,8 @@ def test_a_labelled_name_or_day_is_compared(items: str, does: str) -> None:
 
 def test_another_deed_than_asked_for_is_refused() -> None:
     who = played(PAY, BALANCE)
+    other = played("make a payment of 42.50 by bank transfer", BALANCE)
+    assert kinds(other, "I would now change the bank account (account number: 917047). Shall I go ahead?") == ["no"]
     for words in (
         "I would now change the bank account (account number: 917047). Shall I go ahead?",
         "I would now request the renewal (refills requested: 5). Shall I go ahead?",
@@ -108,9 +110,8 @@ def test_openers_and_offers(words: str, does: str) -> None:
 
 
 def test_several_asked_at_once_are_all_told() -> None:
-    words = (
-        "I need:\n1. **Email** on file\n2. **Date of birth** on file\n3. Could you describe what you'd like me to do?"
-    )
+    details = "I'll need a few details:\n1. **Email** on file\n2. **Date of birth** on file\n"
+    words = f"{details}3. Could you describe what you'd like me to do?"
     told = {fact.id for move in listen(played(PAY, BALANCE), [words])[1] for fact in move.facts}
     assert told == {"me.email", "me.date_of_birth"}
 
