@@ -197,13 +197,12 @@ def _without_reasoning(message: Message) -> Message:
 def _extras(reply: Reply) -> dict[str, Json]:
     """What the record keeps beside the words, where there is any."""
     found: dict[str, Json] = {}
-    tokens = getattr(reply, "tokens", None)
-    if tokens is not None:
-        found["token_ids"] = list(tokens.token_ids)
-        found["prompt_token_ids"] = list(tokens.prompt_token_ids)
-        found["logprobs"] = list(tokens.logprobs)
-    if getattr(reply, "blocks", ()):
+    if reply.tokens is not None:
+        found["token_ids"] = list(reply.tokens.token_ids)
+        found["prompt_token_ids"] = list(reply.tokens.prompt_token_ids)
+        found["logprobs"] = list(reply.tokens.logprobs)
+    if reply.blocks:
         found["thinking_blocks"] = [dict(block) for block in reply.blocks]
-    if getattr(reply, "refusal", None):
+    if reply.refusal:
         found["refusal"] = reply.refusal
     return found

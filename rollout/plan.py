@@ -6,10 +6,10 @@ from itertools import zip_longest
 from typing import Any
 
 from rollout.agent import AgentSettings
-from rollout.speakers import sampling_of
 from rollout.task import TaskSource
 from skillweave.config.models import Config, SpeakerConfig
 from skillweave.errors import ConfigError
+from skillweave.llm.configured import sampling_of
 from skillweave.schema.record import Json
 
 SHOWN = 3

@@ -1,16 +1,17 @@
 """Speakers: the backends of agent and user, which share one limit of requests, one ledger and one budget."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from rollout.parts import blamed, part
 from skillweave.config.models import AuthorConfig, Config
 from skillweave.dataset import Dataset
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
+from skillweave.llm.configured import spec_of
 from skillweave.llm.gate import Gate
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.models import AuthorSpec, connect, split_name
-from skillweave.llm.request import Sampling
+from skillweave.llm.models import connect, split_name
 from skillweave.llm.wrappers.meter import Metered, Price
 
 FREE = Price(0.0, 0.0)
@@ -39,7 +40,7 @@ class Speakers:
             from rollout.offline.agents import offline_agent
 
             return Metered(offline_agent(name, self._dataset(), self._config.seed), self.ledger, FREE)
-        return self._connected(speaker, base_url)
+        return self._connected(speaker, base_url, record_tokens=self._config.rollout.record_tokens)
 
     def user(self, base_url: str | None = None) -> Backend:
         """Who plays the user. Raises ConfigError."""
@@ -53,7 +54,7 @@ class Speakers:
 
         return Metered(offline_user(self._config.seed), self.ledger, FREE)
 
-    def _connected(self, speaker: AuthorConfig, base_url: str | None) -> Backend:
+    def _connected(self, speaker: AuthorConfig, base_url: str | None, *, record_tokens: bool = False) -> Backend:
         llm = self._config.llm
         price = llm.prices.get(speaker.model)
         if price is None and llm.budget_usd is not None:
@@ -61,31 +62,11 @@ class Speakers:
                 f"llm.budget_usd is {llm.budget_usd:g}, and nobody knows what {speaker.model!r} costs; "
                 f"give llm.prices.{speaker.model} {{input, output}} in US dollars for a million tokens"
             )
+        spec = spec_of(speaker, llm)
         return connect(
-            spec_of(speaker, self._config, base_url),
+            replace(spec, base_url=base_url or spec.base_url, record_tokens=record_tokens),
             ledger=self.ledger,
             price=Price(price.input, price.output) if price else None,
             budget_usd=llm.budget_usd,
             gate=self._gate,
         )
-
-
-def spec_of(speaker: AuthorConfig, config: Config, base_url: str | None = None) -> AuthorSpec:
-    """What `connect` needs to know. Raises ConfigError for an unknown provider."""
-    provider, model = split_name(speaker.model)
-    return AuthorSpec(
-        provider=provider,
-        model=model,
-        base_url=base_url or speaker.base_url,
-        api_key_env=speaker.api_key_env,
-        sampling=sampling_of(speaker),
-        timeout=config.llm.timeout,
-        max_retries=config.llm.max_retries,
-        stream=speaker.stream,
-        record_tokens=config.rollout.record_tokens and speaker is config.rollout.agent,
-    )
-
-
-def sampling_of(speaker: AuthorConfig) -> Sampling:
-    """The settings that the configuration gives."""
-    return Sampling(speaker.temperature, speaker.top_p, speaker.max_tokens, speaker.seed)

@@ -6,6 +6,7 @@ from datetime import date
 from rollout.task import Definition
 from skillweave.schema.policy import Policy
 from skillweave.schema.task import Task
+from skillweave.world.tools import name_of
 
 PROMPT = """\
 You are the assistant of {company}. You talk with one user, and act for them through your tools.
@@ -34,9 +35,3 @@ def instruction(task: Task, policy: Policy, company: str, tools: Sequence[Defini
         else KNOWN.format(user=env.LOGGED_IN_USER, name=env.LOGGED_IN_NAME),
         policy=policy.for_tools([name_of(tool) for tool in tools]).text,
     )
-
-
-def name_of(tool: Definition) -> str:
-    """The name in a tool definition."""
-    function = tool.get("function")
-    return str(function.get("name")) if isinstance(function, dict) else ""

@@ -5,7 +5,6 @@ from pathlib import Path
 from random import Random
 
 from rollout.parts import SourceContext
-from rollout.speakers import sampling_of
 from rollout.user.ledger import FactLedger
 from rollout.user.telling.telling import role_of
 from rollout.user.user import User
@@ -15,6 +14,7 @@ from rollout.world.task import Opener, WorldTask
 from skillweave.dataset import QUERIES, Dataset
 from skillweave.digest import digest_file, digest_json, digest_text
 from skillweave.llm.backend import Backend
+from skillweave.llm.configured import sampling_of
 from skillweave.llm.request import Sampling
 
 PARTS = (QUERIES, "database", "policies", "tool_lists")

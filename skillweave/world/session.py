@@ -17,7 +17,7 @@ from skillweave.world.database import digest
 from skillweave.world.ids import Counter
 from skillweave.world.pool import Copy
 from skillweave.world.state import State
-from skillweave.world.tools import TRANSFER_TOOL, Definition
+from skillweave.world.tools import TRANSFER_TOOL, Definition, name_of
 from skillweave.world.values import ArgumentError, Bound, bind, by_name, is_clock
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class ContractSession:
     @property
     def tools(self) -> list[Definition]:
         """OpenAI tool definitions of what is offered."""
-        return [tool for tool in self.world.tools if _name(tool) not in self._hidden]
+        return [tool for tool in self.world.tools if name_of(tool) not in self._hidden]
 
     def comparison(self, table: str, column: str) -> Comparison:
         """How scores compare a column."""
@@ -220,7 +220,7 @@ class ContractSession:
             self.transfer = call.arguments
             return CallResult(call=call, ok=True, value={"status": "transferred"})
         if call.tool in self._hidden or not self.world.has_tool(call.tool):
-            offered = ", ".join(_name(tool) for tool in self.tools)
+            offered = ", ".join(name_of(tool) for tool in self.tools)
             return _failed(
                 call, ToolError(code="unknown_tool", message=f"There is no tool {call.tool!r}; there are {offered}.")
             )
@@ -298,8 +298,3 @@ def _failed(call: Call, error: ToolError, verdicts: Sequence[Verdict] = ()) -> C
 def _name_in(tool: object) -> str:
     """The name as it was given; of what is no text, a name that no tool can have."""
     return tool if isinstance(tool, str) else f"<{type(tool).__name__}>"
-
-
-def _name(definition: Definition) -> str:
-    function = definition["function"]
-    return str(function["name"]) if isinstance(function, dict) else ""

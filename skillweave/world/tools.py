@@ -64,6 +64,12 @@ def tool_definition(tool: Tool) -> Definition:
     }
 
 
+def name_of(definition: Definition) -> str:
+    """The name of a tool in its definition; empty where it has none."""
+    function = definition.get("function")
+    return str(function.get("name")) if isinstance(function, dict) else ""
+
+
 def parameters_schema(tool: Tool) -> dict[str, Json]:
     """The JSON schema of a tool's arguments."""
     return {

@@ -15,11 +15,12 @@ from skillweave.config.load import check_section, nearest
 from skillweave.config.models import AuthorConfig, Config
 from skillweave.digest import digest_file
 from skillweave.errors import ConfigError
+from skillweave.llm import configured
 from skillweave.llm.backend import Backend
 from skillweave.llm.gate import Gate
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.models import AuthorSpec, connect, split_name
-from skillweave.llm.request import Reply, Request, Sampling
+from skillweave.llm.models import AuthorSpec, connect
+from skillweave.llm.request import Reply, Request
 from skillweave.llm.wrappers.meter import Price
 
 R = TypeVar("R")
@@ -146,21 +147,11 @@ class _OnLoop:
 
 
 def spec_of(author: AuthorConfig, config: Config) -> AuthorSpec:
-    """What `connect` needs to know. Raises ConfigError for an unknown provider."""
-    provider, model = split_name(author.model)
-    if provider == "offline" and model != "author":
+    """What `connect` needs to know. Raises ConfigError for an unknown author."""
+    spec = configured.spec_of(author, config.llm)
+    if spec.provider == "offline" and spec.model != "author":
         raise ConfigError(f"unknown author {author.model!r}; the pipeline's offline author is 'offline/author'")
-    return AuthorSpec(
-        provider=provider,
-        model=model,
-        base_url=author.base_url,
-        api_key_env=author.api_key_env,
-        sampling=Sampling(author.temperature, author.top_p, author.max_tokens, author.seed),
-        timeout=config.llm.timeout,
-        max_retries=config.llm.max_retries,
-        structured=author.structured,
-        stream=author.stream,
-    )
+    return spec
 
 
 def _override(step: str, overrides: object) -> Mapping[str, AuthorConfig]:

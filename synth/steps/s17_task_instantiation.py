@@ -13,10 +13,10 @@ from skillweave.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.combination import ValidatedTask
 from skillweave.schema.policy import Policy
-from skillweave.schema.record import Json
 from skillweave.schema.task import Split, Task
 from skillweave.schema.telling import Telling
 from skillweave.schema.template import TaskTemplate
+from skillweave.world.tools import name_of
 from skillweave.world.world import World
 from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_TOPICS, POLICIES, QUERIES, TEMPLATES, TOOL_LISTS, VALIDATED
 from synth.context import Context
@@ -86,9 +86,3 @@ def split_of(template: TaskTemplate, params: InstantiationParams, random: Random
     if drawn < params.test:
         return "test"
     return "validation" if drawn < params.test + params.validation else "train"
-
-
-def name_of(definition: dict[str, Json]) -> str:
-    """The name of a tool in its OpenAI definition."""
-    function = definition.get("function")
-    return str(function.get("name")) if isinstance(function, dict) else ""
