@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from evaluator.checks.communicate import check_communicate
-from evaluator.checks.policy import check_policy
+from evaluator.checks.policy import conduct
 from evaluator.checks.state import check_state
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
@@ -24,14 +24,14 @@ def score(task: Task, session: Session, messages: Sequence[Message | Mapping[str
     checks = Checks(
         state=check_state(task.criteria, changes, session.comparison),
         communicate=check_communicate(task.criteria.communicate, held) if held is not None else None,
-        policy=check_policy(task, session.results, session.transfer, held),
+        policy=conduct(task, session.results, session.transfer, held),
     )
-    reward = _reward(task, checks)
+    reward = reward_of(task, checks)
     return Score(task_id=task.id, passed=None if reward is None else reward == 1, reward=reward, checks=checks)
 
 
-def _reward(task: Task, checks: Checks) -> float | None:
-    parts = {"state": checks.state, "communicate": checks.communicate, "policy": checks.policy}
-    asked = [parts[basis] for basis in task.criteria.reward_basis]
+def reward_of(task: Task, checks: Checks) -> float | None:
+    """The product of the checks that the task's `reward_basis` names; None where one of them was not made."""
+    asked = [getattr(checks, basis) for basis in task.criteria.reward_basis]
     scores = [part.score for part in asked if part is not None]
     return prod(scores) if len(scores) == len(asked) else None

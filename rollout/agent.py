@@ -4,12 +4,9 @@ Whatever a model sends is taken as it is: arguments that are no JSON object, nam
 The history stays valid for every endpoint: each call in it has an id of its own and, once observed, one result.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
-
-from pydantic_core import from_json
 
 from rollout.task import Definition
 from skillweave.llm.backend import Backend
@@ -17,22 +14,10 @@ from skillweave.llm.request import Reply, Request, Sampling
 from skillweave.schema.message import FunctionCall, Message, ToolCall
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import Participant, Usage
+from skillweave.tool_call import AgentCall, read_call, whole
 
 QUESTION = "rollout.agent"
 LONGEST_ID = 64
-LONGEST_ARGUMENTS = 2**20
-"""Characters of the arguments of one call; no tool needs as many."""
-
-
-class AgentCall(NamedTuple):
-    """A call that the agent wants made."""
-
-    id: str
-    tool: str
-    arguments: dict[str, Json] | None
-    """None: they cannot be read."""
-    fault: str | None = None
-    """Why not, in words for the agent."""
 
 
 class Step(NamedTuple):
@@ -143,34 +128,6 @@ class Agent:
             found = f"call_{len(self._ids)}" if found != f"call_{len(self._ids)}" else f"call_{len(self._ids)}_"
         self._ids.add(found)
         return found
-
-
-def read_call(call: ToolCall) -> AgentCall:
-    """A call with its arguments read, or why they cannot be."""
-    given = call.function.arguments
-    if isinstance(given, dict):
-        return AgentCall(call.id, call.function.name, given)
-    if len(given) > LONGEST_ARGUMENTS:
-        limit = f"The arguments have {len(given)} characters; at most {LONGEST_ARGUMENTS} are read."
-        return AgentCall(call.id, call.function.name, None, limit)
-    try:
-        arguments = from_json(given, allow_inf_nan=False) if given.strip() else {}
-        # A number too large for a float comes out as infinite, which is no JSON.
-        json.dumps(arguments, allow_nan=False)
-    except ValueError as error:
-        return AgentCall(call.id, call.function.name, None, f"The arguments are not valid JSON: {error}.")
-    if not isinstance(arguments, dict):
-        return AgentCall(call.id, call.function.name, None, "The arguments must be one JSON object.")
-    return AgentCall(call.id, call.function.name, arguments)
-
-
-def whole(text: str) -> str:
-    """The text with halves of characters joined or replaced, since no file can hold them."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _as_given(call: ToolCall, id: str) -> ToolCall:

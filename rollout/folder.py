@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from pydantic_core import PydanticSerializationError, from_json
 
-from rollout.agent import whole
 from skillweave.errors import ArtifactError, ConfigError
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import OWED, TrajectoryRecord
 from skillweave.store import TEMPORARY, Store
+from skillweave.tool_call import whole
 
 RUN = "run.json"
 SHOWN = 120

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
-from rollout.agent import Agent, AgentCall, AgentSettings, Step, whole
+from rollout.agent import Agent, AgentSettings, Step
 from rollout.task import Answer, Failure, Outcome, Runtime, Task
 from skillweave.errors import ArtifactError, BudgetError, ProviderError, SkillweaveError, WorldError
 from skillweave.llm.backend import Backend
@@ -29,6 +29,7 @@ from skillweave.schema.trajectory import (
     TrajectoryRecord,
     Usage,
 )
+from skillweave.tool_call import AgentCall, whole
 
 T = TypeVar("T")
 AgentClass = Callable[..., Agent]

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
+from skillweave.digest import digest_file, digest_json
 from skillweave.errors import ArtifactError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.policy import Policy
@@ -21,6 +22,8 @@ from skillweave.world.world import World
 
 QUERIES = "queries"
 _BLUEPRINTS = "blueprints.json"
+PARTS = (QUERIES, "database", "policies", "tool_lists")
+"""Folders of a dataset that a trajectory depends on, beside the blueprints."""
 _SHOWN = 5
 """Names that an error lists."""
 
@@ -45,6 +48,13 @@ class Dataset:
     def worlds(self) -> list[str]:
         """Names of the worlds that have a database, sorted."""
         return _stems(self.store, "database", ".sqlite")
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the files that trajectories depend on, as they are when this is first asked for."""
+        root = self.store.root
+        paths = [root / _BLUEPRINTS, *(path for part in PARTS for path in _files(root / part))]
+        return digest_json({str(path.relative_to(root)): digest_file(path) for path in paths if path.is_file()})
 
     def blueprint(self, name: str) -> Blueprint:
         """The blueprint of a world. ArtifactError where there is none."""
@@ -215,6 +225,11 @@ def _stems(store: Store, folder: str, ending: str) -> list[str]:
     """Names of a folder's files of one kind, without their ending. A link in the folder's place is refused."""
     path = store.path(folder)
     return sorted(file.name.removesuffix(ending) for file in path.glob(f"[!.]*{ending}")) if path.is_dir() else []
+
+
+def _files(folder: Path) -> list[Path]:
+    """Files right in a folder, sorted."""
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
 
 
 def _parsed(label: str, content: bytes) -> Json:

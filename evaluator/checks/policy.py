@@ -6,6 +6,7 @@ Who declines names the broken rule, to the user or in the transfer, and names at
 import re
 from collections.abc import Mapping, Sequence
 
+from evaluator.trial import Trial
 from skillweave.schema.call import CallResult
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
@@ -17,7 +18,13 @@ MOST_NAMED = 2
 _RULE = re.compile(r"\b[RB]\d+\b")
 
 
-def check_policy(
+def check_policy(trial: Trial, *, confirmation_counts: bool = False) -> PolicyCheck | None:
+    """The conduct of a whole trial."""
+    results = [step.result for step in trial.made.steps]
+    return conduct(trial.task, results, trial.made.transfer, trial.messages)
+
+
+def conduct(
     task: Task,
     results: Sequence[CallResult],
     transfer: Mapping[str, Json] | None,

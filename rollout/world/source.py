@@ -1,7 +1,6 @@
 """The source of world tasks: the tasks of a dataset, each with its policy, its user and its opener."""
 
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cache
 from random import Random
 
 from rollout.parts import SourceContext
@@ -11,14 +10,11 @@ from rollout.user.user import User
 from rollout.world.contract_session import ContractOpener
 from rollout.world.names import names_of
 from rollout.world.task import Opener, WorldTask
-from skillweave.dataset import QUERIES, Dataset
-from skillweave.digest import digest_file, digest_json, digest_text
+from skillweave.dataset import Dataset
+from skillweave.digest import digest_text
 from skillweave.llm.backend import Backend
 from skillweave.llm.configured import sampling_of
 from skillweave.llm.request import Sampling
-
-PARTS = (QUERIES, "database", "policies", "tool_lists")
-"""Folders of a dataset that a trajectory depends on, beside the blueprints."""
 
 
 class WorldTasks:
@@ -45,12 +41,10 @@ class WorldTasks:
         self._company = cache(lambda world: dataset.blueprint(world).title)
         self._names = cache(lambda world: names_of(dataset.world(world)))
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """Of the files that trajectories depend on."""
-        root = self._dataset.store.root
-        paths = [root / "blueprints.json", *(path for part in PARTS for path in _files(root / part))]
-        return digest_json({str(path.relative_to(root)): digest_file(path) for path in paths if path.is_file()})
+        return self._dataset.digest
 
     def ids(self) -> list[str]:
         """Ids of all tasks, by world."""
@@ -101,8 +95,3 @@ def _opener(dataset: Dataset, engine: str) -> Opener:
     from rollout.world.mcp_session import McpOpener
 
     return McpOpener(dataset)
-
-
-def _files(folder: Path) -> list[Path]:
-    """Files right in a folder, sorted."""
-    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []

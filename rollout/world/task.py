@@ -1,6 +1,6 @@
 """WorldTask: a task of a dataset, held in its world with a simulated user, and scored by the evaluator's checks."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from evaluator import score
@@ -13,7 +13,9 @@ from skillweave.schema.policy import Policy
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task as TaskRecord
 from skillweave.schema.trajectory import Participant, RolloutScore, Usage
+from skillweave.tool_call import namespaces_of, plain_name
 from skillweave.world.session import Session
+from skillweave.world.tools import name_of
 
 
 class HeldSession(Protocol):
@@ -40,9 +42,12 @@ Opener = Callable[[TaskRecord], Awaitable[HeldSession]]
 class WorldRuntime:
     """A session and a user."""
 
-    def __init__(self, session: HeldSession, user: User) -> None:
+    def __init__(self, session: HeldSession, user: User, namespaces: Collection[str] = ()) -> None:
+        """An agent may write one of the `namespaces` before a tool's name."""
         self.session = session
         self._user = user
+        self._namespaces = namespaces
+        self._offered = frozenset(map(name_of, session.tools))
 
     @property
     def tools(self) -> list[Definition]:
@@ -51,7 +56,7 @@ class WorldRuntime:
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
         """Carry out a call."""
-        return await self.session.call(tool, arguments)
+        return await self.session.call(plain_name(tool, self._offered, self._namespaces), arguments)
 
     async def respond(self, messages: Sequence[Message]) -> Response:
         """What the user says to the agent's words."""
@@ -100,7 +105,7 @@ class WorldTask(Task):
     async def initialize_runtime(self) -> WorldRuntime:
         """A fresh session and a fresh user."""
         self._user = self._make_user()
-        return WorldRuntime(await self._opener(self.record), self._user)
+        return WorldRuntime(await self._opener(self.record), self._user, namespaces_of(self.record))
 
     def get_instruction(self, runtime: Runtime) -> list[Message]:
         """The system prompt with policy, clock and what is known of the caller; and the user's first message."""

@@ -13,12 +13,15 @@ Cells = dict[str, Json]
 """Column to value; a value is a scalar, `{"$new": n}` or `{"$any": true}`."""
 
 
+Op = Literal["insert", "update", "delete"]
+
+
 class RowChange(Record):
     """Insert and delete give the whole row, update gives the changed columns before and after."""
 
     table: str
     """The table's name in SQL."""
-    op: Literal["insert", "update", "delete"]
+    op: Op
     """What happened to the row."""
     key: Cells
     """The key column with its value."""

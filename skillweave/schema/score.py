@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from skillweave.schema.change import RowChange
-from skillweave.schema.record import Record
+from skillweave.schema.record import Json, Record
 
 
 class StateCheck(Record):
@@ -13,6 +13,65 @@ class StateCheck(Record):
     """Changes that the task demands and that did not happen."""
     unexpected: list[RowChange] = Field(default_factory=list)
     """Changes that happened and that the task does not list."""
+
+
+class Matched(Record):
+    golden: int
+    """Position of the golden call, from 0."""
+    call: int
+    """Position of the made call among all calls of the trajectory, from 0."""
+
+
+class GoldenCallNote(Record):
+    golden: int
+    """Position of the golden call, from 0."""
+    tool: str
+    """Its tool."""
+    arguments: dict[str, Json]
+    """As the golden replay had them."""
+
+
+class CallNote(Record):
+    call: int
+    """Position among all calls of the trajectory, from 0."""
+    tool: str
+    """The tool called, without a namespace."""
+    arguments: dict[str, Json]
+    """As the agent gave them."""
+
+
+class ArgumentError(Record):
+    golden: int
+    """Position of the golden call that was meant, from 0."""
+    call: int
+    """Position of the call that was made instead, from 0."""
+    tool: str
+    """The tool of both."""
+    argument: str
+    """The argument in which they differ."""
+    expected: Json
+    """The golden value; None also where it is not given."""
+    got: Json
+    """The value that was given; None also where none was."""
+
+
+class ActionsCheck(Record):
+    score: float
+    """Harmonic mean of precision and recall; 0 where they are, or where the order was wrong."""
+    precision: float
+    """Share of the writes carried out, and of the demanded reads, that a golden call stands for."""
+    recall: float
+    """Share of the demanded golden calls that were made."""
+    matched: list[Matched] = Field(default_factory=list)
+    """Golden calls and the calls that stand for them, each at most once."""
+    missing: list[GoldenCallNote] = Field(default_factory=list)
+    """Demanded golden calls that no call stands for."""
+    extra: list[CallNote] = Field(default_factory=list)
+    """Writes that were carried out and that no golden call stands for."""
+    argument_errors: list[ArgumentError] = Field(default_factory=list)
+    """Missing calls that an extra or a failed call of the same tool was meant for, argument by argument."""
+    order_errors: list[Matched] = Field(default_factory=list)
+    """Matched calls that came before one that they depend on."""
 
 
 class CommunicateCheck(Record):
@@ -26,18 +85,78 @@ class PolicyCheck(Record):
     score: float
     """1 or 0."""
     violations: list[str] = Field(default_factory=list)
-    """`R7 in call 3 (cancel_appointment)`."""
+    """`R7 in call 3 (cancel_appointment)`; calls counted from 0."""
+    unconfirmed: list[str] | None = None
+    """Writes that ask for the user's confirmation and were made without: `call 3 (cancel_appointment)`. None: not said
+    without messages. They count in the score only where `evaluation.confirmation_in_reward` is set."""
+    notes: list[str] = Field(default_factory=list)
+    """What is noted and not punished: rules that the tool itself upheld."""
+
+
+class UserFault(Record):
+    message: int
+    """Position among the trajectory's messages, from 0."""
+    fault: str
+    """In words."""
+
+
+class UserCheck(Record):
+    score: float
+    """1 where the simulated user kept to what it can know, else 0. Never part of the reward."""
+    faults: list[UserFault] = Field(default_factory=list)
+    """What the user said that it cannot know, or that contradicts its scenario."""
+
+
+class ReplayCheck(Record):
+    calls: int
+    """Calls made again."""
+    failed: int = 0
+    """How many of them ended in an error."""
+    malformed: list[int] = Field(default_factory=list)
+    """Calls whose arguments cannot be read, and which were not made."""
+    differs: list[int] = Field(default_factory=list)
+    """Calls whose recorded result is not the one that the replay gave."""
+
+
+class JudgedAnswer(Record):
+    question: str
+    """What was asked of the judge."""
+    score: float
+    """From 0 to 1."""
+    why: str
+    """In the judge's words."""
+
+
+class JudgedCheck(Record):
+    score: float
+    """Mean of the answers, from 0 to 1."""
+    judge: str
+    """`provider/model` that judged."""
+    prompt_version: str
+    """Digest of the prompt that it was asked with."""
+    answers: list[JudgedAnswer]
+    """One for each question."""
 
 
 class Checks(Record):
-    """None: not asked for by the task, or cannot be said without messages."""
+    """None: not made, or cannot be said without messages."""
 
-    state: StateCheck
+    state: StateCheck | None = None
     """The end state."""
+    actions: ActionsCheck | None = None
+    """The calls, against the golden ones."""
     communicate: CommunicateCheck | None = None
     """What the user was told."""
     policy: PolicyCheck | None = None
-    """Rules that only the agent holds."""
+    """Rules that only the agent holds, declining, confirmation."""
+    user: UserCheck | None = None
+    """The simulated user."""
+    replay: ReplayCheck | None = None
+    """The calls made again, against what is recorded of them."""
+    rubric: JudgedCheck | None = None
+    """The task, point by point, by a judge."""
+    subjective: JudgedCheck | None = None
+    """The agent's manner, by a judge."""
 
 
 class Score(Record):

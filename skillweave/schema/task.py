@@ -14,7 +14,7 @@ FORMAT = "skillweave/1"
 Kind = Literal["do", "inform", "refuse", "clarify", "unavailable"]
 Login = Literal["session", "conversation"]
 Split = Literal["train", "validation", "test"]
-Basis = Literal["state", "communicate", "policy"]
+Basis = Literal["state", "actions", "communicate", "policy", "rubric"]
 
 
 class GoldenCall(Record):

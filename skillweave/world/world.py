@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+from skillweave.digest import digest_bytes
 from skillweave.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.change import RowChange
@@ -68,6 +69,11 @@ class World:
     def close(self) -> None:
         """Give up what no session holds."""
         self.pool.close()
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of what sessions follow from: the database as a file holds it, and the blueprint."""
+        return digest_bytes(self.content + self.blueprint.model_dump_json().encode())
 
     @cached_property
     def tools(self) -> list[Definition]:

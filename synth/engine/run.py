@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from skillweave.code import CodeIndex
 from skillweave.config.models import Config
 from skillweave.digest import digest_json
 from skillweave.errors import ArtifactError
@@ -20,7 +21,6 @@ from skillweave.store import CACHE, TEMPORARY, Store
 from synth.artifacts import Artifact
 from synth.context import SEEDS_LABEL, Context, Setting, keys_label, seeds_digest
 from synth.engine.authors import Authors
-from synth.engine.code import CodeIndex
 from synth.engine.decide import UNCOUNTED, Decision, decide
 from synth.engine.item import Visible, artifacts_of, obstacle, visible_to
 from synth.engine.joined import JoinedFiles, is_unchanged

@@ -11,10 +11,10 @@ from importlib.resources import files
 
 from pydantic_core import to_jsonable_python
 
+from skillweave.code import CodeIndex
 from skillweave.digest import digest_json, digest_text
 from skillweave.errors import AuthorError
 from skillweave.llm.request import Request
-from synth.engine.code import CodeIndex
 from synth.offline.answers.asked import Answer, Asked
 
 ANSWERS = {

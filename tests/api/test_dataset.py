@@ -62,6 +62,7 @@ def test_every_task_passes_by_its_golden_calls_and_fails_without(small: Path) ->
                 assert session.call(call.tool, call.arguments).ok
             after = score(task, session)
         assert before.passed is False
+        assert after.checks.state is not None
         assert after.checks.state.score == 1
         assert after.passed is (None if task.criteria.communicate else True)
 

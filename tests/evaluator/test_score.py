@@ -34,6 +34,7 @@ def test_the_golden_calls_pass_in_any_order_with_failures_and_reads_between() ->
         session.call("list_fees", {})
         session.call("book_appointment", {"slot_id": "SLO-0004", "note": "in other words"})
         found = score(task, session)
+    assert found.checks.state is not None
     assert (found.passed, found.reward, found.checks.state.score) == (True, 1.0, 1.0)
     assert found.checks.communicate is None
 
@@ -43,6 +44,7 @@ def test_doing_nothing_fails_and_says_what_is_missing() -> None:
     with WORLD.session(task) as session:
         found = score(task, session)
     assert (found.passed, found.reward) == (False, 0.0)
+    assert found.checks.state is not None
     assert found.checks.state.missing == task.criteria.state
 
 
@@ -54,6 +56,7 @@ def test_an_extra_write_fails_and_is_named() -> None:
         session.call("set_reminders", {"wanted": False})
         found = score(task, session)
     assert found.passed is False
+    assert found.checks.state is not None
     assert [change.table for change in found.checks.state.unexpected] == ["patient"]
 
 

@@ -3,10 +3,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from rollout.agent import LONGEST_ARGUMENTS, LONGEST_ID, Agent, AgentSettings, read_call
+from rollout.agent import LONGEST_ID, Agent, AgentSettings
 from rollout.task import Definition
 from skillweave.llm.request import Reply, Request, Sampling, Tokens
 from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.tool_call import LONGEST_ARGUMENTS, read_call
 from tests.rollout.talks import Said, Script, calling
 
 OPENING = [Message(role="system", content="You help."), Message(role="user", content="Hello.")]

@@ -1,6 +1,6 @@
 import pytest
 
-from evaluator.checks.policy import check_policy
+from evaluator.checks.policy import conduct
 from skillweave.schema.call import Call, CallResult, Verdict
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
@@ -21,16 +21,16 @@ def a_talk(*said: str) -> list[Message]:
 
 
 def score_of(task: Task, transfer: dict[str, Json] | None, messages: list[Message] | None) -> float | None:
-    found = check_policy(task, [], transfer, messages)
+    found = conduct(task, [], transfer, messages)
     return found.score if found else None
 
 
 def test_a_rule_broken_by_a_call_that_was_carried_out_is_named_with_the_call() -> None:
-    found = check_policy(a_kind("do"), [LATE], None, None)
+    found = conduct(a_kind("do"), [LATE], None, None)
     assert found is not None
     assert (found.score, found.violations) == (0.0, ["R10 in call 0 (cancel_appointment)"])
     failed = LATE.model_copy(update={"ok": False})
-    assert check_policy(a_kind("do"), [failed], None, None) == check_policy(a_kind("do"), [], None, None)
+    assert conduct(a_kind("do"), [failed], None, None) == conduct(a_kind("do"), [], None, None)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.engine.code import CodeIndex, _file_of, parse_source
+from skillweave.code import CodeIndex, _file_of, parse_source
 
 
 @pytest.fixture

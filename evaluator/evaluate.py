@@ -1,0 +1,166 @@
+"""Evaluates one trajectory: both replays, every check, the reward, and what went wrong."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from evaluator.checks.actions import check_actions
+from evaluator.checks.communicate import check_communicate
+from evaluator.checks.policy import check_policy
+from evaluator.checks.replay import check_replay
+from evaluator.checks.state import check_state
+from evaluator.checks.user import check_user
+from evaluator.execution import execute_messages
+from evaluator.explain import explain
+from evaluator.golden import CACHED, GoldenCache, digest_of
+from evaluator.recorded import Recorded
+from evaluator.score import reward_of
+from evaluator.trial import Scored, Trial
+from skillweave.dataset import Dataset, UnknownTaskError
+from skillweave.errors import ArtifactError, WorldError
+from skillweave.schema.record import Record
+from skillweave.schema.result import Result, ResultError, ResultErrorKind
+from skillweave.schema.score import Checks
+from skillweave.schema.task import Task
+from skillweave.tool_call import namespaces_of
+
+NOT_THE_AGENTS: tuple[ResultErrorKind, ...] = ("provider", "world", "user", "infrastructure")
+"""Errors that a rollout records and that say nothing of the agent."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    checks: tuple[str, ...] = ()
+    """Names of the checks to make; empty: all that need no judge."""
+    prune: bool = True
+    """Leave needless golden calls out of what `actions` demands."""
+    cache: bool = True
+    """Keep golden executions."""
+    confirmation_in_reward: bool = False
+    """Whether a write without the user's word breaks the policy."""
+    version: str = ""
+    """Version of the checks."""
+
+
+CHECKS: dict[str, Callable[[Trial, Settings], Record | None]] = {
+    "state": lambda trial, _: check_state(trial.task.criteria, trial.made.changes, trial.world.comparison),
+    "actions": lambda trial, _: check_actions(trial),
+    "communicate": lambda trial, _: check_communicate(trial.task.criteria.communicate, trial.messages),
+    "policy": lambda trial, settings: check_policy(trial, confirmation_counts=settings.confirmation_in_reward),
+    "user": lambda trial, _: check_user(trial),
+    "replay": lambda trial, _: check_replay(trial.made.steps, trial.messages),
+}
+"""Every check that needs no judge, by name."""
+
+
+class NotScoredError(Exception):
+    """A trajectory that cannot be scored, and whose error that is."""
+
+    def __init__(self, kind: ResultErrorKind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Evaluator:
+    """Evaluates trajectories of one dataset, one at a time."""
+
+    def __init__(self, tasks: Dataset, worlds: Dataset, settings: Settings) -> None:
+        """`tasks` gives the tasks, `worlds` what they are done in; the two may be one."""
+        self._tasks = tasks
+        self._worlds = worlds
+        self._settings = settings
+        self._golden = GoldenCache(prune=settings.prune, keeps=CACHED if settings.cache else 0)
+        self._task = cache(self._task_of)
+
+    def evaluate(self, recorded: Recorded, digest: str) -> Result:
+        """The result of a trajectory; `digest` is that of its line. What cannot be scored says why."""
+        try:
+            return self._result(recorded, digest, self.scored(recorded))
+        except NotScoredError as error:
+            return self._unscored(recorded, digest, ResultError(kind=error.kind, message=str(error)))
+
+    def scored(self, recorded: Recorded) -> Scored:
+        """The trial of a trajectory, with its checks. Raises NotScoredError."""
+        trial = self.trial(recorded)
+        wanted = self._settings.checks or tuple(CHECKS)
+        checks = Checks(**{name: CHECKS[name](trial, self._settings) for name in wanted})
+        return Scored(trial, checks, reward_of(trial.task, checks))
+
+    def trial(self, recorded: Recorded) -> Trial:
+        """Both replays. Raises NotScoredError."""
+        task, digest = self._known_task(recorded)
+        error = recorded.error
+        if error is not None and error.kind != "agent":
+            kind: ResultErrorKind = error.kind if error.kind in NOT_THE_AGENTS else "infrastructure"
+            raise NotScoredError(kind, error.message)
+        if recorded.stop_reason == "timeout":
+            raise NotScoredError("infrastructure", "the conversation ran out of wall clock")
+        if recorded.dataset and recorded.dataset != self._worlds.digest:
+            raise NotScoredError(
+                "dataset",
+                f"it was made in the dataset {recorded.dataset[:12]!r}, and this one is {self._worlds.digest[:12]!r}",
+            )
+        if recorded.task_digest and recorded.task_digest != digest:
+            raise NotScoredError("dataset", f"its task was {recorded.task_digest[:12]!r} then, and is {digest[:12]!r}")
+        try:
+            world = self._worlds.world(task)
+            golden = self._golden.of(world, task, digest)
+            if golden.fault is not None:
+                raise NotScoredError("dataset", f"the golden calls do not replay: {golden.fault}")
+            with world.session(task) as session:
+                made = execute_messages(session, recorded.messages, namespaces_of(task))
+        except (ArtifactError, WorldError) as error:
+            raise NotScoredError("world", str(error)) from error
+        if made.defects:
+            raise NotScoredError("world", made.defects[0])
+        return Trial(task, world, golden, recorded, made)
+
+    def _known_task(self, recorded: Recorded) -> tuple[Task, str]:
+        try:
+            return self._task(recorded.task_id)
+        except UnknownTaskError as error:
+            raise NotScoredError("task", str(error)) from error
+        except ArtifactError as error:
+            raise NotScoredError("dataset", str(error)) from error
+
+    def _task_of(self, id: str) -> tuple[Task, str]:
+        task = self._tasks.tasks[id]
+        return task, digest_of(task)
+
+    def _result(self, recorded: Recorded, digest: str, scored: Scored) -> Result:
+        task = scored.trial.task
+        failure = explain(scored) if scored.passed is False else None
+        return self._made(recorded, digest, task).model_copy(
+            update={"passed": scored.passed, "reward": scored.reward, "checks": scored.checks, "failure": failure}
+        )
+
+    def _unscored(self, recorded: Recorded, digest: str, error: ResultError) -> Result:
+        try:
+            task: Task | None = self._known_task(recorded)[0]
+        except NotScoredError:
+            task = None
+        return self._made(recorded, digest, task).model_copy(update={"error": error})
+
+    def _made(self, recorded: Recorded, digest: str, task: Task | None) -> Result:
+        return Result(
+            id=recorded.id,
+            task_id=recorded.task_id,
+            trial=recorded.trial,
+            world=task.world if task else recorded.world,
+            domains=[*task.domains] if task else recorded.domains,
+            kind=task.kind if task else None,
+            split=task.split if task else None,
+            checks_version=self._settings.version,
+            passed=None,
+            reward=None,
+            checks=Checks(),
+            persona=task.persona.style if task else None,
+            calls=task.difficulty.calls if task else None,
+            stop_reason=recorded.stop_reason,
+            agent=recorded.agent.backend if recorded.agent else None,
+            user=recorded.user.backend if recorded.user else None,
+            usage=recorded.usage,
+            turns=sum(message.role == "assistant" for message in recorded.messages),
+            task_digest=self._known_task(recorded)[1] if task else None,
+            trajectory_digest=digest,
+        )

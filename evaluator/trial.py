@@ -1,0 +1,44 @@
+"""A trial: one trajectory, its calls made again, beside the golden execution of its task."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaluator.execution import Execution
+from evaluator.golden import Golden
+from evaluator.recorded import Recorded
+from skillweave.schema.message import Message
+from skillweave.schema.score import Checks
+from skillweave.schema.task import Task
+from skillweave.world.world import World
+
+
+@dataclass(frozen=True)
+class Trial:
+    """All that checks look at."""
+
+    task: Task
+    world: World
+    golden: Golden
+    recorded: Recorded
+    made: Execution
+    """The recorded calls, made again."""
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The conversation."""
+        return self.recorded.messages
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A trial with what the checks say of it."""
+
+    trial: Trial
+    checks: Checks
+    reward: float | None
+    """None where a check that counts was not made."""
+
+    @property
+    def passed(self) -> bool | None:
+        """The reward is 1; None where it could not be said."""
+        return None if self.reward is None else self.reward == 1
