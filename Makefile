@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-long test-vllm check format bench clean
+.PHONY: run test test-long test-browser test-vllm check format bench clean
 
 run: .venv/ready
 	$(BIN)/python -m synth run --config config.yaml
@@ -11,7 +11,12 @@ test: .venv/ready-dev
 	$(BIN)/python -m pytest
 
 test-long: .venv/ready-dev
-	$(BIN)/python -m pytest -m "not vllm"
+	$(BIN)/python -m pytest -m "not vllm and not browser"
+
+# A real Chromium, installed by apt-get where it is missing and that is allowed; else the tests skip and say why.
+test-browser: .venv/ready-dev
+	$(BIN)/python -m tests.browser.chromium
+	$(BIN)/python -m pytest -m browser -rs tests/browser
 
 # A real vLLM in .venv-vllm, an environment of its own; where it cannot be installed, the tests skip and say why.
 test-vllm: .venv/ready-dev

@@ -35,7 +35,6 @@ steps:
 """
 
 UNREAD = {
-    "evaluation": "Checked, and read by nothing yet: the evaluator's program is to come.",
     "sandbox": "Checked, and read by nothing yet: each use of the sandbox has limits of its own.",
 }
 """Sections that no program looks at, with what is said of them instead of their docstring."""

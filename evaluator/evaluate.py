@@ -12,6 +12,7 @@ from evaluator.checks.state import check_state
 from evaluator.checks.user import check_user
 from evaluator.execution import execute_messages
 from evaluator.explain import explain
+from evaluator.floors import floor_nothing, floor_random
 from evaluator.golden import CACHED, GoldenCache, digest_of
 from evaluator.recorded import Recorded
 from evaluator.score import reward_of
@@ -38,6 +39,8 @@ class Settings:
     """Keep golden executions."""
     confirmation_in_reward: bool = False
     """Whether a write without the user's word breaks the policy."""
+    floors: bool = True
+    """Whether results tell what doing nothing and chance would have got."""
     version: str = ""
     """Version of the checks."""
 
@@ -71,6 +74,7 @@ class Evaluator:
         self._settings = settings
         self._golden = GoldenCache(prune=settings.prune, keeps=CACHED if settings.cache else 0)
         self._task = cache(self._task_of)
+        self._floors = cache(self._floors_of)
 
     def evaluate(self, recorded: Recorded, digest: str) -> Result:
         """The result of a trajectory; `digest` is that of its line. What cannot be scored says why."""
@@ -129,10 +133,21 @@ class Evaluator:
 
     def _result(self, recorded: Recorded, digest: str, scored: Scored) -> Result:
         task = scored.trial.task
-        failure = explain(scored) if scored.passed is False else None
-        return self._made(recorded, digest, task).model_copy(
-            update={"passed": scored.passed, "reward": scored.reward, "checks": scored.checks, "failure": failure}
-        )
+        nothing, chance = self._floors(task.id) if self._settings.floors else (None, None)
+        found = {
+            "passed": scored.passed,
+            "reward": scored.reward,
+            "checks": scored.checks,
+            "failure": explain(scored) if is_failed(scored) else None,
+            "floor_nothing": nothing,
+            "floor_random": chance,
+        }
+        return self._made(recorded, digest, task).model_copy(update=found)
+
+    def _floors_of(self, id: str) -> tuple[float | None, float | None]:
+        task, _ = self._task(id)
+        world = self._worlds.world(task)
+        return floor_nothing(world, task), floor_random(world, task, seed=0)
 
     def _unscored(self, recorded: Recorded, digest: str, error: ResultError) -> Result:
         try:
@@ -164,3 +179,9 @@ class Evaluator:
             task_digest=self._known_task(recorded)[1] if task else None,
             trajectory_digest=digest,
         )
+
+
+def is_failed(scored: Scored) -> bool:
+    """Whether a check that counts and was made is below 1."""
+    parts = [getattr(scored.checks, basis) for basis in scored.trial.task.criteria.reward_basis]
+    return any(part is not None and part.score < 1 for part in parts)

@@ -9,6 +9,7 @@ from evaluator.recorded import Recorded
 from skillweave.schema.message import Message
 from skillweave.schema.score import Checks
 from skillweave.schema.task import Task
+from skillweave.tool_call import shown
 from skillweave.world.world import World
 
 
@@ -42,3 +43,16 @@ class Scored:
     def passed(self) -> bool | None:
         """The reward is 1; None where it could not be said."""
         return None if self.reward is None else self.reward == 1
+
+
+def replayed(trial: Trial) -> list[Message]:
+    """The conversation, each call followed by what the replay answered; what is recorded of results is left out."""
+    steps = iter(trial.made.steps)
+    found: list[Message] = []
+    for message in trial.messages:
+        if message.role == "tool":
+            continue
+        found.append(message)
+        for call in (message.tool_calls or ()) if message.role == "assistant" else ():
+            found.append(Message(role="tool", tool_call_id=call.id, content=shown(next(steps).result)))
+    return found

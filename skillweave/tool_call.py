@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pydantic_core import from_json
 
+from skillweave.schema.call import CallResult
 from skillweave.schema.message import ToolCall
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
@@ -67,6 +68,12 @@ def plain_name(tool: str, offered: Collection[str], namespaces: Collection[str])
             if rest.startswith(joint) and rest[len(joint) :] in offered:
                 return rest[len(joint) :]
     return tool
+
+
+def shown(result: CallResult) -> str:
+    """A result as agents read it, on every engine: the value, or the error."""
+    value: Json = result.value if result.error is None else {"error": result.error.model_dump(mode="json")}
+    return json.dumps(value, ensure_ascii=False)
 
 
 def whole(text: str) -> str:

@@ -1,9 +1,76 @@
-"""The calls that were made, against the golden ones."""
+"""The calls that were made, against the golden ones.
 
+A golden call is made good by a call that was carried out: one of the same tool with equal arguments, or a write of any
+tool with the same effect, or a read with the same result. Reads beyond the golden ones, and calls that failed, cost
+nothing. Order counts only between calls that touch the same row, and only where the end state shows it.
+"""
+
+from itertools import combinations
+
+from evaluator.checks.matching import Matching
+from evaluator.checks.state import check_state
+from evaluator.execution import Step
 from evaluator.trial import Trial
-from skillweave.schema.score import ActionsCheck
+from skillweave.schema.call import TRANSFER
+from skillweave.schema.score import ActionsCheck, ArgumentError, CallNote, GoldenCallNote, Matched
 
 
 def check_actions(trial: Trial) -> ActionsCheck:
-    """Golden calls against made calls, each counted once."""
-    return ActionsCheck(score=1.0, precision=1.0, recall=1.0)
+    """Golden calls against made calls, each counted once. Pruned golden calls are not demanded, and no extra either."""
+    matching = Matching(trial)
+    demanded = [step for step in trial.golden.execution.steps if step.call not in trial.golden.pruned]
+    matched = [step for step in demanded if step.call in matching.pairs]
+    missing = [step for step in demanded if step.call not in matching.pairs]
+    extra = [step for step in trial.made.steps if _counts(step) and step.call not in matching.taken]
+    order_errors = _order_errors(trial, matching, matched)
+    precision = len(matched) / (len(matched) + len(extra)) if matched or extra else 1.0
+    recall = len(matched) / len(demanded) if demanded else 1.0
+    mean = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return ActionsCheck(
+        score=0.0 if order_errors else mean,
+        precision=precision,
+        recall=recall,
+        matched=[Matched(golden=step.call, call=matching.pairs[step.call]) for step in matched],
+        missing=[GoldenCallNote(golden=step.call, tool=step.tool, arguments=step.arguments) for step in missing],
+        extra=[CallNote(call=step.call, tool=step.tool, arguments=step.arguments) for step in extra],
+        argument_errors=_argument_errors(matching, missing),
+        order_errors=order_errors,
+    )
+
+
+def _counts(step: Step) -> bool:
+    """Whether a call has to stand for a golden one."""
+    return step.ok and (step.writes or step.tool == TRANSFER)
+
+
+def _argument_errors(matching: Matching, missing: list[Step]) -> list[ArgumentError]:
+    found = [
+        ArgumentError(
+            golden=step.call,
+            call=made.call,
+            tool=step.tool,
+            argument=name,
+            expected=step.arguments.get(name),
+            got=made.arguments.get(name),
+        )
+        for step, made, names in matching.nearest(missing)
+        for name in names
+    ]
+    return sorted(found, key=lambda error: (error.golden, error.argument))
+
+
+def _order_errors(trial: Trial, matching: Matching, matched: list[Step]) -> list[Matched]:
+    """Calls that came before one that they depend on, where that led elsewhere."""
+    calls = matching.pairs
+    early = {
+        later.call
+        for earlier, later in combinations(matched, 2)
+        if calls[later.call] < calls[earlier.call] and _rows(earlier) & _rows(later)
+    }
+    if not early or check_state(trial.task.criteria, trial.made.changes, trial.world.comparison).score:
+        return []
+    return [Matched(golden=place, call=calls[place]) for place in sorted(early)]
+
+
+def _rows(step: Step) -> set[tuple[str, str]]:
+    return {(change.table, str(cell)) for change in step.changes for cell in change.key.values()}

@@ -1,164 +1,132 @@
 """Whether the user was told what they asked for.
 
-A fact counts as told iff it stands in the agent's last statement of it: in a sentence of an assistant message, never
-in a tool call and never in the user's own words. A sentence states a fact if it holds a word of its noun and a value
-of its kind; or, where no sentence of the message does, if it gives its very value or a rival's and names it otherwise
-(by a word of the question, of the row, or for money a word of paying). The only fact asked for needs no name.
+A fact counts as told iff it stands in the agent's last statement of it: in an assertion of an assistant message, never
+in a tool call, a question or the user's own words. A clause states a fact if it holds a word of its noun and a value of
+its kind; or, where none of the message does, if it gives its very value or a rival's and names it otherwise (by a word
+of the question, of the row, or for money a word of paying). The only fact asked for needs no name. Of a message that
+gives a rival, alternatives, or two plain statements that differ, nothing is told.
 """
 
-import re
 from collections.abc import Sequence
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import date
+from typing import NamedTuple
 
-from evaluator.checks.mentions import Mentions, mentions, number_in, sentences
+from evaluator.checks.assertions import folded, sentences
+from evaluator.checks.clauses import Clause, may_state, read_clauses
+from evaluator.checks.moments import moment_of
+from evaluator.checks.stems import content_words
+from evaluator.checks.wanted import Wanted, wanted
 from skillweave.schema.message import Message
-from skillweave.schema.record import Json
 from skillweave.schema.score import CommunicateCheck
 from skillweave.schema.task import FactToTell
 
-_SMALL_WORDS = """
-a an and any are as at be been by can could did do does for from had has have how i if in is it its like many me much my
-now of on once one or our per please row so tell that the their them then there they this to total until up was we were
-what when where which who whom will with would you your
-"""
-_EMPTY_WORDS = frozenset(_SMALL_WORDS.split())
-_PAYING = "amoun balan charg come came cost due fee owe paid pay payme price refun sum take total"
-_OF_PAYING = frozenset(_PAYING.split())
-_DENIED = re.compile(
-    r"\b(?:not|never|neither|nor)\s+(?:(?:the|a|an|at|on|by|in|exactly|actually)\s+){0,2}(?=[\d$€£]|[A-Z])(?:(?!\bbut\b)[^,;])*"
-)
+__all__ = ["Statement", "check_communicate", "content_words", "statements"]
+
 MOST_VALUES = 6
 """Different values of its kind that an answer may give beside each other (a price, its discount, a fee, a total)."""
-_WORD = re.compile(r"[^\W_]+")
 
 
-def check_communicate(facts: Sequence[FactToTell], messages: Sequence[Message]) -> CommunicateCheck:
-    """The share of the facts that were told; 1 where there is nothing to tell."""
-    said = [[mentions(_affirmed(sentence)) for sentence in sentences(text)] for text in _words_of_agent(messages)]
-    missing = [fact.fact for fact in facts if not _is_told(fact, said, alone=len(facts) == 1)]
+class Statement(NamedTuple):
+    """A sentence in which the agent states a fact."""
+
+    message: int
+    """Position of its message."""
+    text: str
+    """Without markup."""
+    right: bool
+    """Whether the fact is told by it."""
+
+
+def check_communicate(facts: Sequence[FactToTell], messages: Sequence[Message], now: str = "") -> CommunicateCheck:
+    """The share of the facts that were told; 1 where there is nothing to tell. `now` is what `tomorrow` starts from."""
+    today = _day(now)
+    missing = [fact.fact for fact in facts if not _is_told(fact, messages, len(facts) == 1, today)]
     return CommunicateCheck(score=1 - len(missing) / len(facts) if facts else 1.0, missing=missing)
 
 
-def _words_of_agent(messages: Sequence[Message]) -> list[str]:
-    return [message.content for message in messages if message.role == "assistant" and message.content]
-
-
-def _is_told(fact: FactToTell, said: Sequence[Sequence[Mentions]], *, alone: bool) -> bool:
-    for message in reversed(said):
-        stating = _stating(fact, message, alone=alone)
-        if stating:
-            spoiled = any(_gives(fact, rival, sentence) for rival in fact.rivals for sentence in stating)
-            return not spoiled and not _is_a_list(fact, stating) and _gives_right(fact, stating[-1])
-    return False
-
-
-def _affirmed(sentence: str) -> str:
-    """The sentence without what it denies: `it is not 12.00 but 15.00` gives 15.00 alone."""
-    return _DENIED.sub(" ", sentence)
-
-
-def _is_a_list(fact: FactToTell, stating: Sequence[Mentions]) -> bool:
-    """Whether so many values of the kind are given that one of them had to be right."""
-    if fact.unit == "cents" or fact.type in ("integer", "number"):
-        return len({number for sentence in stating for number in sentence.numbers}) > MOST_VALUES
-    if fact.type in ("date", "datetime"):
-        days = {day for sentence in stating for day in sentence.days}
-        times = {moment for sentence in stating for moment in sentence.times}
-        return max(len(days), len(times)) > MOST_VALUES
-    return False
-
-
-def _stating(fact: FactToTell, message: Sequence[Mentions], *, alone: bool) -> list[Mentions]:
-    """The sentences of a message that state the fact, rightly or not."""
-    nouns = content_words(fact.noun)
-    called = [sentence for sentence in message if _names(nouns, sentence) and _gives_some(fact, sentence)]
-    if called:
-        return called
-    others = frozenset(map(_stem, fact.names)) | (_OF_PAYING if fact.unit == "cents" else frozenset())
-    candidates = [*fact.values, *fact.rivals]
+def statements(fact: FactToTell, messages: Sequence[Message], *, alone: bool, now: str = "") -> list[Statement]:
+    """All sentences in which the agent states the fact, rightly or not, in order; `alone`: no other is asked for."""
+    look, today = wanted(fact), _day(now)
     return [
-        sentence
-        for sentence in message
-        if any(_gives(fact, value, sentence) for value in candidates) and (alone or _names(others, sentence))
+        Statement(place, clause.text, right)
+        for place, message in enumerate(messages)
+        for clause, right in _stated(look, message, alone, today)
     ]
 
 
-def content_words(noun: str) -> frozenset[str]:
-    """The words of a noun or a question that carry its meaning, as stems."""
-    words = [_stem(word) for word in _WORD.findall(noun.casefold())]
-    return frozenset(word for word in words if word not in _EMPTY_WORDS) or frozenset(words)
-
-
-def _stem(word: str) -> str:
-    """What a word shares with its kin: `arrive` and `arrival`, `invoice` and `invoices`."""
-    word = _singular(word.casefold())
-    return word[:5] if len(word) > 5 else word
-
-
-def _singular(word: str) -> str:
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
-
-
-def _names(nouns: frozenset[str], sentence: Mentions) -> bool:
-    return any(_stem(word) in nouns for word in _WORD.findall(sentence.text.casefold()))
-
-
-def _gives_right(fact: FactToTell, sentence: Mentions) -> bool:
-    return any(_gives(fact, value, sentence) for value in fact.values)
-
-
-def _gives_some(fact: FactToTell, sentence: Mentions) -> bool:
-    """Whether the sentence gives the fact, a rival, or another value of its kind."""
-    if any(_gives(fact, value, sentence) for value in [*fact.values, *fact.rivals]):
-        return True
-    if fact.unit == "cents":
-        return sentence.amounts > 0
-    if fact.type in ("date", "datetime"):
-        return bool(sentence.days or sentence.times)
-    return fact.type in ("integer", "number") and bool(sentence.numbers)
-
-
-def _gives(fact: FactToTell, value: Json, sentence: Mentions) -> bool:
-    """Whether the sentence gives this value, in whatever form it is written."""
-    if isinstance(value, str) and _holds_words(value, sentence.text):
-        return True
-    if fact.unit == "cents":
-        cents = _cents(value)
-        return cents is not None and cents in sentence.cents
-    if fact.type in ("integer", "number"):
-        number = _number(value)
-        return number is not None and number in sentence.numbers
-    if fact.type in ("date", "datetime") and isinstance(value, str):
-        return _gives_moment(value, sentence)
+def _is_told(fact: FactToTell, messages: Sequence[Message], alone: bool, today: date | None) -> bool:
+    look = wanted(fact)
+    for message in reversed(messages):
+        stated = _stated(look, message, alone, today)
+        if stated:
+            return stated[-1][1]
     return False
 
 
-def _holds_words(value: str, text: str) -> bool:
-    wanted, words = _WORD.findall(value.casefold()), _WORD.findall(text.casefold())
-    spans = range(len(words) - len(wanted) + 1)
-    return bool(wanted) and any(words[start : start + len(wanted)] == wanted for start in spans)
+def _day(now: str) -> date | None:
+    moment = moment_of(now)
+    return moment.date() if moment else None
 
 
-def _cents(value: Json) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    number = _number(value)
-    return int(number * 100) if number is not None else None
+def _stated(look: Wanted, message: Message, alone: bool, today: date | None) -> list[tuple[Clause, bool]]:
+    """The clauses of a message that state the fact, and whether each of them tells it."""
+    if message.role != "assistant" or not message.content:
+        return []
+    text = folded(message.content)
+    if not may_state(look, text):
+        return []
+    stating = _stating(look, read_clauses(look, sentences(text), today), alone=alone)
+    is_spoiled = _is_spoiled(stating)
+    return [(clause, not is_spoiled and _is_right(clause)) for clause in stating]
 
 
-def _number(value: Json) -> Decimal | None:
-    if isinstance(value, bool):
-        return None
-    return number_in(str(value)) if isinstance(value, int | float | str) else None
+def _stating(look: Wanted, clauses: Sequence[Clause], *, alone: bool) -> list[Clause]:
+    giving = [clause for clause in clauses if _gives(look, clause)]
+    named = [clause for clause in giving if clause.naming]
+    if not named:
+        return [clause for clause in giving if _is_unnamed_statement(look, clause, alone=alone)]
+    most = max(len(clause.naming) for clause in named)
+    has_head = any(clause.naming & look.head for clause in named)
+    return [clause for clause in named if clause.is_corrected or _is_called(look, clause, most, has_head=has_head)]
 
 
-def _gives_moment(value: str, sentence: Mentions) -> bool:
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
+def _gives(look: Wanted, clause: Clause) -> bool:
+    """Whether it gives a value of the kind; a bare number among other words may be none."""
+    if not clause.given:
+        return look.is_text and clause.is_corrected and bool(clause.naming)
+    if not clause.foreign or clause.is_corrected or any(one.is_known for one in clause.given):
+        return True
+    return bool(clause.naming & look.telling) and not all(one.is_doubtful for one in clause.given)
+
+
+def _is_called(look: Wanted, clause: Clause, most: int, *, has_head: bool) -> bool:
+    """Whether no other clause of the message is called by more of the noun."""
+    if has_head and not clause.naming & look.head:
         return False
-    is_day = any(day.is_day(date(moment.year, moment.month, moment.day)) for day in sentence.days)
-    return is_day and (len(value) <= len("2025-01-24") or (moment.hour, moment.minute) in sentence.times)
+    return len(clause.naming) == most or not clause.foreign
+
+
+def _is_unnamed_statement(look: Wanted, clause: Clause, *, alone: bool) -> bool:
+    if not clause.foreign and (alone or clause.is_corrected):
+        return True
+    knows = any(one.is_known and (look.is_number or not one.is_doubtful) for one in clause.given)
+    return knows and (alone or bool(clause.words & look.others))
+
+
+def _is_spoiled(stating: Sequence[Clause]) -> bool:
+    """Whether so much is stated that one of it had to be right, or the statements differ."""
+    since = max((place for place, clause in enumerate(stating) if clause.is_corrected), default=0)
+    counted = stating[since:]
+    given = [candidate for clause in counted for candidate in clause.given]
+    if any(candidate.is_rival for candidate in given):
+        return True
+    if len({candidate.key for clause in stating for candidate in clause.given}) > MOST_VALUES:
+        return True
+    plain = [clause for clause in counted if not clause.foreign]
+    return any(_is_right(clause) for clause in counted) and not all(
+        any(candidate.is_right for candidate in clause.given) for clause in plain
+    )
+
+
+def _is_right(clause: Clause) -> bool:
+    return any(candidate.is_right for candidate in clause.given) and not clause.is_choice

@@ -7,9 +7,9 @@ error.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from evaluator.ledger import FactLedger
 from rollout.agent import added
 from rollout.task import Failure
-from rollout.user.ledger import FactLedger
 from rollout.user.role import Role
 from skillweave.llm.backend import Backend
 from skillweave.llm.request import Request, Sampling

@@ -1,13 +1,12 @@
 """The contract's session, as a conversation holds it: in process, without waiting for anybody."""
 
-import json
 from collections.abc import Mapping
 
 from rollout.task import Answer, Definition
 from skillweave.dataset import Dataset
-from skillweave.schema.call import CallResult
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
+from skillweave.tool_call import shown
 from skillweave.world.session import Session
 
 
@@ -47,9 +46,3 @@ class HeldContract:
         if not self._finished:
             self._session.close()
             self._finished = True
-
-
-def shown(result: CallResult) -> str:
-    """A result as agents read it, on every engine: the value, or the error."""
-    value: Json = result.value if result.error is None else {"error": result.error.model_dump(mode="json")}
-    return json.dumps(value, ensure_ascii=False)

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import mcp_types as types
 
 from rollout.task import Answer, Definition, Failure
-from rollout.world.contract_session import shown
+from skillweave.tool_call import shown
 from rollout.world.mcp_client import ClientTask
 from rollout.world.mcp_process import ServerProcess
 from skillweave.dataset import Dataset

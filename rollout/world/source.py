@@ -3,12 +3,12 @@
 from functools import cache
 from random import Random
 
+from evaluator.ledger import Background, FactLedger
+from evaluator.ledger.names import names_of
 from rollout.parts import SourceContext
-from rollout.user.ledger import FactLedger
 from rollout.user.telling.telling import role_of
 from rollout.user.user import User
 from rollout.world.contract_session import ContractOpener
-from rollout.world.names import names_of
 from rollout.world.task import Opener, WorldTask
 from skillweave.dataset import Dataset
 from skillweave.digest import digest_text
@@ -57,9 +57,11 @@ class WorldTasks:
         key = f"{self._seed}/{id}#{trial}"
         role = role_of(record, company, trial % self._personas, Random(f"{key}/role"))
         names = self._names(record.world)
+        texts = (role.opening, role.company)
 
         def user() -> User:
-            return User(role, self._user, FactLedger(role, names), key=key, sampling=self._sampling)
+            ledger = FactLedger(Background(role.scenario, role.persona, role.now, texts=texts, names=names))
+            return User(role, self._user, ledger, key=key, sampling=self._sampling)
 
         return WorldTask(
             record,

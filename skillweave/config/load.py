@@ -30,16 +30,17 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def load_config(path: Path, overrides: Sequence[str] = (), options: Mapping[str, Any] | None = None) -> Config:
-    """The configuration. `overrides` are `dotted.path=YAML value`, `options` dotted paths with values.
+def load_config(path: Path | None, overrides: Sequence[str] = (), options: Mapping[str, Any] | None = None) -> Config:
+    """The configuration; without a path the defaults. `overrides` are `dotted.path=YAML value`, `options` dotted paths
+    with values.
 
     Raises ConfigError, of one line.
     """
-    raw = _read(path)
+    raw = _read(path) if path is not None else {}
     apply_overrides(raw, overrides)
     for dotted, value in (options or {}).items():
         _set(raw, dotted, value)
-    return check_section(Config, raw, where="", source=path.name)
+    return check_section(Config, raw, where="", source=path.name if path is not None else "configuration")
 
 
 def apply_overrides(raw: Raw, overrides: Iterable[str]) -> None:

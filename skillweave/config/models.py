@@ -28,6 +28,15 @@ SEEDS = [
     "travel insurance",
 ]
 
+MOST_QUESTIONS = 20
+MAX_QUESTION_CHARS = 500
+MANNER = [
+    "Is the agent clear: plain words, nothing that the user has to guess?",
+    "Is the agent courteous, in a way that suits this user?",
+    "Is the agent efficient: no needless questions, detours or repetitions?",
+    "Is the agent honest about what it did, what it cannot do and what it does not know?",
+]
+
 
 class Section(BaseModel):
     """Strict: nothing unknown, nothing coerced but a whole number to a float."""
@@ -190,7 +199,32 @@ class RolloutConfig(Section):
 
 class EvaluationConfig(Section):
     max_workers: int = Field(default=2, ge=1)
+    """Processes that score at once."""
+    report_trajectories: int = Field(default=500, ge=0)
+    """Trajectories that `report.html` shows, failures first."""
+    confirmation_in_reward: bool = False
+    """A write without the user's word, where the policy asks for it, breaks the policy; otherwise it is only noted."""
+    enable_rubric: bool = False
+    """Have the judge (`llm.judge`) go through each task point by point. It counts in the reward of those tasks alone
+    whose `reward_basis` names it, and is made of these in any case."""
+    rubric: list[str] = Field(default_factory=list, max_length=MOST_QUESTIONS)
+    """Further questions of the rubric, asked of every conversation; yes is good."""
     enable_subjective: bool = False
+    """Have the judge rate the agent's manner. It never counts in the reward."""
+    subjective: list[str] = Field(default_factory=lambda: list(MANNER), min_length=1, max_length=MOST_QUESTIONS)
+    """Questions about the manner, each rated from 1 to 5; 5 is best."""
+
+    @field_validator("rubric", "subjective")
+    @classmethod
+    def _are_questions(cls, value: list[str]) -> list[str]:
+        for index, text in enumerate(value):
+            if not text.strip() or len(text) > MAX_QUESTION_CHARS or _has_controls(text):
+                raise ValueError(
+                    f"should hold questions of 1 to {MAX_QUESTION_CHARS} printable characters, not {text[:40]!r}"
+                )
+            if text in value[:index]:
+                raise ValueError(f"should ask each question once, and {text[:40]!r} stands twice")
+        return value
 
 
 class ExecutionConfig(Section):

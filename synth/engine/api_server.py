@@ -91,7 +91,7 @@ def _free_port() -> int:
 
 
 def _serve(parent: int, port: int) -> None:
-    from synth.engine.lifeline import die_with_parent
+    from skillweave.lifeline import die_with_parent
 
     die_with_parent(parent)
     import uvicorn

@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import TypeVar
 
-from synth.engine.lifeline import die_with_pipe
+from skillweave.lifeline import die_with_pipe
 
 R = TypeVar("R")
 

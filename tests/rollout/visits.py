@@ -1,6 +1,6 @@
 """Builder of conversations in the small clinic, with a user who says what a list holds."""
 
-from rollout.user.ledger import FactLedger
+from evaluator.ledger import Background, FactLedger
 from rollout.user.role import Role
 from rollout.user.user import User
 from rollout.world.contract_session import HeldContract
@@ -54,6 +54,7 @@ def a_visit(*said: Said, record: TaskRecord | None = None, user: Backend | None 
     )
 
     def a_user() -> User:
-        return User(role, speaker, FactLedger(role), key=f"1/{record.id}#0", sampling=Sampling())
+        ledger = FactLedger(Background(role.scenario, role.persona, role.now, texts=(role.opening, role.company)))
+        return User(role, speaker, ledger, key=f"1/{record.id}#0", sampling=Sampling())
 
     return WorldTask(record, digest="d", policy=POLICY, role=role, user=a_user, opener=open_clinic)

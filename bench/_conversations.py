@@ -1,0 +1,154 @@
+"""Conversations about the practice's tasks, as rollouts record them: of nine, six pass and three fail in some way."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from bench._practice import SERVER
+from bench._visits import golden_calls, policy_of
+from evaluator.execution import Execution
+from evaluator.golden import digest_of
+from skillweave.schema.call import CallResult
+from skillweave.schema.message import Message
+from skillweave.schema.record import Json
+from skillweave.schema.task import Task
+from skillweave.schema.trajectory import Participant, RolloutUsage, TrajectoryRecord, Usage
+from skillweave.tool_call import shown
+from skillweave.world.world import World
+
+TRIALS = 9
+PASSING = 6
+"""Of the trials of each task."""
+
+Calls = list[tuple[str, dict[str, Json]]]
+
+
+class Plan(NamedTuple):
+    """What an agent does."""
+
+    calls: Calls
+    last: str
+    """What it says in the end."""
+
+
+Way = Callable[[Task, Plan], Plan]
+
+
+def conversations(world: World, tasks: Sequence[Task], dataset: str) -> Iterator[TrajectoryRecord]:
+    """All trials of all tasks, one after the other. Their ids are `<task>#<trial>`."""
+    policy = policy_of(world)
+    for number, task in enumerate(tasks):
+        execution = golden_calls(world, task.env_variables.LOGGED_IN_USER, task.golden)
+        plan = Plan([(step.tool, step.arguments) for step in execution.steps], _told(task))
+        for trial in range(TRIALS):
+            way = PASSES[trial % len(PASSES)] if trial < PASSING else FAILS[(number + trial) % len(FAILS)]
+            messages = [Message(role="system", content=policy), *_talk(world, task, way(task, plan), execution)]
+            yield _recorded(world, task, trial, messages, dataset)
+
+
+def _told(task: Task) -> str:
+    facts = [f"the {fact.noun} is {_money(fact.values[0])}" for fact in task.criteria.communicate]
+    return " ".join(["All of that is done.", *(f"{fact[0].upper()}{fact[1:]}." for fact in facts)])
+
+
+def _money(cents: Json) -> str:
+    return f"{cents / 100:,.2f} euros" if isinstance(cents, int) else str(cents)
+
+
+def _as_asked(task: Task, plan: Plan) -> Plan:
+    return plan
+
+
+def _looks_around(task: Task, plan: Plan) -> Plan:
+    return plan._replace(calls=[*plan.calls[:-1], ("list_fees", {}), ("find_slots", {}), plan.calls[-1]])
+
+
+def _stumbles(task: Task, plan: Plan) -> Plan:
+    """A call that is refused, then the right one."""
+    tool, arguments = plan.calls[-1]
+    key = next(name for name in arguments if name.endswith("_id"))
+    wrong = {**arguments, key: f"{str(arguments[key])[:4]}9999"}
+    return plan._replace(calls=[*plan.calls[:-1], (tool, wrong), plan.calls[-1]])
+
+
+def _leaves_out(task: Task, plan: Plan) -> Plan:
+    return plan._replace(calls=plan.calls[:-1])
+
+
+def _does_more(task: Task, plan: Plan) -> Plan:
+    return plan._replace(calls=[*plan.calls, ("set_reminders", {"wanted": True}), ("set_reminders", {"wanted": False})])
+
+
+def _errs_in_a_value(task: Task, plan: Plan) -> Plan:
+    """Another value where there is a choice; else another slot."""
+    tool, arguments = plan.calls[-1]
+    other: dict[str, Json] = {"reason": "other"} if "reason" in arguments else {"pickup": "counter"}
+    if "slot_id" in arguments:
+        other = {"slot_id": "SLO-0200" if arguments["slot_id"] != "SLO-0200" else "SLO-0202"}
+    return plan._replace(calls=[*plan.calls[:-1], (tool, {**arguments, **other})])
+
+
+def _hands_over(task: Task, plan: Plan) -> Plan:
+    transfer: dict[str, Json] = {"reason": "user_request", "summary": "The patient wants more than I can do."}
+    return plan._replace(calls=[*plan.calls[:-1], ("transfer_to_human", transfer)], last="A colleague takes over.")
+
+
+def _tells_wrong(task: Task, plan: Plan) -> Plan:
+    """A wrong figure, where one is asked for; else nothing is done twice."""
+    if not task.criteria.communicate:
+        return _leaves_out(task, plan)
+    noun, cents = task.criteria.communicate[0].noun, task.criteria.communicate[0].values[0]
+    return plan._replace(last=f"All done. The {noun} is {_money(cents + 700 if isinstance(cents, int) else cents)}.")
+
+
+PASSES: tuple[Way, ...] = (_as_asked, _looks_around, _stumbles)
+FAILS: tuple[Way, ...] = (_leaves_out, _does_more, _errs_in_a_value, _hands_over, _tells_wrong)
+
+
+def _talk(world: World, task: Task, plan: Plan, golden: Execution) -> Iterator[Message]:
+    """The user's wish, the calls with some words before each write, and the end."""
+    yield from task.messages
+    results = iter(golden_results(world, task, plan.calls))
+    writes = {step.tool for step in golden.steps if step.writes}
+    for place, (tool, arguments) in enumerate(plan.calls):
+        if tool == "identify_patient":
+            yield Message(role="assistant", content="Gladly. What are your e-mail address and your date of birth?")
+            known = f"My e-mail address is {arguments['email']}, and I was born on {arguments['date_of_birth']}."
+            yield Message(role="user", content=known)
+        elif tool in writes:
+            yield Message(role="assistant", content=f"I can do that for you now ({tool}). Shall I go ahead?")
+            yield Message(role="user", content="Yes, please do.")
+        function = {"name": tool, "arguments": arguments}
+        call: dict[str, Any] = {"id": f"call_{place}", "function": function}
+        content = "One moment, I am looking it up."
+        yield Message.model_validate({"role": "assistant", "content": content, "tool_calls": [call]})
+        yield Message(role="tool", content=shown(next(results)), tool_call_id=f"call_{place}")
+    yield Message(role="assistant", content=plan.last)
+    yield Message(role="user", content="Thank you, that is all. ###STOP###")
+
+
+def golden_results(world: World, task: Task, calls: Calls) -> list[CallResult]:
+    """What the calls answer in a session of the task."""
+    with world.session(task) as session:
+        return [session.call(tool, arguments) for tool, arguments in calls]
+
+
+def _recorded(world: World, task: Task, trial: int, messages: list[Message], dataset: str) -> TrajectoryRecord:
+    usage = Usage(input_tokens=20_000, output_tokens=400, cost_usd=0.01)
+    return TrajectoryRecord(
+        id=f"{task.id}#{trial}",
+        task_id=task.id,
+        trial=trial,
+        world=SERVER,
+        domains=[SERVER],
+        seed=trial,
+        dataset=dataset,
+        task_digest=digest_of(task),
+        messages=messages,
+        tools=world.tools,
+        stop_reason="user_stop",
+        agent=Participant(backend="bench/agent", model="agent"),
+        user=Participant(backend="bench/user", model="user"),
+        usage=RolloutUsage(agent=usage, user=usage),
+        started_at="2025-01-20T09:00:00+00:00",
+        seconds=20.0,
+    )

@@ -1,0 +1,270 @@
+"""A group practice: the small clinic of the tests, grown to ten tables with 300 rows each."""
+
+from random import Random
+from typing import Any
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.record import Row
+from skillweave.world import database
+from skillweave.world.world import World
+from tests.world.clinic import NOW, blueprint_data
+
+SERVER = "GroupPractice"
+TITLE = "Harbour Group Practice"
+ROWS = 300
+"""Of each table."""
+DAYS = 20
+"""On which appointments lie, from tomorrow."""
+AREAS = ["crowns", "fillings", "cleaning", "implants", "braces", "root canals"]
+
+_ENTITIES: list[dict[str, Any]] = [
+    {
+        "name": "Dentist",
+        "prefix": "DEN",
+        "attributes": [
+            {"name": "dentist_id", "type": "string"},
+            {"name": "full_name", "type": "string"},
+            {"name": "area", "type": "string", "enum": AREAS},
+            {"name": "takes_new_patients", "type": "boolean"},
+        ],
+    },
+    {
+        "name": "Treatment",
+        "prefix": "TRE",
+        "attributes": [
+            {"name": "treatment_id", "type": "string"},
+            {"name": "treatment_name", "type": "string", "unique": True},
+            {"name": "area", "type": "string", "enum": AREAS},
+            {"name": "price_cents", "type": "integer", "unit": "cents"},
+            {"name": "minutes", "type": "integer"},
+        ],
+    },
+]
+_RELATIONSHIPS: list[dict[str, Any]] = [
+    {
+        "name": "Prescription",
+        "prefix": "PRE",
+        "attributes": [
+            {"name": "prescription_id", "type": "string"},
+            {"name": "patient_id", "type": "string", "references": "Patient.patient_id"},
+            {"name": "medicine", "type": "string"},
+            {"name": "refills_left", "type": "integer"},
+        ],
+    },
+    {
+        "name": "Refill",
+        "prefix": "REF",
+        "attributes": [
+            {"name": "refill_id", "type": "string"},
+            {"name": "prescription_id", "type": "string", "references": "Prescription.prescription_id"},
+            {"name": "pickup", "type": "string", "enum": ["counter", "post"]},
+            {"name": "asked_at", "type": "datetime"},
+        ],
+    },
+]
+_TOOLS: list[dict[str, Any]] = [
+    {
+        "name": "list_treatments",
+        "description": "List the treatments of an area, with their prices.",
+        "kind": "read",
+        "parameters": [
+            {"name": "area", "type": "string", "enum": AREAS, "required": False, "description": "Only this area."}
+        ],
+        "returns": {
+            "rows": "many",
+            "select": "SELECT treatment_id, treatment_name, price_cents, minutes FROM treatment "
+            "WHERE :area IS NULL OR area = :area ORDER BY treatment_name",
+        },
+    },
+    {
+        "name": "list_prescriptions",
+        "description": "List the patient's prescriptions.",
+        "kind": "read",
+        "returns": {
+            "rows": "many",
+            "select": "SELECT p.prescription_id, p.medicine, p.refills_left, COUNT(r.refill_id) AS refills "
+            "FROM prescription p LEFT JOIN refill r ON r.prescription_id = p.prescription_id "
+            "WHERE p.patient_id = :caller GROUP BY p.prescription_id ORDER BY p.prescription_id",
+        },
+    },
+    {
+        "name": "request_refill",
+        "description": "Ask for a refill of a prescription.",
+        "kind": "write",
+        "parameters": [
+            {
+                "name": "prescription_id",
+                "type": "string",
+                "refers_to": "Prescription.prescription_id",
+                "description": "The prescription.",
+            },
+            {"name": "pickup", "type": "string", "enum": ["counter", "post"], "description": "How it is handed out."},
+        ],
+        "guards": [
+            {
+                "rule": "R23",
+                "concern": "ownership",
+                "holds": "EXISTS (SELECT 1 FROM prescription WHERE prescription_id = :prescription_id "
+                "AND patient_id = :caller)",
+                "error": "not_your_prescription",
+                "says": "Patients get refills only of their own prescriptions.",
+            },
+            {
+                "rule": "R24",
+                "concern": "quota",
+                "holds": "(SELECT refills_left FROM prescription WHERE prescription_id = :prescription_id) > 0",
+                "error": "no_refills_left",
+                "says": "A prescription must have more than 0 refills left.",
+                "enforced_by": "agent",
+            },
+        ],
+        "effects": [
+            {
+                "rule": "R25",
+                "sql": "UPDATE prescription SET refills_left = refills_left - 1 "
+                "WHERE prescription_id = :prescription_id",
+                "says": "The prescription has 1 refill less.",
+            },
+            {
+                "rule": "R26",
+                "sql": "INSERT INTO refill (refill_id, prescription_id, pickup, asked_at) "
+                "VALUES (:new_id, :prescription_id, :pickup, :now)",
+                "says": "The refill is noted.",
+            },
+        ],
+        "returns": {
+            "rows": "one",
+            "select": "SELECT r.refill_id, r.pickup, p.medicine, p.refills_left FROM refill r "
+            "JOIN prescription p ON p.prescription_id = r.prescription_id WHERE r.refill_id = :new_id",
+        },
+    },
+]
+
+
+def practice_blueprint() -> Blueprint:
+    """The contract: 13 tools, of them five that read many rows."""
+    clinic = blueprint_data()
+    return Blueprint.model_validate(
+        {
+            **clinic,
+            "server": SERVER,
+            "title": TITLE,
+            "entities": [*clinic["entities"], *_ENTITIES],
+            "relationships": [*clinic["relationships"], *_RELATIONSHIPS],
+            "tools": [*clinic["tools"], *_TOOLS],
+        }
+    )
+
+
+def practice(seed: int) -> World:
+    """The world, with every row drawn from the seed."""
+    blueprint, random = practice_blueprint(), Random(seed)
+    connection = database.create(blueprint)
+    drawn: dict[str, list[Row]] = {}
+    for number in range(1, ROWS + 1):
+        for entity, row in _rows(number, random).items():
+            drawn.setdefault(entity, []).append(row)
+    for entity in blueprint.tables:
+        database.insert(connection, entity, drawn[entity.name])
+    return World(blueprint, connection, now=NOW)
+
+
+def _rows(number: int, random: Random) -> dict[str, Row]:
+    """One row of each table. Every other slot is free: its appointment was cancelled."""
+    odd = number % 2 == 1
+    patient = _key("PAT", number if odd else number - 1)
+    price = random.randrange(4000, 12_000, 50)
+    return {
+        "Patient": {
+            "patient_id": _key("PAT", number),
+            "full_name": _name(number),
+            "email": f"{_name(number).lower().replace(' ', '.')}@example.com",
+            "date_of_birth": f"19{random.randint(40, 99)}-{random.randint(1, 12):02}-{random.randint(1, 28):02}",
+            "wants_reminders": random.random() < 0.5,
+        },
+        "Slot": {
+            "slot_id": _key("SLO", number),
+            "starts_at": f"{_day(number)} {8 + random.randint(0, 9):02}:{random.choice(['00', '20', '40'])}:00",
+            "dentist_name": f"Dr {_name(random.randint(1, 24)).split()[1]}",
+            "is_free": not odd,
+            "price_cents": price,
+        },
+        "Dentist": {
+            "dentist_id": _key("DEN", number),
+            "full_name": f"Dr {_name(number * 7)}",
+            "area": random.choice(AREAS),
+            "takes_new_patients": random.random() < 0.7,
+        },
+        "Treatment": {
+            "treatment_id": _key("TRE", number),
+            "treatment_name": f"{AREAS[number % len(AREAS)].title()} Plan {_letters(number)}",
+            "area": AREAS[number % len(AREAS)],
+            "price_cents": 5000 + 150 * number,
+            "minutes": random.choice([20, 40, 60, 90]),
+        },
+        "Appointment": {
+            "appointment_id": _key("APT", number),
+            "patient_id": patient,
+            "slot_id": _key("SLO", number),
+            "status": "scheduled" if odd else "cancelled",
+            "cancel_reason": None if odd else random.choice(["illness", "travel", "other"]),
+            "note": None,
+            "booked_at": f"2025-01-{random.randint(1, 19):02} 08:00:00",
+        },
+        "Reminder": {
+            "reminder_id": _key("REM", number),
+            "appointment_id": _key("APT", number),
+            "channel": random.choice(["E-mail", "Letter"]),
+        },
+        "Fee": {
+            "fee_id": _key("FEE", number),
+            "patient_id": patient,
+            "appointment_id": _key("APT", number),
+            "amount_cents": price // 2,
+            "is_paid": not odd,
+        },
+        "Receipt": {
+            "receipt_id": _key("RCP", number),
+            "fee_id": _key("FEE", number if not odd else number + 1),
+            "number": f"NO-{_key('RCP', number)}",
+            "amount_cents": price // 2,
+            "paid_at": f"2025-01-{random.randint(1, 19):02} 12:00:00",
+        },
+        "Prescription": {
+            "prescription_id": _key("PRE", number),
+            "patient_id": patient,
+            "medicine": f"{random.choice(['Amoxil', 'Ibuflam', 'Fluorid', 'Dentagel'])} {_letters(number)}",
+            "refills_left": random.randint(1, 9),
+        },
+        "Refill": {
+            "refill_id": _key("REF", number),
+            "prescription_id": _key("PRE", random.randint(1, ROWS)),
+            "pickup": random.choice(["counter", "post"]),
+            "asked_at": f"2025-01-{random.randint(1, 19):02} 15:30:00",
+        },
+    }
+
+
+def _key(prefix: str, number: int) -> str:
+    return f"{prefix}-{number:04}"
+
+
+def _day(number: int) -> str:
+    """The days from the world's tomorrow, over and over."""
+    day = 21 + (number // 2) % DAYS
+    return f"2025-01-{day:02}" if day <= 31 else f"2025-02-{day - 31:02}"
+
+
+def _letters(number: int) -> str:
+    """A, B, ... Z, AA, AB, ..."""
+    head, tail = divmod(number - 1, 26)
+    return (_letters(head) if head else "") + chr(ord("A") + tail)
+
+
+_FIRST = "Ana Ben Cleo Dan Eva Finn Gina Hugh Ivy Jack Kate Liam Mona Noah Olga Paul Rosa Seth Tara Vera".split()
+_LAST = "Lopez Okoro Marsh Hale Iyer Stone Novak Brandt Kim Osei Reyes Walsh Petrov Singh Moreau".split()
+
+
+def _name(number: int) -> str:
+    """A full name; those of 1 to 300 are all different."""
+    return f"{_FIRST[number % len(_FIRST)]} {_LAST[number // len(_FIRST) % len(_LAST)]}"

@@ -1,0 +1,262 @@
+"""What patients of the group practice want: 50 tasks of five sorts, written as a dataset."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from bench._practice import AREAS, SERVER, TITLE
+from evaluator.execution import Execution, execute_golden
+from skillweave.schema.record import Json, Row
+from skillweave.schema.task import FactToTell, GoldenCall, Task
+from skillweave.world import database
+from skillweave.world.world import World
+from tests.evaluator.tasks import a_task
+from tests.world.clinic import NOW
+
+TASKS = 50
+POLICY = f"policies/{SERVER}.md"
+TOOL_LIST = f"tool_lists/{SERVER}.json"
+
+
+class Wish(NamedTuple):
+    """What somebody wants, before it is a task."""
+
+    says: str
+    """The first message."""
+    facts: dict[str, Json]
+    """What else they know."""
+    golden: list[GoldenCall]
+    told: FactToTell | None = None
+
+
+Patient = dict[str, Any]
+"""A row of the patient table, with `email`, `date_of_birth`, ..."""
+
+
+def visits(world: World, seed: int) -> list[Task]:
+    """The tasks: sorts in turn, every other patient signed in by the channel."""
+    with world.session() as session:
+        patients = [row for row in session.rows("patient") if int(str(row["patient_id"])[-4:]) % 2]
+        digest = session.digest()
+    random = Random(seed)
+    left = random.sample(patients, len(patients))
+    found: list[Task] = []
+    for number in range(TASKS):
+        wishes = ((one, _SORTS[number % len(_SORTS)](world, one, random)) for one in left)
+        patient, wish = next((one, wish) for one, wish in wishes if wish is not None)
+        left.remove(patient)
+        found.append(_task(world, number, patient, wish, digest))
+    return found
+
+
+def write_dataset(world: World, tasks: list[Task], outputs: Path) -> None:
+    """The files of a dataset, as the pipeline writes them."""
+    for folder in ("queries", "database", "policies", "tool_lists"):
+        (outputs / folder).mkdir(parents=True)
+    blueprint = world.blueprint
+    (outputs / "blueprints.json").write_text(json.dumps([blueprint.model_dump(mode="json")]), "utf-8")
+    (outputs / "queries" / f"{SERVER}.jsonl").write_text(
+        "".join(f"{task.model_dump_json()}\n" for task in tasks), "utf-8"
+    )
+    (outputs / TOOL_LIST).write_text(json.dumps(world.tools), "utf-8")
+    (outputs / POLICY).write_text(policy_of(world), "utf-8")
+    connection = database.load(world.content, blueprint)
+    database.save(connection, blueprint, outputs / "database" / f"{SERVER}.sqlite")
+    connection.close()
+
+
+def policy_of(world: World) -> str:
+    """Every rule under its tool, and as many general words as a policy has."""
+    parts = [f"# Working for {TITLE}\n", *["Say what the tools tell you, ask where you do not know, be kind. " * 16] * 8]
+    for tool in world.blueprint.tools:
+        parts.append(f"## {tool.name}\n\n{tool.description}")
+        parts += [f"- [{rule.rule}] {rule.says}" for rule in (*tool.guards, *tool.effects)]
+    return "\n".join(parts)
+
+
+def golden_calls(world: World, caller: str | None, calls: list[GoldenCall]) -> Execution:
+    """The calls in a fresh session."""
+    with world.session(caller=caller) as session:
+        return execute_golden(session, calls)
+
+
+def _task(world: World, number: int, patient: Patient, wish: Wish, digest: str) -> Task:
+    signed_in = number % 2 == 0
+    golden = wish.golden if signed_in else [_identify(patient), *map(_one_later, wish.golden)]
+    known = {"email": patient["email"], "date_of_birth": patient["date_of_birth"], **wish.facts}
+    execution = golden_calls(world, patient["patient_id"] if signed_in else None, golden)
+    assert not execution.defects and all(step.ok for step in execution.steps), execution
+    told = [wish.told] if wish.told else []
+    return a_task(
+        id=f"{SERVER}-{number:08}",
+        domains=[SERVER],
+        world=SERVER,
+        kind="do" if execution.changes else "inform",
+        login="session" if signed_in else "conversation",
+        messages=[{"role": "user", "content": wish.says}],
+        user_system_prompt=f"You are {patient['full_name']}, and you are writing to {TITLE}. {wish.says}",
+        persona={"name": patient["full_name"], "age": 40, "style": "brief", "patience": 5},
+        scenario={
+            "goal": wish.says,
+            "reason": "I am planning my month.",
+            "facts": [
+                {"id": f"fact.{name}", "text": f"The {name} is {value}.", "value": value, "tell": "asked"}
+                for name, value in known.items()
+            ],
+        },
+        env_variables={
+            "CURRENT_DATE": NOW[:10],
+            "LOGGED_IN_USER": patient["patient_id"] if signed_in else None,
+            "LOGGED_IN_NAME": patient["full_name"] if signed_in else None,
+        },
+        tools=TOOL_LIST,
+        policy=POLICY,
+        initial_state={"database": f"database/{SERVER}.sqlite", "digest": digest},
+        golden=golden,
+        criteria={
+            "state": execution.changes,
+            "communicate": told,
+            "reward_basis": ["state", *(["communicate"] if told else []), "policy"],
+        },
+        difficulty={"calls": len(golden), "writes": len(wish.golden), "domains": 1, "facts": len(known)},
+    )
+
+
+def _identify(patient: Patient) -> GoldenCall:
+    return _call("identify_patient", email=(patient["email"], "user"), date_of_birth=(patient["date_of_birth"], "user"))
+
+
+def _one_later(call: GoldenCall) -> GoldenCall:
+    """The same call behind one more."""
+    moved = {
+        name: f"call {int(source.split()[1]) + 1} {source.split()[2]}" if source.startswith("call ") else source
+        for name, source in call.grounding.items()
+    }
+    return call.model_copy(update={"grounding": moved})
+
+
+def _call(tool: str, /, **arguments: tuple[Json, str]) -> GoldenCall:
+    """A golden call; each argument with its source."""
+    return GoldenCall(
+        tool=tool,
+        arguments={name: value for name, (value, _) in arguments.items()},
+        grounding={name: source for name, (_, source) in arguments.items()},
+    )
+
+
+def _rows(world: World, patient: Patient, tool: str, /, **arguments: Json) -> list[Row]:
+    with world.session(caller=patient["patient_id"]) as session:
+        value = session.call(tool, arguments).value
+    assert isinstance(value, list)
+    return [row for row in value if isinstance(row, dict)]  # type: ignore[misc]
+
+
+def _appointment(world: World, patient: Patient) -> Row:
+    return next(row for row in _rows(world, patient, "list_appointments", status="scheduled"))
+
+
+def _price(noun: str, cents: Json, rivals: set[Json]) -> FactToTell:
+    others = sorted(rivals - {cents}, key=str)[:20]
+    return FactToTell(fact="told_1", noun=noun, values=[cents], type="integer", unit="cents", rivals=others)
+
+
+def _books(world: World, patient: Patient, random: Random) -> Wish | None:
+    """Another appointment, and what it costs."""
+    free = _rows(world, patient, "find_slots")
+    day = str(random.choice(free)["starts_at"])[:10]
+    slots = _rows(world, patient, "find_slots", date=day)
+    place = random.randrange(len(slots))
+    slot = slots[place]
+    golden = [
+        _call("find_slots", date=(day, "user")),
+        _call("book_appointment", slot_id=(slot["slot_id"], f"call 0 [{place}].slot_id")),
+    ]
+    says = f"Please book me in on {day} at {str(slot['starts_at'])[11:16]}, and tell me the price."
+    told = _price("price", slot["price_cents"], {one["price_cents"] for one in slots})
+    return Wish(says, {"time": str(slot["starts_at"])[11:16]}, golden, told)
+
+
+def _cancels(world: World, patient: Patient, random: Random) -> Wish | None:
+    """An appointment so near that it costs a fee."""
+    row = _appointment(world, patient)
+    golden = [
+        _call("list_appointments", status=("scheduled", "user")),
+        _call(
+            "cancel_appointment",
+            appointment_id=(row["appointment_id"], "call 0 [0].appointment_id"),
+            reason=("travel", "user"),
+        ),
+    ]
+    result = golden_calls(world, patient["patient_id"], golden).steps[-1].result
+    fee = result.value.get("fee_cents") if isinstance(result.value, dict) else None
+    if fee is None or result.violations:
+        return None
+    says = f"I cannot come on {str(row['starts_at'])[:10]}, I am travelling. Cancel it, and tell me the fee."
+    told = _price("cancellation fee", fee, set())
+    return Wish(says, {"reason": random.choice(["a journey", "a trip"])}, golden, told)
+
+
+def _moves(world: World, patient: Patient, random: Random) -> Wish | None:
+    """An appointment on another day."""
+    row = _appointment(world, patient)
+    free = _rows(world, patient, "find_slots")
+    place = random.randrange(len(free))
+    golden = [
+        _call("list_appointments", status=("scheduled", "user")),
+        _call("find_slots"),
+        _call(
+            "move_appointment",
+            appointment_id=(row["appointment_id"], "call 0 [0].appointment_id"),
+            slot_id=(free[place]["slot_id"], f"call 1 [{place}].slot_id"),
+        ),
+    ]
+    says = f"Move my appointment to {str(free[place]['starts_at'])[:16]}, please."
+    return Wish(says, {"dentist": free[place]["dentist_name"]}, golden)
+
+
+def _asks(world: World, patient: Patient, random: Random) -> Wish | None:
+    """What a treatment costs, and a refill."""
+    area = random.choice(AREAS)
+    treatments = _rows(world, patient, "list_treatments", area=area)
+    treatment = random.choice(treatments)
+    prescription = random.choice(rows := _rows(world, patient, "list_prescriptions"))
+    place = rows.index(prescription)
+    refill = _call(
+        "request_refill",
+        prescription_id=(prescription["prescription_id"], f"call 1 [{place}].prescription_id"),
+        pickup=("post", "user"),
+    )
+    golden = [_call("list_treatments", area=(area, "user")), _call("list_prescriptions"), refill]
+    says = f"What is the price of {treatment['treatment_name']}? And send me my {prescription['medicine']} by post."
+    told = _price("price", treatment["price_cents"], {one["price_cents"] for one in treatments})
+    return Wish(says, {"area": area}, golden, told)
+
+
+def _pays_and_cancels(world: World, patient: Patient, random: Random) -> Wish | None:
+    """A fee is paid, and an appointment far ahead given up: two writes."""
+    rows, fees = _rows(world, patient, "list_appointments"), _rows(world, patient, "list_fees")
+    at = next(at for at, row in enumerate(rows) if row["status"] == "scheduled")
+    place = next(place for place, fee in enumerate(fees) if not fee["is_paid"])
+    if str(rows[at]["starts_at"]) < "2025-01-24":
+        return None
+    golden = [
+        _call("list_fees"),
+        _call("list_appointments"),
+        _call(
+            "pay_fee",
+            fee_id=(fees[place]["fee_id"], f"call 0 [{place}].fee_id"),
+            amount_cents=(fees[place]["amount_cents"], f"call 0 [{place}].amount_cents"),
+        ),
+        _call(
+            "cancel_appointment",
+            appointment_id=(rows[at]["appointment_id"], f"call 1 [{at}].appointment_id"),
+            reason=("illness", "user"),
+        ),
+    ]
+    says = "Pay the fee that I still owe, and cancel my next appointment, since I am ill."
+    return Wish(says, {"year": random.choice([2024, 2025])}, golden)
+
+
+_SORTS: list[Callable[[World, Patient, Random], Wish | None]] = [_books, _cancels, _moves, _asks, _pays_and_cancels]

@@ -1,0 +1,10 @@
+"""`python -m evaluator`."""
+
+from skillweave.interrupt import end_on_signals
+
+if __name__ == "__main__":
+    end_on_signals()
+
+    from evaluator.cli.app import main
+
+    main()

@@ -1,0 +1,172 @@
+"""What a message asserts: its sentences in plain words, without what it asks, supposes, quotes or hides.
+
+A line that ends in a colon heads the lines below it, to the next empty one. A row of a table is a sentence that names
+each cell by its column. A sentence falls into clauses where a new one visibly begins.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LONGEST = 20_000
+"""Characters of a message that are read; nobody reads an answer to the end that is longer."""
+LONGEST_LINE = 4_000
+_HIDDEN = re.compile(
+    r"<(think|thinking|reasoning|scratchpad|tool_call|tool_calls|function_call|tool_response)\b.*?(?:</\1>|\Z)"
+    r"|<!--.*?(?:-->|\Z)|~~[^~\n]*~~",
+    re.DOTALL | re.IGNORECASE,
+)
+_TYPED = str.maketrans({"\u2019": "'", "\u2212": "-", "\u2013": "-", "\u2014": ";", "\u00a0": " ", "\u202f": " "})
+_MARKUP = re.compile(r"^\s*(?:>\s*)*(?:[-+\u2022*]\s+|\d{1,2}[.)]\s+|#+\s+)?|[*`]+|(?<![^\W_])_+|_+(?![^\W_])")
+"""Quotation signs, bullets, numbers of list items, emphasis."""
+_TABLE_RULE = re.compile(r"\|?[\s:|-]+")
+_BREAK = re.compile(r"(?<=[.!?])[\"')\]]{0,3}\s+")
+_ABBREVIATED = re.compile(
+    r"\b(?:dr|mr|mrs|ms|prof|st|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|no|nr|approx|incl|excl|max|min|vs|e\.g|i\.e)"
+    r"\.$",
+    re.IGNORECASE,
+)
+_INITIAL = re.compile(r"\b[A-Za-z]\.$")
+_BEGINNING = re.compile(
+    r"(?:I|It|Is|The|This|That|There|These|Your?|We|Would|Can|Could|Do|Does|Did|Shall|Should|Will|May|Are|Have|If|In|Please|"
+    r"Anything|Let|What|Which|When|Where|How|And|But|So|Sorry|Also|To|As|Thanks?|Here|Just|For|On)\b"
+)
+_HALF_OF_DAY = re.compile(r"\d ?[ap]\.m\.$", re.IGNORECASE)
+_REST = r"(?:(?!\bbut\b|\bhowever\b|\band (?:it|that|the|your)\b)[^,;:]|[,:](?=\d))*"
+_SUPPOSED = re.compile(rf"\b(?:if|whether|unless|suppose|supposing|assuming|in case)\b{_REST}", re.IGNORECASE)
+_SUPPOSING = ("if ", "whether", "unless", "suppos", "assuming", "in case")
+_QUOTED = re.compile(
+    r"\byou(?: have|'ve| had| just| were| are)* (?:said|mentioned|told (?:me|us)|wrote|expect(?:ed|ing)?|thought|quoted|gave|"
+    rf"believed?|assumed?|guess(?:ed)?|asked (?:about|whether|for|if))\b{_REST}",
+    re.IGNORECASE,
+)
+_AUXILIARY = (
+    r"(?:shall|should|would|do|does|did|can|could|may|will|is|are|was|were|have|has|what|which|when|where|who|how|why)"
+)
+_QUESTION = re.compile(rf"(?:[,;:]|\s-|\band|\bso)\s+(?:(?:and|so|but|please)\s+)?(?={_AUXILIARY}\b)", re.IGNORECASE)
+_INVERTED = re.compile(
+    rf"\W*(?:(?:and|so|but|sorry|ok|okay|sure|thanks),?\s+)*{_AUXILIARY}\s+(?:i|we|you|it|that|this|the|your|there|[a-z]+ is)\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(
+    r"\s*(?:;|,|\band\b|\bbut\b|\bwhile\b|\bwhereas\b|\bplus\b|\bso\b)(?:\s*(?:and|but|while|whereas|plus|so)\b)?\s+"
+    r"(?=(?:the|your|an?|its|it|you|this|that|there|my|our|for)\b)|\s*;\s+",
+    re.IGNORECASE,
+)
+
+
+class Said(NamedTuple):
+    """A clause."""
+
+    words: str
+    """Without what it supposes."""
+    asserted: str
+    """And without what it says of the user's own words."""
+
+
+class Sentence(NamedTuple):
+    """A sentence, or a line with the list below it."""
+
+    head: str
+    """The line above a list; empty where there is none."""
+    parts: list[str]
+    """The sentence, or the lines of the list."""
+
+    @property
+    def text(self) -> str:
+        """As it stands, without markup."""
+        return "; ".join(filter(None, [self.head, *self.parts]))
+
+    def clauses(self) -> list[Said]:
+        """What it asserts; its head is none of them."""
+        asserted = map(_without_question, self.parts)
+        return [clause for part in asserted if part for clause in _clauses(part)]
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The sentences of a message, which is folded already."""
+    return [Sentence(head, parts) for head, parts in _blocks(text)]
+
+
+def folded(text: str) -> str:
+    """The text as far as it is read: without accents, hidden parts and typographical signs."""
+    text = text[:LONGEST]
+    if "<" in text or "~~" in text:
+        text = _HIDDEN.sub(" ", text)
+    if text.isascii():
+        return text
+    plain = unicodedata.normalize("NFKD", text.translate(_TYPED))
+    return "".join(sign for sign in plain if not unicodedata.combining(sign))
+
+
+def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Heads with their items, and lone sentences."""
+    head, items = "", list[str]()
+    columns: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        if line.lstrip().startswith("|"):
+            cells = [_MARKUP.sub("", cell).strip() for cell in line.strip().strip("|").split("|")]
+            if not columns:
+                columns = cells
+            elif not _TABLE_RULE.fullmatch(line.strip()):
+                yield "", [_row(columns, cells)]
+            continue
+        columns = []
+        plain = _MARKUP.sub("", line).strip()[:LONGEST_LINE]
+        if head and plain:
+            items.append(plain)
+        elif head and items:
+            yield head, items
+            head, items = "", []
+        elif plain.endswith(":"):
+            head = plain
+        elif not head:
+            for sentence in _split(plain):
+                yield "", [sentence]
+    if head:
+        yield head, items
+
+
+def _row(columns: list[str], cells: list[str]) -> str:
+    named = [f"{column}: {cell}" if column else cell for column, cell in zip(columns, cells, strict=False)]
+    return "; ".join(named)
+
+
+def _split(line: str) -> Iterator[str]:
+    if not line:
+        return
+    start = 0
+    for match in _BREAK.finditer(line):
+        if _is_end(line[max(start, match.start() - 12) : match.start()], line, match.end()):
+            yield line[start : match.end()].strip()
+            start = match.end()
+    if line[start:].strip():
+        yield line[start:].strip()
+
+
+def _is_end(before: str, line: str, following: int) -> bool:
+    """Whether a stop ends a sentence: not that of `Dr.`, nor an initial's, unless what follows can only begin one."""
+    if _HALF_OF_DAY.search(before):
+        return line[following : following + 1].isupper()
+    if _INITIAL.search(before):
+        return _BEGINNING.match(line, following) is not None
+    return _ABBREVIATED.search(before) is None
+
+
+def _without_question(sentence: str) -> str:
+    """The part of a sentence that states something: what stands before a question put at its end."""
+    if sentence.rstrip(" )\"'").endswith("?"):
+        asked = [match.start() for match in _QUESTION.finditer(sentence)]
+        sentence = sentence[: asked[-1]] if asked else ""
+        if _INVERTED.match(sentence):
+            return ""
+    return sentence
+
+
+def _clauses(sentence: str) -> list[Said]:
+    lowered = sentence.lower()
+    if any(cue in lowered for cue in _SUPPOSING):
+        sentence = _SUPPOSED.sub(" ", sentence)
+    clauses = [clause for clause in map(str.strip, _CLAUSE.split(sentence)) if clause]
+    return [Said(clause, _QUOTED.sub(" ", clause) if "ou" in clause else clause) for clause in clauses]

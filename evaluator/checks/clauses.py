@@ -1,0 +1,163 @@
+"""The clauses of a message that give values of a fact's kind, with what they say and what they name."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from evaluator.checks.assertions import Sentence
+from evaluator.checks.denial import is_denied
+from evaluator.checks.stems import FILLING, stem, stems
+from evaluator.checks.wanted import Candidate, Wanted
+
+_DIGIT = re.compile(r"\d")
+_CHOICE = re.compile(
+    r"\s*(?:[,;/]|or|and|and/or|or else)(?:\s*(?:or|and))?\s*(?:(?:maybe|perhaps|possibly|even|the|at|on|by|both|also)\s+){0,2}",
+    re.IGNORECASE,
+)
+_SPAN = re.compile(r"\s*(?:-|to|until|till|through)\s*(?:at\s)?", re.IGNORECASE)
+_OWN_PREDICATE = re.compile(r"\s(?:of|is|was|has|already|due|paid|less|more)\b", re.IGNORECASE)
+_CORRECTING = re.compile(
+    r"\b(?:sorry|apolog\w+|correction|actually|i was wrong|mistaken?|misspoke|misread|i meant|in fact|is now|should be)\b",
+    re.IGNORECASE,
+)
+_OF_CORRECTION = stems(
+    "sorry apologies apologize correction actually was mistake mistaken misspoke misread meant fact now should"
+)
+_TAKING_BACK = re.compile(
+    r"\b(?:correction|i was wrong|i was mistaken|i made a mistake|misspoke|misread|i meant)\b", re.IGNORECASE
+)
+_POINTING = re.compile(
+    r"\W*(?:(?:so|and|ok|okay|yes|sorry|actually|well|no|here),?\s+)*(?:it|that|this)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A clause that gives values of the kind, or takes back what was said."""
+
+    text: str
+    """The sentence it stands in."""
+    source: str
+    """Its own words."""
+    words: frozenset[str]
+    """Stems of its words, and of what leads to it."""
+    naming: frozenset[str]
+    """The words of the noun that it holds or stands under."""
+    given: tuple[Candidate, ...]
+    foreign: frozenset[str]
+    """Words by which it may speak of something else."""
+    is_corrected: bool
+    """It corrects what stands before it."""
+    is_choice: bool
+    """The right value is one of several that it offers."""
+
+
+def may_state(look: Wanted, text: str) -> bool:
+    """Whether a text holds what a statement of the fact has to hold; quick."""
+    if look.has_figures and _DIGIT.search(text):
+        return True
+    lowered = text.lower()
+    return not look.cues or any(cue in lowered for cue in look.cues)
+
+
+def read_clauses(look: Wanted, found: Sequence[Sentence], today: date | None) -> list[Clause]:
+    """The clauses of a message that may state the fact."""
+    read: list[Clause] = []
+    for place, sentence in enumerate(found):
+        text = sentence.text
+        if may_state(look, text):
+            before = found[place - 1].text if place and _POINTING.match(text) else ""
+            read += _of_sentence(look, sentence, before, today)
+    return _with_times(look, read, today) if look.has_time else read
+
+
+def _of_sentence(look: Wanted, sentence: Sentence, before: str, today: date | None) -> list[Clause]:
+    text, head = sentence.text, stems(sentence.head) | stems(before)
+    is_corrected = bool(stems(text) & _OF_CORRECTION) and (
+        (_TAKING_BACK if look.is_text else _CORRECTING).search(text) is not None
+    )
+    made: list[Clause] = []
+    leading: frozenset[str] = frozenset()
+    for clause in sentence.clauses():
+        source = clause.asserted
+        found = look.read(source, today)
+        words = stems(clause.words)
+        leading |= words
+        if found:
+            given = tuple(one for one in found if not is_denied(look, one, source, words))
+            made.append(_clause(look, text, source, leading, head, given, is_corrected))
+            leading = frozenset()
+    if leading and made:
+        last = made[-1]
+        made[-1] = _clause(look, text, last.source, last.words | leading, head, last.given, is_corrected)
+    elif leading and look.is_text:
+        made.append(_clause(look, text, text, leading, head, (), is_corrected))
+    bare = {one.key for clause in made if sentence.head and not clause.foreign for one in clause.given}
+    return [replace(clause, is_choice=True) for clause in made] if len(bare) > 1 else made
+
+
+def _clause(
+    look: Wanted,
+    text: str,
+    source: str,
+    words: frozenset[str],
+    head: frozenset[str],
+    given: tuple[Candidate, ...],
+    is_corrected: bool,
+) -> Clause:
+    naming = (words & look.nouns) or (head & look.nouns)
+    foreign = frozenset(word for word in words if word.isalpha()) - FILLING - look.nouns - look.names
+    return Clause(text, source, words, naming, given, foreign, is_corrected, _is_choice(given, source))
+
+
+def _is_choice(given: Sequence[Candidate], clause: str) -> bool:
+    """Whether the right value stands among others with nothing but `or`, `and` or a comma between them."""
+    groups: list[list[Candidate]] = []
+    for one in given:
+        if groups and _is_beside(groups[-1][-1], one, clause):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return any(len({one.key for one in group}) > 1 and any(one.is_right for one in group) for group in groups)
+
+
+def _is_beside(one: Candidate, other: Candidate, clause: str) -> bool:
+    between = clause[one.end : other.start]
+    if _CHOICE.fullmatch(between):
+        return between.strip() != "," or _OWN_PREDICATE.match(clause, other.end) is None
+    return _SPAN.fullmatch(between) is not None and not isinstance(one.key, tuple)
+
+
+def _with_times(look: Wanted, clauses: Sequence[Clause], today: date | None) -> list[Clause]:
+    """The clauses, those that give a day and its time apart as one; a mere part of the right value states nothing."""
+    whole: list[Clause] = []
+    for clause in clauses:
+        if whole and _complete(whole[-1], clause):
+            whole[-1] = _joined(look, whole[-1], clause, today)
+        else:
+            whole.append(clause)
+    return [clause for clause in whole if not clause.given or not all(one.is_partial for one in clause.given)]
+
+
+def _complete(one: Clause, other: Clause) -> bool:
+    """Whether one of the two gives days alone, and the other times alone."""
+    parts = [{candidate.part for candidate in clause.given} for clause in (one, other)]
+    return parts in ([{"day"}, {"time"}], [{"time"}, {"day"}])
+
+
+def _joined(look: Wanted, one: Clause, other: Clause, today: date | None) -> Clause:
+    source = f"{one.source}; {other.source}"
+    given = tuple(
+        found for found in look.read(source, today) if not is_denied(look, found, source, one.words | other.words)
+    )
+    return Clause(
+        text=one.text if one.text == other.text else f"{one.text} {other.text}",
+        source=source,
+        words=one.words | other.words,
+        naming=one.naming | other.naming,
+        given=given,
+        foreign=one.foreign | other.foreign,
+        is_corrected=one.is_corrected or other.is_corrected,
+        is_choice=_is_choice(given, source),
+    )

@@ -1,0 +1,88 @@
+"""What a command line says, checked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from evaluator.desk import Office
+from evaluator.evaluate import CHECKS, Settings
+from skillweave.config.load import load_config, nearest
+from skillweave.config.models import Config
+from skillweave.errors import ConfigError
+
+MODES = ("all", "single", "prune")
+JUDGED = ("rubric", "subjective")
+"""Checks that a judge makes."""
+CONFIG = Path("config.yaml")
+"""The configuration where none is named; without it the defaults hold."""
+RESULTS = Path("evaluation", "results.jsonl")
+"""Where results are written, below the outputs folder."""
+
+
+@dataclass(frozen=True)
+class Options:
+    rollouts: Path
+    config_file: Path | None = None
+    mcp_outputs: Path | None = None
+    output_file: Path | None = None
+    mode: str = "all"
+    check: str | None = None
+    prune: bool = True
+    cache: bool = True
+    verbose: bool = False
+    quiet: bool = False
+    overrides: Sequence[str] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Dotted path -> what an option says of it; None: nothing."""
+
+    def refuse_nonsense(self) -> None:
+        """ConfigError for what does not go together."""
+        if self.mode not in MODES:
+            raise ConfigError(f"--mode {self.mode!r} is unknown; {nearest(self.mode, MODES)}")
+        if (self.mode == "single") != (self.check is not None):
+            raise ConfigError("--mode single and --evaluator NAME go together: the one check to be made")
+        if self.check is not None and self.check not in (*CHECKS, *JUDGED):
+            raise ConfigError(f"--evaluator {self.check!r} is unknown; {nearest(self.check, [*CHECKS, *JUDGED])}")
+        if self.verbose and self.quiet:
+            raise ConfigError("-v and -q ask for opposite things; give one of them")
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration. Raises ConfigError."""
+        given = {path: value for path, value in self.values.items() if value is not None}
+        file = self.config_file or (CONFIG if CONFIG.is_file() else None)
+        return load_config(file, self.overrides, given)
+
+    @cached_property
+    def outputs(self) -> Path:
+        """The dataset."""
+        return Path(self.config.outputs_dir)
+
+    @property
+    def output(self) -> Path:
+        """The file of results."""
+        return self.output_file or self.outputs / RESULTS
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """Checks that a judge is asked for, beside those that tasks themselves ask for."""
+        if self.check is not None:
+            return (self.check,) if self.check in JUDGED else ()
+        settings = self.config.evaluation
+        asked = {"rubric": settings.enable_rubric, "subjective": settings.enable_subjective}
+        return tuple(name for name in JUDGED if asked[name])
+
+    def office(self, version: str) -> Office:
+        """What evaluation works with; `version` is that of the checks."""
+        # Of what a judge alone is asked, the replay is made all the same: it is what the judge is shown.
+        only = () if self.check is None else (self.check,) if self.check in CHECKS else ("replay",)
+        settings = Settings(
+            checks=only,
+            prune=self.prune,
+            cache=self.cache,
+            confirmation_in_reward=self.config.evaluation.confirmation_in_reward,
+            version=version,
+        )
+        return Office(self.outputs, self.mcp_outputs or self.outputs, settings)

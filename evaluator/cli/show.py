@@ -1,0 +1,40 @@
+"""`show`: one trajectory, turn by turn, beside its golden calls."""
+
+from evaluator.cli.options import Options
+from evaluator.desk import Desk, Job
+from evaluator.evaluate import NotScoredError
+from evaluator.recorded import UnreadableError
+from evaluator.report.conversation import conversation_of
+from evaluator.rollouts import find_rollouts
+from evaluator.show import show
+from evaluator.version import checks_version
+from skillweave.command import one_line
+from skillweave.errors import ConfigError
+
+SHOWN = 3
+"""Ids that an error names."""
+
+
+def run_show(options: Options, id: str) -> int:
+    """The exit status: 1 where it cannot be scored. Raises ConfigError, ArtifactError."""
+    rollouts = find_rollouts(options.rollouts)
+    found = sorted(known for known, place in rollouts.places.items() if id in (known, place.task_id))
+    if not found:
+        such = ", ".join(sorted(rollouts.places)[:SHOWN]) or "none"
+        raise ConfigError(f"no trajectory {id!r} in {str(options.rollouts)!r}; it holds {such}, ...")
+    desk = Desk(options.office(checks_version()))
+    status = 0
+    for known in found:
+        place = rollouts.places[known]
+        status |= _shown(desk, Job(known, rollouts.files[place.file], place, ""))
+    return status
+
+
+def _shown(desk: Desk, job: Job) -> int:
+    result = desk.result(job)
+    try:
+        show(conversation_of(desk.evaluator.scored(desk.recorded(job)), result))
+    except (NotScoredError, UnreadableError) as error:
+        print(f"{one_line(job.id)} cannot be scored: {one_line(str(error))}")
+        return 1
+    return 0

@@ -1,0 +1,110 @@
+"""What an evaluation came to: the summary and the report, written and told; the last line says what to do next."""
+
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from evaluator.desk import Job
+from evaluator.evaluate import NotScoredError
+from evaluator.recorded import UnreadableError
+from evaluator.report.conversation import Conversation, conversation_of
+from evaluator.report.page import write_report
+from evaluator.show_summary import show
+from evaluator.summary import Summary
+from skillweave.command import one_line
+from skillweave.schema.evaluation import EvaluationSummary
+from skillweave.schema.result import Result
+
+if TYPE_CHECKING:
+    from evaluator.cli.run import Run
+
+SUMMARY = "summary.json"
+REPORT = "report.html"
+MOST = 5
+"""Lines that are told where -v does not ask for all."""
+
+
+def tell(run: "Run") -> int:
+    """The exit status: 1 where a line could not be scored."""
+    summary, errors = _summed_up(run)
+    run.results.store.write(SUMMARY, summary.model_dump_json(indent=2).encode() + b"\n")
+    write_report(
+        run.results.store,
+        REPORT,
+        summary,
+        lambda: iter(run.results),
+        _conversations(run),
+        most=run.options.config.evaluation.report_trajectories,
+    )
+    if not run.options.quiet:
+        show(summary)
+    _tell_of_lines(run)
+    _tell(run, errors)
+    _tell_of_judge(run)
+    output = shlex.quote(str(run.results.path))
+    report = shlex.quote(str(run.results.store.root / REPORT))
+    print(f"wrote {output}; next: open {report}, or: python -m evaluator show ID --rollouts-dir {_rollouts(run)}")
+    return 1 if errors or run.rollouts.bad or run.judge_faults else 0
+
+
+def _summed_up(run: "Run") -> tuple[EvaluationSummary, list[str]]:
+    """The summary, and what could not be scored, each in a line."""
+    summary = Summary(run.desk.worlds.digest, seed=run.options.config.seed)
+    errors: list[str] = []
+    for result in run.results:
+        summary.add(result)
+        if result.error is not None:
+            errors.append(f"{result.id}: {result.error.kind}: {result.error.message}")
+    return summary.record(), sorted(errors)
+
+
+def _conversations(run: "Run") -> Callable[[Result], Conversation | None]:
+    """What the report asks for: the trajectory of a result, replayed once more."""
+    jobs = {job.id: job for job in run.jobs}
+
+    def conversation(result: Result) -> Conversation | None:
+        job = jobs.get(result.id)
+        return _conversation(run, job, result) if job is not None else None
+
+    return conversation
+
+
+def _conversation(run: "Run", job: Job, result: Result) -> Conversation | None:
+    """What the report shows of a trajectory; None where it cannot be replayed."""
+    try:
+        return conversation_of(run.desk.evaluator.scored(run.desk.recorded(job)), result)
+    except (NotScoredError, UnreadableError):
+        return None
+
+
+def _tell_of_lines(run: "Run") -> None:
+    if run.kept.ids:
+        print(f"{len(run.kept.ids)} results were there already and hold")
+    if run.kept.dropped:
+        print(f"{run.kept.dropped} older results do not hold any more (other trajectories, checks or data): made again")
+    if run.rollouts.replaced:
+        print(f"{run.rollouts.replaced} lines have an id that a later line has too; of each the last counts")
+    _tell(run, [str(line) for line in run.rollouts.bad])
+
+
+def _tell(run: "Run", lines: list[str]) -> None:
+    """Lines that name what could not be scored, the first of them where -v does not ask for all."""
+    shown = lines if run.options.verbose else lines[:MOST]
+    for line in shown:
+        print(f"  {one_line(line)}")
+    if len(lines) > len(shown):
+        print(f"  and {len(lines) - len(shown)} more; -v tells all")
+
+
+def _tell_of_judge(run: "Run") -> None:
+    if run.judge is None:
+        return
+    usage = run.judge.usage
+    cost = "cost unknown: give llm.prices" if usage.cost_usd is None else f"{usage.cost_usd:.2f} USD"
+    print(f"judged by {run.judge.name}: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {cost}")
+    if run.judge_faults:
+        print(f"{run.judge_faults} conversations got no usable judgement; run the same command again")
+
+
+def _rollouts(run: "Run") -> str:
+    return shlex.quote(str(run.options.rollouts))

@@ -1,0 +1,1 @@
+"""Checks by a judge model: the task point by point, and the agent's manner."""

@@ -1,0 +1,6 @@
+"""Reports of evaluations, for people: one page to be read offline, and single trajectories in full."""
+
+from evaluator.report.conversation import Conversation, conversation_of
+from evaluator.report.page import write_report
+
+__all__ = ["Conversation", "conversation_of", "write_report"]

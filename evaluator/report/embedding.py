@@ -1,0 +1,177 @@
+"""Trajectories as the page holds them: JSON in a script element, each text once, long ones cut.
+
+Texts are kept in pieces, at their empty lines: manuals that differ in one line share the rest. Each item brings the
+pieces that it is the first to use, so that nothing has to be held back until the end.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from evaluator.report.conversation import Conversation, ShownCall, Turn
+from evaluator.report.finding import Finding
+from evaluator.report.visible import visible
+from skillweave.digest import digest_text
+from skillweave.schema.change import RowChange
+from skillweave.schema.record import Json
+from skillweave.schema.result import Divergence, Result
+
+LONGEST_TEXT = 20_000
+"""Characters of one text that are shown."""
+MOST_CHARACTERS = 400_000
+"""Characters of one trajectory that are shown: the page stays small whatever it is given."""
+OVERHEAD = 32
+"""Characters that each turn, call, row and cell takes beside its text."""
+_DANGEROUS = re.compile(r"[<>&]")
+_GAP = "\n\n"
+T = TypeVar("T")
+
+
+class Embedder:
+    """Writes trajectories down, one after the other; of what it has written it holds digests."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+
+    def item(self, result: Result, conversation: Conversation | None) -> str:
+        """One trajectory as JSON that can stand in a script element."""
+        writer = _Writer(self._known)
+        failure = result.failure
+        item: dict[str, Json] = {
+            "id": writer.cut(result.id),
+            "task": writer.cut(result.task_id),
+            "agent": writer.cut(result.agent or ""),
+            "world": writer.cut(result.world),
+            "kind": result.kind or "",
+            "split": result.split or "",
+            "persona": writer.cut(result.persona or ""),
+            "stop": writer.cut(result.stop_reason or ""),
+            "reward": result.reward,
+            "passed": result.passed,
+            "class": failure.class_ if failure else "",
+            "divergence": writer.divergence(failure.first_divergence) if failure else None,
+            "conversation": writer.conversation(conversation) if conversation else None,
+        }
+        return in_script({**item, "texts": [*writer.new]})
+
+
+def in_script(value: Json) -> str:
+    """JSON in ASCII, without a character that HTML gives a meaning to."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    return _DANGEROUS.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+class _Writer:
+    """Writes one trajectory, and counts what it has written."""
+
+    def __init__(self, known: dict[str, int]) -> None:
+        self.new: list[str] = []
+        self._known = known
+        self._left = MOST_CHARACTERS
+
+    def conversation(self, conversation: Conversation) -> Json:
+        task = conversation.task
+        findings = [self._finding(finding) for finding in conversation.findings]
+        golden = [self._call(call) for call in self._some(conversation.golden)]
+        told: dict[str, Json] = {
+            "goal": self.cut(task.scenario.goal),
+            "reason": self.cut(task.scenario.reason),
+            "facts": [self.cut(fact.text) for fact in self._some(task.scenario.facts)],
+            "user": self.cut(f"{task.persona.name}, {task.persona.age}, {task.persona.style}"),
+            "now": self.cut(task.now),
+            "findings": findings,
+            "golden": golden,
+            "turns": [self._turn(turn) for turn in self._some(conversation.turns)],
+        }
+        return {**told, "cut": self._left <= 0}
+
+    def divergence(self, divergence: Divergence) -> Json:
+        words = {"expected": self.cut(divergence.expected), "got": self.cut(divergence.got)}
+        return {"message": divergence.message, "call": divergence.call, **words}
+
+    def cut(self, text: str) -> str:
+        """As much of the text as may be shown."""
+        length = max(0, min(LONGEST_TEXT, self._left))
+        self._left -= min(len(text), length)
+        rest = len(text) - length
+        return visible(text[:length]) + (f"\n[{rest} more characters]" if rest > 0 else "")
+
+    def _some(self, parts: Sequence[T]) -> Iterator[T]:
+        """As many of the parts as may be shown."""
+        for part in parts:
+            if self._left <= 0:
+                return
+            self._left -= OVERHEAD
+            yield part
+
+    def _pieces(self, text: str) -> Json:
+        """Numbers of the pieces that make up the text."""
+        return [self._piece(piece) for piece in self.cut(text).split(_GAP)] if text else []
+
+    def _piece(self, piece: str) -> int:
+        digest = digest_text(piece)
+        if digest not in self._known:
+            self._known[digest] = len(self._known)
+            self.new.append(piece)
+        return self._known[digest]
+
+    def _turn(self, turn: Turn) -> Json:
+        return {
+            "message": turn.message,
+            "role": turn.role,
+            "text": self._pieces(turn.text),
+            "reasoning": self._pieces(turn.reasoning),
+            "calls": [self._call(call) for call in self._some(turn.calls)],
+        }
+
+    def _call(self, call: ShownCall) -> Json:
+        return {
+            "place": call.place,
+            "tool": self.cut(call.tool),
+            "arguments": [
+                [self.cut(name), self.cut(_written(value))] for name, value in self._some([*call.arguments.items()])
+            ],
+            "written": None if call.written is None else self.cut(call.written),
+            "result": [] if call.error is not None else self._pieces(_rows(call.value)),
+            "error": None if call.error is None else self.cut(call.error),
+            "recorded": None if call.recorded is None else self._pieces(call.recorded),
+            "broken": [self.cut(rule) for rule in self._some(call.broken)],
+            "partner": call.partner,
+            "demanded": call.is_demanded,
+            "changes": self._changes(call.changes),
+        }
+
+    def _finding(self, finding: Finding) -> Json:
+        return {
+            "check": finding.check,
+            "score": finding.score,
+            "counts": finding.counts,
+            "notes": [self.cut(note) for note in self._some(finding.notes)],
+            "missing": self._changes(finding.missing),
+            "unexpected": self._changes(finding.unexpected),
+        }
+
+    def _changes(self, changes: Sequence[RowChange]) -> Json:
+        return [self._change(change) for change in self._some(changes)]
+
+    def _change(self, change: RowChange) -> Json:
+        before, after = change.before or {}, change.after or {}
+        names = self._some(list(dict.fromkeys([*before, *after])))
+        cells: list[Json] = [[self.cut(name), self._cell(before, name), self._cell(after, name)] for name in names]
+        key = self.cut(", ".join(_written(value) for value in change.key.values()))
+        return {"table": self.cut(change.table), "op": change.op, "key": key, "cells": cells}
+
+    def _cell(self, cells: Mapping[str, Json], name: str) -> str | None:
+        return self.cut(_written(cells[name])) if name in cells else None
+
+
+def _written(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _rows(value: Json) -> str:
+    """JSON, with each row of a list on a line of its own."""
+    if not isinstance(value, list) or not value:
+        return _written(value)
+    return "[\n" + ",\n".join(f" {_written(row)}" for row in value) + "\n]"

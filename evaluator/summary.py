@@ -1,0 +1,236 @@
+"""The summary of an evaluation: results counted one at a time, and the record that `summary.json` holds."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, get_args
+
+from evaluator.statistics import LEVEL, RESAMPLES, Interval, Row, bootstrap_rows, pass_at_k, pass_hat_k
+from evaluator.tally import BILLION, Tally, TaskTally, UsageTally
+from skillweave.schema.evaluation import (
+    CheckMean,
+    Confirmation,
+    Estimate,
+    EvaluationSummary,
+    Failures,
+    Floors,
+    Group,
+    ReplayTotals,
+    Section,
+    Spent,
+    UserFaults,
+)
+from skillweave.schema.result import Result
+from skillweave.schema.task import Kind, Split
+
+UNKNOWN = "unknown"
+"""Where a result does not say."""
+MANY_CALLS = 10
+"""Tasks of so many golden calls and more are one group."""
+EACH_K = 8
+"""Above, pass@k and pass^k are given for powers of two."""
+
+
+class Summary:
+    """Takes results one at a time. Its memory grows with the tasks; the order of the results does not matter."""
+
+    def __init__(self, dataset: str | None = None, *, seed: int = 0) -> None:
+        """`dataset` is the digest of what is scored against; `seed` that of the resamples."""
+        self._dataset = dataset
+        self._seed = seed
+        self._all = Tally()
+        self._agents: dict[str, Tally] = {}
+        self._users: set[str] = set()
+        self._versions: set[str] = set()
+
+    def add(self, result: Result) -> None:
+        """Count one."""
+        self._all.add(result)
+        self._agents.setdefault(result.agent or UNKNOWN, Tally()).add(result)
+        self._users |= {result.user} if result.user is not None else set()
+        self._versions.add(result.checks_version)
+
+    def record(self) -> EvaluationSummary:
+        """The summary of what was counted so far."""
+        several = self._agents if len(self._agents) > 1 else {}
+        section = _section(self._all, f"{self._seed}")
+        return EvaluationSummary(
+            dataset=self._dataset,
+            checks_versions=sorted(self._versions),
+            level=LEVEL,
+            resamples=RESAMPLES,
+            agents=sorted(self._agents),
+            users=sorted(self._users),
+            by_agent={agent: _section(several[agent], f"{self._seed}/{agent}") for agent in sorted(several)},
+            **{name: getattr(section, name) for name in Section.model_fields},
+        )
+
+
+def summarise(results: Iterable[Result], dataset: str | None = None, *, seed: int = 0) -> EvaluationSummary:
+    """The summary of these results."""
+    summary = Summary(dataset, seed=seed)
+    for result in results:
+        summary.add(result)
+    return summary.record()
+
+
+def _section(tally: Tally, seed: str) -> Section:
+    lost = sum(tally.not_scored.values())
+    return Section(
+        trajectories=tally.trajectories,
+        scored=tally.trajectories - lost,
+        not_scored=dict(sorted(tally.not_scored.items())),
+        not_scored_share=_share(lost, tally.trajectories) or 0.0,
+        overall=_group(list(tally.tasks.values()), seed),
+        by=_groups(tally, seed),
+        failures=_failures(tally.failures),
+        checks={
+            name: CheckMean(mean=mean.total / mean.count / BILLION, results=mean.count)
+            for name, mean in sorted(tally.checks.items())
+            if mean.count
+        },
+        user_faults=UserFaults(
+            checked=tally.checks["user"].count if "user" in tally.checks else 0,
+            faulty=tally.faulty_users,
+            faulty_failed=tally.faulty_users_failed,
+        ),
+        confirmation=Confirmation(checked=tally.confirmations, unconfirmed=tally.unconfirmed),
+        replay=ReplayTotals(calls=tally.calls, differs=tally.differing_calls, results_that_differ=tally.differing),
+        spent={
+            "agent": _spent(tally.agent, tally.trajectories),
+            "user": _spent(tally.user, tally.trajectories),
+        },
+    )
+
+
+def _spent(usage: UsageTally, results: int) -> Spent:
+    known = usage.cost.count
+    return Spent(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        results=usage.results,
+        cost_usd=usage.cost.total / BILLION if known == results else None,
+        results_with_cost=known,
+    )
+
+
+def _failures(classes: Counter[str]) -> dict[str, Failures]:
+    total = sum(classes.values())
+    ordered = sorted(classes.items(), key=lambda item: (-item[1], item[0]))
+    return {name: Failures(count=count, share=count / total) for name, count in ordered}
+
+
+class _Trait(NamedTuple):
+    """Something that tasks are grouped by."""
+
+    of: Callable[[TaskTally], str]
+    order: Callable[[str], tuple[int, str]]
+
+
+def _in_order(names: Sequence[str]) -> Callable[[str], tuple[int, str]]:
+    """These first, as they stand; others by name."""
+    return lambda value: (names.index(value) if value in names else len(names), value)
+
+
+def _difficulty(task: TaskTally) -> str:
+    calls = task.traits.calls
+    if calls < 1:
+        return UNKNOWN
+    if calls >= MANY_CALLS:
+        return _DIFFICULTIES[-1]
+    return _DIFFICULTIES[calls - 1]
+
+
+_DIFFICULTIES = ["1 call", *(f"{calls} calls" for calls in range(2, MANY_CALLS)), f"{MANY_CALLS} and more calls"]
+_TRAITS = {
+    "world": _Trait(lambda task: task.traits.world, _in_order([])),
+    "kind": _Trait(lambda task: task.traits.kind, _in_order(get_args(Kind))),
+    "split": _Trait(lambda task: task.traits.split, _in_order(get_args(Split))),
+    "difficulty": _Trait(_difficulty, _in_order(_DIFFICULTIES)),
+    "persona": _Trait(lambda task: task.traits.persona, _in_order([])),
+}
+
+
+def _groups(tally: Tally, seed: str) -> dict[str, dict[str, Group]]:
+    found: dict[str, dict[str, Group]] = {}
+    for name, trait in _TRAITS.items():
+        members: dict[str, list[TaskTally]] = {}
+        for task in tally.tasks.values():
+            members.setdefault(trait.of(task) or UNKNOWN, []).append(task)
+        values = sorted(members, key=trait.order)
+        found[name] = {value: _group(members[value], f"{seed}/{name}/{value}") for value in values}
+    return found
+
+
+def _group(tasks: Sequence[TaskTally], seed: str) -> Group:
+    trials, scored, passed, reward = (
+        sum(getattr(task, name) for task in tasks) for name in ("trials", "scored", "passed", "reward")
+    )
+    counts = Counter((task.scored, task.passed) for task in tasks if task.scored)
+    estimates = _estimates(counts, seed)
+    return Group(
+        tasks=len(tasks),
+        trials=trials,
+        scored=scored,
+        passed=passed,
+        rate=_share(passed, scored),
+        rate_errors_as_failures=_share(passed, trials),
+        mean_reward=_share(reward, scored * BILLION),
+        floors=Floors(
+            nothing=_mean([task.floor_nothing for task in tasks]), random=_mean([task.floor_random for task in tasks])
+        ),
+        pass_at_k={k: both[0] for k, both in estimates.items()},
+        pass_hat_k={k: both[1] for k, both in estimates.items()},
+    )
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _mean(values: Iterable[int | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / (len(known) * BILLION) if known else None
+
+
+def _estimates(counts: Mapping[tuple[int, int], int], seed: str) -> dict[int, tuple[Estimate, Estimate]]:
+    """pass@k and pass^k for each k. `counts`: tasks of so many scored trials and passes.
+
+    Every k that the same tasks have enough trials for shares its resamples, which saves most of the work.
+    """
+    found: dict[int, tuple[Estimate, Estimate]] = {}
+    ks_of: dict[int, list[int]] = {}
+    for k in _ks(counts):
+        ks_of.setdefault(sum(tasks for (n, _), tasks in counts.items() if n >= k), []).append(k)
+    for tasks, ks in ks_of.items():
+        rows: Counter[Row] = Counter()
+        for (n, c), number in sorted(counts.items()):
+            if n >= ks[-1]:
+                rows[tuple(measure(n, c, k) for k in ks for measure in (pass_at_k, pass_hat_k))] += number
+        intervals = bootstrap_rows(rows, seed=f"{seed}/{ks[0]}")
+        ordered = sorted(rows.items())
+        means = [sum(row[at] * number for row, number in ordered) / tasks for at in range(len(intervals))]
+        each = [_estimate(mean, interval, tasks) for mean, interval in zip(means, intervals, strict=True)]
+        found.update({k: (each[2 * at], each[2 * at + 1]) for at, k in enumerate(ks)})
+    return found
+
+
+def _estimate(mean: float, interval: Interval, tasks: int) -> Estimate:
+    return Estimate(estimate=mean, low=interval.low, high=interval.high, tasks=tasks)
+
+
+def _ks(counts: Mapping[tuple[int, int], int]) -> list[int]:
+    """Each k for which at least half of the tasks have as many scored trials."""
+    trials: Counter[int] = Counter()
+    for (n, _), tasks in counts.items():
+        trials[n] += tasks
+    most = seen = 0
+    for n in sorted(trials, reverse=True):
+        seen += trials[n]
+        if 2 * seen >= trials.total():
+            most = n
+            break
+    return [k for k in range(1, most + 1) if k <= EACH_K] + _powers_of_two(EACH_K, most)
+
+
+def _powers_of_two(above: int, most: int) -> list[int]:
+    return [1 << power for power in range(most.bit_length()) if above < 1 << power <= most]

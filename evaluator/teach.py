@@ -1,0 +1,131 @@
+"""What a strong model's trials teach of tasks: which it can solve, which are worth training on, and which to audit."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from evaluator.tables import print_line, print_table
+from skillweave.schema.record import Record
+from skillweave.schema.result import Divergence, FailureClass, Result
+from skillweave.schema.taught import NeverSolved, Taught
+from skillweave.store import Store
+
+TAUGHT = "taught.jsonl"
+TAUGHT_TASKS = "taught_tasks.txt"
+NEVER_SOLVED = "never_solved.jsonl"
+
+
+class Teaching(NamedTuple):
+    taught: list[Taught]
+    """One for each task and model, by task."""
+    never_solved: list[NeverSolved]
+    """Tasks that were tried and that no trial passed, by task."""
+
+    def task_ids(self, *, min_passes: int = 1, max_rate: float = 1.0) -> list[str]:
+        """Tasks passed at least so often, and by at most this share of the trials, all models together; sorted."""
+        trials: Counter[str] = Counter()
+        passes: Counter[str] = Counter()
+        for one in self.taught:
+            trials[one.task_id] += one.trials
+            passes[one.task_id] += one.passes
+        return [id for id in sorted(trials) if passes[id] >= min_passes and passes[id] <= max_rate * trials[id]]
+
+
+@dataclass(slots=True)
+class _Failed:
+    """Failed trials of one class."""
+
+    count: int
+    first: str
+    divergence: Divergence | None
+
+
+@dataclass(slots=True)
+class _Task:
+    world: str
+    trials: Counter[str] = field(default_factory=Counter)
+    """By model."""
+    passes: Counter[str] = field(default_factory=Counter)
+    """By model."""
+    failed: dict[FailureClass, _Failed] = field(default_factory=dict)
+    """Kept until a trial passes."""
+
+
+def teach(results: Iterable[Result]) -> Teaching:
+    """What these results say of their tasks; those without a score say nothing."""
+    tasks: dict[str, _Task] = {}
+    for result in results:
+        if result.scored:
+            _add(tasks.setdefault(result.task_id, _Task(result.world)), result)
+    taught = [
+        Taught(task_id=id, world=task.world, model=model, trials=task.trials[model], passes=task.passes[model])
+        for id, task in sorted(tasks.items())
+        for model in sorted(task.trials)
+    ]
+    never = [_never_solved(id, task) for id, task in sorted(tasks.items()) if not task.passes]
+    return Teaching(taught, never)
+
+
+def _add(task: _Task, result: Result) -> None:
+    model = result.agent or "unknown"
+    task.trials[model] += 1
+    if result.passed:
+        task.passes[model] += 1
+        task.failed.clear()
+    if task.passes:
+        return
+    name: FailureClass = result.failure.class_ if result.failure is not None else "other"
+    where = result.failure.first_divergence if result.failure is not None else None
+    known = task.failed.setdefault(name, _Failed(0, result.id, where))
+    known.count += 1
+    if result.id < known.first:
+        known.first, known.divergence = result.id, where
+
+
+def _never_solved(id: str, task: _Task) -> NeverSolved:
+    name, failed = min(task.failed.items(), key=lambda item: (-item[1].count, item[0]))
+    return NeverSolved(
+        task_id=id,
+        world=task.world,
+        trials=task.trials.total(),
+        failure=name,
+        failures=failed.count,
+        example=failed.first,
+        first_divergence=failed.divergence,
+    )
+
+
+def write(store: Store, teaching: Teaching, *, min_passes: int = 1, max_rate: float = 1.0) -> None:
+    """Write the side file, the ids of the tasks taught, one a line, and the tasks to audit, beside the results."""
+    ids = teaching.task_ids(min_passes=min_passes, max_rate=max_rate)
+    files = {
+        TAUGHT: _lines(teaching.taught),
+        TAUGHT_TASKS: "".join(f"{id}\n" for id in ids),
+        NEVER_SOLVED: _lines(teaching.never_solved),
+    }
+    for name, text in files.items():
+        store.write(name, text.encode())
+
+
+def _lines(records: Sequence[Record]) -> str:
+    return "".join(f"{record.model_dump_json()}\n" for record in records)
+
+
+def show_teaching(teaching: Teaching, *, min_passes: int = 1, max_rate: float = 1.0) -> None:
+    """Print how many tasks are worth training on, and those that were never solved."""
+    tasks = len({one.task_id for one in teaching.taught})
+    ids = teaching.task_ids(min_passes=min_passes, max_rate=max_rate)
+    print_line(
+        f"{tasks} tasks tried; {len(ids)} passed at least {min_passes} times and by at most {max_rate:.0%} of the "
+        f"trials; {len(teaching.never_solved)} never solved"
+    )
+    rows = [
+        (one.task_id, f"{one.failures}/{one.trials}", one.failure, one.example, _where(one.first_divergence))
+        for one in teaching.never_solved
+    ]
+    print_table("Never solved: to audit", ("task", "trials", "failure", "example", "first divergence"), rows)
+
+
+def _where(divergence: Divergence | None) -> str:
+    return f"expected {divergence.expected}, got {divergence.got}" if divergence is not None else ""

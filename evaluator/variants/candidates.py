@@ -1,0 +1,135 @@
+"""Values and arguments to try: what results show, what the caller's rows hold, and what the contract gives as examples.
+
+Whether they fit is found by calling the tool.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from functools import reduce
+from itertools import islice, product
+from random import Random
+
+from evaluator.variants.workbench import Workbench
+from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.record import Json
+from skillweave.world.canonical import dump
+
+_MOST_KEYS = 24
+_MOST_VALUES = 12
+"""Values of one parameter, where whole calls are tried."""
+_DAYS = (1, 7, -1, 3, 14, 30)
+_HOURS = (1, -1, 2)
+_ISO = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d)?")
+
+
+def arguments_of(bench: Workbench, tool: Tool, random: Random, most: int) -> Iterator[dict[str, Json]]:
+    """Arguments for a call of a tool; optional ones are left out."""
+    required = [parameter for parameter in tool.parameters if parameter.required]
+    pools = [values_of(bench, parameter, random)[:_MOST_VALUES] for parameter in required]
+    size = reduce(lambda total, pool: total * len(pool), pools, 1)
+    if size <= most:
+        chosen = list(product(*pools))
+        random.shuffle(chosen)
+    else:
+        chosen = [tuple(map(random.choice, pools)) for _ in range(most)]
+    for values in islice(chosen, most):
+        yield dict(zip([parameter.name for parameter in required], values, strict=True))
+
+
+def values_of(bench: Workbench, parameter: Parameter, random: Random) -> list[Json]:
+    """Values that the parameter may take, the likeliest first."""
+    if parameter.refers_to is not None:
+        return [*keys_of(bench, parameter.refers_to, random)]
+    if parameter.enum is not None:
+        return [*random.sample(parameter.enum, len(parameter.enum))]
+    if parameter.type == "boolean":
+        return [True, False]
+    seen = [value for name, value in shown(bench) if name == parameter.name and _fits(parameter, value)]
+    examples: list[Json] = [*random.sample(parameter.examples, len(parameter.examples))]
+    return _distinct([*seen, *examples, *_usual(bench, parameter)])
+
+
+def keys_of(bench: Workbench, reference: str, random: Random) -> list[str]:
+    """Keys of rows that a reference may name: those that results show, the caller's own, then others."""
+    entity, key = bench.world.blueprint.target(reference)
+    seen = [str(value) for name, value in shown(bench) if name == key.name]
+    owner = owner_of(bench, reference)
+    with bench.session(0) as session:
+        sql = f"SELECT {key.name} AS key FROM {entity.table}"
+        own = session.query(f"{sql} WHERE {owner} = :caller ORDER BY 1", {"caller": bench.caller}) if owner else []
+        every = own or session.query(f"{sql} ORDER BY 1")
+    rest = [str(row["key"]) for row in every]
+    return list(dict.fromkeys([*seen, *random.sample(rest, min(_MOST_KEYS, len(rest)))]))
+
+
+def owner_of(bench: Workbench, reference: str) -> str | None:
+    """The column by which rows of the referenced table belong to a person; None where they belong to nobody."""
+    entity = bench.world.blueprint.target(reference)[0]
+    core = bench.world.blueprint.core
+    person = f"{core.name}.{core.key}"
+    return next((one.name for one in entity.attributes if one.references == person), None)
+
+
+def shown(bench: Workbench) -> Iterator[tuple[str, Json]]:
+    """Names and values in the results of the golden calls, in order."""
+    for result in bench.results:
+        yield from _leaves("", result.value)
+
+
+def changed_values(bench: Workbench, parameter: Parameter, value: Json, random: Random) -> list[Json]:
+    """Other values than this one for a parameter that names no row."""
+    near = _shifted(value) if parameter.type in ("date", "datetime") else []
+    if isinstance(value, int) and not isinstance(value, bool):
+        near = [value + 1, value - 1, value + 100]
+    if isinstance(value, str) and parameter.type == "string" and parameter.enum is None:
+        near = [_another_digit(value)] if value[-1:].isdigit() else [f"{value} Two"]
+    found = _distinct([*near, *values_of(bench, parameter, random)])
+    return [other for other in found if dump(other) != dump(value)]
+
+
+def _leaves(name: str, value: Json) -> Iterator[tuple[str, Json]]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _leaves(key, part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _leaves(name, part)
+    elif value is not None:
+        yield name, value
+
+
+def _fits(parameter: Parameter, value: Json) -> bool:
+    if parameter.type in ("integer", "number"):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, str)
+
+
+def _usual(bench: Workbench, parameter: Parameter) -> list[Json]:
+    """What may be tried where nothing shows what fits."""
+    today = bench.task.now[:10]
+    if parameter.type == "date":
+        return [today, *_shifted(today)]
+    if parameter.type == "datetime":
+        return _shifted(bench.task.now)
+    if parameter.type in ("integer", "number"):
+        return [1, 2, 5, 30, 90]
+    return [] if parameter.examples else ["Riverside 12"]
+
+
+def _shifted(value: Json) -> list[Json]:
+    if not isinstance(value, str) or not _ISO.fullmatch(value):
+        return []
+    if len(value) == len("2025-01-24"):
+        return [(date.fromisoformat(value) + timedelta(days=days)).isoformat() for days in _DAYS]
+    moment = datetime.fromisoformat(value)
+    moved = [timedelta(days=1), *(timedelta(hours=hours) for hours in _HOURS), timedelta(days=7), timedelta(days=-1)]
+    return [(moment + by).isoformat(" ") for by in moved]
+
+
+def _another_digit(text: str) -> str:
+    return text[:-1] + str((int(text[-1]) + 1) % 10)
+
+
+def _distinct(values: list[Json]) -> list[Json]:
+    return list({dump(value): value for value in values}.values())

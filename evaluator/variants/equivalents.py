@@ -1,0 +1,107 @@
+"""Variants that do what the task asks in another way: all pass."""
+
+from collections.abc import Iterator
+
+from evaluator.variants.candidates import arguments_of
+from evaluator.variants.telling import PARTING, form, forms, tell, tell_again, told
+from evaluator.variants.transcript import PLAIN, Manner, transcript
+from evaluator.variants.variant import Variant, passing
+from evaluator.variants.workbench import Attempt, Move, Workbench
+from skillweave.schema.contract import Tool
+
+_MOST_READS = 4
+_MOST_TRIES = 12
+_CHATTER = "Thank you for your patience, I know that waiting is no fun."
+_JOINTS = ("__", ".")
+
+
+def equivalents(bench: Workbench) -> Iterator[Variant]:
+    """Each that applies to the task."""
+    yield _told(bench, "golden", bench.golden)
+    together = _told(bench, "parallel", bench.golden, Manner(is_parallel=True))
+    if any(len(message.tool_calls or ()) > 1 for message in together.messages):
+        yield together
+    for joint in _JOINTS:
+        yield _told(bench, "prefixed_names", bench.golden, Manner(prefix=f"{bench.task.world}{joint}"))
+    yield _told(bench, "object_arguments", bench.golden, Manner(is_object=True))
+    yield _more_words(bench)
+    yield from _fact_formats(bench)
+    for name, found in [
+        ("extra_reads", _extra_reads(bench)),
+        ("failed_then_right", _failed_then_right(bench)),
+        *(("reordered_writes", moves) for moves in reorderings(bench)),
+    ]:
+        attempt = bench.attempt(found)
+        if len(found) > 0 and not attempt.undone and attempt.is_lawful and bench.reaches_goal(attempt.changes):
+            yield _told(bench, name, attempt)
+
+
+def _told(bench: Workbench, name: str, attempt: Attempt, manner: Manner = PLAIN) -> Variant:
+    words = [told(bench.task.criteria.communicate)]
+    return passing(name, transcript(bench.task, attempt.made, words, manner))
+
+
+def _more_words(bench: Workbench) -> Variant:
+    facts = bench.task.criteria.communicate
+    once = " ".join([_CHATTER, *(tell(fact, form(fact, fact.values[0], 1)) for fact in facts)])
+    again = " ".join([*(tell_again(fact, form(fact, fact.values[0], 2)) for fact in facts), PARTING])
+    words = [once, again, "It was a pleasure to help you. Have a lovely day!"]
+    return passing("more_words", transcript(bench.task, bench.golden.made, words, Manner(is_chatty=True)))
+
+
+def _fact_formats(bench: Workbench) -> Iterator[Variant]:
+    facts = bench.task.criteria.communicate
+    for which in range(1, max((len(forms(fact, fact.values[0])) for fact in facts), default=0)):
+        yield passing("fact_formats", transcript(bench.task, bench.golden.made, [told(facts, which)]))
+
+
+def reorderings(bench: Workbench) -> Iterator[list[Move]]:
+    """The golden calls with a later write, and what it takes from, before an earlier one that it takes nothing from."""
+    for at, later in enumerate(bench.writes):
+        needed = bench.depends_on(later)
+        for earlier in bench.writes[:at]:
+            if earlier not in needed:
+                ahead = sorted(place for place in {*needed, later} if place > earlier)
+                order = [*range(earlier), *ahead]
+                yield [
+                    bench.moves[place] for place in [*order, *(p for p in range(earlier, later + 1) if p not in ahead)]
+                ] + bench.moves[later + 1 :]
+
+
+def _extra_reads(bench: Workbench) -> list[Move]:
+    """The golden calls, with reads that nobody needs after signing in and at the end."""
+    start = 1 if bench.task.login == "conversation" else 0
+    reads = [tool for tool in bench.tools if tool.kind == "read"]
+    found: list[Move] = []
+    with bench.session(start) as session:
+        for tool in bench.random("extra reads").sample(reads, len(reads)):
+            tried = arguments_of(bench, tool, bench.random(f"extra read {tool.name}"), _MOST_TRIES)
+            fitting = (given for given in tried if session.peek(tool.name, given).ok)
+            given = next(fitting, None) if len(found) < _MOST_READS else None
+            found += [Move(tool.name, given)] if given is not None else []
+    return [*bench.moves[:start], *found, *bench.moves[start:], *found[:1]] if found else []
+
+
+def _failed_then_right(bench: Workbench) -> list[Move]:
+    """Before the first write, or the last call: a tool that is not there, faulty arguments, what a guard refuses."""
+    if not bench.moves:
+        return []
+    place = bench.writes[0] if bench.writes else len(bench.moves) - 1
+    made = bench.golden.made[place]
+    wrong = [
+        Move(f"{made.move.tool}_now", made.arguments),
+        Move(made.move.tool, {}, is_malformed=True),
+        Move(made.move.tool, {**made.arguments, "urgently": True}),
+    ]
+    refused = _refused(bench, place, bench.world.blueprint.tool(made.move.tool))
+    return [*bench.moves[:place], *wrong, *refused, *bench.moves[place:]]
+
+
+def _refused(bench: Workbench, place: int, tool: Tool) -> list[Move]:
+    """The same call with other values, such that a rule of the tool forbids it."""
+    with bench.session(place) as session:
+        for given in arguments_of(bench, tool, bench.random("refused"), _MOST_TRIES):
+            error = session.peek(tool.name, given).error
+            if error is not None and error.rule is not None:
+                return [Move(tool.name, given)]
+    return []

@@ -1,0 +1,90 @@
+"""Writes beyond the golden ones: one more, one that spoils or undoes what was done, one against a rule."""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from evaluator.variants.candidates import arguments_of
+from evaluator.variants.telling import told
+from evaluator.variants.transcript import transcript
+from evaluator.variants.variant import Variant, failing
+from evaluator.variants.workbench import Move, Workbench
+from skillweave.schema.change import RowChange
+from skillweave.schema.contract import Tool
+from skillweave.schema.result import FailureClass
+from skillweave.world.canonical import canonical, dump
+from skillweave.world.delta import delta
+from skillweave.world.session import ContractSession
+
+Sort = Literal["extra_write", "undone", "broken_rule"]
+_SORTS: tuple[Sort, ...] = ("extra_write", "undone", "broken_rule")
+_MOST_TRIES = 48
+"""Calls of one tool that are tried."""
+
+
+class _Found(NamedTuple):
+    move: Move
+    sort: Sort
+
+
+def further_writes(bench: Workbench) -> Iterator[Variant]:
+    """One of each sort that was found, after the golden calls. One that spoils is an extra write where no other is."""
+    found: dict[Sort, Move] = {}
+    for one in _tried(bench):
+        found.setdefault(one.sort, one.move)
+        if len(found) == len(_SORTS):
+            break
+    if "undone" in found:
+        found.setdefault("extra_write", found["undone"])
+    for sort in _SORTS:
+        if sort in found:
+            attempt = bench.attempt([*bench.moves, found[sort]])
+            words = [told(bench.task.criteria.communicate)]
+            yield failing(sort, transcript(bench.task, attempt.made, words), _classes(bench, sort))
+
+
+def _classes(bench: Workbench, sort: Sort) -> set[FailureClass]:
+    """Breaking a rule is one where the policy counts; elsewhere the write is too much all the same."""
+    if sort != "broken_rule":
+        return {"extra_write"}
+    return {"policy_violation"} if "policy" in bench.task.criteria.reward_basis else {"policy_violation", "extra_write"}
+
+
+def _tried(bench: Workbench) -> Iterator[_Found]:
+    """Writes that succeed after the golden calls and lead elsewhere, tools taking turns in a drawn order."""
+    writes = [tool for tool in bench.tools if tool.kind == "write"]
+    with bench.session(len(bench.moves)) as session:
+        before = session.diff()
+        touched = {_row(change) for change in before}
+        for tool in bench.random("further writes").sample(writes, len(writes)):
+            for move in _calls(bench, tool):
+                sort = _sort_of(bench, session, move, before, touched)
+                if sort is not None:
+                    yield _Found(move, sort)
+
+
+def _calls(bench: Workbench, tool: Tool) -> Iterator[Move]:
+    random = bench.random(f"further {tool.name}")
+    return (Move(tool.name, given) for given in arguments_of(bench, tool, random, _MOST_TRIES))
+
+
+def _sort_of(
+    bench: Workbench, session: ContractSession, move: Move, before: list[RowChange], touched: set[str]
+) -> Sort | None:
+    """What a write is, made now; nothing of it stays. None where it fails or changes nothing that counts."""
+    mark = session.mark()
+    try:
+        result = session.call(move.tool, move.arguments)
+        if not result.ok or not any(result.changed):
+            return None
+        after = session.diff()
+        if bench.reaches_goal(canonical(after, session.minted)):
+            return None
+        if result.violations:
+            return "broken_rule"
+        return "undone" if any(_row(change) in touched for change in delta(before, after)) else "extra_write"
+    finally:
+        session.forget(mark)
+
+
+def _row(change: RowChange) -> str:
+    return dump([change.table, change.key])

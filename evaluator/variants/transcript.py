@@ -1,0 +1,103 @@
+"""Writes calls that were made down as a conversation, in the manners in which agents hold one."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from evaluator.variants.workbench import Made, source_of
+from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.schema.record import Json
+from skillweave.schema.task import Task
+
+STOP = "###STOP###"
+_UNREADABLE = '{"'
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How an agent writes."""
+
+    prefix: str = ""
+    """Stands before tool names."""
+    is_object: bool = False
+    """Arguments as an object, not as JSON text."""
+    is_parallel: bool = False
+    """Calls that do not take from each other in one message."""
+    is_chatty: bool = False
+    """With words beside the calls, and questions."""
+
+
+PLAIN = Manner()
+
+
+def transcript(task: Task, made: Sequence[Made], words: Sequence[str], manner: Manner = PLAIN) -> list[Message]:
+    """The conversation: the opening, signing in, each write after the user's yes, and the agent's words at the end.
+
+    Without words it breaks off after the last call.
+    """
+    writer = _Writer(manner, [*task.messages])
+    asked = [fact.text for fact in task.scenario.facts if fact.tell == "asked"]
+    if manner.is_chatty:
+        writer.say("Hello, and thank you for getting in touch! I am happy to help you with this.", "Thanks.")
+    if asked:
+        writer.say("Could you give me the details that I need for this, please?", " ".join(asked))
+    for batch in _batches(task, made) if manner.is_parallel else [[one] for one in made]:
+        if any(any(one.result.changed) for one in batch):
+            writer.say("I can do this for you now. Shall I go ahead?", "Yes, please go ahead.")
+        writer.call(batch)
+    for text in words:
+        writer.say(text, "Thank you.")
+    parting = Message(role="user", content=f"Thank you, that is all. {STOP}")
+    return [*writer.messages[:-1], parting] if words else writer.messages
+
+
+def _batches(task: Task, made: Sequence[Made]) -> list[list[Made]]:
+    """Runs of calls of which none takes an argument from another; signing in goes alone."""
+    found: list[list[Made]] = []
+    held: set[int | None] = set()
+    for place, one in enumerate(made):
+        sources = task.golden[one.move.golden].grounding.values() if one.move.golden is not None else ()
+        takes = {*map(source_of, sources)} - {None}
+        is_first = place == 0 or (place == 1 and task.login == "conversation")
+        if is_first or takes & held or _reads_after_write(one, found[-1]):
+            found.append([])
+            held = set()
+        found[-1].append(one)
+        held.add(one.move.golden)
+    return found
+
+
+def _reads_after_write(one: Made, batch: Sequence[Made]) -> bool:
+    """Whether a write stands between: the call's result may follow from it."""
+    return any(any(other.result.changed) for other in batch) and not any(one.result.changed)
+
+
+@dataclass
+class _Writer:
+    manner: Manner
+    messages: list[Message]
+    _calls: int = field(default=0)
+
+    def say(self, text: str, reply: str) -> None:
+        self.messages.append(Message(role="assistant", content=text))
+        self.messages.append(Message(role="user", content=reply))
+
+    def call(self, batch: Sequence[Made]) -> None:
+        ids = [f"call_{self._calls + place}" for place in range(len(batch))]
+        self._calls += len(batch)
+        calls = [ToolCall(id=id, function=self._function(one)) for id, one in zip(ids, batch, strict=True)]
+        content = "One moment please, I am looking into it." if self.manner.is_chatty else None
+        self.messages.append(Message(role="assistant", content=content, tool_calls=calls))
+        for id, one in zip(ids, batch, strict=True):
+            self.messages.append(Message(role="tool", tool_call_id=id, content=_shown(one)))
+
+    def _function(self, one: Made) -> FunctionCall:
+        given: str | dict[str, Json] = one.arguments if self.manner.is_object else json.dumps(one.arguments)
+        name = self.manner.prefix + one.move.tool
+        return FunctionCall(name=name, arguments=_UNREADABLE if one.move.is_malformed else given)
+
+
+def _shown(one: Made) -> str:
+    error = one.result.error
+    value: Json = one.result.value if error is None else {"error": error.model_dump(mode="json")}
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,162 @@
+"""The summary of an evaluation, `summary.json`: rates with their intervals, by group and by agent, and what went wrong.
+
+Intervals are by bootstrap over tasks. Errors that are not the agent's are left out of `rate`, and count as failures in
+`rate_errors_as_failures`: an error of the provider, the world, the user, the infrastructure or the judge.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from skillweave.schema.record import Record
+
+
+class Estimate(Record):
+    estimate: float
+    """Mean over tasks."""
+    low: float
+    """Lower end of the interval."""
+    high: float
+    """Upper end of the interval."""
+    tasks: int
+    """Tasks that count: those with at least so many scored trials."""
+
+
+class Floors(Record):
+    """What is had for nothing: mean reward over the tasks for which it is known."""
+
+    nothing: float | None
+    """Of doing and saying nothing; None where no result says."""
+    random: float | None
+    """Of calls by chance; None where no result says."""
+
+
+class Group(Record):
+    """Trials of tasks that have something in common."""
+
+    tasks: int
+    """Tasks with at least one trial."""
+    trials: int
+    """Trials that were scored, or that count as failures in `rate_errors_as_failures`."""
+    scored: int
+    """Trials that were scored."""
+    passed: int
+    """Trials with the reward 1."""
+    rate: float | None
+    """Passed, of those scored; None where none was."""
+    rate_errors_as_failures: float | None
+    """Passed, of all trials."""
+    mean_reward: float | None
+    """Over scored trials."""
+    floors: Floors
+    """What doing nothing and chance earn in these tasks."""
+    pass_at_k: dict[int, Estimate]
+    """k -> the chance that at least one of k trials passes. k goes up to where half of the tasks have as many trials;
+    beyond 8 by powers of two."""
+    pass_hat_k: dict[int, Estimate]
+    """k -> the chance that all of k trials pass."""
+
+
+class Failures(Record):
+    count: int
+    """Trials of this class."""
+    share: float
+    """Of all trials that failed."""
+
+
+class CheckMean(Record):
+    mean: float
+    """Mean score."""
+    results: int
+    """Results in which the check was made."""
+
+
+class UserFaults(Record):
+    checked: int
+    """Results in which the user was checked."""
+    faulty: int
+    """Those in which the simulated user made an error."""
+    faulty_failed: int
+    """Those of them that failed."""
+
+
+class Confirmation(Record):
+    checked: int
+    """Results in which confirmation was looked at."""
+    unconfirmed: int
+    """Those with a write that asks for the user's word and was made without it."""
+
+
+class ReplayTotals(Record):
+    calls: int
+    """Calls made again."""
+    differs: int
+    """Those whose recorded result is not the one that the replay gave."""
+    results_that_differ: int
+    """Results with such a call."""
+
+
+class Spent(Record):
+    input_tokens: int
+    """Tokens sent."""
+    output_tokens: int
+    """Tokens sampled."""
+    results: int
+    """Results whose tokens are known."""
+    cost_usd: float | None
+    """None where the cost of a result is unknown."""
+    results_with_cost: int
+    """Results whose cost is known."""
+
+
+class Section(Record):
+    """Results, counted."""
+
+    trajectories: int
+    """All of them."""
+    scored: int
+    """Those with a reward."""
+    not_scored: dict[str, int]
+    """Why not -> how many: the kind of the error, or `no_reward` where a check that counts was not made."""
+    not_scored_share: float
+    """Of all trajectories."""
+    overall: Group
+    """All trials."""
+    by: dict[str, dict[str, Group]]
+    """`world`, `kind`, `split`, `difficulty`, `persona` -> value -> its trials."""
+    failures: dict[str, Failures]
+    """Class of failure -> how many, most frequent first."""
+    checks: dict[str, CheckMean]
+    """Check -> its mean, over scored results and others."""
+    user_faults: UserFaults
+    """Errors of the simulated user."""
+    confirmation: Confirmation
+    """Writes without the user's word."""
+    replay: ReplayTotals
+    """Calls made again."""
+    spent: dict[Literal["agent", "user"], Spent]
+    """What the models took."""
+
+
+class _Header(Record):
+    format: Literal["skillweave/1"] = "skillweave/1"
+    """The version of this record."""
+    dataset: str | None
+    """Digest of the dataset that was scored against."""
+    checks_versions: list[str]
+    """Versions of the checks; more than one: results that are not to be compared."""
+    level: float
+    """Level of the intervals."""
+    resamples: int
+    """Resamples of tasks behind each interval."""
+    agents: list[str]
+    """`provider/model` of each agent."""
+    users: list[str]
+    """`provider/model` of each simulated user."""
+
+
+class EvaluationSummary(Section, _Header):
+    """All results, and each agent's where there are several."""
+
+    by_agent: dict[str, Section] = Field(default_factory=dict)
+    """Agent -> its results; empty where there is only one."""

@@ -1,0 +1,135 @@
+from math import comb
+
+import pytest
+
+from evaluator.compare import compare, flips, show_comparison, show_flips
+from skillweave.schema.result import Result
+from tests.evaluator.results import a_failure, a_result, an_error
+
+
+def trials(task: str, passes: int, number: int, failure: str = "other") -> list[Result]:
+    return [
+        a_result(task, trial, passed=trial < passes, failure=None if trial < passes else a_failure(failure))
+        for trial in range(number)
+    ]
+
+
+def test_common_tasks_are_paired_and_each_counts_the_same() -> None:
+    a = [*trials("A", 1, 4), *trials("B", 1, 1), *trials("C", 0, 2)]
+    b = [*trials("A", 1, 2), *trials("B", 0, 1), *trials("C", 1, 1), *trials("D", 1, 1)]
+    found = compare(a, b)
+    assert (found.tasks, found.only_a, found.only_b) == (3, 0, 1)
+    assert found.rate_a == pytest.approx((0.25 + 1 + 0) / 3)
+    assert found.rate_b == pytest.approx((0.5 + 0 + 1) / 3)
+    assert found.difference == pytest.approx(0.25 / 3)
+    # Of all signs of 1/4, -1 and 1 none brings the sum nearer to 0 than 1/4.
+    assert found.p == 1.0
+
+
+def test_flipped_tasks_are_named_the_worst_for_the_second_first() -> None:
+    a = [*trials("Better", 0, 2, "loop"), *trials("Down", 2, 2), *trials("Slightly", 2, 2), *trials("Same", 1, 2)]
+    b = [
+        *trials("Better", 2, 2),
+        *trials("Down", 0, 2, "extra_write"),
+        *trials("Slightly", 1, 2),
+        *trials("Same", 2, 4),
+    ]
+    found = compare(a, b).flipped
+    assert [(one.task_id, one.a_passed, one.a_scored, one.b_passed, one.b_scored, one.failure) for one in found] == [
+        ("Down", 2, 2, 0, 2, "extra_write"),
+        ("Slightly", 2, 2, 1, 2, "other"),
+        ("Better", 0, 2, 2, 2, "loop"),
+    ]
+
+
+def test_the_failure_of_the_worse_one_is_its_most_frequent() -> None:
+    a = trials("A", 3, 3)
+    b = [
+        a_result("A", trial, passed=False, failure=a_failure(name))
+        for trial, name in enumerate(("loop", "ran_out", "ran_out"))
+    ]
+    assert compare(a, b).flipped[0].failure == "ran_out"
+    assert compare(b, a).flipped[0].failure == "ran_out"
+
+
+def test_significance_is_over_tasks_and_not_over_trials() -> None:
+    few = compare([*trials("A", 0, 100)], [*trials("A", 100, 100)])
+    assert few.p == 1.0
+    names = [f"T{number}" for number in range(20)]
+    many = compare([a_result(name, passed=False) for name in names], [a_result(name) for name in names])
+    assert many.p == 2 / 2**20
+    assert (many.low, many.high) == (1.0, 1.0)
+    mixed = compare(
+        [a_result(name, passed=at < 4) for at, name in enumerate(names)],
+        [a_result(name, passed=at >= 4) for at, name in enumerate(names)],
+    )
+    assert mixed.p == pytest.approx(2 * sum(comb(20, k) for k in range(5)) / 2**20)
+
+
+def test_what_is_not_scored_is_counted_and_not_compared() -> None:
+    a = [a_result("A"), an_error("provider", "B"), an_error("task", "X")]
+    b = [a_result("A"), a_result("B", passed=False), an_error("user", "A", 1)]
+    found = compare(a, b)
+    assert (found.tasks, found.only_a, found.only_b) == (1, 0, 1)
+    assert (found.unscored_a, found.unscored_b) == (2, 1)
+
+
+def test_a_task_that_changed_is_not_compared() -> None:
+    a = [a_result("A", task_digest="1"), a_result("B", task_digest="1"), a_result("C")]
+    b = [a_result("A", task_digest="1"), a_result("B", task_digest="2", passed=False), a_result("C", task_digest="3")]
+    found = compare(a, b)
+    assert (found.tasks, found.changed, found.flipped) == (2, 1, [])
+
+
+def test_nothing_in_common_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
+    found = compare([a_result("A")], [a_result("B")])
+    assert (found.tasks, found.difference, found.p) == (0, None, None)
+    show_comparison(found)
+    assert "no task has scored trials on both sides" in capsys.readouterr().out
+
+
+def test_a_comparison_is_shown_with_its_versions_and_flips(capsys: pytest.CaptureFixture[str]) -> None:
+    a = [a_result("T\x1b[2J", passed=True), a_result("U")]
+    b = [a_result("T\x1b[2J", passed=False, checks_version="2"), a_result("U"), an_error("world", "V")]
+    show_comparison(compare(a, b), "old", "new")
+    shown = capsys.readouterr().out
+    assert "2 tasks: old 100.0%, new 50.0%; difference -50.0% [-100.0%, +0.0%], p = 1" in shown
+    assert "1 results of new not scored" in shown
+    assert "not of one version: 1, 2" in shown
+    assert "T\\x1b[2J" in shown
+
+
+def test_flips_are_results_of_both_that_come_out_otherwise() -> None:
+    old = [
+        a_result("A"),
+        a_result("B", passed=False, failure=a_failure("loop")),
+        a_result("C"),
+        an_error("world", "D"),
+        a_result("Gone"),
+        a_result("E", agent="v/one"),
+    ]
+    new = [
+        a_result("D", checks_version="2"),
+        a_result("C", checks_version="2"),
+        a_result("B", checks_version="2"),
+        a_result("A", passed=False, failure=a_failure("extra_write"), checks_version="2"),
+        a_result("New", checks_version="2"),
+        a_result("E", agent="v/two", passed=False, checks_version="2"),
+    ]
+    found = [(one.id, one.before, one.after, one.class_before, one.class_after) for one in flips(old, new)]
+    assert found == [
+        ("D#0", None, True, None, None),
+        ("B#0", False, True, "loop", None),
+        ("A#0", True, False, None, "extra_write"),
+    ]
+    assert {(one.version_before, one.version_after) for one in flips(old, new)} == {("1", "2")}
+
+
+def test_every_flip_is_shown_and_counted_by_outcome(capsys: pytest.CaptureFixture[str]) -> None:
+    old = [a_result(f"T{number:03}") for number in range(120)]
+    new = [a_result(one.task_id, passed=False, failure=a_failure("loop")) for one in old]
+    show_flips(flips(old, new))
+    shown = capsys.readouterr().out
+    assert "120 results flipped" in shown
+    assert all(one.id in shown for one in old)
+    assert ["passed", "loop", "120"] in [line.split() for line in shown.splitlines()]

@@ -1,0 +1,248 @@
+import json
+from itertools import combinations
+from random import Random
+from statistics import mean
+
+import pytest
+
+from evaluator.show_summary import show
+from evaluator.summary import Summary, summarise
+from skillweave.schema.evaluation import EvaluationSummary, Floors
+from skillweave.schema.result import Result
+from tests.evaluator.results import a_failure, a_result, an_error
+
+
+def many_results() -> list[Result]:
+    random = Random(4)
+    kinds = ["provider", "user", "task", "dataset"]
+    found = []
+    for number in range(120):
+        task, trial = f"Clinic-{number // 4}", number % 4
+        traits = {"world": f"World{number % 3}", "calls": number // 4 % 13 + 1, "agent": f"v/{number % 2}"}
+        usage = {"input_tokens": number, "output_tokens": 1, "cost_usd": random.random()}
+        if random.random() < 0.1:
+            found.append(an_error(random.choice(kinds), task, trial, **traits))
+        else:
+            reward = random.choice((0.0, 1 / 3, 0.1, 1.0, 1.0))
+            floors = {"floor_nothing": 0.1, "floor_random": 1 / 3, "usage": {"agent": usage, "user": usage}}
+            checks = {"communicate": {"score": reward}}
+            found.append(a_result(task, trial, passed=reward == 1, reward=reward, checks=checks, **traits, **floors))
+    return found
+
+
+def test_the_bytes_are_the_same_in_any_order_and_are_read_back() -> None:
+    results = many_results()
+    first = summarise(results, "digest").model_dump_json()
+    for seed in range(2):
+        assert summarise(Random(seed).sample(results, len(results)), "digest").model_dump_json() == first
+    assert EvaluationSummary.model_validate_json(first).model_dump_json() == first
+    assert list(json.loads(first))[:3] == ["format", "dataset", "checks_versions"]
+
+
+def test_errors_that_are_not_the_agents_count_in_the_second_rate_alone() -> None:
+    found = summarise(
+        [
+            a_result("A"),
+            a_result("B", passed=False),
+            an_error("provider", "C"),
+            an_error("user", "A", 1),
+        ]
+    )
+    assert (found.trajectories, found.scored, found.not_scored) == (4, 2, {"provider": 1, "user": 1})
+    assert found.not_scored_share == 0.5
+    overall = found.overall
+    assert (overall.tasks, overall.trials, overall.scored, overall.passed) == (3, 4, 2, 1)
+    assert (overall.rate, overall.rate_errors_as_failures, overall.mean_reward) == (0.5, 0.25, 0.5)
+
+
+@pytest.mark.parametrize("kind", ["trajectory", "task", "dataset"])
+def test_a_line_that_is_of_no_trial_is_counted_and_in_neither_rate(kind: str) -> None:
+    found = summarise([a_result("A"), an_error(kind, "Nowhere-1", world="Nowhere")])
+    assert found.not_scored == {kind: 1}
+    assert (found.overall.trials, found.overall.rate_errors_as_failures) == (1, 1.0)
+    assert list(found.by["world"]) == ["SmallClinic"]
+
+
+def test_a_result_whose_reward_could_not_be_said_is_no_failure() -> None:
+    found = summarise([a_result("A"), a_result("B", passed=None, reward=None)])
+    assert found.not_scored == {"no_reward": 1}
+    assert (found.overall.trials, found.overall.rate) == (1, 1.0)
+    assert found.failures == {}
+
+
+def test_nothing_scored_gives_no_rate() -> None:
+    assert summarise([]).overall.rate is None
+    overall = summarise([an_error("world")]).overall
+    assert (overall.rate, overall.rate_errors_as_failures, overall.mean_reward) == (None, 0.0, None)
+    assert overall.pass_at_k == {}
+
+
+def test_pass_at_k_and_pass_hat_k_are_means_over_tasks_of_all_subsets_of_trials() -> None:
+    passes = {"A": [True, True, False], "B": [False, False, False], "C": [True, True, True]}
+    found = summarise(
+        [a_result(task, trial, passed=ok) for task, trials in passes.items() for trial, ok in enumerate(trials)]
+    ).overall
+    assert list(found.pass_at_k) == list(found.pass_hat_k) == [1, 2, 3]
+    for k in (1, 2, 3):
+        subsets = [list(combinations(trials, k)) for trials in passes.values()]
+        some = found.pass_at_k[k]
+        assert some.estimate == pytest.approx(mean(mean(map(any, each)) for each in subsets))
+        assert found.pass_hat_k[k].estimate == pytest.approx(mean(mean(map(all, each)) for each in subsets))
+        assert some.tasks == 3
+        assert some.low <= some.estimate <= some.high
+
+
+def test_k_goes_to_where_half_of_the_tasks_have_the_trials_and_says_how_many() -> None:
+    trials = {"A": 4, "B": 3, "C": 3, "D": 1}
+    results = [a_result(task, trial) for task, number in trials.items() for trial in range(number)]
+    found = summarise(results).overall.pass_hat_k
+    assert {k: estimate.tasks for k, estimate in found.items()} == {1: 4, 2: 3, 3: 3}
+
+
+def test_errors_are_no_trials_of_pass_hat_k() -> None:
+    found = summarise([a_result("A", 0), an_error("provider", "A", 1)]).overall
+    assert {k: estimate.estimate for k, estimate in found.pass_hat_k.items()} == {1: 1.0}
+
+
+def test_beyond_eight_k_goes_by_powers_of_two() -> None:
+    found = summarise([a_result("A", trial) for trial in range(40)]).overall
+    assert list(found.pass_at_k) == [1, 2, 3, 4, 5, 6, 7, 8, 16, 32]
+
+
+def test_groups_are_named_and_in_order() -> None:
+    found = summarise(
+        [
+            a_result("A", calls=12, kind="inform", split="test"),
+            a_result("B", calls=10, split="train", passed=False),
+            a_result("C", calls=2, split="validation"),
+            a_result("D", calls=1, persona=None),
+        ]
+    ).by
+    assert list(found) == ["world", "kind", "split", "difficulty", "persona"]
+    assert list(found["difficulty"]) == ["1 call", "2 calls", "10 and more calls"]
+    assert list(found["kind"]) == ["do", "inform"]
+    assert list(found["split"]) == ["train", "validation", "test"]
+    assert list(found["persona"]) == ["brief", "unknown"]
+    assert found["difficulty"]["10 and more calls"].rate == 0.5
+    assert found["split"]["train"].rate == 0.5
+
+
+def test_floors_are_means_over_the_groups_tasks_and_not_over_trials() -> None:
+    found = summarise(
+        [
+            *(a_result("A", trial, kind="inform", floor_nothing=0.5, floor_random=0.25) for trial in range(3)),
+            a_result("B", floor_nothing=0.0),
+        ]
+    )
+    assert found.overall.floors == Floors(nothing=0.25, random=0.25)
+    assert found.by["kind"]["do"].floors == Floors(nothing=0.0, random=None)
+
+
+def test_failures_are_counted_by_class_with_their_share() -> None:
+    classes = ["loop", "extra_write", "extra_write", "missing_write"]
+    found = summarise(
+        [
+            a_result("Z"),
+            an_error("judge", "Y"),
+            *(a_result(f"T{at}", passed=False, failure=a_failure(name)) for at, name in enumerate(classes)),
+        ]
+    ).failures
+    assert [(name, one.count, one.share) for name, one in found.items()] == [
+        ("extra_write", 2, 0.5),
+        ("loop", 1, 0.25),
+        ("missing_write", 1, 0.25),
+    ]
+
+
+def test_checks_users_confirmation_and_replay_are_counted() -> None:
+    faulty = {"score": 0.0, "faults": [{"message": 2, "fault": "it said what it cannot know"}]}
+    found = summarise(
+        [
+            a_result("A", checks={"state": {"score": 1.0}, "user": {"score": 1.0}, "policy": {"score": 1.0}}),
+            a_result("B", passed=False, checks={"state": {"score": 0.0}, "user": faulty}),
+            a_result("C", checks={"user": faulty, "policy": {"score": 1.0, "unconfirmed": ["call 3 (cancel)"]}}),
+            a_result("D", checks={"policy": {"score": 0.0, "unconfirmed": []}}),
+            a_result("E", checks={"replay": {"calls": 4, "differs": [1, 2]}}),
+        ]
+    )
+    assert (found.checks["state"].mean, found.checks["state"].results) == (0.5, 2)
+    assert found.checks["policy"].mean == pytest.approx(2 / 3)
+    assert found.checks["policy"].results == 3
+    assert found.user_faults.model_dump() == {"checked": 3, "faulty": 2, "faulty_failed": 1}
+    assert found.confirmation.model_dump() == {"checked": 2, "unconfirmed": 1}
+    assert found.replay.model_dump() == {"calls": 4, "differs": 2, "results_that_differ": 1}
+
+
+def usage(agent: float | None, user: float | None) -> dict[str, object]:
+    return {
+        "agent": {"input_tokens": 10, "output_tokens": 2, "cost_usd": agent},
+        "user": {"input_tokens": 5, "output_tokens": 1, "cost_usd": user},
+    }
+
+
+def test_a_cost_is_known_where_that_of_every_result_is() -> None:
+    results = [a_result("A", usage=usage(0.1, 0.01)), a_result("B", usage=usage(0.2, None))]
+    spent = summarise(results).spent
+    assert spent["agent"].cost_usd == pytest.approx(0.3)
+    assert spent["agent"].results_with_cost == 2
+    assert (spent["user"].cost_usd, spent["user"].results_with_cost) == (None, 1)
+    assert (spent["agent"].input_tokens, spent["user"].output_tokens, spent["user"].results) == (20, 2, 2)
+    assert summarise([*results, a_result("C")]).spent["agent"].cost_usd is None
+
+
+@pytest.mark.parametrize("cost", [float("nan"), float("inf")])
+def test_a_cost_that_is_no_number_is_an_unknown_one(cost: float) -> None:
+    found = summarise([a_result("A", usage=usage(cost, 0.0))])
+    assert found.spent["agent"].cost_usd is None
+    assert json.loads(found.model_dump_json())
+
+
+def test_several_agents_have_a_section_each() -> None:
+    results = [
+        a_result("A", agent="v/one"),
+        a_result("A", agent="v/two", passed=False, checks_version="2"),
+        an_error("provider", "B", agent="v/two"),
+    ]
+    found = summarise(results)
+    assert found.agents == ["v/one", "v/two"]
+    assert found.checks_versions == ["1", "2"]
+    assert {agent: section.overall.rate for agent, section in found.by_agent.items()} == {"v/one": 1.0, "v/two": 0.0}
+    assert found.by_agent["v/two"].not_scored_share == 0.5
+    assert found.overall.pass_at_k[2].estimate == 1.0
+    assert summarise(results[:1]).by_agent == {}
+
+
+def test_unknown_tasks_take_no_memory() -> None:
+    summary = Summary()
+    for number in range(50):
+        summary.add(an_error("task", f"Nowhere-{number}"))
+    assert summary.record().overall.tasks == 0
+
+
+def test_hostile_names_are_shown_as_they_are_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    show(
+        summarise(
+            [
+                a_result("A", agent="evil\x1b[31m\nagent", world="[bold]World[/bold]"),
+                a_result("B", agent="other", passed=False, failure=a_failure("loop"), floor_nothing=0.125),
+            ]
+        )
+    )
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "evil\\x1b[31m agent" in shown
+    assert "[bold]World[/bold]" in shown
+    assert "loop" in shown
+    assert "12.5%/-" in shown
+
+
+def test_rich_reads_no_markup_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = [a_result("A", world="[red]W[/red]"), a_result("B", world=":smile:", passed=False)]
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    show(summarise(results))
+    shown = capsys.readouterr().out
+    assert "[red]W[/red]" in shown
+    assert ":smile:" in shown

@@ -1,0 +1,71 @@
+"""Trials of the small clinic: golden calls, and what an agent did instead."""
+
+from typing import Any
+
+from evaluator.checks.actions import check_actions
+from evaluator.checks.communicate import check_communicate
+from evaluator.checks.policy import check_policy
+from evaluator.checks.state import check_state
+from evaluator.execution import execute_messages
+from evaluator.golden import golden_of
+from evaluator.recorded import Recorded, RecordedError
+from evaluator.score import reward_of
+from evaluator.trial import Scored, Trial
+from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.schema.score import Checks
+from skillweave.schema.task import GoldenCall, Task
+from skillweave.world.replay import replay
+from skillweave.world.world import World
+from tests.evaluator.tasks import a_task
+
+Made = tuple[str, Any]
+"""A tool with its arguments, or `say` with words."""
+
+
+def a_golden(tool: str, grounding: dict[str, str] | None = None, /, **arguments: Any) -> GoldenCall:
+    """A golden call."""
+    return GoldenCall(tool=tool, arguments=arguments, grounding=grounding or {})
+
+
+def a_call(tool: str, **arguments: Any) -> Made:
+    """A call that an agent makes."""
+    return tool, arguments
+
+
+def a_task_of(world: World, *golden: GoldenCall, criteria: dict[str, Any] | None = None, **changes: Any) -> Task:
+    """A task with these golden calls, whose end state is where they lead."""
+    state = replay(world, a_task(golden=golden, **changes)).changes
+    return a_task(golden=golden, criteria={"state": state, "reward_basis": ["state"], **(criteria or {})}, **changes)
+
+
+def a_trial(
+    world: World, task: Task, *made: Made, stop: str = "user_stop", error: str | None = None, prune: bool = False
+) -> Trial:
+    """A trial in which an agent did all this, one message for each."""
+    messages = [Message(role="user", content="Hello"), *(_message(at, one) for at, one in enumerate(made))]
+    fault = RecordedError(kind="agent", message=error) if error else None
+    recorded = Recorded(id="SmallClinic-1#0", messages=messages, stop_reason=stop, error=fault)
+    golden = golden_of(world, task, prune=prune)
+    assert golden.fault is None
+    with world.session(task) as session:
+        return Trial(task, world, golden, recorded, execute_messages(session, messages))
+
+
+def scored(trial: Trial) -> Scored:
+    """The trial with the checks that say why it failed."""
+    task = trial.task
+    checks = Checks(
+        state=check_state(task.criteria, trial.made.changes, trial.world.comparison),
+        actions=check_actions(trial),
+        communicate=check_communicate(task.criteria.communicate, trial.messages),
+        policy=check_policy(trial),
+    )
+    return Scored(trial, checks, reward_of(task, checks))
+
+
+def _message(at: int, made: Made) -> Message:
+    what, given = made
+    if what == "say":
+        return Message(role="assistant", content=given)
+    call = ToolCall(id=f"call_{at}", function=FunctionCall(name=what, arguments=given))
+    return Message(role="assistant", tool_calls=[call])

@@ -1,0 +1,222 @@
+"""Variants: what they are made of, and that what is expected of them is true."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator.variants import Variant, variants_of
+from evaluator.variants.selftest import line
+from skillweave.schema.message import ToolCall
+from skillweave.schema.record import Json
+from skillweave.schema.task import Task
+from skillweave.tool_call import namespaces_of, plain_name, read_call
+from skillweave.world.canonical import canonical
+from skillweave.world.compare import compare
+from skillweave.world.replay import violations
+from skillweave.world.tools import name_of
+from skillweave.world.world import World
+from tests.evaluator.variants.clinic import dataset_of, every_task
+from tests.rollout.offline_agents.clinic import WORLD, made
+
+_IN_WORDS = """told_nothing neighbour_value all_candidates other_value right_then_another only_in_call user_echoed
+value_without_noun"""
+_BY_CALLS = """golden extra_reads reordered_writes failed_then_right more_words parallel prefixed_names object_arguments
+fact_formats same_outcome nothing handed_over out_of_turns looped malformed_calls write_left_out delete_left_out
+half_batch wrong_row wrong_value wrong_time extra_write written_twice undone broken_rule refused"""
+IN_WORDS = frozenset(_IN_WORDS.split())
+"""Variants that fail by their words alone."""
+SORTS = IN_WORDS | frozenset(_BY_CALLS.split())
+
+
+def task_of(name: str) -> Task:
+    return next(task for task in every_task() if task.id == f"SmallClinic-{name}")
+
+
+def variants(name: str) -> dict[str, list[Variant]]:
+    found: dict[str, list[Variant]] = defaultdict(list)
+    for variant in variants_of(WORLD, task_of(name)):
+        found[variant.name].append(variant)
+    return found
+
+
+def calls_of(variant: Variant) -> Iterator[tuple[str, dict[str, Json] | None]]:
+    for message in variant.messages:
+        for call in message.tool_calls or ():
+            yield call.function.name, read_call(call).arguments
+
+
+def reaches_goal(world: World, task: Task, variant: Variant) -> tuple[bool, list[str]]:
+    """Whether the calls, made again, lead to the golden end state; and the rules that they break."""
+    with world.session(task) as session:
+        offered = frozenset(map(name_of, session.tools))
+        for name, arguments in calls_of(variant):
+            if arguments is not None:
+                session.call(plain_name(name, offered, namespaces_of(task)), arguments)
+        changes = canonical(session.diff(), session.minted)
+        return compare(task.criteria.state, changes, world.comparison).none, violations(session.results)
+
+
+@pytest.mark.parametrize("task", every_task(), ids=lambda task: task.id)
+def test_what_is_expected_is_true_by_execution(task: Task) -> None:
+    for variant in variants_of(WORLD, task):
+        reached, broken = reaches_goal(WORLD, task, variant)
+        if variant.passes:
+            assert reached, variant.name
+            assert not broken, variant.name
+        elif variant.name in IN_WORDS:
+            assert reached, variant.name
+        elif task.criteria.state:
+            assert not reached, variant.name
+
+
+def test_every_sort_applies_somewhere() -> None:
+    found = {variant.name for task in every_task() for variant in variants_of(WORLD, task)}
+    assert found >= SORTS
+
+
+def test_the_same_task_gives_the_same_variants() -> None:
+    for task in every_task():
+        one, other = [list(variants_of(WORLD, task)) for _ in range(2)]
+        assert one == other
+
+
+def test_ids_of_calls_are_unique_and_each_is_answered() -> None:
+    for task in every_task():
+        for variant in variants_of(WORLD, task):
+            ids = [call.id for message in variant.messages for call in message.tool_calls or ()]
+            answered = [message.tool_call_id for message in variant.messages if message.role == "tool"]
+            assert len({*ids}) == len(ids)
+            assert sorted(ids) == sorted(filter(None, answered))
+
+
+def test_a_write_that_takes_from_the_one_left_out_is_left_out_too() -> None:
+    without_cancellation, without_payment = variants("paid")["write_left_out"]
+    assert [name for name, _ in calls_of(without_cancellation)] == ["list_appointments", "list_fees"]
+    assert [name for name, _ in calls_of(without_payment)] == ["list_appointments", "cancel_appointment", "list_fees"]
+
+
+def test_half_of_a_batch_is_left_out() -> None:
+    (half,) = variants("batch")["half_batch"]
+    assert [arguments for name, arguments in calls_of(half) if name == "book_appointment"] == [{"slot_id": "SLO-0001"}]
+
+
+def test_a_delete_left_out_is_told_from_other_writes() -> None:
+    found = variants("both")
+    assert [len(found[name]) for name in ("delete_left_out", "write_left_out")] == [1, 1]
+    assert "drop_reminder" not in dict(calls_of(found["delete_left_out"][0]))
+
+
+def test_writes_in_another_order_are_sorted_by_what_comes_of_it() -> None:
+    assert [name for name, _ in calls_of(variants("both")["reordered_writes"][0])] == [
+        "list_appointments",
+        "find_slots",
+        "book_appointment",
+        "drop_reminder",
+    ]
+    assert "reordered_writes" not in variants("paid"), "paying takes from cancelling"
+
+
+def test_writes_whose_order_matters_are_a_mutant() -> None:
+    wanted = [
+        {"tool": "set_reminders", "arguments": {"wanted": wanted}, "grounding": {"wanted": "user"}}
+        for wanted in (False, True)
+    ]
+    booked = {"tool": "book_appointment", "arguments": {"slot_id": "SLO-0001"}, "grounding": {"slot_id": "user"}}
+    task = made("order", "", [wanted[0], booked, wanted[1]], [], "")
+    swapped = [variant for variant in variants_of(WORLD, task) if variant.name == "swapped_writes"]
+    assert swapped
+    assert all(variant.classes == {"wrong_order"} for variant in swapped)
+
+
+def test_a_column_that_is_not_compared_makes_no_mutant() -> None:
+    found = variants("batch")
+    noted = [dict(arguments or {}) for variant in found["same_outcome"] for _, arguments in calls_of(variant)]
+    assert any("note" in arguments for arguments in noted)
+    assert "added_argument" not in found
+
+
+def test_another_row_of_the_callers_own_is_another_entity() -> None:
+    (wrong,) = [variant for variant in variants("swap")["wrong_row"] if variant.classes == {"wrong_entity"}]
+    arguments = dict(calls_of(wrong))["cancel_appointment"] or {}
+    assert arguments["appointment_id"] != "APT-0001"
+    slots = variants("move")["wrong_time"]
+    assert slots
+    assert all(variant.classes == {"wrong_argument", "wrong_entity"} for variant in slots)
+
+
+def test_a_broken_rule_is_one_that_the_tool_does_not_hold() -> None:
+    (broken,) = variants("both")["broken_rule"]
+    assert reaches_goal(WORLD, task_of("both"), broken)[1]
+    assert "policy_violation" in broken.classes
+
+
+def test_manners_of_writing_calls() -> None:
+    found = variants("two")
+    (parallel,) = found["parallel"]
+    assert [len(message.tool_calls) for message in parallel.messages if message.tool_calls] == [2]
+    names = [name for variant in found["prefixed_names"] for name, _ in calls_of(variant)]
+    assert names == [
+        f"SmallClinic{joint}{tool}" for joint in ("__", ".") for tool in ("list_appointments", "list_fees")
+    ]
+    (as_object,) = found["object_arguments"]
+    assert all(isinstance(call.function.arguments, dict) for call in calls_in(as_object))
+
+
+def calls_in(variant: Variant) -> Iterator[ToolCall]:
+    for message in variant.messages:
+        yield from message.tool_calls or ()
+
+
+def test_calls_that_take_from_each_other_are_not_made_together() -> None:
+    assert "parallel" not in variants("move") or [
+        [call.function.name for call in message.tool_calls]
+        for message in variants("move")["parallel"][0].messages
+        if message.tool_calls
+    ] == [["list_appointments", "find_slots"], ["move_appointment"]]
+
+
+def test_a_failed_call_comes_before_the_right_one() -> None:
+    (failed,) = variants("move")["failed_then_right"]
+    shown = [json.loads(message.content or "") for message in failed.messages if message.role == "tool"]
+    errors = [value["error"]["code"] for value in shown if isinstance(value, dict) and "error" in value]
+    assert errors[:3] == ["unknown_tool", "invalid_arguments", "invalid_arguments"]
+    assert len(errors) == 4, "a rule of the tool refuses one"
+    assert "error" not in shown[-1]
+
+
+def test_of_two_facts_one_at_a_time_is_told_wrongly() -> None:
+    for variant in variants("two")["right_then_another"]:
+        words = " ".join(message.content or "" for message in variant.messages if message.role == "assistant")
+        assert "21 January 2025 at 12:30" in words
+        assert "12.50" in words
+
+
+def test_the_value_is_said_by_nobody_but_the_user() -> None:
+    (echoed,) = variants("price")["user_echoed"]
+    said = {message.role for message in echoed.messages if "60.00" in (message.content or "")}
+    assert said == {"user"}
+
+
+def test_neighbours_and_candidates_need_rivals() -> None:
+    assert {"neighbour_value", "all_candidates"} <= variants("price").keys()
+    assert not {"neighbour_value", "all_candidates"} & variants("when").keys()
+    assert "other_value" in variants("when")
+
+
+def test_golden_calls_that_fail_have_no_variants() -> None:
+    lost = task_of("move").model_copy(update={"golden": task_of("batch").golden[1:2]})
+    assert not list(variants_of(WORLD, lost)), "their end state is another"
+
+
+def test_other_kinds_have_none() -> None:
+    assert not list(variants_of(WORLD, task_of("move").model_copy(update={"kind": "refuse"})))
+
+
+def test_a_variant_is_a_line_of_a_rollouts_folder(tmp_path: Path) -> None:
+    dataset = dataset_of(tmp_path)
+    task = dataset.tasks["SmallClinic-move"]
+    record = json.loads(line(task, 3, next(variants_of(dataset.world(task), task))))
+    assert (record["id"], record["task_id"], record["trial"]) == ("SmallClinic-move#3", "SmallClinic-move", 3)
