@@ -1,7 +1,7 @@
-"""How fast trajectories are evaluated, what each part costs, and what 100,000 of them hold in memory.
+"""How fast trajectories are evaluated, where the time goes, and what 100,000 of them hold in memory.
 
 Run it from the repository's root: `python -m bench.evaluator`. It makes a world of 10 tables with 300 rows each, 50
-tasks and 450 conversations of it; the whole program runs on those, over and over under other ids. Prints one JSON
+tasks and 450 conversations; the whole program evaluates those again and again under other ids. Prints one JSON
 document; README.md beside this file says how to read it.
 """
 
@@ -14,131 +14,125 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from bench._conversations import conversations
-from bench._memory import Held
-from bench._practice import SERVER, practice
+from bench._memory import held, megabytes
+from bench._practice import practice
+from bench._stages import Bench
 from bench._visits import visits, write_dataset
-from evaluator.evaluate import CHECKS, Evaluator, Settings, is_failed
-from evaluator.execution import execute_golden, execute_messages
-from evaluator.explain import explain
-from evaluator.golden import digest_of, golden_of
-from evaluator.recorded import read
-from evaluator.score import reward_of
-from evaluator.trial import Scored, Trial
 from skillweave.dataset import Dataset
-from skillweave.schema.score import Checks
-from skillweave.tool_call import namespaces_of
+from skillweave.schema.trajectory import TrajectoryRecord
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED = 7
-ROUNDS = 7
-ROOM = 1.3
-"""Free space that is asked for, of what is written."""
-"""Where trajectories of other sizes are wanted: what is left of the system prompt."""
+SMALL = 10_000
+"""Trajectories of the smaller run, whose memory is compared."""
+MOST_IN_PROCESS = 450
+"""Trajectories that are evaluated in this process."""
+LOOK_EVERY_S = 0.25
 
 
-class Workplace:
-    """A dataset, opened, and the lines to be evaluated."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure in this process, then the whole program."""
+    parser = argparse.ArgumentParser(description="Measure the evaluator.")
+    parser.add_argument("--trajectories", type=int, default=20_000, help="of the whole program; 0: leave it out")
+    parser.add_argument("--short-lines", action="store_true", help="without system prompt and tools: a third of them")
+    parser.add_argument("--outputs", type=Path, help="measure this dataset in this process, and no program ...")
+    parser.add_argument("--rollouts", type=Path, help="... with these rollouts")
+    given = parser.parse_args(arguments)
+    report: dict[str, Any] = {
+        "benchmark": "evaluator",
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+    if given.outputs:
+        report |= _in_process(Bench(given.outputs, given.rollouts, MOST_IN_PROCESS))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            report |= _made(Path(folder), given.trajectories, short=given.short_lines)
+    print(json.dumps(report, indent=1))
 
-    def __init__(self, outputs: Path, lines: Sequence[bytes]) -> None:
-        self.dataset = Dataset(outputs)
-        self.lines = lines
 
-    def evaluator(self, *, cache: bool, prune: bool = True) -> Evaluator:
-        """One that keeps golden executions, or makes each anew."""
-        return Evaluator(self.dataset, self.dataset, Settings(cache=cache, prune=prune))
-
-
-def per_second(run: Callable[[], int]) -> float:
-    """The median, over some rounds, of how many were done in a second of this process's CPU."""
-    run()
-    found = []
-    for _ in range(ROUNDS):
-        begun = time.process_time()
-        count = run()
-        found.append(count / (time.process_time() - begun))
-    return round(median(found), 1)
+def _made(folder: Path, trajectories: int, *, short: bool) -> dict[str, Any]:
+    """What is measured of the world that is made."""
+    outputs, lines = _dataset(folder, short=short)
+    few = folder / "few"
+    _write(few, lines, len(lines))
+    found = {"bytes_by_line": sum(map(len, lines)) // len(lines), **_in_process(Bench(outputs, few, len(lines)))}
+    sizes = sorted({min(SMALL, trajectories), trajectories}) if trajectories else []
+    if sizes and shutil.disk_usage(folder).free < 2 * trajectories * found["bytes_by_line"]:
+        raise SystemExit(f"no room in {folder} for {trajectories} trajectories; give fewer, or --short-lines")
+    runs = []
+    for size in sizes:
+        _write(folder / "rollouts", lines, size)
+        runs += [_run(folder, outputs, size, workers) for workers in (1, 2)]
+    return {**found, "program": runs}
 
 
-def throughput(place: Workplace) -> dict[str, float]:
-    """Golden replays and full evaluations, by second and core."""
-    tasks = list(place.dataset.tasks.values())
-    worlds = [place.dataset.world(task) for task in tasks]
-
-    def golden() -> int:
-        for task, world in zip(tasks, worlds, strict=True):
-            with world.session(task) as session:
-                execute_golden(session, task.golden)
-        return len(tasks)
-
-    def full(evaluator: Evaluator) -> Callable[[], int]:
-        def run() -> int:
-            for line in place.lines:
-                evaluator.evaluate(read(line), "").model_dump_json(by_alias=True)
-            return len(place.lines)
-
-        return run
-
+def _in_process(bench: Bench) -> dict[str, Any]:
     return {
-        "golden_replays": per_second(golden),
-        "evaluations_golden_anew": per_second(full(place.evaluator(cache=False, prune=False))),
-        "evaluations_golden_anew_and_pruned": per_second(full(place.evaluator(cache=False))),
-        "evaluations_golden_cached": per_second(full(place.evaluator(cache=True))),
+        "outcomes": bench.outcomes(),
+        "per_second_and_core": bench.per_second(),
+        "microseconds_by_stage": bench.stages(),
     }
 
 
-class Stages:
-    """Microseconds spent, by stage."""
-
-    def __init__(self) -> None:
-        self.spent: Counter[str] = Counter()
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Count what is done meanwhile."""
-        begun = time.perf_counter()
-        yield
-        self.spent[name] += round((time.perf_counter() - begun) * 1e9)
+def _dataset(folder: Path, *, short: bool) -> tuple[Path, list[bytes]]:
+    """The dataset's folder, and a line for each conversation."""
+    outputs, world = folder / "outputs", practice(SEED)
+    tasks = visits(world, SEED)
+    write_dataset(world, tasks, outputs)
+    found = conversations(world, tasks, Dataset(outputs).digest)
+    return outputs, [_line(record, short=short) for record in found]
 
 
-def stages(place: Workplace) -> dict[str, float]:
-    """Mean microseconds of each stage of an evaluation; the median over some rounds."""
-    evaluator = place.evaluator(cache=True)
-    rounds = [_stages_once(place, evaluator) for _ in range(ROUNDS + 1)][1:]
-    return {name: round(median(one[name] for one in rounds) / 1e3 / len(place.lines), 1) for name in rounds[0]}
+def _line(record: TrajectoryRecord, *, short: bool) -> bytes:
+    kept = {"messages": record.messages[1:], "tools": []} if short else {}
+    return record.model_copy(update=kept).model_dump_json().encode() + b"\n"
 
 
-def _stages_once(place: Workplace, evaluator: Evaluator) -> Counter[str]:
-    at, settings = Stages(), Settings()
-    for line in place.lines:
-        with at.stage("read"):
-            recorded = read(line)
-        task = evaluator.scored(recorded).trial.task
-        world = place.dataset.world(task)
-        with at.stage("golden"):
-            golden = golden_of(world, task, prune=False)
-        with at.stage("pruning"):
-            golden = golden._replace(pruned=golden_of(world, task).pruned)
-        with at.stage("made"), world.session(task) as session:
-            made = execute_messages(session, recorded.messages, namespaces_of(task))
-        trial = Trial(task, world, golden, recorded, made)
-        found: dict[str, Any] = {}
-        for name, check in CHECKS.items():
-            with at.stage(f"check_{name}"):
-                found[name] = check(trial, settings)
-        with at.stage("explain"):
-            scored = Scored(trial, Checks(**found), reward_of(task, Checks(**found)))
-            if is_failed(scored):
-                explain(scored)
-        result = evaluator.evaluate(recorded, "")
-        with at.stage("write_line"):
-            result.model_dump_json(by_alias=True)
-    at.spent["pruning"] -= at.spent["golden"]
-    return at.spent
+def _write(folder: Path, lines: Sequence[bytes], size: int) -> None:
+    """So many trajectories, the lines over and over; each time round they are trials further on."""
+    folder.mkdir(exist_ok=True)
+    with (folder / "practice.jsonl").open("wb") as stream:
+        stream.writelines(_renamed(lines, size))
+
+
+def _renamed(lines: Sequence[bytes], size: int) -> Iterator[bytes]:
+    for number in range(size):
+        line, again = lines[number % len(lines)], number // len(lines)
+        begin, _, rest = line.partition(b'#')
+        trial, _, rest = rest.partition(b'"')
+        yield begin + b"#%d" % (int(trial) + again * len(lines)) + b'"' + rest
+
+
+def _run(folder: Path, outputs: Path, size: int, workers: int) -> dict[str, Any]:
+    """The whole program, from an empty folder of results."""
+    output = folder / "evaluation" / "results.jsonl"
+    shutil.rmtree(output.parent, ignore_errors=True)
+    command = [sys.executable, "-m", "evaluator.run_evaluation", "-q", "--mode", "all", "--max-workers", str(workers)]
+    command += ["--rollouts-dir", str(folder / "rollouts"), "--outputs-dir", str(outputs), "--output", str(output)]
+    peak, begun = 0, time.perf_counter()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            peak = max(peak, held(process.pid))
+            time.sleep(LOOK_EVERY_S)
+    seconds = time.perf_counter() - begun
+    return {
+        "trajectories": size,
+        "max_workers": workers,
+        "exit_status": process.returncode,
+        "seconds": round(seconds, 1),
+        "per_second": round(size / seconds),
+        "per_second_and_worker": round(size / seconds / workers),
+        "peak_memory_mb": megabytes(peak),
+    }
+
+
+if __name__ == "__main__":
+    main()

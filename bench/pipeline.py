@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench._memory import held, megabytes
+
 ROOT = Path(__file__).resolve().parent.parent
 LOOK_EVERY_S = 0.5
 Record = dict[str, Any]
@@ -35,15 +37,15 @@ class Watch:
     def look(self, process: int) -> None:
         """Take a sample."""
         now = time.monotonic()
-        held = sum(_held(each) for each in _family(process))
-        if held:
-            self.memory.append((now, held))
+        now_held = held(process)
+        if now_held:
+            self.memory.append((now, now_held))
         for record in _items_in(self.journal):
             self.ended.setdefault((record["step"], record["key"]), now)
 
     def peak(self, begin: float, end: float) -> int:
         """The most that was held between two moments."""
-        return max((held for moment, held in self.memory if begin <= moment <= end), default=0)
+        return max((size for moment, size in self.memory if begin <= moment <= end), default=0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "exit_status": status,
             "seconds": round(first, 1),
             "seconds_with_nothing_to_do": round(again, 1),
-            "peak_memory_mb": _megabytes(watch.peak(0, time.monotonic())),
+            "peak_memory_mb": megabytes(watch.peak(0, time.monotonic())),
             "bytes_written": sum(file.stat().st_size for file in _artifacts(outputs)),
             "steps": [_step(name, items, watch) for name in sorted({item["step"] for item in items})],
         }
@@ -96,7 +98,7 @@ def _step(name: str, items: Sequence[Record], watch: Watch) -> dict[str, Any]:
         "items": {state: states.count(state) for state in sorted(set(states))},
         "seconds": round(sum(seconds.values()), 2),
         "slowest_item_seconds": round(max(seconds.values(), default=0), 2),
-        "peak_memory_mb_meanwhile": _megabytes(max(peaks, default=0)),
+        "peak_memory_mb_meanwhile": megabytes(max(peaks, default=0)),
     }
 
 
@@ -111,37 +113,6 @@ def _items_in(journal: Path) -> list[Record]:
 def _artifacts(outputs: Path) -> list[Path]:
     files = [path for path in outputs.rglob("*") if path.is_file()] if outputs.is_dir() else []
     return [path for path in files if path.relative_to(outputs).parts[0] not in (".cache", ".prefect", "logs")]
-
-
-def _family(process: int) -> list[int]:
-    """A process and all that it started, by `/proc`; only itself elsewhere."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            # The name in brackets may hold anything; state and parent stand behind it.
-            parent = int(path.read_text().rpartition(")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            continue
-        parents.setdefault(parent, []).append(int(path.parent.name))
-    found = [process]
-    for each in found:
-        found += parents.get(each, [])
-    return found
-
-
-def _held(process: int) -> int:
-    """Bytes that a process holds, its share of what it shares with others."""
-    try:
-        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
-
-
-def _megabytes(size: int) -> int | None:
-    return round(size / 2**20) if size else None
 
 
 if __name__ == "__main__":

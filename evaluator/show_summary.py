@@ -32,6 +32,8 @@ def _print_counts(summary: EvaluationSummary) -> None:
         f"{summary.trajectories} trajectories, {summary.scored} scored"
         + (f", {_percent(summary.not_scored_share)} not scored: {lost}" if lost else "")
     )
+    if summary.unreadable_lines:
+        print_line(f"{summary.unreadable_lines} lines are no trajectories")
     if len(summary.checks_versions) > 1:
         print_line(f"scored by {len(summary.checks_versions)} versions of the checks: {_list(summary.checks_versions)}")
 

@@ -33,8 +33,10 @@ EACH_K = 8
 class Summary:
     """Takes results one at a time. Its memory grows with the tasks; the order of the results does not matter."""
 
-    def __init__(self, dataset: str | None = None, *, seed: int = 0) -> None:
-        """`dataset` is the digest of what is scored against; `seed` that of the resamples."""
+    def __init__(self, dataset: str | None = None, *, seed: int = 0, unreadable: int = 0) -> None:
+        """`dataset` is the digest of what is scored against; `seed` that of the resamples; `unreadable` counts lines
+        that are no trajectories, and of which there are no results."""
+        self._unreadable = unreadable
         self._dataset = dataset
         self._seed = seed
         self._all = Tally()
@@ -55,6 +57,7 @@ class Summary:
         section = _section(self._all, f"{self._seed}")
         return EvaluationSummary(
             dataset=self._dataset,
+            unreadable_lines=self._unreadable,
             checks_versions=sorted(self._versions),
             level=LEVEL,
             resamples=RESAMPLES,

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-LONGEST = 20_000
+LONGEST = 10_000
 """Characters of a message that are read; nobody reads an answer to the end that is longer."""
 LONGEST_LINE = 4_000
 _HIDDEN = re.compile(
@@ -18,8 +18,11 @@ _HIDDEN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _TYPED = str.maketrans({"\u2019": "'", "\u2212": "-", "\u2013": "-", "\u2014": ";", "\u00a0": " ", "\u202f": " "})
-_MARKUP = re.compile(r"^\s*(?:>\s*)*(?:[-+\u2022*]\s+|\d{1,2}[.)]\s+|#+\s+)?|[*`]+|(?<![^\W_])_+|_+(?![^\W_])")
-"""Quotation signs, bullets, numbers of list items, emphasis."""
+_THIN = re.compile("(?<=\\d)[\u2009\u202f](?=\\d{3}(?!\\d))")
+"""A narrow space between thousands."""
+_BULLET = re.compile(r"\s*(?:>\s*)*(?:[-+\u2022*]\s+|\d{1,2}[.)]\s+|#+\s+)?")
+"""Quotation signs, bullets, numbers of list items, signs of a heading."""
+_EMPHASIS = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])")
 _TABLE_RULE = re.compile(r"\|?[\s:|-]+")
 _BREAK = re.compile(r"(?<=[.!?])[\"')\]]{0,3}\s+")
 _ABBREVIATED = re.compile(
@@ -37,8 +40,8 @@ _REST = r"(?:(?!\bbut\b|\bhowever\b|\band (?:it|that|the|your)\b)[^,;:]|[,:](?=\
 _SUPPOSED = re.compile(rf"\b(?:if|whether|unless|suppose|supposing|assuming|in case)\b{_REST}", re.IGNORECASE)
 _SUPPOSING = ("if ", "whether", "unless", "suppos", "assuming", "in case")
 _QUOTED = re.compile(
-    r"\byou(?: have|'ve| had| just| were| are)* (?:said|mentioned|told (?:me|us)|wrote|expect(?:ed|ing)?|thought|quoted|gave|"
-    rf"believed?|assumed?|guess(?:ed)?|asked (?:about|whether|for|if))\b{_REST}",
+    r"\byou(?: have|'ve| had| just| were| are)* (?:said|mentioned|told (?:me|us)|wrote|expect(?:ed|ing)?|thought"
+    rf"|quoted|gave|believed?|assumed?|guess(?:ed)?|asked (?:about|whether|for|if))\b{_REST}",
     re.IGNORECASE,
 )
 _AUXILIARY = (
@@ -46,13 +49,13 @@ _AUXILIARY = (
 )
 _QUESTION = re.compile(rf"(?:[,;:]|\s-|\band|\bso)\s+(?:(?:and|so|but|please)\s+)?(?={_AUXILIARY}\b)", re.IGNORECASE)
 _INVERTED = re.compile(
-    rf"\W*(?:(?:and|so|but|sorry|ok|okay|sure|thanks),?\s+)*{_AUXILIARY}\s+(?:i|we|you|it|that|this|the|your|there|[a-z]+ is)\b",
+    rf"\W*(?:(?:and|so|but|sorry|ok|okay|sure|thanks),?\s+)*{_AUXILIARY}\s+"
+    r"(?:i|we|you|it|that|this|the|your|there|[a-z]+ is)\b",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(
-    r"\s*(?:;|,|\band\b|\bbut\b|\bwhile\b|\bwhereas\b|\bplus\b|\bso\b)(?:\s*(?:and|but|while|whereas|plus|so)\b)?\s+"
-    r"(?=(?:the|your|an?|its|it|you|this|that|there|my|our|for)\b)|\s*;\s+",
-    re.IGNORECASE,
+    r"(?=[;,abpsw])(?:;|,|\b(?:and|but|while|whereas|plus|so)\b)(?:\s*(?:and|but|while|whereas|plus|so)\b)?\s+"
+    r"(?=(?:the|your|an?|its|it|you|this|that|there|my|our|for)\b)|;\s+"
 )
 
 
@@ -76,7 +79,7 @@ class Sentence(NamedTuple):
     @property
     def text(self) -> str:
         """As it stands, without markup."""
-        return "; ".join(filter(None, [self.head, *self.parts]))
+        return "; ".join([self.head, *self.parts]) if self.head else self.parts[0]
 
     def clauses(self) -> list[Said]:
         """What it asserts; its head is none of them."""
@@ -96,6 +99,7 @@ def folded(text: str) -> str:
         text = _HIDDEN.sub(" ", text)
     if text.isascii():
         return text
+    text = _THIN.sub(",", text)
     plain = unicodedata.normalize("NFKD", text.translate(_TYPED))
     return "".join(sign for sign in plain if not unicodedata.combining(sign))
 
@@ -106,14 +110,14 @@ def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
     columns: list[str] = []
     for line in [*text.splitlines(), ""]:
         if line.lstrip().startswith("|"):
-            cells = [_MARKUP.sub("", cell).strip() for cell in line.strip().strip("|").split("|")]
+            cells = [_plain(cell) for cell in line.strip().strip("|").split("|")]
             if not columns:
                 columns = cells
             elif not _TABLE_RULE.fullmatch(line.strip()):
                 yield "", [_row(columns, cells)]
             continue
         columns = []
-        plain = _MARKUP.sub("", line).strip()[:LONGEST_LINE]
+        plain = _plain(line)
         if head and plain:
             items.append(plain)
         elif head and items:
@@ -126,6 +130,15 @@ def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
                 yield "", [sentence]
     if head:
         yield head, items
+
+
+def _plain(line: str) -> str:
+    """A line without markup."""
+    bullet = _BULLET.match(line)
+    plain = line[bullet.end() : LONGEST_LINE] if bullet else line[:LONGEST_LINE]
+    if "*" in plain or "`" in plain or "_" in plain:
+        plain = _EMPHASIS.sub("", plain)
+    return plain.strip()
 
 
 def _row(columns: list[str], cells: list[str]) -> str:
@@ -147,6 +160,8 @@ def _split(line: str) -> Iterator[str]:
 
 def _is_end(before: str, line: str, following: int) -> bool:
     """Whether a stop ends a sentence: not that of `Dr.`, nor an initial's, unless what follows can only begin one."""
+    if not before.endswith("."):
+        return True
     if _HALF_OF_DAY.search(before):
         return line[following : following + 1].isupper()
     if _INITIAL.search(before):

@@ -2,28 +2,32 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import date
+from typing import NamedTuple
 
 from evaluator.checks.assertions import Sentence
+from evaluator.checks.candidates import Candidate, unknown_text
 from evaluator.checks.denial import is_denied
-from evaluator.checks.stems import FILLING, stem, stems
-from evaluator.checks.wanted import Candidate, Wanted
+from evaluator.checks.stems import FILLING, stems
+from evaluator.checks.wanted import CORRECTING, Wanted
 
 _DIGIT = re.compile(r"\d")
 _CHOICE = re.compile(
-    r"\s*(?:[,;/]|or|and|and/or|or else)(?:\s*(?:or|and))?\s*(?:(?:maybe|perhaps|possibly|even|the|at|on|by|both|also)\s+){0,2}",
+    r"\s*(?:[,;/]|or|and|and/or|or else)(?:\s*(?:or|and))?\s*"
+    r"(?:(?:maybe|perhaps|possibly|even|the|at|on|by|both|also)\s+){0,2}",
     re.IGNORECASE,
 )
+_OR = re.compile(r"\bor\s+(?:(?:maybe|perhaps|possibly|even|the|at|on|by)\s+){0,2}$", re.IGNORECASE)
+_OR_NAME = re.compile(r"\s*,?(?:\s*/\s*|\s+or\s+)(?:the |at |in )?(?!I\b)[A-Z0-9]")
+_NAME_OR = re.compile(r"\b[A-Z0-9]\w*,?(?:\s*/\s*|\s+or\s+)(?:the |at |in )?$")
 _SPAN = re.compile(r"\s*(?:-|to|until|till|through)\s*(?:at\s)?", re.IGNORECASE)
 _OWN_PREDICATE = re.compile(r"\s(?:of|is|was|has|already|due|paid|less|more)\b", re.IGNORECASE)
 _CORRECTING = re.compile(
-    r"\b(?:sorry|apolog\w+|correction|actually|i was wrong|mistaken?|misspoke|misread|i meant|in fact|is now|should be)\b",
+    r"\b(?:sorry|apolog\w+|correction|actually|i was wrong|mistaken?|misspoke|misread|i meant|in fact|is now"
+    r"|should be)\b",
     re.IGNORECASE,
 )
-_OF_CORRECTION = stems(
-    "sorry apologies apologize correction actually was mistake mistaken misspoke misread meant fact now should"
-)
+_CORRECTIONS = (*CORRECTING, "is now", "should be")
 _TAKING_BACK = re.compile(
     r"\b(?:correction|i was wrong|i was mistaken|i made a mistake|misspoke|misread|i meant)\b", re.IGNORECASE
 )
@@ -32,8 +36,7 @@ _POINTING = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Clause:
+class Clause(NamedTuple):
     """A clause that gives values of the kind, or takes back what was said."""
 
     text: str
@@ -68,21 +71,26 @@ def read_clauses(look: Wanted, found: Sequence[Sentence], today: date | None) ->
         text = sentence.text
         if may_state(look, text):
             before = found[place - 1].text if place and _POINTING.match(text) else ""
-            read += _of_sentence(look, sentence, before, today)
+            made = _of_sentence(look, sentence, before, today)
+            if made and place and _corrects(found[place - 1].text):
+                made[0] = made[0]._replace(is_corrected=True)
+            read += made
     return _with_times(look, read, today) if look.has_time else read
 
 
 def _of_sentence(look: Wanted, sentence: Sentence, before: str, today: date | None) -> list[Clause]:
-    text, head = sentence.text, stems(sentence.head) | stems(before)
-    is_corrected = bool(stems(text) & _OF_CORRECTION) and (
-        (_TAKING_BACK if look.is_text else _CORRECTING).search(text) is not None
-    )
+    text = sentence.text
+    head = stems(f"{sentence.head} {before}") if sentence.head or before else frozenset[str]()
+    is_corrected = _corrects(text)
     made: list[Clause] = []
     leading: frozenset[str] = frozenset()
     for clause in sentence.clauses():
         source = clause.asserted
         found = look.read(source, today)
         words = stems(clause.words)
+        unknown = unknown_text(source) if look.is_text and not found else None
+        if unknown and _is_about_it(look, source[: unknown.start], leading, head, is_corrected=is_corrected):
+            found, words = [unknown], stems(source[: unknown.start])
         leading |= words
         if found:
             given = tuple(one for one in found if not is_denied(look, one, source, words))
@@ -91,10 +99,25 @@ def _of_sentence(look: Wanted, sentence: Sentence, before: str, today: date | No
     if leading and made:
         last = made[-1]
         made[-1] = _clause(look, text, last.source, last.words | leading, head, last.given, is_corrected)
-    elif leading and look.is_text:
+    elif leading and look.is_text and _TAKING_BACK.search(text):
         made.append(_clause(look, text, text, leading, head, (), is_corrected))
     bare = {one.key for clause in made if sentence.head and not clause.foreign for one in clause.given}
-    return [replace(clause, is_choice=True) for clause in made] if len(bare) > 1 else made
+    return [clause._replace(is_choice=True) for clause in made] if len(bare) > 1 else made
+
+
+def _corrects(text: str) -> bool:
+    lowered = text.lower()
+    return any(cue in lowered for cue in _CORRECTIONS) and _CORRECTING.search(text) is not None
+
+
+def _is_about_it(
+    look: Wanted, subject: str, leading: frozenset[str], head: frozenset[str], *, is_corrected: bool
+) -> bool:
+    """Whether what a clause says is said of the fact and of nothing else."""
+    words = stems(subject) | leading
+    if words - FILLING - look.nouns - look.names:
+        return False
+    return bool((words | head) & look.telling) or (is_corrected and _POINTING.match(subject) is not None)
 
 
 def _clause(
@@ -107,12 +130,16 @@ def _clause(
     is_corrected: bool,
 ) -> Clause:
     naming = (words & look.nouns) or (head & look.nouns)
-    foreign = frozenset(word for word in words if word.isalpha()) - FILLING - look.nouns - look.names
-    return Clause(text, source, words, naming, given, foreign, is_corrected, _is_choice(given, source))
+    unknown = words - FILLING - look.nouns - look.names
+    foreign = frozenset(word for word in unknown if word.isalpha())
+    is_choice = _is_choice(given, source) or (look.is_text and _is_one_of_names(given, source))
+    return Clause(text, source, words, naming, given, foreign, is_corrected, is_choice)
 
 
 def _is_choice(given: Sequence[Candidate], clause: str) -> bool:
     """Whether the right value stands among others with nothing but `or`, `and` or a comma between them."""
+    if len(given) < 2:
+        return False
     groups: list[list[Candidate]] = []
     for one in given:
         if groups and _is_beside(groups[-1][-1], one, clause):
@@ -122,8 +149,16 @@ def _is_choice(given: Sequence[Candidate], clause: str) -> bool:
     return any(len({one.key for one in group}) > 1 and any(one.is_right for one in group) for group in groups)
 
 
+def _is_one_of_names(given: Sequence[Candidate], clause: str) -> bool:
+    """Whether a name that no row is known by stands beside the right one: `Gate A4 or Gate C2`."""
+    right = [one for one in given if one.is_right]
+    return any(_OR_NAME.match(clause, one.end) or _NAME_OR.search(clause[: one.start]) for one in right)
+
+
 def _is_beside(one: Candidate, other: Candidate, clause: str) -> bool:
     between = clause[one.end : other.start]
+    if _OR.search(between):
+        return True
     if _CHOICE.fullmatch(between):
         return between.strip() != "," or _OWN_PREDICATE.match(clause, other.end) is None
     return _SPAN.fullmatch(between) is not None and not isinstance(one.key, tuple)

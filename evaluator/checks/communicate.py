@@ -64,8 +64,8 @@ def _is_told(fact: FactToTell, messages: Sequence[Message], alone: bool, today: 
 
 
 def _day(now: str) -> date | None:
-    moment = moment_of(now)
-    return moment.date() if moment else None
+    moment = moment_of(now) if now else None
+    return moment.date() if moment and date.min.year < moment.year < date.max.year else None
 
 
 def _stated(look: Wanted, message: Message, alone: bool, today: date | None) -> list[tuple[Clause, bool]]:
@@ -122,7 +122,7 @@ def _is_spoiled(stating: Sequence[Clause]) -> bool:
         return True
     if len({candidate.key for clause in stating for candidate in clause.given}) > MOST_VALUES:
         return True
-    plain = [clause for clause in counted if not clause.foreign]
+    plain = [clause for clause in counted if clause.given and not clause.foreign]
     return any(_is_right(clause) for clause in counted) and not all(
         any(candidate.is_right for candidate in clause.given) for clause in plain
     )

@@ -2,15 +2,19 @@
 
 import re
 
+from evaluator.checks.candidates import Candidate
 from evaluator.checks.moments import MONTHS
 from evaluator.checks.stems import FILLING, stem, stems
-from evaluator.checks.wanted import Candidate, Wanted
+from evaluator.checks.wanted import Wanted
 
-_SMALL = r"(?:(?:the|a|an|at|on|by|in|for|exactly|actually|be|been|yet|currently|your|worth|about|around|only|of|with|dr)\s+){0,4}"
+_SMALL = (
+    r"(?:(?:the|a|an|at|on|by|in|for|exactly|actually|be|been|yet|currently|your|worth|about|around|only|of|with|dr)"
+    r"\s+){0,4}"
+)
 _DENIED = re.compile(
     rf"(?:\bnot|n't|\bcannot|\bnever|\bno longer|\bneither|\bnor|\brather than|\binstead of|\bunlike"
-    rf"|\b(?:might|may|could)(?: well)? be|\bwould have (?:been|cost)|\b(?:less|more|fewer|other) than|\bover|\bunder|\babove"
-    rf"|\bbelow|\bnearly|\balmost|\be\.g\.,?|\bfor (?:example|instance),?|\bsuch as|\bused to be"
+    rf"|\b(?:might|may|could)(?: well)? be|\bwould have (?:been|cost)|\b(?:less|more|fewer|other) than|\bover|\bunder"
+    rf"|\babove|\bbelow|\bnearly|\balmost|\be\.g\.,?|\bfor (?:example|instance),?|\bsuch as|\bused to be"
     rf"|\bpreviously|\bformerly|\boriginally|\bbetween)\s+{_SMALL}$"
     r"|\bbetween\s[^;]{1,30}\sand\s+(?:the\s)?$"
     r"|\b(?:perhaps|maybe|possibly|probably|presumably|guess(?:ing)?|suppose)\b[^;]*$"
@@ -20,8 +24,8 @@ _DENIED = re.compile(
 )
 _DENYING = stems(
     "not cannot never no longer neither nor rather instead unlike be been cost than over under above below nearly "
-        "almost e for such used previously formerly originally between perhaps maybe possibly probably presumably guess "
-        "guessing suppose from t"
+    "almost e for such used previously formerly originally between perhaps maybe possibly probably presumably guess "
+    "guessing suppose from t"
 )
 """Stems of a clause in which something may be denied, doubted or bounded."""
 _OR = re.compile(
@@ -31,7 +35,8 @@ _OR = re.compile(
 """`24 or ` before `25 January`."""
 _BEING = stems("is was are were be isn wasn had")
 _DENIED_AFTER = re.compile(
-    r"\W{0,2}\s(?:(?:is|was|are|were|would be|cannot be)\s(?:not (?:your|the|its|right|correct|it)\b|wrong|incorrect|no longer)"
+    r"\W{0,2}\s(?:(?:is|was|are|were|would be|cannot be)\s"
+    r"(?:not (?:your|the|its|right|correct|it)\b|wrong|incorrect|no longer)"
     r"|(?:isn't|wasn't)\b)",
     re.IGNORECASE,
 )

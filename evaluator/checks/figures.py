@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-from evaluator.checks.moments import MOMENT
+from evaluator.checks.moments import MOMENT_IN_FIGURES, MOMENT_IN_WORDS
 
 _ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _WORDS = {word: number for number, word in enumerate(f"{_ONES} seventeen eighteen nineteen".split())}
@@ -13,22 +13,25 @@ _WORDS |= {
     for tens, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)
 }
 SPELLED = "|".join([*_WORDS, "hundred", "thousand"])
-_CURRENCY = r"(?:[€£$]|(?:EUR|USD|GBP|euros?|dollars?|pounds?)\b)"
-_SKIPPED = (
-    r"https?://\S{1,300}|(?<![\w-])[A-Za-z]\w{0,20}-(?:\w{1,20}-){0,4}\d[\w-]{0,40}"
-    r"|\+\d[\d ()-]{6,20}\d"
-)
-"""Addresses, ids and telephone numbers."""
-_FIGURE = re.compile(
-    rf"(?P<skipped>{_SKIPPED})|{MOMENT}"
-    r"|(?<![\w.,/])(?P<sign>(?:-\s?|\bminus\s)(?=[\d$€£]|EUR|USD|GBP))?"
-    r"(?P<before>(?:US)?[$€£]\s?|(?:EUR|USD|GBP)\s)?(?P<sign2>-)?"
-    r"(?P<figures>\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,9})?|\d{1,15}(?:\.\d{1,9})?)"
+_CURRENCY = r"(?:[€£$]|(?:eur|usd|gbp|euros?|dollars?|pounds?)\b)"
+_NUMBER = (
+    r"(?<![\w.,/])(?P<figures>\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,9})?|\d{1,15}(?:\.\d{1,9})?)"
     r"(?P<times>k\b|\s(?:thousand|million)\b)?"
-    rf"(?P<after>\s?(?:%|per ?cent\b|cents?\b|pence\b|{_CURRENCY})(?:(?: and)? (?P<small>\d{{1,2}}) (?:cents?|pence)\b)?)?"
+    rf"(?P<after>\s?(?:%|per ?cent\b|cents?\b|pence\b|{_CURRENCY})"
+    r"(?:(?: and)? (?P<small>\d{1,2}) (?:cents?|pence)\b)?)?"
     r"(?!\w|[.,]\d)"
-    rf"|\b(?P<spelled>(?:{SPELLED})(?:(?:[\s-]|\sand\s)(?:{SPELLED})){{0,8}})\b(?P<money>\s(?:euros?|dollars?|pounds?)\b)?",
-    re.IGNORECASE,
+)
+_IN_WORDS = (
+    rf"(?P<spelled>(?:{SPELLED})(?:(?:[\s-]|\sand\s)(?:{SPELLED})){{0,8}})\b(?P<money>\s(?:euros?|dollars?|pounds?)\b)?"
+)
+_ID = r"(?<!-)[a-z]\w{0,20}+-(?:\w{1,20}-){0,4}\d[\w-]{0,40}"
+_FIGURE = re.compile(
+    rf"(?=[\d+])(?:\+\d[\d ()-]{{6,20}}\d|{MOMENT_IN_FIGURES}|{_NUMBER})"
+    rf"|(?=[a-z])\b(?:https?://\S{{1,300}}|{_ID}|{MOMENT_IN_WORDS}|{_IN_WORDS})"
+)
+"""Telephone numbers, addresses, ids, dates and times are passed over."""
+_LEADING = re.compile(
+    r"(?<![^\s(:;*|~=])(?P<sign>-\s?|minus\s)?(?P<before>(?:us)?[$€£]\s?|(?:eur|usd|gbp)\s)?(?P<inner>-)?$"
 )
 _COUNTED = re.compile(
     r"[\s-](?!is\b|was\b|as\b|has\b|plus\b|less\b|minus\b|this\b|this\b)(?:[a-z]+s|day|night|hour|minute|week)\b"
@@ -59,12 +62,13 @@ class Figure(NamedTuple):
 
 def figures(text: str) -> list[Figure]:
     """The numbers of a text, in order."""
+    text = text.lower()
     found = []
     for match in _FIGURE.finditer(text):
         if match["figures"]:
             found.append(_in_figures(match, text))
         elif match["spelled"]:
-            number = _spelled(match["spelled"].casefold())
+            number = _spelled(match["spelled"])
             if number is not None and number != 1:
                 found.append(
                     Figure(*match.span(), Decimal(number), bool(match["money"]), False, not match["money"], False)
@@ -75,21 +79,22 @@ def figures(text: str) -> list[Figure]:
 def _in_figures(match: re.Match[str], text: str) -> Figure:
     number = Decimal(match["figures"].replace(",", ""))
     if match["times"]:
-        number *= _TIMES[match["times"].strip().lower()]
-    after = (match["after"] or "").strip().lower()
+        number *= _TIMES[match["times"].strip()]
+    after = (match["after"] or "").strip()
     if match["small"]:
         number += Decimal(match["small"]) / 100
-    if match["sign"] or match["sign2"]:
+    leading = _LEADING.search(text, max(0, match.start() - 10), match.start())
+    if leading and (leading["sign"] or leading["inner"]):
         number = -number
     is_percent = after.startswith(("%", "per"))
     has_pence = match["figures"][-3:-2] == "."
-    is_amount = bool(match["before"] or (after and not is_percent)) or has_pence
-    start = match.start("before") if match["before"] else match.start("figures")
-    is_count = not is_amount and (
-        _COUNTED.match(text, match.end()) is not None or text[max(0, start - 1) : start] == "#"
-    )
+    has_currency = bool(leading and leading["before"]) or bool(after and not is_percent)
+    is_amount = has_currency or has_pence
+    is_numbered = text[max(0, match.start() - 1) : match.start()] == "#"
+    is_count = not is_amount and (is_numbered or _COUNTED.match(text, match.end()) is not None)
     in_cents = after.startswith(("cent", "pence"))
-    return Figure(match.start(), match.end(), number, is_amount, is_percent, is_count, in_cents)
+    start = leading.start() if leading and any(leading.groups()) else match.start()
+    return Figure(start, match.end(), number, is_amount, is_percent, is_count, in_cents)
 
 
 def _spelled(words: str) -> int | None:

@@ -36,7 +36,7 @@ _BREAK = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'(])")
 _ABBREVIATED = re.compile(r"\b(?:dr|mr|mrs|ms|prof|st|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.$", re.IGNORECASE)
 _MARKUP = re.compile(r"^\s*(?:[-+•]|\d{1,2}[.)])\s+|[*_`#]+")
 """Bullets, numbers of list items, emphasis."""
-_ID = re.compile(r"\b[A-Za-z]\w*(?:-\w+)*-\d[\w-]*")
+_ID = re.compile(r"\b[A-Za-z]\w*(?:-\w+){0,6}-\d[\w-]*")
 """`APT-0012`: its figures are no number."""
 
 
@@ -149,10 +149,10 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def _split(line: str) -> Iterator[str]:
-    open_part = ""
+    parts: list[str] = []
     for part in _BREAK.split(line):
-        open_part = f"{open_part} {part}".strip()
-        if not _ABBREVIATED.search(open_part):
-            yield from filter(None, [open_part])
-            open_part = ""
-    yield from filter(None, [open_part])
+        parts.append(part)
+        if not _ABBREVIATED.search(part[-8:]):
+            yield from filter(None, [" ".join(parts).strip()])
+            parts = []
+    yield from filter(None, [" ".join(parts).strip()])

@@ -21,25 +21,31 @@ _PAST = {"half past": 30, "quarter past": 15, "quarter to": -15}
 _NTH = "(?:st|nd|rd|th)?"
 _YEAR = r"(?:,? (?P<year{}>\d{{4}})(?!\d))?"
 _HALF = r"(?P<half{}>\s?[ap]\.?m\b\.?|\s(?:in the (?:morning|afternoon|evening)|at night|tonight)\b)"
-MOMENT = (
+_OCLOCK = r" o'?clock\b"
+MOMENT_IN_FIGURES = (
     r"(?<!\d)(?P<iso>\d{4}[-/]\d\d[-/]\d\d)(?!\d)"
     r"|(?<![\d/.])(?P<numeric>\d{1,2}[/.]\d{1,2}[/.]\d{4})(?!\d)"
     rf"|(?<![\w.,:])(?P<day1>\d{{1,2}}){_NTH}(?: day)?(?: of)? (?P<month1>{_MONTH})\b\.?{_YEAR.format(1)}"
-    rf"|\b(?P<month2>{_MONTH})\.? (?:the )?(?P<day2>\d{{1,2}}){_NTH}(?![\d:]|\.\d){_YEAR.format(2)}"
     r"|(?<=\d)\+\d\d:\d\d(?!\d)"
     rf"|(?<![\d.:,])(?P<clock>\d{{1,2}}:\d\d)(?::\d\d(?:\.\d{{1,9}})?)?(?![\d:])(?:{_HALF.format(1)})?"
-    rf"|(?<![\d.:,$€£])(?P<hour>\d{{1,2}}(?:\.\d\d)?){_HALF.format(2)}"
-    rf"|\b(?P<spoken>(?:half past|quarter past|quarter to) (?:{_HOUR})\b|(?:{_HOUR}) o'?clock\b)(?:{_HALF.format(3)})?"
+    rf"|(?<![\d.:,$€£])(?P<hour>\d{{1,2}}(?:\.\d\d)?)(?:{_HALF.format(2)})"
+    rf"|(?<![\d.:,])(?P<oclock>1[0-2]|0?[1-9]){_OCLOCK}(?:{_HALF.format(3)})?"
 )
-"""Of groups in a pattern that ignores case."""
+"""Of texts in small letters; all begin with a digit or a plus."""
+MOMENT_IN_WORDS = (
+    rf"(?P<month2>{_MONTH})\b\.? (?:the )?(?P<day2>\d{{1,2}}){_NTH}(?![\d:]|\.\d){_YEAR.format(2)}"
+    rf"|(?P<spoken>(?:half past|quarter past|quarter to) (?:{_HOUR})\b|(?:{'|'.join(_HOURS)}){_OCLOCK})"
+    rf"(?:{_HALF.format(4)})?"
+)
+"""The same; all begin a word."""
 _MOMENT = re.compile(
-    MOMENT + r"|\b(?P<named>noon|midday|midnight)\b"
-    r"|\b(?P<relative>today|tomorrow|yesterday|(?:the )?day after tomorrow)\b"
-    r"|\b(?:at|from|until|till|by|to)\s(?P<dotted>\d{1,2}\.\d\d)(?!\d|\.\d|\s?(?:[%€£$]|EUR\b|USD\b))",
-    re.IGNORECASE,
+    rf"(?=[\d+])(?:{MOMENT_IN_FIGURES})|(?=[a-z])\b(?:{MOMENT_IN_WORDS}"
+    r"|(?P<named>noon|midday|midnight)\b"
+    r"|(?P<relative>today|tomorrow|yesterday|(?:the )?day after tomorrow)\b"
+    r"|(?:at|from|until|till|by|to)\s(?P<dotted>\d{1,2}\.\d\d)(?!\d|\.\d|\s?(?:[%€£$]|eur\b|usd\b)))"
 )
-_BEFORE = re.compile(rf"\b({_WEEKDAY})\b[.,]?(?: the)? *$", re.IGNORECASE)
-_AFTER = re.compile(rf",? ?\(({_WEEKDAY})\)", re.IGNORECASE)
+_BEFORE = re.compile(rf"\b({_WEEKDAY})\b[.,]?(?: the)? *$")
+_AFTER = re.compile(rf",? ?\(({_WEEKDAY})\)")
 _RELATIVE = {"yesterday": -1, "today": 0, "tomorrow": 1}
 
 
@@ -73,6 +79,7 @@ class Moment(NamedTuple):
 def moments(text: str, today: date | None = None) -> list[Moment]:
     """The days and times of a text, in order. Without `today`, `tomorrow` is no day that could be known."""
     found = []
+    text = text.lower()
     for match in _MOMENT.finditer(text):
         day, times = _day(match, text, today), _times(match)
         if day or times:
@@ -89,13 +96,13 @@ def _day(match: re.Match[str], text: str, today: date | None) -> Day | None:
         day = _of_figures(*map(int, re.split("[/.]", match["numeric"])))
     elif match["day1"] or match["day2"]:
         name, year_said = match["month1"] or match["month2"], match["year1"] or match["year2"]
-        month = 1 + MONTHS.index(name[:3].lower())
+        month = 1 + MONTHS.index(name[:3])
         day = Day(month, int(match["day1"] or match["day2"]), int(year_said) if year_said else None)
     elif match["relative"] and today is not None:
-        there = today + timedelta(days=_RELATIVE.get(match["relative"].lower(), 2))
+        there = today + timedelta(days=_RELATIVE.get(match["relative"], 2))
         day = Day(there.month, there.day, there.year)
     weekday = _BEFORE.search(text, max(0, match.start() - 16), match.start()) or _AFTER.match(text, match.end())
-    return day._replace(weekday=_WEEKDAYS.index(weekday[1][:3].lower())) if day and weekday else day
+    return day._replace(weekday=_WEEKDAYS.index(weekday[1][:3])) if day and weekday else day
 
 
 def _of_figures(first: int, second: int, year: int) -> Day | None:
@@ -106,15 +113,17 @@ def _of_figures(first: int, second: int, year: int) -> Day | None:
 
 def _times(match: re.Match[str]) -> list[tuple[int, int]]:
     if match["named"]:
-        return [(0, 0) if match["named"].lower() == "midnight" else (12, 0)]
-    half = (match["half1"] or match["half2"] or match["half3"] or "").strip().lower()
+        return [(0, 0) if match["named"] == "midnight" else (12, 0)]
+    half = (match["half1"] or match["half2"] or match["half3"] or match["half4"] or "").strip()
     figures = match["clock"] or match["hour"] or match["dotted"]
     if figures:
         hour, _, minute = figures.replace(".", ":").partition(":")
         return _in_half(int(hour), int(minute or 0), half, is_exact=True)
+    if match["oclock"]:
+        return _in_half(int(match["oclock"]), 0, half, is_exact=False)
     if not match["spoken"]:
         return []
-    words = match["spoken"].lower().replace(" o'clock", "").replace(" oclock", "").split()
+    words = match["spoken"].replace(" o'clock", "").replace(" oclock", "").split()
     hour_said = _HOURS.index(words[-1]) + 1 if words[-1] in _HOURS else int(words[-1])
     minutes = hour_said * 60 + _PAST.get(" ".join(words[:-1]), 0)
     return _in_half(minutes // 60 or 12, minutes % 60, half, is_exact=False)

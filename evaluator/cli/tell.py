@@ -49,7 +49,9 @@ def tell(run: "Run") -> int:
 
 def _summed_up(run: "Run") -> tuple[EvaluationSummary, list[str]]:
     """The summary, and what could not be scored, each in a line."""
-    summary = Summary(run.desk.worlds.digest, seed=run.options.config.seed)
+    summary = Summary(
+        run.desk.worlds.digest, seed=run.options.config.seed, unreadable=len(run.rollouts.bad)
+    )
     errors: list[str] = []
     for result in run.results:
         summary.add(result)

@@ -6,7 +6,7 @@ the user's own but belongs to another fact.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from evaluator.ledger.known import Known, same_time
 from evaluator.ledger.names import Names
@@ -51,6 +51,11 @@ class Contradictions:
         self._last = heard
         self._methods = [fact for fact in facts if fact.method is not None]
         self._plain = [fact for fact in facts if fact.plain] if " or " in heard.lower() else []
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether a fact can be contradicted by words that are no typed value."""
+        return bool(self._methods or self._plain)
 
     def found(self, clause: str, values: Sequence[Value]) -> Iterator[tuple[str, str]]:
         """Words that contradict a fact, and what that fact is called; `values` are those of the clause."""
@@ -113,7 +118,11 @@ class Contradictions:
         if _BOUND.search(before):
             return None
         for fact in self._facts:
-            if fact.number is None or any(one.number is not None and fact.fits(one) for one in values):
+            if (
+                fact.number is None
+                or not (fact.units or fact.leads)
+                or any(one.number is not None and fact.fits(one) for one in values)
+            ):
                 continue
             attached = any(
                 re.match(unit, after, re.I) or re.search(rf"{unit}$", value.text, re.I) for unit in fact.units
@@ -124,13 +133,16 @@ class Contradictions:
 
     def _chosen(self, clause: str, value: Value, values: Sequence[Value]) -> OwnFact | None:
         """The fact that the value competes with, where the user chooses it from what the assistant put up."""
+        is_moment = bool(value.days or value.times) or value.kind == "weekday"
+        if not is_moment and value.kind != "name":
+            return None
         if any(fact.fits(value) for fact in self._facts) or not chooses(clause):
             return None
         if value.kind == "name":
             return self._named(value, values)
         if value.times and value.number is not None and self._known.has_amount(value.number):
             return None
-        if not (value.days or value.times or value.kind == "weekday") or _DEADLINE.search(value.before(clause)):
+        if _DEADLINE.search(value.before(clause)):
             return None
         passages = [passage for passage in self._passages if self._mentions(passage, value)]
         for fact in self._facts:
@@ -180,8 +192,9 @@ class Contradictions:
 
     def _paid(self, clause: str) -> Iterator[tuple[str, str]]:
         for fact in self._methods:
-            if fact.method is not None and not has_method(clause, fact.method):
-                yield from ((words, "way to pay") for method, words in method_in(clause) if method != fact.method)
+            others = [(words, "way to pay") for method, words in method_in(clause) if method != fact.method]
+            if others and fact.method is not None and not has_method(clause, fact.method):
+                yield from others
 
     def _alternative(self, clause: str) -> Iterator[tuple[str, str]]:
         """The other one of `routine or express`."""
@@ -212,10 +225,15 @@ def _is_said_of(fact: OwnFact, clause: str, value: Value) -> bool:
     for keyword in fact.keywords:
         if keyword not in lowered:
             continue
-        for match in re.finditer(rf"(?<!\w){re.escape(keyword)}(?!\w)", before, re.I):
+        for match in _whole(keyword).finditer(before):
             if _GAP.fullmatch(before[match.end() :].lower()):
                 return True
     return False
+
+
+@lru_cache(maxsize=1024)
+def _whole(keyword: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(keyword)}(?!\w)", re.I)
 
 
 def _is_same_identity(fact: OwnFact, value: Value) -> bool:

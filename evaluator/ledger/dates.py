@@ -20,7 +20,8 @@ _BY_NAME = [
     re.compile(rf"(?<![\w.:]){_DAY}(?: of)?(?: |-)?(?P<name>{MONTH})\b\.?{_YEAR}", re.I),
     re.compile(rf"\b(?P<name>{MONTH})\.?,? (?:the )?{_DAY}(?![\w:]|[.,]\d){_YEAR}", re.I),
 ]
-_ANY_MONTH = re.compile("|".join(month[:3] for month in _MONTHS), re.I)
+_SHORT_MONTHS = [month[:3] for month in _MONTHS]
+_JOINED = re.compile(r"\d[/.-]\d")
 _BEFORE = re.compile(
     rf"(?<![\w.:]){_DAY}(?= ?(?:-|to|until|till|and|or|through) ?(?:the )?(?:{'|'.join(WEEKDAYS)})?,? ?(?:the )?"
     rf"[0-3]?\d(?:st|nd|rd|th)?(?: of)? (?P<name>{MONTH})\b)",
@@ -57,8 +58,10 @@ class Day:
 
 def days_in(text: str) -> Iterator[tuple[int, int, tuple[Day, ...]]]:
     """Start, end and readings of each day with a month; they may overlap, the first is the one to take."""
-    is_named = _ANY_MONTH.search(text) is not None
-    for pattern in (*_IN_FIGURES, *_BY_NAME, _BEFORE) if is_named else _IN_FIGURES:
+    lowered = text.lower()
+    is_named = any(month in lowered for month in _SHORT_MONTHS)
+    patterns = [*(_IN_FIGURES if _JOINED.search(text) else ()), *((*_BY_NAME, _BEFORE) if is_named else ())]
+    for pattern in patterns:
         for match in pattern.finditer(text):
             days = _readings(match.groupdict())
             if days:
@@ -89,7 +92,7 @@ def _years(year: str | None) -> list[int | None]:
 
 
 def _month(name: str) -> int:
-    return 1 + [month[:3] for month in _MONTHS].index(name[:3].lower())
+    return 1 + _SHORT_MONTHS.index(name[:3].lower())
 
 
 def _is_day(day: int, month: int) -> bool:

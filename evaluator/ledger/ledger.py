@@ -7,7 +7,7 @@ from evaluator.ledger.background import Background
 from evaluator.ledger.contradictions import Contradictions
 from evaluator.ledger.known import Known
 from evaluator.ledger.small_talk import is_small_talk
-from evaluator.ledger.values import Value, values_of
+from evaluator.ledger.values import Value, is_free_of_values, values_of
 from evaluator.ledger.wording import clauses, plain
 from skillweave.schema.message import Message
 
@@ -51,6 +51,8 @@ class FactLedger:
         background = self._background
         year = background.known.now.year
         contradictions = Contradictions(background.facts, background.names, year, self._known_so_far, self._heard)
+        if not contradictions.reads_words and is_free_of_values(utterance, background.names):
+            return []
         spoken = _Spoken(background.known, self._known_so_far)
         found: list[Fault] = []
         for clause in clauses(plain(utterance)):

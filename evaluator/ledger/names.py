@@ -6,7 +6,7 @@ addresses to write to and the values of enums are none.
 
 import re
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.world.world import World
@@ -53,6 +53,10 @@ class Names:
         """The one name that ends in these words; the words themselves where there is none."""
         found = self._by_end.get(name, ())
         return found[0] if len(found) == 1 else name
+
+    def may_hold(self, words: Iterable[str]) -> bool:
+        """Whether one of these words, in lower case, is the first of a name."""
+        return not self._by_word.keys().isdisjoint(words)
 
     def places(self, lowered: str) -> Iterator[tuple[str, int, int]]:
         """Each name that stands as whole words in a text in lower case, with its start and end."""

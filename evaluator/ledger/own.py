@@ -52,7 +52,8 @@ _METHODS = {
     "health_account": r"health account",
     "apple_pay": r"apple pay|google pay",
 }
-_ANY_METHOD = re.compile("|".join(_METHODS.values()), re.I)
+_OF_METHODS = ("card", "visa", "transfer", "cash", "paypal", "cheque", "check", "debit", "health account", "e pay")
+"""One of these is in every way to pay."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,8 @@ def own_facts(facts: Sequence[Fact], names: Names) -> list[OwnFact]:
 def method_in(text: str) -> list[tuple[str, str]]:
     """Ways to pay that a text chooses, with the words that do."""
     found: list[tuple[str, str]] = []
-    if not _ANY_METHOD.search(text):
+    lowered = text.lower()
+    if not any(words in lowered for words in _OF_METHODS):
         return found
     for method, words in _METHODS.items():
         before = r"(?:by|via|with|using|from|through|use|charge|in)(?: (?:my|a|the|your|it from the))* "

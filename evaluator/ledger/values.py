@@ -9,6 +9,7 @@ from typing import Literal
 
 from evaluator.ledger.dates import MONTH, WEEKDAYS, Day, days_in
 from evaluator.ledger.names import Names
+from evaluator.ledger.wording import NUMERALS
 
 Kind = Literal["email", "digits", "code", "date", "weekday", "relative", "time", "money", "number", "name"]
 TEXTS_KEPT = 8192
@@ -43,6 +44,7 @@ _TIME = re.compile(
     r"[.,]\d|%)",
     re.I,
 )
+_HALF_DAY = re.compile(r"\d ?[ap]\.?m\b", re.I)
 _HOUR = re.compile(r"(?<![\d.:,$€£-])(?P<hour>\d{1,2}) ?(?P<half>[ap]\.?m\b)", re.I)
 _PART = re.compile(r",? ?(?:(?:in|of) the|at)? ?(?P<part>morning|afternoon|evening|night)\b", re.I)
 _RANGE = re.compile(r"(?<![\d.:,$€£-])(?P<hour>\d{1,2})(?= ?(?:-|to|until|till) ?\d{1,2} ?(?P<half>[ap])\.?m\b)", re.I)
@@ -50,8 +52,8 @@ _CODE = re.compile(
     rf"(?!(?:{MONTH})-)(?:[A-Za-z](?:-?[A-Za-z0-9])*?-?\d[\w-]*|\d+[A-Za-z][\w-]*\d\w*|"
     rf"\d{{1,3}}[A-FH-JL-Z])(?![\w@])"
 )
-_WORD = re.compile(r"[\w@.-]+")
 LONGEST_CODE = 80
+_WORD_WITH_FIGURE = re.compile(rf"(?<![\w@.-])(?=[\w@.-]{{0,{LONGEST_CODE}}}?\d)[\w@.-]+")
 _SPACED = re.compile(r"\b[A-Z]{2,4} \d{2,6}\b(?![:/]|[.,]\d)")
 _NO_CODE = re.compile(r"(?:covid|mp|h|b|a|q|f|ww|co)-?\d{1,2}$|[a-z]+-?\d$", re.I)
 _NO_PREFIX = (
@@ -95,8 +97,11 @@ _ARTICLE_DAY = re.compile(
 )
 _CHOSEN = re.compile(r" (?:then|please|for|would|sounds|it is|is (?:fine|ok|okay|good))\b|[,.!]? ?$", re.I)
 _WEEKDAY = re.compile(rf"\b(?P<name>{'|'.join(WEEKDAYS)})\b", re.I)
-_DAY_OF = re.compile("day", re.I)
 _RELATIVE = re.compile(r"\b(?P<after>day after )?(?P<word>tomorrow|tmrw|tmw)\b", re.I)
+_RUN = re.compile(r"[^\W_]+")
+_MARKED = frozenset([*NUMERALS, *WEEKDAYS, "tomorrow", "tmrw", "tmw", "dr", "doctor", "prof"])
+"""Words of which values are made that have no figures."""
+_TITLES = ("Dr", "Doctor", "Prof")
 _TITLED = re.compile(r"\b(?:Dr|Doctor|Prof)\.? (?P<name>[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)")
 
 
@@ -109,6 +114,14 @@ def values_in(text: str, names: Names) -> list[Value]:
             found.append(value)
             free[value.start : value.end] = [False] * (value.end - value.start)
     return sorted(found, key=lambda value: (value.start, value.end))
+
+
+def is_free_of_values(text: str, names: Names) -> bool:
+    """Whether a text as it was said has surely no value, seen at a glance; the rest have to be read."""
+    if not text.isascii() or _FIGURE.search(text) or "@" in text or "*" in text or "`" in text:
+        return False
+    words = _RUN.findall(text.lower())
+    return _MARKED.isdisjoint(words) and not names.may_hold(words)
 
 
 @lru_cache(maxsize=TEXTS_KEPT)
@@ -128,11 +141,12 @@ def _candidates(text: str, names: Names) -> Iterator[Value]:
         yield Value(
             "email", match.group().rstrip("."), match.start(), match.end(), key=match.group().rstrip(".").lower()
         )
-    yield from _names(text, names)
+    lowered = text.lower()
+    yield from _names(text, lowered, names)
     has_figures = _FIGURE.search(text) is not None
     if has_figures:
         yield from _days_times_codes(text)
-    yield from _parts_of_days(text, has_figures)
+    yield from _parts_of_days(text, lowered, has_figures)
     for match in _NUMBER.finditer(text) if has_figures else ():
         yield _number(match)
 
@@ -147,12 +161,12 @@ def _days_times_codes(text: str) -> Iterator[Value]:
     yield from _codes(text)
 
 
-def _names(text: str, names: Names) -> Iterator[Value]:
-    for name, start, end in names.places(text.lower()):
+def _names(text: str, lowered: str, names: Names) -> Iterator[Value]:
+    for name, start, end in names.places(lowered):
         is_marked = name[0].isupper() and text[start].isupper() and (start > 0 or _CHOSEN.match(text, end))
         if not name.isalpha() or is_marked:
             yield Value("name", text[start:end], start, end, key=name)
-    for match in _TITLED.finditer(text):
+    for match in _TITLED.finditer(text) if any(title in text for title in _TITLES) else ():
         yield Value("name", match.group(), *match.span(), key=names.full(match["name"]))
 
 
@@ -165,9 +179,9 @@ def _digits(text: str) -> Iterator[Value]:
 
 
 def _codes(text: str) -> Iterator[Value]:
-    for run in _WORD.finditer(text):
-        is_possible = run.end() - run.start() <= LONGEST_CODE and _FIGURE.search(run.group())
-        match = _CODE.match(text, run.start()) if is_possible else None
+    for run in _WORD_WITH_FIGURE.finditer(text):
+        is_short = run.end() - run.start() <= LONGEST_CODE
+        match = _CODE.match(text, run.start()) if is_short else None
         if match is None:
             continue
         word = match.group()
@@ -181,7 +195,7 @@ def _codes(text: str) -> Iterator[Value]:
 
 
 def _times(text: str) -> Iterator[Value]:
-    for pattern in (_TIME, _HOUR, _RANGE):
+    for pattern in (_TIME, _HOUR, _RANGE) if _HALF_DAY.search(text) else (_TIME,):
         for match in pattern.finditer(text):
             groups = match.groupdict()
             hour, minute, half = int(groups["hour"]), int(groups.get("minute") or 0), (groups["half"] or "")[:1].lower()
@@ -197,9 +211,9 @@ def _times(text: str) -> Iterator[Value]:
             yield Value("time", match.group().strip(), *match.span(), times=((hour, minute, sure),), number=number)
 
 
-def _parts_of_days(text: str, has_figures: bool) -> Iterator[Value]:
-    has_weekday = _DAY_OF.search(text) is not None
-    patterns = (_ORDINAL, _WEEKDAY_DAY, _ARTICLE_DAY) if has_weekday else (_ORDINAL, _ARTICLE_DAY)
+def _parts_of_days(text: str, lowered: str, has_figures: bool) -> Iterator[Value]:
+    has_weekday = "day" in lowered
+    patterns = [_ORDINAL, *([_WEEKDAY_DAY] if has_weekday else ()), *([_ARTICLE_DAY] if "the " in lowered else ())]
     for pattern in patterns if has_figures else ():
         for match in pattern.finditer(text):
             if 1 <= int(match["day"]) <= 31:
@@ -209,7 +223,7 @@ def _parts_of_days(text: str, has_figures: bool) -> Iterator[Value]:
                 yield Value("date", text[start : match.end()], start, match.end(), days=days, number=number)
     for match in _WEEKDAY.finditer(text) if has_weekday else ():
         yield Value("weekday", match.group(), *match.span(), key=match["name"].lower())
-    for match in _RELATIVE.finditer(text):
+    for match in _RELATIVE.finditer(text) if "tom" in lowered or "tm" in lowered else ():
         yield Value("relative", match.group(), *match.span(), key="2" if match["after"] else "1")
 
 

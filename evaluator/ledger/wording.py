@@ -56,9 +56,9 @@ _ABBREVIATED = re.compile(
 _LONGEST_ABBREVIATED = 10
 _END = re.compile(r"(?<=[.!?;])\s+|\s*(?:\n|\.\.\.|…|:\)|\s-\s)\s*")
 _POINT = re.compile(r"(?<=[.!?;])\s+")
-_OTHER_ENDS = ("\n", "...", "…", ":)", "-")
+_OTHER_ENDS = ("\n", "...", "…", ":)", " - ")
 _TURN = re.compile(r",? (?=but |even though |although )|, (?=so )", re.I)
-_NUMERALS = frozenset(
+NUMERALS = frozenset(
     " ".join([*_UNITS[2:], *_TENS, *_ORDINAL, *_QUARTERS, "noon midday hundred thousand"]).replace("-", " ").split()
 )
 """A text without these words and without figures is plain already."""
@@ -71,7 +71,7 @@ def plain(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     text = text.translate(_PLAIN)
-    if not _NUMERALS.isdisjoint(_LETTERS.findall(text.lower())):
+    if not NUMERALS.isdisjoint(_LETTERS.findall(text.lower())):
         text = _in_figures(text)
     if _FIGURE.search(text) is None:
         return text

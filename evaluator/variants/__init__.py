@@ -11,6 +11,7 @@ from evaluator.variants.unfinished import unfinished
 from evaluator.variants.untold import untold
 from evaluator.variants.variant import Variant
 from evaluator.variants.workbench import Workbench
+from skillweave.schema.call import TRANSFER
 from skillweave.schema.task import Kind, Task
 from skillweave.world.world import World
 
@@ -21,8 +22,11 @@ KINDS: tuple[Kind, ...] = ("do", "inform")
 
 
 def variants_of(world: World, task: Task) -> Iterator[Variant]:
-    """All variants that apply to a task, in a fixed order; none where its kind has none, or its golden calls fail."""
-    if task.kind not in KINDS:
+    """All variants that apply to a task, in a fixed order.
+
+    None where its kind has none, where it ends in a transfer, or where its golden calls do not do what it demands.
+    """
+    if task.kind not in KINDS or any(call.tool == TRANSFER for call in task.golden):
         return
     bench = Workbench(world, task)
     if bench.golden.undone or not bench.reaches_goal(bench.golden.changes):

@@ -49,8 +49,18 @@ def show_report(
             f"{defects} trajectories are lost to defects of the dataset; see them with: "
             f"python -m synth verify {shlex.quote(config.outputs_dir)}"
         )
-    print(f"wrote {shlex.quote(str(options.rollouts))}; next: read its lines, or score them again (rollout/README.md)")
+    print(f"wrote {shlex.quote(str(options.rollouts))}; next: {_scoring(config, options)}")
     return 1 if left or defects else 0
+
+
+def _scoring(config: Config, options: Options) -> str:
+    """The command that scores these rollouts."""
+    outputs = shlex.quote(config.outputs_dir)
+    results = shlex.quote(f"{config.outputs_dir}/evaluation/results.jsonl")
+    return (
+        f"python -m evaluator.run_evaluation --mode all --rollouts-dir {shlex.quote(str(options.rollouts))} "
+        f"--outputs-dir {outputs} --mcp-outputs-dir {outputs} --output {results}"
+    )
 
 
 def _show_tally(config: Config, tally: Tally) -> None:

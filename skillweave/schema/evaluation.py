@@ -143,6 +143,8 @@ class _Header(Record):
     """The version of this record."""
     dataset: str | None
     """Digest of the dataset that was scored against."""
+    unreadable_lines: int = 0
+    """Lines of the rollouts that are no trajectories; there are no results of them."""
     checks_versions: list[str]
     """Versions of the checks; more than one: results that are not to be compared."""
     level: float

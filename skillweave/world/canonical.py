@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from skillweave.schema.change import NEW, Cells, RowChange
 from skillweave.schema.record import Json
 
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 _BRANCHES = 4
 """Of ids that look alike and yet are not interchangeable, so many are tried as the first."""
 
@@ -26,13 +27,15 @@ def canonical(changes: Sequence[RowChange], minted: Collection[str]) -> list[Row
     """The changes with the minted ids renamed, sorted."""
     ids = _Ids(minted)
     used = sorted({found for change in changes for found in ids.used_in(change)})
+    if not used:
+        return _sorted(changes)
     ranks = _settled(changes, ids, dict.fromkeys(used, 0))
     return _sorted(ids.numbered(changes, _distinct(changes, ids, ranks)))
 
 
 def dump(value: object) -> str:
     """JSON text that is the same for equal values."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 class _Ids:
@@ -42,12 +45,20 @@ class _Ids:
         self._minted = frozenset(minted)
         choices = "|".join(re.escape(found) for found in sorted(self._minted, key=lambda found: (-len(found), found)))
         self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{choices})(?![A-Za-z0-9])") if choices else None
+        self._known: dict[str, list[str]] = {}
 
     def used_in(self, change: RowChange) -> list[str]:
         if self._pattern is None:
             return []
         cells = [*change.key.values(), *(change.before or {}).values(), *(change.after or {}).values()]
-        return [found for cell in cells if isinstance(cell, str) for found in self._pattern.findall(cell)]
+        return [found for cell in cells if isinstance(cell, str) for found in self._used(cell)]
+
+    def _used(self, text: str) -> list[str]:
+        """The ids in a text, which is searched once."""
+        found = self._known.get(text)
+        if found is None:
+            found = self._known[text] = self._pattern.findall(text) if self._pattern else []
+        return found
 
     def seen(self, change: RowChange, ranks: Ranks, focus: str) -> str:
         """The change as it looks from one id: itself a star, the others their ranks."""
@@ -61,7 +72,7 @@ class _Ids:
         return None if cells is None else {name: self._cell(cell, look) for name, cell in cells.items()}
 
     def _cell(self, cell: Json, look: Look) -> Json:
-        if self._pattern is None or not isinstance(cell, str) or not self._pattern.search(cell):
+        if self._pattern is None or not isinstance(cell, str) or not self._used(cell):
             return cell
         return [self._pattern.sub(lambda match: "{" + look(match.group()) + "}", cell)]
 
@@ -85,6 +96,8 @@ class _Ids:
                 before=rename(change.before),
                 after=rename(change.after),
             )
+            if self.used_in(change)
+            else change
             for change in changes
         ]
 
@@ -104,8 +117,10 @@ def _parts(change: RowChange) -> tuple[Cells | None, ...]:
 
 def _settled(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
     """Ranks told apart as far as the rows tell them apart (colour refinement)."""
-    rows = {found: [change for change in changes if found in ids.used_in(change)] for found in ranks}
     classes = len(set(ranks.values()))
+    if classes == len(ranks):
+        return ranks
+    rows = {found: [change for change in changes if found in ids.used_in(change)] for found in ranks}
     while classes < len(ranks):
         looks = {
             found: (ranks[found], sorted(ids.seen(change, ranks, found) for change in rows[found])) for found in ranks
@@ -150,7 +165,7 @@ def _interchangeable(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks, one:
 
 
 def _sorted(changes: Sequence[RowChange]) -> list[RowChange]:
-    return sorted(changes, key=lambda change: dump(_plain(change)))
+    return sorted(changes, key=lambda change: dump(_plain(change))) if len(changes) > 1 else [*changes]
 
 
 def _plain(change: RowChange) -> list[Json]:

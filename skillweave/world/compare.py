@@ -95,7 +95,9 @@ class _Search:
 
     def _numbers_in(self, table: str, one: Cells, other: Cells, skipped: set[str]) -> list[tuple[int, int]] | None:
         found: list[tuple[int, int]] = []
-        for name in sorted(one.keys() | other.keys()):
+        for name in one.keys() | other.keys():
+            if name in one and name in other and _is_plainly_same(one[name], other[name]):
+                continue
             how = self._comparison(table, name)
             if how == "free" or name in skipped or _is_any(one.get(name)):
                 continue
@@ -109,11 +111,16 @@ class _Search:
 
 
 def _numbers_of(one: Json, other: Json, how: Comparison) -> list[tuple[int, int]] | None:
-    if isinstance(one, Mapping) and isinstance(other, Mapping) and NEW in one and NEW in other:
+    if isinstance(one, dict) and isinstance(other, dict) and NEW in one and NEW in other:
         return _new_numbers(one, other)
     if how == "normalised" and isinstance(one, str) and isinstance(other, str):
         return [] if normalise(one) == normalise(other) else None
     return [] if _is_same(one, other) else None
+
+
+def _is_plainly_same(one: Json, other: Json) -> bool:
+    """Equal however they are compared, and no number to be paired."""
+    return type(one) is type(other) and one == other and not isinstance(one, dict)
 
 
 def _is_same(one: Json, other: Json) -> bool:
@@ -143,7 +150,7 @@ def _paired(
 
 
 def _is_any(cell: Json) -> bool:
-    return isinstance(cell, Mapping) and ANY in cell
+    return isinstance(cell, dict) and ANY in cell
 
 
 def _is_optional(row: RowChange) -> bool:

@@ -5,6 +5,7 @@ Triggers log the keys of touched rows; the difference is the touched rows now, a
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from skillweave.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
@@ -43,26 +44,40 @@ def snapshot(connection: sqlite3.Connection, blueprint: Blueprint) -> dict[str, 
     }
 
 
-def read_row(connection: sqlite3.Connection, entity: Entity, key: str) -> Row | None:
+class Reader(NamedTuple):
+    """How the rows of one table are read."""
+
+    table: str
+    key: str
+    names: tuple[str, ...]
+    booleans: tuple[int, ...]
+    """Positions of columns that are true or false."""
+    by_key: str
+    """The query for the row of one key."""
+
+
+def reader_of(entity: Entity) -> Reader:
+    """How the rows of an entity's table are read."""
+    names = tuple(attribute.name for attribute in entity.attributes)
+    booleans = tuple(index for index, attribute in enumerate(entity.attributes) if attribute.type == "boolean")
+    query = f"SELECT {', '.join(names)} FROM {entity.table} WHERE {entity.key} = ?"
+    return Reader(entity.table, entity.key, names, booleans, query)
+
+
+def read_row(connection: sqlite3.Connection, reader: Reader, key: str) -> Row | None:
     """The row of that key, or None."""
-    names = [attribute.name for attribute in entity.attributes]
-    found = connection.execute(
-        f"SELECT {', '.join(names)} FROM {entity.table} WHERE {entity.key} = ?", (key,)
-    ).fetchone()
-    if found is None:
-        return None
-    booleans = [index for index, attribute in enumerate(entity.attributes) if attribute.type == "boolean"]
-    return dict(zip(names, database.with_booleans(found, booleans), strict=True))
+    found = connection.execute(reader.by_key, (key,)).fetchone()
+    return found and dict(zip(reader.names, database.with_booleans(found, reader.booleans), strict=True))
 
 
-def change_between(entity: Entity, key: str, before: Row | None, after: Row | None) -> RowChange | None:
+def change_between(reader: Reader, key: str, before: Row | None, after: Row | None) -> RowChange | None:
     """How one row differs; None where it does not."""
     if before == after:
         return None
-    cells: Cells = {entity.key: key}
+    cells: Cells = {reader.key: key}
     if before is None or after is None:
         return RowChange.model_construct(
-            table=entity.table,
+            table=reader.table,
             op="insert" if before is None else "delete",
             key=cells,
             before=None if before is None else {**before},
@@ -70,7 +85,7 @@ def change_between(entity: Entity, key: str, before: Row | None, after: Row | No
         )
     changed = [name for name in before if before[name] != after[name]]
     return RowChange.model_construct(
-        table=entity.table,
+        table=reader.table,
         op="update",
         key=cells,
         before={name: before[name] for name in changed},

@@ -6,14 +6,15 @@ where one was promised, a broken constraint) is a defect: the call is undone and
 
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from skillweave.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import ToolError, Verdict
 from skillweave.schema.contract import Guard, Tool
-from skillweave.schema.record import Json, Row, Value
+from skillweave.schema.record import Json, Value
 from skillweave.world.database import with_booleans
 from skillweave.world.ids import minted_by, prefix_of
 from skillweave.world.lineage import Lineage
@@ -22,6 +23,8 @@ from skillweave.world.values import Bound
 
 MOST_ROWS = 10_000
 """A result of more rows is a defect."""
+_SOUND = frozenset({str, int, type(None)})
+"""Types whose every value is one of JSON's."""
 
 
 class DefectError(Exception):
@@ -106,10 +109,15 @@ def _try_guards(
     for guard, query in compiled.guards:
         holds = bool(connection.execute(query, bindings).fetchone()[0])
         if guard.enforced_by == "agent":
-            outcome.verdicts.append(Verdict.model_construct(rule=guard.rule, holds=holds))
+            outcome.verdicts.append(_verdict(guard.rule, holds))
         elif not holds:
             outcome.error = ToolError(code=guard.error, message=guard.says, rule=guard.rule)
             return
+
+
+@lru_cache(maxsize=1024)
+def _verdict(rule: str, holds: bool) -> Verdict:
+    return Verdict(rule=rule, holds=holds)
 
 
 def _apply(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> list[int]:
@@ -134,16 +142,20 @@ def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Ma
     names = [column[0] for column in cursor.description]
     if len(found) > MOST_ROWS:
         raise DefectError(f"the result has more than {MOST_ROWS} rows")
-    records = [_record(names, with_booleans(row, compiled.booleans)) for row in found]
+    for row in found:
+        _refuse_unsound(names, row)
+    if compiled.booleans:
+        found = [with_booleans(row, compiled.booleans) for row in found]
     if compiled.tool.returns.rows == "many":
-        return [dict(record) for record in records]
-    if len(records) != 1:
-        raise DefectError(f"{len(records)} rows where one was promised")
-    return dict(records[0])
+        return [dict(zip(names, row, strict=True)) for row in found]
+    if len(found) != 1:
+        raise DefectError(f"{len(found)} rows where one was promised")
+    return dict(zip(names, found[0], strict=True))
 
 
-def _record(names: list[str], row: tuple[Value, ...]) -> Row:
+def _refuse_unsound(names: Sequence[str], row: Sequence[Value]) -> None:
+    if _SOUND.issuperset(map(type, row)):
+        return
     for name, cell in zip(names, row, strict=True):
         if isinstance(cell, bytes) or (isinstance(cell, float) and not math.isfinite(cell)):
             raise DefectError(f"column {name!r} holds {cell!r}")
-    return dict(zip(names, row, strict=True))

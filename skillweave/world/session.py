@@ -115,8 +115,7 @@ class ContractSession:
         if not is_clock(self.now):
             return f"the session's clock {self.now!r} is not a time of the form YYYY-MM-DD HH:MM:SS; give it as that"
         people = self.world.blueprint.core
-        known = f"SELECT 1 FROM {people.table} WHERE {people.key} = :caller"
-        if self.caller is not None and not self._state.query(known, {"caller": str(self.caller)}):
+        if self.caller is not None and not self._state.has(people.table, str(self.caller)):
             return f"the caller {self.caller!r} is no {people.key} in the data; give one that is, or None to sign in"
         return None
 
@@ -253,7 +252,7 @@ class ContractSession:
         self, call: Call, compiled: interpreter.CompiledTool, bindings: Mapping[str, Bound]
     ) -> interpreter.Outcome:
         """Run the tool; what an error or a defect has left is undone."""
-        self._state.begin()
+        self._state.begin(writes=bool(compiled.effects))
         done = False
         try:
             outcome = interpreter.run(self._state.connection, compiled, bindings)

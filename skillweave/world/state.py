@@ -42,6 +42,8 @@ class State:
         self._journal: list[_Done] = []
         self._marks: list[int] = []
         """For each mark, how long the journal was."""
+        self._writes = False
+        """Whether what was begun may write, and stands behind a savepoint of its own."""
         if patch:
             self._apply_patch()
 
@@ -69,24 +71,27 @@ class State:
             return counter_of(self.connection, self._world.blueprint)
         return counter.behind(key for (_, key), row in self._patched.items() if row is not None)
 
-    def begin(self) -> None:
+    def begin(self, *, writes: bool = True) -> None:
         """Start something that is kept or dropped as a whole; steps are counted from zero."""
         self._held.steps = 0
-        self.connection.execute("SAVEPOINT call")
+        self._writes = writes
+        if writes:
+            self.connection.execute("SAVEPOINT call")
 
     def keep(self, statements: Sequence[str] = (), bindings: Mapping[str, Bound] | None = None) -> None:
         """Keep what was done since `begin`; `statements` are those that changed something."""
-        self.connection.execute("RELEASE call")
+        if self._writes:
+            self.connection.execute("RELEASE call")
         if statements:
             self._journal.append(_Done(statements, bindings or {}))
 
     def drop(self) -> None:
         """Undo what was done since `begin`."""
-        if self.connection.in_transaction:
+        if not self.connection.in_transaction:
+            self._remake()
+        elif self._writes:
             self.connection.execute("ROLLBACK TO call")
             self.connection.execute("RELEASE call")
-        else:
-            self._remake()
 
     def query(self, sql: str, bindings: Mapping[str, Bound]) -> list[Row]:
         """The rows of a SELECT. WorldError where it is none; sqlite3.Error where it fails."""
@@ -138,13 +143,17 @@ class State:
         """All rows of a table, sorted by key."""
         return database.rows(self.connection, self._world.entity(table))
 
+    def has(self, table: str, key: str) -> bool:
+        """Whether the table holds a row of that key."""
+        return diff.read_row(self.connection, self._world.reader(table), key) is not None
+
     def diff(self) -> list[RowChange]:
         """Row changes since the start (behind the patch), sorted by table and key."""
         found = []
         for table, key in diff.touched(self.connection):
-            entity = self._world.entity(table)
+            reader = self._world.reader(table)
             before = self._patched[table, key] if (table, key) in self._patched else self._world.original(table, key)
-            change = diff.change_between(entity, key, before, diff.read_row(self.connection, entity, key))
+            change = diff.change_between(reader, key, before, diff.read_row(self.connection, reader, key))
             if change is not None:
                 found.append(change)
         return found
@@ -160,7 +169,7 @@ class State:
             self.close()
             raise WorldError(f"the patch does not fit the world {self._world.blueprint.server!r}: {error}") from error
         for table, key in diff.touched(self.connection):
-            self._patched[table, key] = diff.read_row(self.connection, self._world.entity(table), key)
+            self._patched[table, key] = diff.read_row(self.connection, self._world.reader(table), key)
         self.connection.execute(f"DELETE FROM {LOG_TABLE}")
 
     def _remake(self) -> None:

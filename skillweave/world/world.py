@@ -14,7 +14,7 @@ from skillweave.schema.policy import Policy
 from skillweave.schema.record import Row
 from skillweave.schema.task import Task
 from skillweave.world import database
-from skillweave.world.diff import snapshot
+from skillweave.world.diff import Reader, reader_of, snapshot
 from skillweave.world.ids import Counter, counter_of
 from skillweave.world.interpreter import CompiledTool, compile_tool
 from skillweave.world.pool import Pool
@@ -38,6 +38,7 @@ class World:
         self.policy = policy
         self.now = now
         self._entities = {entity.table: entity for entity in blueprint.tables}
+        self._readers = {entity.table: reader_of(entity) for entity in blueprint.tables}
         self._columns = {
             (one.table, column.name): column.compare for one in blueprint.tables for column in one.attributes
         }
@@ -96,6 +97,10 @@ class World:
         if table not in self._entities:
             raise WorldError(f"no table {table!r} in {self.blueprint.server!r}; there are {', '.join(self._entities)}")
         return self._entities[table]
+
+    def reader(self, table: str) -> Reader:
+        """How the rows of a table are read; KeyError if there is none."""
+        return self._readers[table]
 
     def comparison(self, table: str, column: str) -> Comparison:
         """How scores compare a column; `exact` for what the blueprint does not know."""

@@ -125,12 +125,12 @@ def test_multinomial_draws_are_of_all_and_fall_by_weight() -> None:
 
 
 def by_all_signs(differences: Sequence[Fraction]) -> float:
-    observed = abs(sum(differences))
-    sums = [
-        abs(sum(sign * value for sign, value in zip(signs, differences, strict=True)))
-        for signs in product((1, -1), repeat=len(differences))
-    ]
-    return sum(total >= observed for total in sums) / len(sums)
+    observed = abs(sum(differences, Fraction(0)))
+    far = 0
+    for signs in product((1, -1), repeat=len(differences)):
+        total = sum((sign * value for sign, value in zip(signs, differences, strict=True)), Fraction(0))
+        far += abs(total) >= observed
+    return far / float(2 ** len(differences))
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -1,11 +1,13 @@
 import pytest
 
-from evaluator.checks.policy import conduct
+from evaluator.checks.policy import check_policy, conduct, rules_in
 from skillweave.schema.call import Call, CallResult, Verdict
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.task import Kind, Task
+from tests.evaluator.conversations import a_conversation, agent, user
 from tests.evaluator.tasks import a_task
+from tests.world.clinic import a_world
 
 LATE = CallResult(call=Call(tool="cancel_appointment"), ok=True, verdicts=[Verdict(rule="R10", holds=False)])
 
@@ -67,3 +69,60 @@ def test_what_no_tool_does_is_handed_over_with_that_reason() -> None:
     assert score_of(a_kind("unavailable"), {"reason": "no_tool", "summary": ""}, None) == 1.0
     assert score_of(a_kind("unavailable"), {"reason": "policy", "summary": ""}, None) == 0.0
     assert score_of(a_kind("unavailable"), None, None) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("By R7 that is too late.", ["R7"]),
+        ("[R7] forbids it.", ["R7"]),
+        ("Rule R7 forbids it.", ["R7"]),
+        ("That is rule 7.", ["R7"]),
+        ("See rule no. 7 and [B2].", ["R7", "B2"]),
+        ("Rules 7 and 8 say so.", ["R7", "R8"]),
+        ("The rules of the house forbid it; room 7.", []),
+        ("PR7 and R7x are none.", []),
+    ],
+)
+def test_rules_are_read_in_each_form_of_their_name(text: str, named: list[str]) -> None:
+    assert [*rules_in(text)] == named
+
+
+WORLD = a_world()
+CANCEL = ("cancel_appointment", {"appointment_id": "APT-0001"})
+
+
+def handed_over(rule: str | None = "R10") -> tuple[str, dict[str, Json]]:
+    return "transfer_to_human", {"reason": "policy", "rule": rule, "summary": "Too late."}
+
+
+def faults(task: Task, *messages: Message) -> list[str]:
+    return check_policy(a_conversation(WORLD, task, *messages)).violations
+
+
+def test_handing_over_counts_only_after_the_request_was_heard() -> None:
+    request = user("Cancel it.")
+    assert faults(a_kind("refuse"), request, agent(None, handed_over())) == []
+    assert faults(a_kind("refuse"), request, agent(None, handed_over("10"))) == []
+    assert faults(a_kind("refuse"), agent(None, handed_over()), request) == ["handed over before the request was heard"]
+    assert faults(a_kind("refuse"), agent("No: R10.")) == ["the request was not heard"]
+    assert faults(a_kind("refuse"), request, agent(None, handed_over(None))) == ["the broken rule (R10) is not named"]
+
+
+def test_a_broken_rule_has_the_position_of_its_call_behind_one_that_cannot_be_read() -> None:
+    booked = [("book_appointment", {"slot_id": slot}) for slot in ("SLO-0004", "SLO-0006")]
+    made = agent(None, ("find_slots", "{"), *booked)
+    broken = ["R6 in call 2 (book_appointment)"]
+    assert faults(a_kind("do"), user("Book both."), made) == broken
+    with WORLD.session(a_kind("do")) as session:
+        for call in booked:
+            session.call(*call)
+        found = conduct(a_kind("do"), session.results, None, [user("Book both."), made])
+    assert found is not None
+    assert found.violations == broken
+
+
+def test_a_rule_that_the_tool_upheld_is_noted_and_not_punished() -> None:
+    found = check_policy(a_conversation(WORLD, a_kind("do"), user("Cancel it."), agent(None, CANCEL, CANCEL)))
+    assert found.notes == ["R3 refused call 1 (cancel_appointment)"]
+    assert (found.score, found.violations) == (1.0, [])

@@ -1,5 +1,6 @@
 """Variants: what they are made of, and that what is expected of them is true."""
 
+import copy
 import json
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,9 +10,10 @@ import pytest
 
 from evaluator.variants import Variant, variants_of
 from evaluator.variants.selftest import line
+from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.message import ToolCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import Task
+from skillweave.schema.task import GoldenCall, Task
 from skillweave.tool_call import namespaces_of, plain_name, read_call
 from skillweave.world.canonical import canonical
 from skillweave.world.compare import compare
@@ -20,12 +22,13 @@ from skillweave.world.tools import name_of
 from skillweave.world.world import World
 from tests.evaluator.variants.clinic import dataset_of, every_task
 from tests.rollout.offline_agents.clinic import WORLD, made
+from tests.world.clinic import a_world, blueprint_data
 
 _IN_WORDS = """told_nothing neighbour_value all_candidates other_value right_then_another only_in_call user_echoed
 value_without_noun"""
 _BY_CALLS = """golden extra_reads reordered_writes failed_then_right more_words parallel prefixed_names object_arguments
 fact_formats same_outcome nothing handed_over out_of_turns looped malformed_calls write_left_out delete_left_out
-half_batch wrong_row wrong_value wrong_time extra_write written_twice undone broken_rule refused"""
+half_batch wrong_row wrong_value wrong_time extra_write undone broken_rule refused"""
 IN_WORDS = frozenset(_IN_WORDS.split())
 """Variants that fail by their words alone."""
 SORTS = IN_WORDS | frozenset(_BY_CALLS.split())
@@ -131,6 +134,19 @@ def test_writes_whose_order_matters_are_a_mutant() -> None:
     assert all(variant.classes == {"wrong_order"} for variant in swapped)
 
 
+def test_a_write_that_can_be_made_twice_must_not_be() -> None:
+    data = copy.deepcopy(blueprint_data())
+    (booking,) = [tool for tool in data["tools"] if tool["name"] == "book_appointment"]
+    booking["guards"] = []
+    world = a_world(Blueprint.model_validate(data))
+    twice = [one for one in variants_of(world, task_of("batch")) if one.name == "written_twice"]
+    made = [[arguments for name, arguments in calls_of(one) if name == "book_appointment"] for one in twice]
+    assert made == [
+        [{"slot_id": id} for id in ids]
+        for ids in (("SLO-0001", "SLO-0004", "SLO-0001"), ("SLO-0001", "SLO-0004", "SLO-0004"))
+    ]
+
+
 def test_a_column_that_is_not_compared_makes_no_mutant() -> None:
     found = variants("batch")
     noted = [dict(arguments or {}) for variant in found["same_outcome"] for _, arguments in calls_of(variant)]
@@ -171,10 +187,9 @@ def calls_in(variant: Variant) -> Iterator[ToolCall]:
 
 
 def test_calls_that_take_from_each_other_are_not_made_together() -> None:
-    assert "parallel" not in variants("move") or [
-        [call.function.name for call in message.tool_calls]
-        for message in variants("move")["parallel"][0].messages
-        if message.tool_calls
+    (parallel,) = variants("move")["parallel"]
+    assert [
+        [call.function.name for call in message.tool_calls] for message in parallel.messages if message.tool_calls
     ] == [["list_appointments", "find_slots"], ["move_appointment"]]
 
 
@@ -209,6 +224,19 @@ def test_neighbours_and_candidates_need_rivals() -> None:
 def test_golden_calls_that_fail_have_no_variants() -> None:
     lost = task_of("move").model_copy(update={"golden": task_of("batch").golden[1:2]})
     assert not list(variants_of(WORLD, lost)), "their end state is another"
+
+
+def test_damaged_facts_and_sources_are_no_error() -> None:
+    task = task_of("when").model_dump(mode="json")
+    task["criteria"]["communicate"][0]["values"] = ["soon"]
+    task["golden"][1]["grounding"] = {"status": "call many status"}
+    names = {variant.name for variant in variants_of(WORLD, Task.model_validate(task))}
+    assert {"golden", "told_nothing"} <= names
+
+
+def test_what_is_handed_over_has_none() -> None:
+    transfer = GoldenCall(tool="transfer_to_human", arguments={"reason": "user_request", "summary": "Asked for one."})
+    assert not list(variants_of(WORLD, task_of("when").model_copy(update={"golden": [transfer]})))
 
 
 def test_other_kinds_have_none() -> None:

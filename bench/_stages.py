@@ -1,0 +1,139 @@
+"""What each part of an evaluation costs, and how many there are in a second of one core."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from evaluator.desk import Desk, Job, Office
+from evaluator.evaluate import CHECKS, Settings, is_failed
+from evaluator.execution import execute_golden, execute_messages
+from evaluator.explain import explain
+from evaluator.golden import golden_of
+from evaluator.recorded import read
+from evaluator.rollouts import find_rollouts
+from evaluator.score import reward_of
+from evaluator.trial import Scored, Trial
+from evaluator.workers import done_of
+from skillweave.schema.score import Checks
+from skillweave.tool_call import namespaces_of
+
+ROUNDS = 7
+"""Of each measurement; the median counts."""
+
+
+class Bench:
+    """A dataset and rollouts of it, ready to be evaluated in this process."""
+
+    def __init__(self, outputs: Path, rollouts: Path, most: int) -> None:
+        """At most so many trajectories, evenly drawn from all."""
+        self._outputs = outputs
+        found = find_rollouts(rollouts)
+        places = sorted(found.places.items())[:: max(1, len(found.places) // most)]
+        self._jobs = [Job(id, found.files[place.file], place, "") for id, place in places]
+
+    def desk(self, *, cache: bool, prune: bool = True) -> Desk:
+        """One that keeps golden executions, or makes each anew."""
+        return Desk(Office(self._outputs, self._outputs, Settings(cache=cache, prune=prune)))
+
+    def per_second(self) -> dict[str, float]:
+        """By second of this process's CPU. An evaluation goes from a place in a file to a line of results."""
+        return {
+            "golden_replays": _rate(self._replays()),
+            "evaluations_golden_anew": _rate(self._evaluations(self.desk(cache=False, prune=False))),
+            "evaluations_golden_anew_and_pruned": _rate(self._evaluations(self.desk(cache=False))),
+            "evaluations_golden_cached": _rate(self._evaluations(self.desk(cache=True))),
+        }
+
+    def outcomes(self) -> dict[str, int]:
+        """How many passed, and how often each class of failure and each error was found."""
+        desk = self.desk(cache=True)
+        results = [desk.result(job) for job in self._jobs]
+        found = Counter("passed" if result.passed else "failed" for result in results if result.error is None)
+        found.update(f"failed: {result.failure.class_}" for result in results if result.failure)
+        found.update(f"error: {result.error.kind}" for result in results if result.error)
+        return dict(sorted(found.items()))
+
+    def stages(self) -> dict[str, float]:
+        """Mean microseconds of each stage of an evaluation whose golden execution is made anew."""
+        desk, anew = self.desk(cache=True), self.desk(cache=False)
+        rounds = [_stages(desk, anew, self._jobs) for _ in range(ROUNDS + 1)][1:]
+        return {name: round(median(one[name] for one in rounds) / 1e3 / len(self._jobs), 1) for name in rounds[0]}
+
+    def _replays(self) -> Callable[[], int]:
+        data = self.desk(cache=False).tasks
+        tasks = [(data.world(task), task) for task in data.tasks.values()]
+
+        def run() -> int:
+            for world, task in tasks:
+                with world.session(task) as session:
+                    execute_golden(session, task.golden)
+            return len(tasks)
+
+        return run
+
+    def _evaluations(self, desk: Desk) -> Callable[[], int]:
+        def run() -> int:
+            for job in self._jobs:
+                done_of(job, desk.result(job))
+            return len(self._jobs)
+
+        return run
+
+
+def _rate(run: Callable[[], int]) -> float:
+    run()
+    found = []
+    for _ in range(ROUNDS):
+        begun = time.process_time()
+        count = run()
+        found.append(count / (time.process_time() - begun))
+    return round(median(found), 1)
+
+
+class _Clock:
+    """Nanoseconds of CPU spent, by stage."""
+
+    def __init__(self) -> None:
+        self.spent: Counter[str] = Counter()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        begun = time.process_time_ns()
+        yield
+        self.spent[name] += time.process_time_ns() - begun
+
+
+def _stages(desk: Desk, anew: Desk, jobs: Sequence[Job]) -> Counter[str]:
+    """One by one; `rest` is what a whole evaluation takes beside them: the result as a record and as a line."""
+    clock, settings = _Clock(), Settings()
+    for job in jobs:
+        with clock.stage("read"):
+            recorded = read(job.line())
+        task = desk.tasks.tasks[recorded.task_id]
+        known = desk.evaluator.trial(recorded)
+        world = known.world
+        with clock.stage("golden"):
+            golden_of(world, task, prune=False)
+        with clock.stage("golden_and_pruning"):
+            golden = golden_of(world, task)
+        with clock.stage("made"), world.session(task) as session:
+            made = execute_messages(session, recorded.messages, namespaces_of(task))
+        trial = Trial(known.task, world, golden, recorded, made)
+        found: dict[str, Any] = {}
+        for name, check in CHECKS.items():
+            with clock.stage(f"check_{name}"):
+                found[name] = check(trial, settings)
+        scored = Scored(trial, Checks(**found), reward_of(task, Checks(**found)))
+        with clock.stage("explain"):
+            if is_failed(scored):
+                explain(scored)
+        with clock.stage("whole"):
+            done_of(job, anew.result(job))
+    spent = clock.spent
+    spent["pruning"] = spent.pop("golden_and_pruning") - spent["golden"]
+    spent["rest"] = 2 * spent["whole"] - sum(spent.values())
+    return spent

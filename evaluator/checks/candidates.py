@@ -1,0 +1,220 @@
+"""Candidates: the values of one kind that a clause gives, each with whether it is the right one or a rival's.
+
+A reader of candidates is made once for a fact, from the values to look for.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from evaluator.checks.assertions import folded
+from evaluator.checks.figures import Figure, figures
+from evaluator.checks.moments import Moment, moments
+from evaluator.checks.stems import stems
+
+_CODE = re.compile(r"[^\W\d_]+|\d+")
+_IS = re.compile(
+    r"(?:\b(?i:is|was|are|will be|would be)|:)(?i: now| actually| called| at| in| with| the| by){0,3} "
+    r"(?P<value>(?!I\b)[A-Z0-9][^,;]*)"
+)
+_NEGATIVE = re.compile(r"\b(?:not?|never|neither|nor|un\w+ed|without)\b|n't\b|\bcannot\b", re.IGNORECASE)
+
+
+class Candidate(NamedTuple):
+    """A value of the fact's kind as it stands in a clause."""
+
+    start: int
+    end: int
+    key: object
+    """What it means: two candidates with one key say the same."""
+    is_right: bool
+    is_rival: bool
+    inner: int = 0
+    """Where its last part stands, a time after its day."""
+    is_partial: bool = False
+    """It is a part of the right value, a day without its time."""
+    is_doubtful: bool = False
+    """It may be no value of this kind: a bare number."""
+    part: Literal["day", "time"] | None = None
+    """What it is of a moment; None where it is whole."""
+
+    @property
+    def is_known(self) -> bool:
+        """It is the right value or a rival's."""
+        return self.is_right or self.is_rival
+
+
+Reader = Callable[[str, date | None], list[Candidate]]
+"""Finds the candidates in a clause; the date is today's, where it is known."""
+
+
+def read_money(right: set[int | None], rivals: set[int | None]) -> Reader:
+    """Of amounts, in cents."""
+
+    def read(clause: str, _: date | None) -> list[Candidate]:
+        found = [(figure, figure.cents) for figure in figures(clause)]
+        return [
+            Candidate(
+                figure.start, figure.end, cents, cents in right, cents in rivals, is_doubtful=not figure.is_amount
+            )
+            for figure, cents in found
+            if cents is not None and not figure.is_count
+        ]
+
+    return read
+
+
+def read_numbers(right: set[Decimal | None], rivals: set[Decimal | None]) -> Reader:
+    """Of numbers."""
+
+    def read(clause: str, _: date | None) -> list[Candidate]:
+        return [
+            Candidate(
+                figure.start,
+                figure.end,
+                figure.number,
+                _is_in(figure, right),
+                _is_in(figure, rivals),
+                is_doubtful=True,
+            )
+            for figure in figures(clause)
+        ]
+
+    return read
+
+
+def _is_in(figure: Figure, numbers: set[Decimal | None]) -> bool:
+    return figure.number in numbers or (figure.is_percent and figure.number / 100 in numbers)
+
+
+def read_polarity(nouns: frozenset[str], right: bool) -> Reader:
+    """Of yes and no."""
+
+    def read(clause: str, _: date | None) -> list[Candidate]:
+        if not stems(clause) & nouns:
+            return []
+        said = _NEGATIVE.search(clause) is None
+        return [Candidate(0, 0, said, said == right, False)]
+
+    return read
+
+
+def read_times(right: set[tuple[int, int]], rivals: set[tuple[int, int]]) -> Reader:
+    """Of times of any day."""
+
+    def read(clause: str, _: date | None) -> list[Candidate]:
+        return [
+            Candidate(found.start, found.end, found.times, bool(right & {*found.times}), bool(rivals & {*found.times}))
+            for found in moments(clause)
+            if found.times
+        ]
+
+    return read
+
+
+def read_moments(right: Sequence[datetime], rivals: Sequence[datetime], *, has_time: bool) -> Reader:
+    """Of days, or days with a time."""
+
+    def read(clause: str, today: date | None) -> list[Candidate]:
+        found = moments(clause, today)
+        pairs = paired(found) if has_time else [moment._replace(times=()) for moment in found if moment.day]
+        return [candidate(pair) for pair in pairs]
+
+    def candidate(said: Moment) -> Candidate:
+        is_right = any(_is_moment(said, moment, has_time=has_time) for moment in right)
+        is_rival = any(_is_moment(said, moment, has_time=has_time) for moment in rivals)
+        is_part = has_time and not is_right and any(_is_part(said, moment) for moment in right)
+        part: Literal["day", "time"] | None = None if said.day and said.times else "day" if said.day else "time"
+        key = (said.day[:2] if said.day else None, said.times)
+        return Candidate(
+            said.start,
+            said.end,
+            key,
+            is_right,
+            is_rival,
+            inner=said.inner,
+            is_partial=is_part,
+            part=part if has_time else None,
+        )
+
+    return read
+
+
+def paired(found: Sequence[Moment]) -> list[Moment]:
+    """Each time with its day: the one before it or, where a time stands first, the one after it."""
+    forward = bool(found) and found[0].day is None
+    pairs: list[Moment] = []
+    for place, moment in enumerate(found):
+        if moment.day is not None:
+            is_taken = any(other.times for other in found[place + 1 : place + 2]) and not forward
+            if not is_taken and not (forward and place and found[place - 1].times):
+                pairs.append(moment)
+            continue
+        near = found[place + 1 :] if forward else found[place - 1 :: -1]
+        day = next((other for other in near if other.day), None)
+        if day is None:
+            day = next((other for other in reversed(found[:place]) if other.day), None)
+        is_beside = day is not None and (day is found[place - 1] or day in found[place + 1 : place + 2])
+        start, end = (min(day.start, moment.start), max(day.end, moment.end)) if day and is_beside else moment[:2]
+        inner = max(day.start, moment.start) if day and is_beside else moment.start
+        pairs.append(Moment(start, end, day.day if day else None, moment.times, inner))
+    return pairs
+
+
+def _is_moment(said: Moment, moment: datetime, *, has_time: bool) -> bool:
+    if said.day is None or not said.day.is_day(moment.date()):
+        return False
+    return not has_time or (moment.hour, moment.minute) in said.times
+
+
+def _is_part(said: Moment, moment: datetime) -> bool:
+    if said.day is None:
+        return (moment.hour, moment.minute) in said.times
+    return not said.times and said.day.is_day(moment.date())
+
+
+def read_texts(texts: Sequence[str], right: int) -> Reader:
+    """Of texts as they are written; the first ones are right, the others rivals'."""
+    pattern = _pattern(texts)
+
+    def read(clause: str, _: date | None) -> list[Candidate]:
+        found = [(match, int((match.lastgroup or "v0")[1:])) for match in pattern.finditer(clause)]
+        return [
+            Candidate(
+                *match.span(), key=-1 if place < right else place, is_right=place < right, is_rival=place >= right
+            )
+            for match, place in found
+        ]
+
+    return read
+
+
+def first_words(texts: Sequence[str]) -> set[str]:
+    """What a text in small letters holds if it holds one of these."""
+    return {part.casefold() for text in texts for part in _CODE.findall(folded(text))[:1]}
+
+
+def unknown_text(clause: str) -> Candidate | None:
+    """What a clause says that something is, where it looks like a name or a code: `the gate is Gate C2`."""
+    said = _IS.search(clause)
+    return Candidate(said.start("value"), said.end(), said["value"].casefold(), False, False) if said else None
+
+
+def _pattern(texts: Sequence[str]) -> re.Pattern[str]:
+    """Finds any of the texts, each as a group `v0`, `v1`, ..., the longest first."""
+    places = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
+    return re.compile("|".join(f"(?P<v{place}>{_words(texts[place])})" for place in places) or "(?!)", re.IGNORECASE)
+
+
+def _words(text: str) -> str:
+    parts = _CODE.findall(folded(text))
+    if not parts:
+        return re.escape(text) or r"(?!)"
+    pattern = re.escape(parts[0])
+    for before, part in pairwise(parts):
+        between = r"[\W_]{0,3}" if before.isdigit() != part.isdigit() else r"[\W_]{1,3}"
+        pattern += between + re.escape(part)
+    return rf"(?<![^\W_])(?<!\w-){pattern}(?![^\W_])(?!-(?-i:[A-Z0-9]))(?![.,]\d)"

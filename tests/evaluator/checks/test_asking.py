@@ -1,0 +1,99 @@
+"""What a user left out has to be asked for before the write that needs it."""
+
+from typing import Any
+
+import pytest
+
+from evaluator.checks.policy import check_policy, conduct
+from skillweave.schema.message import Message
+from skillweave.schema.task import GoldenCall, Task
+from skillweave.world.replay import replay
+from tests.evaluator.conversations import a_conversation, agent, user
+from tests.evaluator.tasks import a_task
+from tests.world.clinic import a_world
+
+WORLD = a_world()
+CANCEL = ("cancel_appointment", {"appointment_id": "APT-0001", "reason": "travel"})
+BOOK = ("book_appointment", {"slot_id": "SLO-0006"})
+REASON = {"id": "cancel_appointment.reason", "text": "Reason: travel.", "value": "travel", "tell": "asked"}
+START = {"id": "slot.starts_at", "text": "At 16:30.", "value": "2025-01-23 16:30:00", "tell": "asked"}
+CANCELLING = [GoldenCall(tool=CANCEL[0], arguments={**CANCEL[1]})]
+BOOKING = [
+    GoldenCall(tool="find_slots", arguments={"date": "2025-01-23"}, grounding={"date": "user"}),
+    GoldenCall(tool=BOOK[0], arguments={**BOOK[1]}, grounding={"slot_id": "call 0 [0].slot_id"}),
+]
+
+
+def a_clarification(golden: list[GoldenCall], *facts: dict[str, Any]) -> Task:
+    state = replay(WORLD, a_task(golden=golden)).changes
+    return a_task(
+        kind="clarify",
+        golden=golden,
+        scenario={"goal": "", "reason": "", "facts": list(facts)},
+        criteria={"state": state, "reward_basis": ["state", "policy"]},
+    )
+
+
+def violations(task: Task, *messages: Message) -> list[str]:
+    return check_policy(a_conversation(WORLD, task, *messages)).violations
+
+
+@pytest.mark.parametrize(
+    ("said", "is_asked"),
+    [
+        ("What is the reason?", True),
+        ("Why do you want to cancel it?", True),
+        ("Please tell me the reason.", True),
+        ("I need a reason for that.", True),
+        ("Shall I cancel it?", False),
+        ("The reason does not matter.", False),
+        ("What can I do for you? I see no reason to wait.", False),
+    ],
+)
+def test_the_question_has_to_name_what_was_left_out(said: str, is_asked: bool) -> None:
+    messages = [user("Cancel my appointment."), agent(said), user("Travel."), agent(None, CANCEL)]
+    missing = [] if is_asked else ["not asked for cancel_appointment.reason in call 0 (cancel_appointment)"]
+    assert violations(a_clarification(CANCELLING, REASON), *messages) == missing
+
+
+def test_asking_after_the_write_or_beside_it_is_too_late() -> None:
+    task = a_clarification(CANCELLING, REASON)
+    assert len(violations(task, user("Cancel it."), agent("And the reason?", CANCEL))) == 1
+    assert len(violations(task, user("Cancel it."), agent(None, CANCEL), agent("What was the reason?"))) == 1
+
+
+def test_the_user_naming_it_is_no_question_of_the_agent() -> None:
+    assert len(violations(a_clarification(CANCELLING, REASON), user("Is a reason needed?"), agent(None, CANCEL))) == 1
+
+
+def test_what_was_told_at_once_need_not_be_asked_for() -> None:
+    task = a_clarification(CANCELLING, {**REASON, "tell": "first"})
+    assert violations(task, user("Cancel it, I travel."), agent(None, CANCEL)) == []
+
+
+def test_what_an_earlier_golden_call_needs_is_needed_by_the_write() -> None:
+    task = a_clarification(BOOKING, START)
+    assert violations(task, user("Book a slot."), agent("When would you like to come?"), agent(None, BOOK)) == []
+    unasked = violations(task, user("Book a slot."), agent("Sure."), agent(None, BOOK))
+    assert unasked == ["not asked for slot.starts_at in call 0 (book_appointment)"]
+
+
+def test_a_number_that_happens_to_be_equal_is_not_what_was_left_out() -> None:
+    golden = [GoldenCall(tool="pay_fee", arguments={"fee_id": "FEE-0001", "amount_cents": 1250})]
+    task = a_clarification(golden, {"id": "me.points", "text": "I have 1250 points.", "value": 1250, "tell": "asked"})
+    paid = agent(None, ("pay_fee", golden[0].arguments))
+    assert violations(task, user("Pay my fee."), paid) == []
+
+
+def test_a_session_is_judged_by_the_places_of_its_calls_in_the_conversation() -> None:
+    task = a_clarification(CANCELLING, REASON)
+    asked = [user("Cancel it."), agent("Why?", ("find_slots", "{")), user("Travel."), agent(None, CANCEL)]
+    with WORLD.session(task) as session:
+        session.call(*CANCEL)
+        found = conduct(task, session.results, None, asked)
+        late = conduct(task, session.results, None, [asked[0], asked[3], asked[1]])
+        assert conduct(task, session.results, None, None) is None
+    assert found is not None
+    assert found.violations == []
+    assert late is not None
+    assert late.violations == ["not asked for cancel_appointment.reason in call 0 (cancel_appointment)"]

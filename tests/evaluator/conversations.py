@@ -1,0 +1,34 @@
+"""Conversations in the small clinic: what both sides say, and the calls between, as a trial."""
+
+from typing import Any
+
+from evaluator.execution import execute_messages
+from evaluator.golden import golden_of
+from evaluator.recorded import Recorded
+from evaluator.trial import Trial
+from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.schema.task import Task
+from skillweave.world.world import World
+
+
+def user(words: str) -> Message:
+    """What the user says."""
+    return Message(role="user", content=words)
+
+
+def agent(words: str | None = None, *calls: tuple[str, Any]) -> Message:
+    """What the agent says, with the calls beside it; arguments may be text."""
+    given = [
+        ToolCall(id=f"call_{at}", function=FunctionCall(name=tool, arguments=arguments))
+        for at, (tool, arguments) in enumerate(calls)
+    ]
+    return Message(role="assistant", content=words, tool_calls=given or None)
+
+
+def a_conversation(world: World, task: Task, *messages: Message) -> Trial:
+    """The trial in which that was said and done."""
+    golden = golden_of(world, task, prune=False)
+    assert golden.fault is None
+    with world.session(task) as session:
+        made = execute_messages(session, messages)
+    return Trial(task, world, golden, Recorded(id=f"{task.id}#0", messages=list(messages)), made)

@@ -1,0 +1,357 @@
+"""The evaluator on a dataset that the pipeline has made, by the commands that users give."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pipeline.small import ROOT
+from tests.pipeline.test_rollouts import rolled_out
+
+Record = dict[str, Any]
+Done = subprocess.CompletedProcess[str]
+
+
+def ran(*arguments: str) -> Done:
+    command = [sys.executable, "-m", *arguments]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ}, capture_output=True, text=True, timeout=300)
+
+
+def evaluated(small: Path, rollouts: Path, output: Path, *more: str) -> Done:
+    """The command that others rely on."""
+    return ran(*told(small, rollouts, output), *more)
+
+
+def told(small: Path, rollouts: Path, output: Path) -> list[str]:
+    places = ["--rollouts-dir", str(rollouts), "--outputs-dir", str(small), "--mcp-outputs-dir", str(small)]
+    return ["evaluator.run_evaluation", "--mode", "all", *places, "--output", str(output)]
+
+
+def lines_of(path: Path) -> list[Record]:
+    return sorted((json.loads(line) for line in path.read_text().splitlines()), key=lambda one: str(one["id"]))
+
+
+def by_id(path: Path) -> dict[str, Record]:
+    found = {record["id"]: record for record in lines_of(path)}
+    assert len(found) == len(path.read_text().splitlines())
+    return found
+
+
+@pytest.fixture(scope="module")
+def oracle(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("oracle")
+    rolled_out(small, folder, "--trials", "2")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def greedy(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("greedy")
+    rolled_out(small, folder, "--agent", "offline/greedy", "--trials", "2")
+    return folder
+
+
+@pytest.fixture
+def edited(oracle: Path, tmp_path: Path) -> Callable[[Callable[[Record], None]], Path]:
+    """Rollouts of the oracle, each changed in one way."""
+
+    def edit(change: Callable[[Record], None]) -> Path:
+        folder = tmp_path / "edited"
+        folder.mkdir()
+        for path in oracle.glob("*.jsonl"):
+            records = lines_of(path)
+            for record in records:
+                change(record)
+            (folder / path.name).write_text("".join(json.dumps(record) + "\n" for record in records))
+        return folder
+
+    return edit
+
+
+def test_the_oracle_passes_and_every_result_says_so(small: Path, oracle: Path, tmp_path: Path) -> None:
+    output = tmp_path / "results.jsonl"
+    done = evaluated(small, oracle, output)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = by_id(output)
+    assert {result["passed"] for result in results.values()} == {True}
+    assert {result["failure"] for result in results.values()} == {None}
+    assert {result["checks"]["replay"]["differs"] == [] for result in results.values()} == {True}
+    assert {result["floor_nothing"] for result in results.values()} == {0.0}
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["overall"]["rate"] == 1.0
+    assert (tmp_path / "report.html").is_file()
+    assert done.stdout.splitlines()[-1].startswith(f"wrote {output}; next: ")
+
+
+def test_scores_are_those_that_the_rollouts_saw(small: Path, greedy: Path, tmp_path: Path) -> None:
+    output = tmp_path / "results.jsonl"
+    assert evaluated(small, greedy, output).returncode == 0
+    seen = {one["id"]: one["score"] for path in greedy.glob("*.jsonl") for one in lines_of(path)}
+    results = by_id(output)
+    assert {id: one["reward"] for id, one in results.items()} == {id: one["reward"] for id, one in seen.items()}
+    assert 0 < sum(one["passed"] for one in results.values()) < len(results)
+    for one in results.values():
+        assert (one["failure"] is None) is one["passed"]
+
+
+def test_what_is_recorded_of_results_and_scores_is_no_evidence(
+    small: Path, tmp_path: Path, edited: Callable[[Callable[[Record], None]], Path]
+) -> None:
+    def forge(record: Record) -> None:
+        record["messages"] = [one for one in record["messages"] if not one.get("tool_calls")]
+        record["score"] = {"passed": True, "reward": 1.0, "checks": {}}
+        record["metadata"] = {"tool_call_count": 99}
+
+    output = tmp_path / "results.jsonl"
+    assert evaluated(small, edited(forge), output).returncode == 0
+    results = [one for one in lines_of(output) if one["kind"] == "do"]
+    assert results
+    assert {one["passed"] for one in results} == {False}
+
+
+def _prefixed(record: Record) -> None:
+    for call in _calls(record):
+        call["function"]["name"] = f"{record['world']}__{call['function']['name']}"
+
+
+def _objects(record: Record) -> None:
+    for call in _calls(record):
+        given = call["function"]["arguments"]
+        call["function"]["arguments"] = json.loads(given) if isinstance(given, str) else given
+
+
+def _texts(record: Record) -> None:
+    for call in _calls(record):
+        given = call["function"]["arguments"]
+        call["function"]["arguments"] = given if isinstance(given, str) else json.dumps(given)
+
+
+def _without_results(record: Record) -> None:
+    record["messages"] = [one for one in record["messages"] if one["role"] != "tool"]
+
+
+def _forged_results(record: Record) -> None:
+    for one in record["messages"]:
+        if one["role"] == "tool":
+            one["content"] = '{"error": {"code": "gone"}}'
+
+
+def _calls(record: Record) -> list[Record]:
+    return [call for one in record["messages"] for call in one.get("tool_calls") or ()]
+
+
+@pytest.mark.parametrize("change", [_prefixed, _objects, _texts, _without_results, _forged_results])
+def test_the_same_calls_written_in_another_way_are_scored_the_same(
+    small: Path, oracle: Path, tmp_path: Path, edited: Callable[[Any], Path], change: Callable[[Record], None]
+) -> None:
+    output = tmp_path / "results.jsonl"
+    assert evaluated(small, edited(change), output).returncode == 0
+    results = lines_of(output)
+    assert {one["passed"] for one in results} == {True}
+    noted = any(one["checks"]["replay"]["differs"] for one in results)
+    assert noted is (change is _forged_results)
+
+
+def test_bad_lines_cost_only_themselves(small: Path, oracle: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "bad"
+    folder.mkdir()
+    good = lines_of(next(iter(sorted(oracle.glob("*.jsonl")))))[:6]
+    unknown = {**good[0], "id": "NoSuch-1#0", "task_id": "NoSuch-1"}
+    other = {**good[1], "id": f"{good[1]['task_id']}#7", "dataset": "0" * 64}
+    lost = {**good[2], "id": f"{good[2]['task_id']}#8", "error": {"kind": "provider", "message": "503"}}
+    odd = {**good[3], "id": f"{good[3]['task_id']}#9", "messages": [{"role": "assistant", "tool_calls": "x"}]}
+    records = [*good, unknown, other, lost, odd]
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    (folder / "any name.jsonl").write_text("garbage\n" + text + json.dumps(good[0])[:-30])
+    output = tmp_path / "out" / "results.jsonl"
+    done = evaluated(small, folder, output)
+    assert done.returncode == 1
+    assert done.stderr == ""
+    results = by_id(output)
+    assert sorted(results) == sorted(record["id"] for record in records)
+    assert [results[one["id"]]["passed"] for one in good] == [True] * 6
+    kinds = {id: one["error"]["kind"] for id, one in results.items() if one["error"]}
+    assert kinds == {unknown["id"]: "task", other["id"]: "dataset", lost["id"]: "provider", odd["id"]: "trajectory"}
+    assert {(one["passed"], one["reward"]) for one in results.values() if one["error"]} == {(None, None)}
+    assert "line 1: not JSON" in done.stdout
+    assert "line 12: torn" in done.stdout
+    summary = json.loads((output.parent / "summary.json").read_text())
+    assert (summary["trajectories"], summary["scored"], summary["unreadable_lines"]) == (10, 6, 2)
+    assert summary["not_scored"] == {"dataset": 1, "provider": 1, "task": 1, "trajectory": 1}
+
+
+def test_a_missing_world_and_a_golden_that_does_not_replay_are_errors_of_the_dataset(
+    small: Path, oracle: Path, tmp_path: Path
+) -> None:
+    worlds = sorted(path.stem for path in (small / "queries").glob("*.jsonl"))
+    copied = tmp_path / "outputs"
+    subprocess.run(["cp", "-r", str(small), str(copied)], check=True)
+    (copied / "database" / f"{worlds[0]}.sqlite").unlink()
+    path = copied / "queries" / f"{worlds[1]}.jsonl"
+    tasks = lines_of(path)
+    for task in tasks:
+        task["criteria"]["state"] = [{"table": "nowhere", "op": "delete", "key": {"id": "X"}, "before": {"id": "X"}}]
+    path.write_text("".join(json.dumps(task) + "\n" for task in tasks))
+    rollouts = tmp_path / "rollouts"
+    rollouts.mkdir()
+    records = [one for source in sorted(oracle.glob("*.jsonl")) for one in lines_of(source)]
+    for record in records:
+        del record["dataset"], record["task_digest"]
+    (rollouts / "w.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    output = tmp_path / "results.jsonl"
+    assert evaluated(copied, rollouts, output).returncode == 1
+    found = {(one["world"], one["error"]["kind"], one["passed"]) for one in lines_of(output)}
+    assert found == {(worlds[0], "world", None), (worlds[1], "dataset", None)}
+
+
+def test_what_is_there_is_not_made_again_and_what_changed_is(small: Path, oracle: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "rollouts"
+    folder.mkdir()
+    records = [one for path in sorted(oracle.glob("*.jsonl")) for one in lines_of(path)]
+    (folder / "a.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records[:-1]))
+    output = tmp_path / "results.jsonl"
+    assert evaluated(small, folder, output).returncode == 0
+    first = output.read_text()
+    again = evaluated(small, folder, output)
+    assert f"{len(records) - 1} results were there already" in again.stdout
+    assert output.read_text() == first
+    changed = {**records[0], "messages": records[0]["messages"][:2]}
+    (folder / "b.jsonl").write_text(json.dumps(changed) + "\n" + json.dumps(records[-1]) + "\n")
+    output.write_text(first + '{"torn')
+    third = evaluated(small, folder, output)
+    assert "2 older results do not hold" in third.stdout
+    results = by_id(output)
+    assert len(results) == len(records)
+    assert results[changed["id"]]["passed"] is False
+    assert results[records[-1]["id"]]["passed"] is True
+
+
+def test_any_number_of_workers_gives_the_same_lines(small: Path, greedy: Path, tmp_path: Path) -> None:
+    found = []
+    for workers in ("1", "3"):
+        output = tmp_path / workers / "results.jsonl"
+        assert evaluated(small, greedy, output, "--max-workers", workers).returncode == 0
+        found.append((lines_of(output), (output.parent / "summary.json").read_text()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("victim", ["worker", "program"])
+def test_a_killed_process_loses_nothing(small: Path, greedy: Path, tmp_path: Path, victim: str) -> None:
+    output = tmp_path / "results.jsonl"
+    command = [sys.executable, "-m", *told(small, greedy, output)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        _wait_for(lambda: output.is_file() and output.stat().st_size > 0)
+        workers = _children(process.pid)
+        assert workers
+        os.kill(workers[0] if victim == "worker" else process.pid, signal.SIGKILL)
+        process.communicate(timeout=120)
+        assert process.returncode == (0 if victim == "worker" else -signal.SIGKILL)
+    _wait_for(lambda: not any(_is_alive(worker) for worker in workers))
+    assert evaluated(small, greedy, output).returncode == 0
+    whole = tmp_path / "whole" / "results.jsonl"
+    assert evaluated(small, greedy, whole).returncode == 0
+    assert lines_of(output) == lines_of(whole)
+
+
+def _children(pid: int) -> list[int]:
+    """Workers of a program: children that run Python's spawned processes."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            with suppress(OSError):
+                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.append(int(child))
+    return found
+
+
+def _is_alive(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def _wait_for(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_single_prune_show_compare_rescore_and_teach(small: Path, oracle: Path, greedy: Path, tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "oracle", tmp_path / "greedy"
+    assert evaluated(small, oracle, ours / "results.jsonl").returncode == 0
+    assert evaluated(small, greedy, theirs / "results.jsonl").returncode == 0
+    places = ["--outputs-dir", str(small), "--rollouts-dir", str(greedy)]
+
+    single = tmp_path / "single.jsonl"
+    options = ["--mode", "single", "--evaluator", "state", "--output", str(single)]
+    assert ran("evaluator", "run", *places, *options).returncode == 0
+    assert {tuple(k for k, v in one["checks"].items() if v) for one in lines_of(single)} == {("state",)}
+
+    pruned = ran("evaluator", "run", *places, "--mode", "prune", "--output", str(tmp_path / "p" / "results.jsonl"))
+    assert pruned.returncode == 0
+    assert len(lines_of_pruned(tmp_path / "p" / "pruned.jsonl")) == len({one["task_id"] for one in lines_of(single)})
+
+    failed = next(one for one in lines_of(theirs / "results.jsonl") if not one["passed"])
+    shown = ran("evaluator", "show", failed["id"], *places)
+    assert shown.returncode == 0
+    assert failed["failure"]["class"] in shown.stdout
+
+    compared = ran("evaluator", "compare", str(theirs), str(ours), "--output", str(tmp_path / "c.json"))
+    assert compared.returncode == 0, compared.stderr
+    assert json.loads((tmp_path / "c.json").read_text())["difference"] > 0
+
+    taught = ran("evaluator", "teach", str(theirs))
+    assert taught.returncode == 0, taught.stderr
+    never = (theirs / "never_solved.jsonl").read_text().splitlines()
+    solved = (theirs / "taught_tasks.txt").read_text().splitlines()
+    assert len(never) + len(solved) == len({one["task_id"] for one in lines_of(single)})
+
+    results = theirs / "results.jsonl"
+    assert ran("evaluator", "rescore", *places, "--output", str(results)).returncode == 0
+    assert (theirs / "flips.jsonl").read_text() == ""
+    assert lines_of(theirs / "results.before.jsonl") == lines_of(results)
+    flipped = {**failed, "passed": True, "checks_version": "0", "failure": None}
+    rest = [one for one in lines_of(results) if one["id"] != failed["id"]]
+    results.write_text("".join(json.dumps(one) + "\n" for one in [*rest, flipped]))
+    assert ran("evaluator", "rescore", *places, "--output", str(results)).returncode == 0
+    flips = [json.loads(line) for line in (theirs / "flips.jsonl").read_text().splitlines()]
+    assert [(one["id"], one["before"], one["after"], one["version_before"]) for one in flips] == [
+        (failed["id"], True, False, "0")
+    ]
+
+
+def lines_of_pruned(path: Path) -> list[Record]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--mode", "sigle"], "did you mean 'single'"),
+        (["--mode", "single"], "--evaluator NAME"),
+        (["--evaluator", "state"], "--mode single"),
+        (["--mode", "single", "--evaluator", "sate"], "did you mean 'state'"),
+        (["-v", "-q"], "opposite"),
+        (["--max-workers", "0"], "max_workers"),
+        (["--rollouts-dir", "/nowhere"], "no rollouts folder"),
+        (["--outputs-dir", "/nowhere"], "no outputs folder"),
+        (["--output", "."], "is a folder"),
+        (["--set", "evaluation.tpyo=1"], "tpyo"),
+        (["--enable-subjective"], "llm.judge"),
+    ],
+)
+def test_wrong_usage_is_one_line(small: Path, oracle: Path, tmp_path: Path, arguments: list[str], named: str) -> None:
+    done = ran(*told(small, oracle, tmp_path / "results.jsonl"), *arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert named in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "results.jsonl").exists()
