@@ -162,8 +162,8 @@ def practice(seed: int) -> World:
     connection = database.create(blueprint)
     drawn: dict[str, list[Row]] = {}
     for number in range(1, ROWS + 1):
-        for entity, row in _rows(number, random).items():
-            drawn.setdefault(entity, []).append(row)
+        for name, row in _rows(number, random).items():
+            drawn.setdefault(name, []).append(row)
     for entity in blueprint.tables:
         database.insert(connection, entity, drawn[entity.name])
     return World(blueprint, connection, now=NOW)
@@ -261,8 +261,12 @@ def _letters(number: int) -> str:
     return (_letters(head) if head else "") + chr(ord("A") + tail)
 
 
-_FIRST = "Ana Ben Cleo Dan Eva Finn Gina Hugh Ivy Jack Kate Liam Mona Noah Olga Paul Rosa Seth Tara Vera".split()
-_LAST = "Lopez Okoro Marsh Hale Iyer Stone Novak Brandt Kim Osei Reyes Walsh Petrov Singh Moreau".split()
+_FIRST = """
+    Ana Ben Cleo Dan Eva Finn Gina Hugh Ivy Jack Kate Liam Mona Noah Olga Paul Rosa Seth Tara Vera
+""".split()
+_LAST = """
+    Lopez Okoro Marsh Hale Iyer Stone Novak Brandt Kim Osei Reyes Walsh Petrov Singh Moreau
+""".split()
 
 
 def _name(number: int) -> str:

@@ -13,10 +13,11 @@ from evaluator.evaluate import CHECKS, Settings, is_failed
 from evaluator.execution import execute_golden, execute_messages
 from evaluator.explain import explain
 from evaluator.golden import golden_of
+from evaluator.prune import needless
 from evaluator.recorded import read
 from evaluator.rollouts import find_rollouts
 from evaluator.score import reward_of
-from evaluator.trial import Scored, Trial
+from evaluator.trial import Scored
 from evaluator.workers import done_of
 from skillweave.schema.score import Checks
 from skillweave.tool_call import namespaces_of
@@ -58,9 +59,16 @@ class Bench:
         return dict(sorted(found.items()))
 
     def stages(self) -> dict[str, float]:
-        """Mean microseconds of each stage of an evaluation whose golden execution is made anew."""
-        desk, anew = self.desk(cache=True), self.desk(cache=False)
-        rounds = [_stages(desk, anew, self._jobs) for _ in range(ROUNDS + 1)][1:]
+        """Mean microseconds of each stage of an evaluation whose golden execution is made anew, and of the whole.
+
+        `rest` is what the whole takes beside its stages: to look things up, the result as a record and as a line.
+        """
+        stages = self._median(_stages, self.desk(cache=True))
+        whole = self._median(_whole, self.desk(cache=False))["whole"]
+        return {**stages, "rest": round(whole - sum(stages.values()), 1), "whole": whole}
+
+    def _median(self, run: "Callable[[Desk, Sequence[Job]], Counter[str]]", desk: Desk) -> dict[str, float]:
+        rounds = [run(desk, self._jobs) for _ in range(ROUNDS + 1)][1:]
         return {name: round(median(one[name] for one in rounds) / 1e3 / len(self._jobs), 1) for name in rounds[0]}
 
     def _replays(self) -> Callable[[], int]:
@@ -107,22 +115,28 @@ class _Clock:
         self.spent[name] += time.process_time_ns() - begun
 
 
-def _stages(desk: Desk, anew: Desk, jobs: Sequence[Job]) -> Counter[str]:
-    """One by one; `rest` is what a whole evaluation takes beside them: the result as a record and as a line."""
+def _whole(desk: Desk, jobs: Sequence[Job]) -> Counter[str]:
+    clock = _Clock()
+    with clock.stage("whole"):
+        for job in jobs:
+            done_of(job, desk.result(job))
+    return clock.spent
+
+
+def _stages(desk: Desk, jobs: Sequence[Job]) -> Counter[str]:
+    """Each stage by itself. What comes before one in the same evaluation is looked up where it is kept."""
     clock, settings = _Clock(), Settings()
     for job in jobs:
         with clock.stage("read"):
             recorded = read(job.line())
-        task = desk.tasks.tasks[recorded.task_id]
-        known = desk.evaluator.trial(recorded)
-        world = known.world
+        trial = desk.evaluator.trial(recorded)
+        task, world = trial.task, trial.world
         with clock.stage("golden"):
             golden_of(world, task, prune=False)
-        with clock.stage("golden_and_pruning"):
-            golden = golden_of(world, task)
+        with clock.stage("pruning"):
+            needless(world, task, trial.golden.execution)
         with clock.stage("made"), world.session(task) as session:
-            made = execute_messages(session, recorded.messages, namespaces_of(task))
-        trial = Trial(known.task, world, golden, recorded, made)
+            execute_messages(session, recorded.messages, namespaces_of(task))
         found: dict[str, Any] = {}
         for name, check in CHECKS.items():
             with clock.stage(f"check_{name}"):
@@ -131,9 +145,4 @@ def _stages(desk: Desk, anew: Desk, jobs: Sequence[Job]) -> Counter[str]:
         with clock.stage("explain"):
             if is_failed(scored):
                 explain(scored)
-        with clock.stage("whole"):
-            done_of(job, anew.result(job))
-    spent = clock.spent
-    spent["pruning"] = spent.pop("golden_and_pruning") - spent["golden"]
-    spent["rest"] = 2 * spent["whole"] - sum(spent.values())
-    return spent
+    return clock.spent

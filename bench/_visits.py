@@ -69,10 +69,14 @@ def write_dataset(world: World, tasks: list[Task], outputs: Path) -> None:
 
 def policy_of(world: World) -> str:
     """Every rule under its tool, and as many general words as a policy has."""
-    parts = [f"# Working for {TITLE}\n", *["Say what the tools tell you, ask where you do not know, be kind. " * 16] * 8]
+    parts = [
+        f"# Working for {TITLE}\n",
+        *["Say what the tools tell you, ask where you do not know, be kind. " * 16] * 8,
+    ]
     for tool in world.blueprint.tools:
         parts.append(f"## {tool.name}\n\n{tool.description}")
-        parts += [f"- [{rule.rule}] {rule.says}" for rule in (*tool.guards, *tool.effects)]
+        parts += [f"- [{guard.rule}] {guard.says}" for guard in tool.guards]
+        parts += [f"- [{effect.rule}] {effect.says}" for effect in tool.effects]
     return "\n".join(parts)
 
 
@@ -87,7 +91,7 @@ def _task(world: World, number: int, patient: Patient, wish: Wish, digest: str) 
     golden = wish.golden if signed_in else [_identify(patient), *map(_one_later, wish.golden)]
     known = {"email": patient["email"], "date_of_birth": patient["date_of_birth"], **wish.facts}
     execution = golden_calls(world, patient["patient_id"] if signed_in else None, golden)
-    assert not execution.defects and all(step.ok for step in execution.steps), execution
+    assert all(step.ok for step in execution.steps), execution
     told = [wish.told] if wish.told else []
     return a_task(
         id=f"{SERVER}-{number:08}",

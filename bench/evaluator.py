@@ -105,7 +105,7 @@ def _write(folder: Path, lines: Sequence[bytes], size: int) -> None:
 def _renamed(lines: Sequence[bytes], size: int) -> Iterator[bytes]:
     for number in range(size):
         line, again = lines[number % len(lines)], number // len(lines)
-        begin, _, rest = line.partition(b'#')
+        begin, _, rest = line.partition(b"#")
         trial, _, rest = rest.partition(b'"')
         yield begin + b"#%d" % (int(trial) + again * len(lines)) + b'"' + rest
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from evaluator.statistics import paired
-from evaluator.tables import print_line, print_table
+from evaluator.terminal.tables import print_line, print_table
 from skillweave.schema.record import Record
 from skillweave.schema.result import FailureClass, Result
 

@@ -48,7 +48,7 @@ class Settings:
 CHECKS: dict[str, Callable[[Trial, Settings], Record | None]] = {
     "state": lambda trial, _: check_state(trial.task.criteria, trial.made.changes, trial.world.comparison),
     "actions": lambda trial, _: check_actions(trial),
-    "communicate": lambda trial, _: check_communicate(trial.task.criteria.communicate, trial.messages),
+    "communicate": lambda trial, _: check_communicate(trial.task.criteria.communicate, trial.messages, trial.task.now),
     "policy": lambda trial, settings: check_policy(trial, confirmation_counts=settings.confirmation_in_reward),
     "user": lambda trial, _: check_user(trial),
     "replay": lambda trial, _: check_replay(trial.made.steps, trial.messages),

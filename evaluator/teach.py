@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from evaluator.tables import print_line, print_table
+from evaluator.terminal.tables import print_line, print_table
 from skillweave.schema.record import Record
 from skillweave.schema.result import Divergence, FailureClass, Result
 from skillweave.schema.taught import NeverSolved, Taught

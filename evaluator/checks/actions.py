@@ -7,9 +7,9 @@ nothing. Order counts only between calls that touch the same row, and only where
 
 from itertools import combinations
 
-from evaluator.checks.matching import Matching
 from evaluator.checks.state import check_state
 from evaluator.execution import Step
+from evaluator.matching.calls import Matching
 from evaluator.trial import Trial
 from skillweave.schema.call import TRANSFER
 from skillweave.schema.score import ActionsCheck, ArgumentError, CallNote, GoldenCallNote, Matched

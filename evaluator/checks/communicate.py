@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
-from evaluator.checks.assertions import folded, sentences
-from evaluator.checks.clauses import Clause, may_state, read_clauses
-from evaluator.checks.moments import moment_of
-from evaluator.checks.stems import content_words
-from evaluator.checks.wanted import Wanted, wanted
+from evaluator.words.assertions import folded, sentences
+from evaluator.words.clauses import Clause, may_state, read_clauses
+from evaluator.words.moments import moment_of
+from evaluator.words.stems import content_words
+from evaluator.words.wanted import Wanted, wanted
 from skillweave.schema.message import Message
 from skillweave.schema.score import CommunicateCheck
 from skillweave.schema.task import FactToTell
@@ -122,6 +122,8 @@ def _is_spoiled(stating: Sequence[Clause]) -> bool:
         return True
     if len({candidate.key for clause in stating for candidate in clause.given}) > MOST_VALUES:
         return True
+    if len(counted) < 2:
+        return False
     plain = [clause for clause in counted if clause.given and not clause.foreign]
     return any(_is_right(clause) for clause in counted) and not all(
         any(candidate.is_right for candidate in clause.given) for clause in plain

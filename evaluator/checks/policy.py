@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
-from evaluator.checks.asking import not_asked
-from evaluator.checks.confirmation import unconfirmed
-from evaluator.checks.ownership import for_others
+from evaluator.conduct.asking import not_asked
+from evaluator.conduct.confirmation import unconfirmed
+from evaluator.conduct.ownership import for_others
 from evaluator.execution import Step
 from evaluator.trial import Trial
 from skillweave.schema.call import TRANSFER, CallResult

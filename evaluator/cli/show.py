@@ -6,7 +6,7 @@ from evaluator.evaluate import NotScoredError
 from evaluator.recorded import UnreadableError
 from evaluator.report.conversation import conversation_of
 from evaluator.rollouts import find_rollouts
-from evaluator.show import show
+from evaluator.terminal.conversation import show
 from evaluator.version import checks_version
 from skillweave.command import one_line
 from skillweave.errors import ConfigError

@@ -9,8 +9,8 @@ from evaluator.evaluate import NotScoredError
 from evaluator.recorded import UnreadableError
 from evaluator.report.conversation import Conversation, conversation_of
 from evaluator.report.page import write_report
-from evaluator.show_summary import show
 from evaluator.summary import Summary
+from evaluator.terminal.summary import show
 from skillweave.command import one_line
 from skillweave.schema.evaluation import EvaluationSummary
 from skillweave.schema.result import Result
@@ -49,9 +49,7 @@ def tell(run: "Run") -> int:
 
 def _summed_up(run: "Run") -> tuple[EvaluationSummary, list[str]]:
     """The summary, and what could not be scored, each in a line."""
-    summary = Summary(
-        run.desk.worlds.digest, seed=run.options.config.seed, unreadable=len(run.rollouts.bad)
-    )
+    summary = Summary(run.desk.worlds.digest, seed=run.options.config.seed, unreadable=len(run.rollouts.bad))
     errors: list[str] = []
     for result in run.results:
         summary.add(result)

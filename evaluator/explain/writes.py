@@ -9,13 +9,13 @@ for a golden one that was never made good.
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from evaluator.checks.matching import is_same
 from evaluator.execution import Step
 from evaluator.explain.conduct import broken_rule
 from evaluator.explain.endings import ending
 from evaluator.explain.evidence import Evidence
 from evaluator.explain.rows import Rows
 from evaluator.explain.text import call_text, made_text
+from evaluator.matching.calls import is_same
 from skillweave.schema.result import FailureClass, FailureRecord
 from skillweave.schema.score import ArgumentError
 

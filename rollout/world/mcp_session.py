@@ -15,7 +15,6 @@ from typing import NamedTuple, TypeVar
 import mcp_types as types
 
 from rollout.task import Answer, Definition, Failure
-from skillweave.tool_call import shown
 from rollout.world.mcp_client import ClientTask
 from rollout.world.mcp_process import ServerProcess
 from skillweave.dataset import Dataset
@@ -23,6 +22,7 @@ from skillweave.errors import ArtifactError, WorldError
 from skillweave.schema.call import TRANSFER
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
+from skillweave.tool_call import shown
 from skillweave.world import database
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World

@@ -7,7 +7,7 @@ follow from the other columns of the rows, references followed, and never from t
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from skillweave.schema.change import NEW, Cells, RowChange
 from skillweave.schema.record import Json
@@ -26,7 +26,7 @@ Look = Callable[[str], str]
 def canonical(changes: Sequence[RowChange], minted: Collection[str]) -> list[RowChange]:
     """The changes with the minted ids renamed, sorted."""
     ids = _Ids(minted)
-    used = sorted({found for change in changes for found in ids.used_in(change)})
+    used = sorted({found for change in changes for found in ids.used_in(change)}) if minted else []
     if not used:
         return _sorted(changes)
     ranks = _settled(changes, ids, dict.fromkeys(used, 0))
@@ -68,7 +68,7 @@ class _Ids:
 
         return dump([change.table, change.op, *(self._looked(part, look) for part in _parts(change))])
 
-    def _looked(self, cells: Cells | None, look: Look) -> Json:
+    def _looked(self, cells: Cells | None, look: Look) -> Cells | None:
         return None if cells is None else {name: self._cell(cell, look) for name, cell in cells.items()}
 
     def _cell(self, cell: Json, look: Look) -> Json:
@@ -77,38 +77,32 @@ class _Ids:
         return [self._pattern.sub(lambda match: "{" + look(match.group()) + "}", cell)]
 
     def numbered(self, changes: Sequence[RowChange], numbers: Ranks) -> list[RowChange]:
-        derived = sorted({text for change in changes for text in self._derived(change, numbers)})
-        names: dict[str, Json] = {f"{{{number}}}": {NEW: number} for number in numbers.values()}
-        for position, text in enumerate(derived, start=len(numbers) + 1):
-            names[text] = {NEW: position, "text": text}
+        def look(found: str) -> str:
+            return str(numbers[found])
 
-        def rename(cells: Cells | None) -> Cells | None:
-            if cells is None:
-                return None
-            looked = {name: self._cell(cell, lambda found: str(numbers[found])) for name, cell in cells.items()}
-            return {name: names[str(cell[0])] if isinstance(cell, list) else cell for name, cell in looked.items()}
-
-        return [
-            RowChange.model_construct(
-                table=change.table,
-                op=change.op,
-                key=rename(change.key) or {},
-                before=rename(change.before),
-                after=rename(change.after),
-            )
-            if self.used_in(change)
-            else change
+        looked = [
+            tuple(self._looked(part, look) for part in _parts(change)) if self.used_in(change) else None
             for change in changes
         ]
+        names: dict[str, Json] = {f"{{{number}}}": {NEW: number} for number in numbers.values()}
+        derived = {text for parts in looked for part in parts or () for text in _marked(part)} - names.keys()
+        for position, text in enumerate(sorted(derived), start=len(numbers) + 1):
+            names[text] = {NEW: position, "text": text}
+        pairs = zip(changes, looked, strict=True)
+        return [change if parts is None else _renamed(change, parts, names) for change, parts in pairs]
 
-    def _derived(self, change: RowChange, numbers: Ranks) -> list[str]:
-        whole = {f"{{{number}}}" for number in numbers.values()}
-        cells = [
-            self._cell(cell, lambda found: str(numbers[found]))
-            for part in _parts(change)
-            for cell in (part or {}).values()
-        ]
-        return [str(cell[0]) for cell in cells if isinstance(cell, list) and cell[0] not in whole]
+
+def _marked(cells: Cells | None) -> list[str]:
+    """The cells that hold ids, as they were written."""
+    return [str(cell[0]) for cell in (cells or {}).values() if isinstance(cell, list)]
+
+
+def _renamed(change: RowChange, parts: Sequence[Cells | None], names: Mapping[str, Json]) -> RowChange:
+    key, before, after = (
+        cells and {name: names[str(cell[0])] if isinstance(cell, list) else cell for name, cell in cells.items()}
+        for cells in parts
+    )
+    return RowChange.model_construct(table=change.table, op=change.op, key=key or {}, before=before, after=after)
 
 
 def _parts(change: RowChange) -> tuple[Cells | None, ...]:

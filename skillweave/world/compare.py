@@ -76,30 +76,32 @@ class _Search:
 
     def _options_of(self, row: RowChange, actual: Sequence[RowChange]) -> dict[int, list[tuple[int, int]]]:
         """Places of the actual rows that this can be, each with the numbers that would be paired."""
-        found = {place: self._numbers_between(row, other) for place, other in enumerate(actual)}
+        found = {
+            place: self._numbers_between(row, other)
+            for place, other in enumerate(actual)
+            if (row.table, row.op) == (other.table, other.op)
+        }
         return {place: numbers for place, numbers in found.items() if numbers is not None}
 
     def _numbers_between(self, expected: RowChange, actual: RowChange) -> list[tuple[int, int]] | None:
-        """Pairs of numbers that the two rows ask for; None where the rows cannot be the same."""
-        if (expected.table, expected.op) != (actual.table, actual.op):
-            return None
-        open_columns = {name for name, cell in (expected.after or {}).items() if _is_any(cell)}
+        """Pairs of numbers that two rows of one table and operation ask for; None where they cannot be the same."""
         found: list[tuple[int, int]] = []
         parts = ((expected.key, actual.key), (expected.before, actual.before), (expected.after, actual.after))
         for one, other in parts:
-            numbers = self._numbers_in(expected.table, one or {}, other or {}, open_columns)
+            numbers = self._numbers_in(expected, one or {}, other or {})
             if numbers is None or (one is None) != (other is None):
                 return None
             found.extend(numbers)
         return found
 
-    def _numbers_in(self, table: str, one: Cells, other: Cells, skipped: set[str]) -> list[tuple[int, int]] | None:
+    def _numbers_in(self, row: RowChange, one: Cells, other: Cells) -> list[tuple[int, int]] | None:
+        """The same of one part of the rows: key, before or after."""
         found: list[tuple[int, int]] = []
         for name in one.keys() | other.keys():
             if name in one and name in other and _is_plainly_same(one[name], other[name]):
                 continue
-            how = self._comparison(table, name)
-            if how == "free" or name in skipped or _is_any(one.get(name)):
+            how = self._comparison(row.table, name)
+            if how == "free" or _is_any(one.get(name)) or _is_any((row.after or {}).get(name)):
                 continue
             if name not in one or name not in other:
                 return None
@@ -142,6 +144,8 @@ def _new_numbers(one: Mapping[str, Json], other: Mapping[str, Json]) -> list[tup
 def _paired(
     pairs: list[tuple[int, int]], there: dict[int, int], back: dict[int, int]
 ) -> tuple[dict[int, int], dict[int, int]] | None:
+    if not pairs:
+        return there, back
     there, back = dict(there), dict(back)
     for left, right in pairs:
         if there.setdefault(left, right) != right or back.setdefault(right, left) != left:

@@ -10,6 +10,8 @@ _REVERSED: dict[Op, Op] = {"insert": "delete", "delete": "insert", "update": "up
 
 def delta(before: Sequence[RowChange], after: Sequence[RowChange]) -> list[RowChange]:
     """Row changes that lead from the state that `before` tells of to the one that `after` tells of."""
+    if not before:
+        return [*after]
     old = {_place(change): change for change in before}
     new = {_place(change): change for change in after}
     places = [*new, *(place for place in old if place not in new)]

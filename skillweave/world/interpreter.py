@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 
 from skillweave.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
@@ -142,8 +143,8 @@ def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Ma
     names = [column[0] for column in cursor.description]
     if len(found) > MOST_ROWS:
         raise DefectError(f"the result has more than {MOST_ROWS} rows")
-    for row in found:
-        _refuse_unsound(names, row)
+    if not _SOUND.issuperset(map(type, chain.from_iterable(found))):
+        _refuse_unsound(names, found)
     if compiled.booleans:
         found = [with_booleans(row, compiled.booleans) for row in found]
     if compiled.tool.returns.rows == "many":
@@ -153,9 +154,8 @@ def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Ma
     return dict(zip(names, found[0], strict=True))
 
 
-def _refuse_unsound(names: Sequence[str], row: Sequence[Value]) -> None:
-    if _SOUND.issuperset(map(type, row)):
-        return
-    for name, cell in zip(names, row, strict=True):
-        if isinstance(cell, bytes) or (isinstance(cell, float) and not math.isfinite(cell)):
-            raise DefectError(f"column {name!r} holds {cell!r}")
+def _refuse_unsound(names: Sequence[str], found: Sequence[tuple[Value, ...]]) -> None:
+    for row in found:
+        for name, cell in zip(names, row, strict=True):
+            if isinstance(cell, bytes) or (isinstance(cell, float) and not math.isfinite(cell)):
+                raise DefectError(f"column {name!r} holds {cell!r}")

@@ -101,8 +101,7 @@ class ContractSession:
         self.minted: list[str] = []
         self.defects: list[str] = []
         self.transfer: dict[str, Json] | None = None
-        needless = frozenset(tool.name for tool in world.blueprint.tools if tool.kind == "auth" and caller is not None)
-        self._hidden = hidden | needless
+        self._hidden = hidden if caller is None else hidden | world.sign_ins
         self._marks: list[_Mark] = []
         self._state = State(world, copy, patch)
         fault = self._fault_at_start()
@@ -114,7 +113,7 @@ class ContractSession:
     def _fault_at_start(self) -> str | None:
         if not is_clock(self.now):
             return f"the session's clock {self.now!r} is not a time of the form YYYY-MM-DD HH:MM:SS; give it as that"
-        people = self.world.blueprint.core
+        people = self.world.people
         if self.caller is not None and not self._state.has(people.table, str(self.caller)):
             return f"the caller {self.caller!r} is no {people.key} in the data; give one that is, or None to sign in"
         return None

@@ -73,7 +73,7 @@ class _UnfitError(Exception):
 def _text(value: Json, kind: str = "string") -> str:
     if not isinstance(value, str):
         raise _UnfitError(f"must be a {kind}")
-    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+    if "\0" in value or (not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value)):
         raise _UnfitError("is not valid text")
     return value
 

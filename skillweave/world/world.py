@@ -77,6 +77,16 @@ class World:
         return digest_bytes(self.content + self.blueprint.model_dump_json().encode())
 
     @cached_property
+    def people(self) -> Entity:
+        """The entity whose rows are those who call."""
+        return self.blueprint.core
+
+    @cached_property
+    def sign_ins(self) -> frozenset[str]:
+        """Names of tools that sign somebody in: of no use to who is signed in already."""
+        return frozenset(tool.name for tool in self.blueprint.tools if tool.kind == "auth")
+
+    @cached_property
     def tools(self) -> list[Definition]:
         """OpenAI tool definitions, `transfer_to_human` last."""
         return tool_definitions(self.blueprint)

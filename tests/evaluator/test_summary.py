@@ -5,8 +5,8 @@ from statistics import mean
 
 import pytest
 
-from evaluator.show_summary import show
 from evaluator.summary import Summary, summarise
+from evaluator.terminal.summary import show
 from skillweave.schema.evaluation import EvaluationSummary, Floors
 from skillweave.schema.result import Result
 from tests.evaluator.results import a_failure, a_result, an_error
@@ -36,7 +36,7 @@ def test_the_bytes_are_the_same_in_any_order_and_are_read_back() -> None:
     for seed in range(2):
         assert summarise(Random(seed).sample(results, len(results)), "digest").model_dump_json() == first
     assert EvaluationSummary.model_validate_json(first).model_dump_json() == first
-    assert list(json.loads(first))[:3] == ["format", "dataset", "checks_versions"]
+    assert list(json.loads(first))[:3] == ["format", "dataset", "unreadable_lines"]
 
 
 def test_errors_that_are_not_the_agents_count_in_the_second_rate_alone() -> None:

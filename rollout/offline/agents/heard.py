@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Literal
 
 from evaluator.checks.communicate import content_words
-from evaluator.checks.mentions import Mentions, mentions, sentences
+from evaluator.words.mentions import Mentions, mentions, sentences
 from skillweave.schema.record import Json
 
 _DIGITS = re.compile(r"\d")

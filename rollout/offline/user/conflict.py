@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from evaluator.checks.mentions import Day, mentions
+from evaluator.words.mentions import Day, mentions
 from rollout.offline.user.lexicon import WORD, any_of, lexicon, wording
 from rollout.offline.user.moods import Sentence
 from rollout.offline.user.topics import Topic

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from evaluator.checks.mentions import mentions
+from evaluator.words.mentions import mentions
 from rollout.offline.user.lexicon import WORD, lexicon, stem, stems
 from rollout.offline.user.topics import Topic
 from rollout.user.telling.fact_words import forms_of, is_said, words_of

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from evaluator.checks.mentions import Mentions, mentions, sentences
+from evaluator.words.mentions import Mentions, mentions, sentences
 from rollout.offline.user.lexicon import strong_deeds_of, wording
 
 _CHOICE = re.compile(r"\b(?:which|what|when|where|who|whom|whose|how)\b| or (?!no\b)", re.IGNORECASE)

@@ -6,7 +6,7 @@ A deed of another sort, something in addition, or something in its place; values
 import re
 from collections.abc import Sequence
 
-from evaluator.checks.mentions import mentions
+from evaluator.words.mentions import mentions
 from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of, wording
 from rollout.offline.user.moods import Sentence
 from rollout.offline.user.topics import Topic

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evaluator.checks.mentions import mentions
+from evaluator.words.mentions import mentions
 from rollout.offline.user.lexicon import stems
 from rollout.offline.user.topics import Topic
 from rollout.user.telling.fact_words import is_said

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
 
-from evaluator.checks.mentions import Day, mentions
+from evaluator.words.mentions import Day, mentions
 from rollout.offline.user.lexicon import WORD, asked_as, lexicon, moments, stem, stems, wording
 from rollout.user.telling.fact_words import LABELLED, MINE, is_said
 from skillweave.schema.task import Fact

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from evaluator.checks.actions import check_actions
-from evaluator.checks.matching import is_same
+from evaluator.matching.calls import is_same
 from evaluator.trial import Trial
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Json

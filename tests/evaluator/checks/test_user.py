@@ -15,7 +15,7 @@ from tests.world.clinic import a_world
 
 WORLD = a_world()
 OPENING = "Hello, please move my appointment of 21 January at 12:30 to 23 January at 16:30."
-FACTS = [
+FACTS: list[dict[str, Any]] = [
     {"id": "me.email", "text": "My email is ana@example.com.", "value": "ana@example.com", "tell": "asked"},
     {"id": "me.date_of_birth", "text": "My date of birth is 1 March 1981.", "value": "1981-03-01", "tell": "asked"},
     {

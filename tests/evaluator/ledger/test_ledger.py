@@ -5,9 +5,10 @@ from time import process_time
 
 import pytest
 
-from evaluator.ledger import FactLedger
+from evaluator.ledger import Background, FactLedger
 from evaluator.ledger.names import Names
 from skillweave.schema.message import Message
+from skillweave.schema.task import Fact
 from tests.evaluator.ledger.labelled import VERDICTS, Case, background_of, cases, faults, ledger_of, misjudged, role_of
 
 TUNED, HELD_OUT = "cases", "held_out"
@@ -113,6 +114,21 @@ def test_all_texts_of_a_role_may_be_said() -> None:
         texts = [role.opening, role.scenario.goal, role.scenario.reason, f"I am {role.persona.name}."]
         texts += [fact.text for fact in role.scenario.facts]
         assert [fault for text in texts for fault in ledger_of(name).faults(text, [])] == []
+
+
+def test_a_fact_that_is_never_told_is_kept_back_until_the_assistant_names_it() -> None:
+    role = role_of("claim")
+    secret = Fact(id="offer.least_cents", text="I would take 777.00.", value=77700, tell="never")
+    scenario = role.scenario.model_copy(update={"facts": [*role.scenario.facts, secret]})
+    ledger = FactLedger(Background(scenario, role.persona, role.now))
+    assert ledger.faults("I would take 777.00.", []) == ["'777.00' is something that you keep to yourself"]
+    assert ledger.faults("777.00 is fine.", said("We offer 777.00.")) == []
+
+
+def test_a_long_word_is_read_in_no_time() -> None:
+    started = process_time()
+    ledger_of("flight").faults("a" * 60 + "_ or 1 " + "b-" * 30 + "_ 2", [])
+    assert process_time() - started < 1
 
 
 def test_odd_texts_are_read_without_an_error_and_in_no_time() -> None:

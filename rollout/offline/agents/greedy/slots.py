@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
-from evaluator.checks.mentions import Day, Mentions, mentions
+from evaluator.words.mentions import Day, Mentions, mentions
 from rollout.offline.agents.greedy.lexicon import stems
 from rollout.offline.agents.heard import Words
 from rollout.offline.agents.offered import Argument

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from evaluator.checks.mentions import sentences
+from evaluator.words.mentions import sentences
 
 _ASKS = re.compile(
     r"\b(?:tell me|let me know|(?:to|I) know|if I knew|find out|work out|look(?:ing)? up|could you check|"

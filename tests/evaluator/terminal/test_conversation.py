@@ -3,7 +3,7 @@ import pty
 from io import StringIO
 
 from evaluator.report import Conversation
-from evaluator.show import show
+from evaluator.terminal.conversation import show
 from tests.evaluator.report.trials import BOOK, a_conversation, a_miss, a_pass, agent, user
 
 

@@ -8,8 +8,8 @@ the write, asks something and names the fact.
 import re
 from collections.abc import Iterator, Sequence
 
-from evaluator.checks.mentions import sentences
 from evaluator.execution import Step
+from evaluator.words.mentions import sentences
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, GoldenCall, Task

@@ -7,7 +7,7 @@ from datetime import datetime, time
 from decimal import Decimal
 from functools import lru_cache
 
-from evaluator.checks.candidates import (
+from evaluator.words.candidates import (
     Reader,
     first_words,
     read_moments,
@@ -17,10 +17,10 @@ from evaluator.checks.candidates import (
     read_texts,
     read_times,
 )
-from evaluator.checks.figures import SPELLED
-from evaluator.checks.mentions import number_in
-from evaluator.checks.moments import moment_of
-from evaluator.checks.stems import content_words, stem, stems
+from evaluator.words.figures import SPELLED
+from evaluator.words.mentions import number_in
+from evaluator.words.moments import moment_of
+from evaluator.words.stems import content_words, stem, stems
 from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell
 

@@ -1,6 +1,6 @@
 from decimal import Decimal
 
-from evaluator.checks.mentions import Day, mentions, sentences
+from evaluator.words.mentions import Day, mentions, sentences
 
 
 def test_numbers_are_no_parts_of_dates_times_and_ids() -> None:

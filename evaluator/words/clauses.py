@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
-from evaluator.checks.assertions import Sentence
-from evaluator.checks.candidates import Candidate, unknown_text
-from evaluator.checks.denial import is_denied
-from evaluator.checks.stems import FILLING, stems
-from evaluator.checks.wanted import CORRECTING, Wanted
+from evaluator.words.assertions import Sentence
+from evaluator.words.candidates import Candidate, unknown_text
+from evaluator.words.denial import is_denied
+from evaluator.words.stems import FILLING, stems
+from evaluator.words.wanted import CORRECTING, Wanted
 
 _DIGIT = re.compile(r"\d")
 _CHOICE = re.compile(
@@ -107,7 +107,7 @@ def _of_sentence(look: Wanted, sentence: Sentence, before: str, today: date | No
 
 def _corrects(text: str) -> bool:
     lowered = text.lower()
-    return any(cue in lowered for cue in _CORRECTIONS) and _CORRECTING.search(text) is not None
+    return bool([cue for cue in _CORRECTIONS if cue in lowered]) and _CORRECTING.search(text) is not None
 
 
 def _is_about_it(

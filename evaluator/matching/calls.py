@@ -8,8 +8,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from evaluator.checks.minted import MintedIds
 from evaluator.execution import Step
+from evaluator.matching.minted import MintedIds
 from evaluator.trial import Trial
 from skillweave.schema.call import TRANSFER
 from skillweave.schema.change import ANY, Cells, RowChange

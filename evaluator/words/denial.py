@@ -2,10 +2,10 @@
 
 import re
 
-from evaluator.checks.candidates import Candidate
-from evaluator.checks.moments import MONTHS
-from evaluator.checks.stems import FILLING, stem, stems
-from evaluator.checks.wanted import Wanted
+from evaluator.words.candidates import Candidate
+from evaluator.words.moments import MONTHS
+from evaluator.words.stems import FILLING, stem, stems
+from evaluator.words.wanted import Wanted
 
 _SMALL = (
     r"(?:(?:the|a|an|at|on|by|in|for|exactly|actually|be|been|yet|currently|your|worth|about|around|only|of|with|dr)"
@@ -33,6 +33,8 @@ _OR = re.compile(
     re.IGNORECASE,
 )
 """`24 or ` before `25 January`."""
+_BETWEEN = ("or", "and", "/", "-", " at", " the")
+"""With one of which `_OR` ends."""
 _BEING = stems("is was are were be isn wasn had")
 _DENIED_AFTER = re.compile(
     r"\W{0,2}\s(?:(?:is|was|are|were|would be|cannot be)\s"
@@ -42,7 +44,10 @@ _DENIED_AFTER = re.compile(
 )
 _WAS = re.compile(rf"\b(?:was|were|had been)\s+{_SMALL}$", re.IGNORECASE)
 _NOW = re.compile(r"\bnow\b|\bcurrently\b", re.IGNORECASE)
+"""`It was 30.00 and is now 20.00.`"""
+_OF_NOW = stems("now currently")
 _OF = re.compile(r"\b(\w+) (?:of|from|dated|for) (?:the |exactly |about |\w+day,? ){0,2}$")
+_OWNING = stems("of from dated for")
 _TIMELY = stems("date day time start end deadline expiry out")
 """`The date of 13 March` says which day it is; `the invoice of 13 March` says which invoice."""
 
@@ -56,20 +61,19 @@ def is_denied(look: Wanted, one: Candidate, clause: str, words: frozenset[str]) 
     for found in [before] if one.inner <= one.start else [before, clause[max(0, one.inner - 70) : one.inner]]:
         if (is_doubted and _DENIED.search(found)) or (isinstance(one.key, tuple) and _is_other_half(found)):
             return True
-    if words & _BEING and (_DENIED_AFTER.match(clause, one.end) or _is_over(clause, before, one.end)):
+    if words & _BEING and _DENIED_AFTER.match(clause, one.end):
         return True
-    owner = None if one.is_right or look.is_text else _OF.search(before)
+    if words & _OF_NOW and _WAS.search(before) and _NOW.search(clause, one.end):
+        return True
+    if one.is_right or look.is_text or not words & _OWNING:
+        return False
+    owner = _OF.search(before)
     if owner is None:
         return False
     own = _TIMELY if isinstance(one.key, tuple) else look.nouns | look.names | FILLING
     return stem(owner[1]) not in own
 
 
-def _is_over(clause: str, before: str, end: int) -> bool:
-    """`It was 30.00 and is now 20.00.`"""
-    return _WAS.search(before) is not None and _NOW.search(clause, end) is not None
-
-
 def _is_other_half(before: str) -> bool:
-    half = _OR.search(before)
+    half = _OR.search(before) if before.rstrip().endswith(_BETWEEN) else None
     return half is not None and (half["month"] or "")[:3].lower() not in MONTHS

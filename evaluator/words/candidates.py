@@ -10,10 +10,10 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from evaluator.checks.assertions import folded
-from evaluator.checks.figures import Figure, figures
-from evaluator.checks.moments import Moment, moments
-from evaluator.checks.stems import stems
+from evaluator.words.assertions import folded
+from evaluator.words.figures import Figure, figures
+from evaluator.words.moments import Moment, moments
+from evaluator.words.stems import stems
 
 _CODE = re.compile(r"[^\W\d_]+|\d+")
 _IS = re.compile(

@@ -30,6 +30,7 @@ _ABBREVIATED = re.compile(
     r"\.$",
     re.IGNORECASE,
 )
+_LONGEST_ABBREVIATION = len("approx.")
 _INITIAL = re.compile(r"\b[A-Za-z]\.$")
 _BEGINNING = re.compile(
     r"(?:I|It|Is|The|This|That|There|These|Your?|We|Would|Can|Could|Do|Does|Did|Shall|Should|Will|May|Are|Have|If|In|Please|"
@@ -114,8 +115,10 @@ def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
             if not columns:
                 columns = cells
             elif not _TABLE_RULE.fullmatch(line.strip()):
-                yield "", [_row(columns, cells)]
+                yield "" if items else head, [_row(columns, cells)]
             continue
+        if columns and not items:
+            head = ""
         columns = []
         plain = _plain(line)
         if head and plain:
@@ -160,7 +163,7 @@ def _split(line: str) -> Iterator[str]:
 
 def _is_end(before: str, line: str, following: int) -> bool:
     """Whether a stop ends a sentence: not that of `Dr.`, nor an initial's, unless what follows can only begin one."""
-    if not before.endswith("."):
+    if before[-1:] != "." or (len(before) > _LONGEST_ABBREVIATION and before[-_LONGEST_ABBREVIATION:-1].isalnum()):
         return True
     if _HALF_OF_DAY.search(before):
         return line[following : following + 1].isupper()
@@ -181,7 +184,7 @@ def _without_question(sentence: str) -> str:
 
 def _clauses(sentence: str) -> list[Said]:
     lowered = sentence.lower()
-    if any(cue in lowered for cue in _SUPPOSING):
+    if [cue for cue in _SUPPOSING if cue in lowered]:
         sentence = _SUPPOSED.sub(" ", sentence)
     clauses = [clause for clause in map(str.strip, _CLAUSE.split(sentence)) if clause]
     return [Said(clause, _QUOTED.sub(" ", clause) if "ou" in clause else clause) for clause in clauses]

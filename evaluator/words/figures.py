@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-from evaluator.checks.moments import MOMENT_IN_FIGURES, MOMENT_IN_WORDS
+from evaluator.words.moments import MOMENT_IN_FIGURES, MOMENT_IN_WORDS
 
 _ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _WORDS = {word: number for number, word in enumerate(f"{_ONES} seventeen eighteen nineteen".split())}

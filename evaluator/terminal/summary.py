@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from evaluator.tables import print_line, print_table
+from evaluator.terminal.tables import print_line, print_table
 from skillweave.schema.evaluation import Estimate, EvaluationSummary, Group, Section
 
 _FIGURES = ("tasks", "scored", "rate", "with errors", "reward", "nothing/chance", "pass^1", "pass^k")

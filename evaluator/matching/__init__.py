@@ -1,0 +1,1 @@
+"""Which made call stands for which golden one."""

@@ -1,0 +1,102 @@
+from time import process_time
+
+import pytest
+
+from evaluator.checks.communicate import check_communicate
+from evaluator.words.assertions import LONGEST
+from evaluator.words.mentions import mentions, sentences
+from skillweave.schema.message import Message
+from skillweave.schema.record import Json
+from skillweave.schema.task import FactToTell
+from tests.evaluator.checks.communicate_phrasings import FACTS
+
+MEGABYTE = 1_000_000
+PARTS = (
+    "1",
+    "1,",
+    "1,000",
+    "1.",
+    "a-",
+    "a1-",
+    "-a-1",
+    " ",
+    "\n",
+    "|1",
+    "| a | 1 |\n",
+    "*",
+    "_a",
+    "if ",
+    "you said ",
+    "not ",
+    "<think>",
+    "<think ",
+    "~~",
+    "<!--",
+    "moved from ",
+    "between 9 and ",
+    "one hundred and ",
+    "24 january or ",
+    "2025-01-24 ",
+    "9:30:",
+    "a:\n",
+    ", is ",
+    "is it 1,200.00? ",
+    "The balance is 1,200.00. ",
+    "1,200.00 or ",
+    "e\u0301",
+    "dr. ",
+    " 1",
+    "Station Square Sampling ",
+    "a of ",
+)
+
+
+@pytest.mark.parametrize("fact", ["balance", "start", "room", "place", "covered"])
+def test_a_megabyte_takes_no_time(fact: str) -> None:
+    wanted = FactToTell.model_validate({"fact": fact, **FACTS[fact]})
+    took = {}
+    for part in PARTS:
+        message = Message(role="assistant", content=part * (MEGABYTE // len(part)) + " 1,200.00")
+        start = process_time()
+        check_communicate([wanted], [message])
+        took[part] = process_time() - start
+    slowest = max(took, key=lambda part: took[part])
+    assert took[slowest] < 0.1, slowest
+
+
+@pytest.mark.parametrize("text", ["a-" * 100_000, "Dr. A " * 50_000, "1,000" * 50_000, "a:\n" * 50_000])
+def test_mentions_take_time_in_proportion(text: str) -> None:
+    start = process_time()
+    for sentence in sentences(text):
+        mentions(sentence)
+    assert process_time() - start < 2
+
+
+def test_nothing_is_read_beyond_the_longest_answer() -> None:
+    fact = FactToTell.model_validate({"fact": "balance", **FACTS["balance"]})
+    filling = "Let me see. " * (LONGEST // 12)
+    message = Message(role="assistant", content=f"{filling} The balance is 1,200.00.")
+    assert check_communicate([fact], [message]).score == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("integer", []),
+        ("boolean", []),
+        ("string", []),
+        ("string", [""]),
+        ("string", ["(*"]),
+        ("string", ["25:99"]),
+        ("date", ["soon"]),
+        ("datetime", ["2025-13-45 99:00:00"]),
+        ("number", ["nan"]),
+        ("integer", [10**400]),
+        ("integer", [None]),
+        ("string", [["a", {"b": 1}]]),
+    ],
+)
+def test_a_value_that_no_words_give_is_not_told(kind: str, values: list[Json]) -> None:
+    fact = FactToTell.model_validate({"fact": "told_1", "noun": "thing", "type": kind, "values": values})
+    said = "The thing is on 24 January at 09:30, 99:99 and 32 December 2025: 1,200.00 for 12 visits, or 0000-00-00."
+    assert check_communicate([fact], [Message(role="assistant", content=said)], "9999-12-31 00:00:00").score == 0
