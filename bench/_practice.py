@@ -261,12 +261,9 @@ def _letters(number: int) -> str:
     return (_letters(head) if head else "") + chr(ord("A") + tail)
 
 
-_FIRST = """
-    Ana Ben Cleo Dan Eva Finn Gina Hugh Ivy Jack Kate Liam Mona Noah Olga Paul Rosa Seth Tara Vera
-""".split()
-_LAST = """
-    Lopez Okoro Marsh Hale Iyer Stone Novak Brandt Kim Osei Reyes Walsh Petrov Singh Moreau
-""".split()
+_FIRST_NAMES = "Ana Ben Cleo Dan Eva Finn Gina Hugh Ivy Jack Kate Liam Mona Noah Olga Paul Rosa Seth Tara Vera"
+_LAST_NAMES = "Lopez Okoro Marsh Hale Iyer Stone Novak Brandt Kim Osei Reyes Walsh Petrov Singh Moreau"
+_FIRST, _LAST = _FIRST_NAMES.split(), _LAST_NAMES.split()
 
 
 def _name(number: int) -> str:

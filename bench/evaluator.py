@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench._conversations import conversations
+from bench._conversations import TRIALS, conversations
 from bench._memory import held, megabytes
 from bench._practice import practice
 from bench._stages import Bench
@@ -104,10 +104,11 @@ def _write(folder: Path, lines: Sequence[bytes], size: int) -> None:
 
 def _renamed(lines: Sequence[bytes], size: int) -> Iterator[bytes]:
     for number in range(size):
-        line, again = lines[number % len(lines)], number // len(lines)
-        begin, _, rest = line.partition(b"#")
-        trial, _, rest = rest.partition(b'"')
-        yield begin + b"#%d" % (int(trial) + again * len(lines)) + b'"' + rest
+        again, place = divmod(number, len(lines))
+        begin, _, rest = lines[place].partition(b"#")
+        old, _, rest = rest.partition(b'"')
+        trial = b"%d" % (int(old) + again * TRIALS)
+        yield begin + b"#" + trial + b'"' + rest.replace(b'"trial":' + old, b'"trial":' + trial, 1)
 
 
 def _run(folder: Path, outputs: Path, size: int, workers: int) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 """What the user was not told, or told wrongly."""
 
+from decimal import Decimal
+
 from evaluator.checks.communicate import Statement, statements
 from evaluator.explain.endings import ending
 from evaluator.explain.evidence import Evidence
 from evaluator.explain.text import call_text, quoted
 from evaluator.explain.writes import aimed_at, is_unreadable
+from skillweave.schema.record import Json
 from skillweave.schema.result import FailureRecord
 from skillweave.schema.task import FactToTell
 
@@ -52,5 +55,9 @@ def _never_found_out(evidence: Evidence) -> FailureRecord | None:
 
 
 def _due(fact: FactToTell) -> str:
-    values = " or ".join(dict.fromkeys(str(value) for value in fact.values))
-    return f"{fact.fact}: {fact.noun} {values}" + (" (cents)" if fact.unit == "cents" else "")
+    return f"{fact.fact}: {fact.noun} {' or '.join(dict.fromkeys(_said(fact, value) for value in fact.values))}"
+
+
+def _said(fact: FactToTell, value: Json) -> str:
+    """A value as people say it: money in units, not cents."""
+    return f"{Decimal(value) / 100:,.2f}" if fact.unit == "cents" and isinstance(value, int) else str(value)

@@ -1,5 +1,7 @@
 """The difference between two differences, against the states that they tell of."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +22,7 @@ def difference(old: State, new: State) -> list[RowChange]:
         before, after = old.get(key), new.get(key)
         if before == after:
             continue
-        whole = {"table": "t", "key": {"id": key}}
+        whole: dict[str, Any] = {"table": "t", "key": {"id": key}}
         if before is None or after is None:
             op = "insert" if before is None else "delete"
             whole |= {"before": before and {"id": key, **before}, "after": after and {"id": key, **after}}
