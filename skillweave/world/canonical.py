@@ -114,7 +114,7 @@ def _settled(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
     classes = len(set(ranks.values()))
     if classes == len(ranks):
         return ranks
-    rows = {found: [change for change in changes if found in ids.used_in(change)] for found in ranks}
+    rows = _by_id(changes, ids)
     while classes < len(ranks):
         looks = {
             found: (ranks[found], sorted(ids.seen(change, ranks, found) for change in rows[found])) for found in ranks
@@ -130,6 +130,15 @@ def _settled(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
     return ranks
 
 
+def _by_id(changes: Sequence[RowChange], ids: _Ids) -> dict[str, list[RowChange]]:
+    """The changes that hold each id."""
+    found: dict[str, list[RowChange]] = {}
+    for change in changes:
+        for used in dict.fromkeys(ids.used_in(change)):
+            found.setdefault(used, []).append(change)
+    return found
+
+
 def _distinct(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
     """Numbers from 1, each id its own, where ids that look alike are told apart by trial."""
     by_rank: dict[int, list[str]] = {}
@@ -139,7 +148,9 @@ def _distinct(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
     if not tied:
         return {found: number for number, found in enumerate(sorted(ranks, key=lambda found: ranks[found]), start=1)}
     alike = tied[0]
-    others = [other for other in alike[1:] if not _interchangeable(changes, ids, ranks, alike[0], other)]
+    rows = _by_id(changes, ids)
+    unique = {found: position for position, found in enumerate(ranks)}
+    others = [other for other in alike[1:] if not _interchangeable(rows, ids, unique, alike[0], other)]
     # Where the first can change places with each, all can with each other, and any order of them will do.
     orders = [[first, *(one for one in alike if one != first)] for first in [alike[0], *others][:_BRANCHES]]
     tried = []
@@ -151,11 +162,11 @@ def _distinct(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
     return min(tried, key=lambda numbers: dump([_plain(row) for row in _sorted(ids.numbered(changes, numbers))]))
 
 
-def _interchangeable(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks, one: str, other: str) -> bool:
-    """Whether the changes stay what they are when two ids change places."""
-    unique = {found: position for position, found in enumerate(ranks)}
+def _interchangeable(rows: Mapping[str, list[RowChange]], ids: _Ids, unique: Ranks, one: str, other: str) -> bool:
+    """Whether the changes stay what they are when two ids change places: only those that hold one of them can differ."""
     swapped = {**unique, one: unique[other], other: unique[one]}
-    return sorted(ids.seen(row, unique, "") for row in changes) == sorted(ids.seen(row, swapped, "") for row in changes)
+    held = [*rows[one], *(row for row in rows[other] if one not in ids.used_in(row))]
+    return sorted(ids.seen(row, unique, "") for row in held) == sorted(ids.seen(row, swapped, "") for row in held)
 
 
 def _sorted(changes: Sequence[RowChange]) -> list[RowChange]:

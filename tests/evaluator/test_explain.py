@@ -162,7 +162,7 @@ def test_what_was_not_told_is_told_by_what_was(made: list[Made], expected: Failu
     found = failure_of([FEES], *made, criteria=TELL, kind="inform")
     assert found.class_ == expected
     if expected == "did_not_tell":
-        assert found.first_divergence.expected == "told_1: fee 1250 (cents)"
+        assert found.first_divergence.expected == "told_1: fee 12.50"
     if expected == "told_wrong":
         assert "30.00" in found.first_divergence.got
         assert found.first_divergence.message == len(made)

@@ -25,7 +25,8 @@ def difference(old: State, new: State) -> list[RowChange]:
         whole: dict[str, Any] = {"table": "t", "key": {"id": key}}
         if before is None or after is None:
             op = "insert" if before is None else "delete"
-            whole |= {"before": before and {"id": key, **before}, "after": after and {"id": key, **after}}
+            whole["before"] = before and {"id": key, **before}
+            whole["after"] = after and {"id": key, **after}
         else:
             op = "update"
             names = [name for name in before if before[name] != after[name]]
