@@ -33,7 +33,7 @@ class Bench:
         """At most so many trajectories, evenly drawn from all."""
         self._outputs = outputs
         found = find_rollouts(rollouts)
-        places = sorted(found.places.items())[:: max(1, len(found.places) // most)]
+        places = sorted(found.places.items())[:: -(-len(found.places) // most)]
         self._jobs = [Job(id, found.files[place.file], place, "") for id, place in places]
 
     def desk(self, *, cache: bool, prune: bool = True) -> Desk:
@@ -67,7 +67,7 @@ class Bench:
         whole = self._median(_whole, self.desk(cache=False))["whole"]
         return {**stages, "rest": round(whole - sum(stages.values()), 1), "whole": whole}
 
-    def _median(self, run: "Callable[[Desk, Sequence[Job]], Counter[str]]", desk: Desk) -> dict[str, float]:
+    def _median(self, run: Callable[[Desk, Sequence[Job]], Counter[str]], desk: Desk) -> dict[str, float]:
         rounds = [run(desk, self._jobs) for _ in range(ROUNDS + 1)][1:]
         return {name: round(median(one[name] for one in rounds) / 1e3 / len(self._jobs), 1) for name in rounds[0]}
 

@@ -163,7 +163,7 @@ def _distinct(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
 
 
 def _interchangeable(rows: Mapping[str, list[RowChange]], ids: _Ids, unique: Ranks, one: str, other: str) -> bool:
-    """Whether the changes stay what they are when two ids change places: only those that hold one of them can differ."""
+    """Whether the changes stay what they are when two ids change places; only those that hold one can differ."""
     swapped = {**unique, one: unique[other], other: unique[one]}
     held = [*rows[one], *(row for row in rows[other] if one not in ids.used_in(row))]
     return sorted(ids.seen(row, unique, "") for row in held) == sorted(ids.seen(row, swapped, "") for row in held)

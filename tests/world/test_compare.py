@@ -75,6 +75,11 @@ def test_numbers_compare_by_value_and_true_is_no_number() -> None:
     assert not compare([an_update(x=1)], [an_update(x=True)], exact).none
 
 
+def test_null_is_not_a_column_that_is_not_there() -> None:
+    assert not compare([an_update(x=1, y=None)], [an_update(x=1)], exact).none
+    assert not compare([an_update(x=1)], [an_update(x=1, y=None)], exact).none
+
+
 def test_a_value_derived_from_an_id_compares_by_its_text_and_its_id() -> None:
     def derived(one: int, other: int, text: str) -> RowChange:
         return a_new(one, receipt={"$new": other, "text": text})
