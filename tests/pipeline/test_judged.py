@@ -25,8 +25,7 @@ def rollouts(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def answered(heard: Heard) -> Act:
     """Yes to every point, and three of five for the manner."""
-    words = " ".join(str(message["content"]) for message in heard.body["messages"])
-    points = sorted(set(re.findall(r"\b[rs]\d+\b", words)))
+    points = sorted(set(re.findall(r"^\W*([rs]\d+)\b", heard.body["messages"][-1]["content"], re.MULTILINE)))
     rubric = [{"question": one, "why": "Seen.", "met": True} for one in points if one.startswith("r")]
     manner = [{"question": one, "why": "So so.", "rating": 3} for one in points if one.startswith("s")]
     return reply(a_completion(json.dumps({"rubric": rubric, "subjective": manner})))
