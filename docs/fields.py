@@ -34,7 +34,12 @@ def fields_of(model: type[BaseModel]) -> list[Described]:
         if issubclass(base, BaseModel) and base is not BaseModel:
             written |= class_fields(base.__module__, base.__name__)
     return [
-        Described(name, readable(written[name].annotation) + _bounds(field), _default(field), written[name].meaning)
+        Described(
+            field.serialization_alias or name,
+            readable(written[name].annotation) + _bounds(field),
+            _default(field),
+            written[name].meaning,
+        )
         for name, field in model.model_fields.items()
     ]
 

@@ -13,7 +13,7 @@ from docs.fields import fields_table, models_in, summary_of
 from docs.markdown import code, table
 from docs.source import constants, readable
 from skillweave import manifest
-from skillweave.schema import trajectory
+from skillweave.schema import comparison, evaluation, pruned, result, taught, trajectory
 from synth import artifacts
 from synth.artifacts import Artifact
 from synth.engine.pipeline import Pipeline, load_pipeline
@@ -59,6 +59,27 @@ none of the kinds `provider` and `infrastructure` counts; a line that cannot be 
 | `asked` | tasks, limit and trials of the last command; these alone may change |
 """
 
+EVALUATION = """\
+What `python -m evaluator` writes, by default under `outputs/evaluation/`; with `--output` beside that file. Lines are
+in no order, and hold no time of day.
+
+Of a trajectory the evaluator needs little: `{"id": "<task id>#<trial>", "messages": [...]}`, or `task_id` and `trial`
+in the place of `id`. `agent` (an object with `backend`, or a text) or `model` says whose it is, `stop_reason` helps to
+explain failures, `dataset` and `task_digest` have it refused where the dataset is another one. Tool calls are read in
+OpenAI's form; old function calls and Anthropic's `tool_use` are read too.
+"""
+
+EVALUATED: dict[str, type[BaseModel]] = {
+    "results.jsonl": result.Result,
+    "summary.json": evaluation.EvaluationSummary,
+    "pruned.jsonl": pruned.PrunedRecord,
+    "flips.jsonl": comparison.Rescored,
+    "taught.jsonl": taught.Taught,
+    "never_solved.jsonl": taught.NeverSolved,
+    "the file of `compare --output`": comparison.Comparison,
+}
+"""File of an evaluation -> what it holds, a line or in all."""
+
 ANSWERS = """\
 What authors answer, by question. The prompt of each is a file of `synth/questions`; an answer is parsed into its type
 or sent back with the reason.
@@ -92,6 +113,11 @@ def page() -> str:
     told = [model for model in _models_of(trajectory.__name__) if model not in shown]
     shown |= set(told)
     parts += ["## `rollouts/{world}.jsonl`\n", TRAJECTORIES, *_records(told)]
+    parts += ["## `evaluation/`\n", EVALUATION, _evaluation()]
+    for scored in EVALUATED.values():
+        new = [model for model in models_in(scored) if model not in shown]
+        shown |= set(new)
+        parts += _records(new)
     asked = [model for _, kind in _answers(pipeline) for model in models_in(kind)]
     new = [model for model in dict.fromkeys(asked) if model not in shown]
     shown |= set(new)
@@ -121,7 +147,7 @@ def schema_modules() -> list[str]:
 def _models_of(module: str) -> list[type[BaseModel]]:
     found = vars(importlib.import_module(module)).values()
     models = [one for one in found if isinstance(one, type) and issubclass(one, BaseModel) and one.model_fields]
-    return [model for model in models if model.__module__ == module]
+    return [model for model in models if model.__module__ == module and not model.__name__.startswith("_")]
 
 
 def _overview(pipeline: Pipeline) -> str:
@@ -130,6 +156,27 @@ def _overview(pipeline: Pipeline) -> str:
         for found in declared(pipeline)
     ]
     return table(["file", "form", "holds", "written by"], [*rows, ("`manifest.json`", "JSON", "", "the engine")])
+
+
+def _evaluation() -> str:
+    written = {
+        "results.jsonl": "run, rescore",
+        "summary.json": "run, rescore",
+        "pruned.jsonl": "run --mode prune",
+        "flips.jsonl": "rescore",
+        "taught.jsonl": "teach",
+        "never_solved.jsonl": "teach",
+    }
+    rows = [
+        (code(file) if file in written else file, code(model.__name__), code(written.get(file, "compare")))
+        for file, model in EVALUATED.items()
+    ]
+    more = [
+        ("`report.html`", "a page", "`run, rescore`"),
+        ("`results.before.jsonl`", "`Result`", "what took the place of other results"),
+        ("`taught_tasks.txt`", "ids of tasks, one a line: `rollout run --tasks @FILE`", "`teach`"),
+    ]
+    return table(["file", "holds", "written by"], [*rows, *more])
 
 
 def _about(found: Declared, pipeline: Pipeline) -> str:

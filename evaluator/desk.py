@@ -1,17 +1,17 @@
 """A desk: one dataset opened for evaluation, where trajectories are read from their files and evaluated."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from evaluator.evaluate import Evaluator, Settings
 from evaluator.recorded import Recorded, UnreadableError, read
-from evaluator.rollouts import Place
+from evaluator.rollouts import Key, Place
 from skillweave.dataset import QUERIES, Dataset
 from skillweave.digest import digest_json
 from skillweave.errors import ArtifactError
 from skillweave.schema.result import Result, ResultError
-from skillweave.schema.score import Checks
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Office:
 class Job(NamedTuple):
     """One trajectory to be evaluated."""
 
-    id: str
+    key: Key
     path: Path
     """The file that holds its line."""
     place: Place
@@ -63,7 +63,13 @@ class Desk:
         files = (self.tasks.store.file(f"{QUERIES}/{world}.jsonl") for world in self.tasks.tasks.worlds)
         if not any(b'"rubric"' in line for file in files for line in file.open("rb")):
             return False
-        return any("rubric" in task.criteria.reward_basis for task in self.tasks.tasks.values())
+        return any(self._asks(id) for id in self.tasks.tasks)
+
+    def _asks(self, id: str) -> bool:
+        """Whether a task asks for it; one that cannot be read asks for nothing."""
+        with suppress(ArtifactError):
+            return "rubric" in self.tasks.tasks[id].criteria.reward_basis
+        return False
 
     def recorded(self, job: Job) -> Recorded:
         """The trajectory. Raises UnreadableError."""
@@ -74,29 +80,20 @@ class Desk:
         try:
             return self.evaluator.evaluate(self.recorded(job), job.digest)
         except UnreadableError as error:
-            return unscored(job, ResultError(kind="trajectory", message=str(error)), self._settings.version, job.digest)
+            return self.unscored(job, ResultError(kind="trajectory", message=str(error)), job.digest)
         except (ArtifactError, OSError):
             raise
         except Exception as error:
-            # A fault of ours costs one result, is told, and is tried again by the next run.
-            words = f"the evaluator failed: {type(error).__name__}: {error}"
-            return unscored(job, ResultError(kind="infrastructure", message=words), self._settings.version)
+            return self.unscored(job, failed(f"the evaluator failed: {type(error).__name__}: {error}"))
+
+    def unscored(self, job: Job, error: ResultError, digest: str = "") -> Result:
+        """The result of a line of which only the ids are known; without a digest it is made again by the next run."""
+        id, trial = job.key.id, job.key.id.rpartition("#")[2]
+        known = {"id": id, "task_id": job.place.task_id, "trial": int(trial) if trial.isdecimal() else 0}
+        line = Recorded.model_validate({**known, "model": job.key.agent or None})
+        return self.evaluator.unscored(line, digest, error)
 
 
-def unscored(job: Job, error: ResultError, version: str, digest: str = "") -> Result:
-    """The result of a trajectory of which nothing is known but its id; without a digest it is made again next time."""
-    return Result(
-        id=job.id,
-        task_id=job.place.task_id,
-        trial=0,
-        world="",
-        domains=[],
-        kind=None,
-        split=None,
-        checks_version=version,
-        passed=None,
-        reward=None,
-        checks=Checks(),
-        error=error,
-        trajectory_digest=digest,
-    )
+def failed(words: str) -> ResultError:
+    """A failure of the evaluator itself: it costs one result, is told, and is tried again by the next run."""
+    return ResultError(kind="infrastructure", message=words)

@@ -51,7 +51,7 @@ CHECKS: dict[str, Callable[[Trial, Settings], Record | None]] = {
     "communicate": lambda trial, _: check_communicate(trial.task.criteria.communicate, trial.messages, trial.task.now),
     "policy": lambda trial, settings: check_policy(trial, confirmation_counts=settings.confirmation_in_reward),
     "user": lambda trial, _: check_user(trial),
-    "replay": lambda trial, _: check_replay(trial.made.steps, trial.messages),
+    "replay": lambda trial, _: check_replay(trial.made.steps, trial.messages, after_the_end=trial.after_the_end),
 }
 """Every check that needs no judge, by name."""
 
@@ -81,7 +81,7 @@ class Evaluator:
         try:
             return self._result(recorded, digest, self.scored(recorded))
         except NotScoredError as error:
-            return self._unscored(recorded, digest, ResultError(kind=error.kind, message=str(error)))
+            return self.unscored(recorded, digest, ResultError(kind=error.kind, message=str(error)))
 
     def scored(self, recorded: Recorded) -> Scored:
         """The trial of a trajectory, with its checks. Raises NotScoredError."""
@@ -149,7 +149,8 @@ class Evaluator:
         world = self._worlds.world(task)
         return floor_nothing(world, task), floor_random(world, task, seed=0)
 
-    def _unscored(self, recorded: Recorded, digest: str, error: ResultError) -> Result:
+    def unscored(self, recorded: Recorded, digest: str, error: ResultError) -> Result:
+        """The result of a trajectory that cannot be scored."""
         try:
             task: Task | None = self._known_task(recorded)[0]
         except NotScoredError:
@@ -172,7 +173,7 @@ class Evaluator:
             persona=task.persona.style if task else None,
             calls=task.difficulty.calls if task else None,
             stop_reason=recorded.stop_reason,
-            agent=recorded.agent.backend if recorded.agent else None,
+            agent=recorded.agent_name,
             user=recorded.user.backend if recorded.user else None,
             usage=recorded.usage,
             turns=sum(message.role == "assistant" for message in recorded.messages),

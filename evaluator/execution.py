@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from skillweave.conversation import until_end
 from skillweave.schema.call import Call, CallResult, ToolError
 from skillweave.schema.change import RowChange
 from skillweave.schema.message import Message
@@ -79,12 +80,13 @@ def execute_golden(session: Session, calls: Sequence[GoldenCall]) -> Execution:
 def execute_messages(session: Session, messages: Sequence[Message], namespaces: Sequence[str] = ()) -> Execution:
     """The calls that a conversation records, made again in their order; what is recorded of results is not looked at.
 
-    Names may carry one of the `namespaces`. Arguments that cannot be read make no call.
+    Names may carry one of the `namespaces`. Arguments that cannot be read make no call, and neither does what stands
+    behind the user's leaving.
     """
     recorder = _Recorder(session)
     offered = frozenset(map(name_of, session.tools))
     turn = -1
-    for place, message in enumerate(messages):
+    for place, message in enumerate(until_end(messages)):
         if message.role != "assistant":
             continue
         turn += 1

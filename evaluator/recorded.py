@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
+from evaluator.foreign import in_our_form
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import RolloutUsage
@@ -48,9 +49,16 @@ class Recorded(_Lean):
     stop_reason: str | None = None
     error: RecordedError | None = None
     agent: Speaker | None = None
+    model: str | None = None
+    """Who the agent was, where `agent` does not say."""
     user: Speaker | None = None
     usage: RolloutUsage | None = None
     metadata: dict[str, Json] | None = None
+
+    @property
+    def agent_name(self) -> str | None:
+        """`provider/model` of the agent."""
+        return (self.agent.backend if self.agent else None) or self.model
 
     @property
     def calls(self) -> int:
@@ -66,6 +74,8 @@ def read(line: bytes) -> Recorded:
     try:
         found = _RECORDED.validate_json(line)
     except ValidationError:
+        found = _read_leniently(line)
+    if any("function_call" in (message.model_extra or ()) for message in found.messages):
         found = _read_leniently(line)
     if not found.task_id:
         task_id, _, trial = found.id.rpartition("#")
@@ -84,10 +94,12 @@ def _read_leniently(line: bytes) -> Recorded:
         raise UnreadableError(f"it is not JSON: {error}") from None
     if not isinstance(record, dict):
         raise UnreadableError("it is no JSON object")
-    for name in ("usage", "metadata", "user", "agent", "domains"):
+    record["id"] = identity(record)[0]
+    record["agent"] = {"backend": agent_of(record)}
+    for name in ("usage", "metadata", "user", "domains", "model"):
         record[name] = _kept(name, record.get(name))
     if isinstance(record.get("messages"), list):
-        record["messages"] = [_as_ours(message) for message in record["messages"]]
+        record["messages"] = in_our_form(record["messages"])
     for name in ("task_id", "world"):
         record[name] = record.get(name) if isinstance(record.get(name), str) else ""
     record["trial"] = record.get("trial") if isinstance(record.get("trial"), int) else 0
@@ -105,20 +117,20 @@ def _kept(name: str, value: Any) -> Any:
         return [] if name == "domains" else None
 
 
-def _as_ours(message: Any) -> Any:
-    """A message with its text in one piece, in a role that we know, and ids where calls have none."""
-    if not isinstance(message, dict):
-        return message
-    found = dict(message)
-    if found.get("role") == "developer":
-        found["role"] = "system"
-    if isinstance(found.get("content"), list):
-        parts = [part.get("text") for part in found["content"] if isinstance(part, dict)]
-        found["content"] = "\n".join(part for part in parts if isinstance(part, str))
-    if isinstance(found.get("tool_calls"), list):
-        calls = enumerate(found["tool_calls"])
-        found["tool_calls"] = [{"id": f"call_{at}", **call} if isinstance(call, dict) else call for at, call in calls]
-    return found
+def identity(record: dict[str, Any]) -> tuple[str, str]:
+    """The ids of a trajectory and of its task, where one of them says the other; empty where nothing does."""
+    id, task_id, trial = record.get("id"), record.get("task_id"), record.get("trial")
+    task_id = task_id if isinstance(task_id, str) else ""
+    if not isinstance(id, str) or not id:
+        id = f"{task_id}#{trial}" if task_id and isinstance(trial, int) else ""
+    return id, task_id or id.rpartition("#")[0] or id
+
+
+def agent_of(record: dict[str, Any]) -> str | None:
+    """`provider/model` of the agent, as the record says it: in `agent.backend`, or in `agent` or `model` as a text."""
+    agent = record.get("agent")
+    name = agent.get("backend") if isinstance(agent, dict) else agent or record.get("model")
+    return name if isinstance(name, str) else None
 
 
 def _first(error: Exception) -> str:

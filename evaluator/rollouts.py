@@ -1,11 +1,12 @@
 """A folder of rollouts: which trajectories it holds, where each stands, and which lines are none.
 
-Every `*.jsonl` below the folder is read, whatever its name. Of several lines with one id the last that is not owed (an
-infrastructure or provider error) counts. Only places are kept in memory, never trajectories.
+Every `*.jsonl` below the folder is read, whatever its name. Of an agent's several lines with one id the last that is
+not owed (an infrastructure or provider error) counts. Only places are kept in memory, never trajectories.
 """
 
 import hashlib
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +14,21 @@ from typing import IO, NamedTuple
 
 from pydantic_core import from_json
 
-from evaluator.recorded import LONGEST_ID
+from evaluator.recorded import LONGEST_ID, agent_of, identity
 from skillweave.errors import ArtifactError, ConfigError
 from skillweave.schema.trajectory import OWED
 
 LONGEST_LINE = 64 * 2**20
 """Bytes of a line; no conversation needs as many."""
+
+
+class Key(NamedTuple):
+    """What a trajectory goes by: a folder may hold the runs of several agents, each in a folder of its own."""
+
+    agent: str
+    """`provider/model`; empty where the line does not say."""
+    id: str
+    """`<task id>#<trial>`."""
 
 
 class Place(NamedTuple):
@@ -51,11 +61,11 @@ class Rollouts:
     """What a folder holds."""
 
     files: list[Path] = field(default_factory=list)
-    places: dict[str, Place] = field(default_factory=dict)
-    """Id of a trajectory -> where its line is that counts."""
+    places: dict[Key, Place] = field(default_factory=dict)
+    """Where the line of each trajectory is that counts."""
     bad: list[BadLine] = field(default_factory=list)
     replaced: int = 0
-    """Lines that another one with the same id took the place of, those that were owed left out."""
+    """Lines whose place another one of the same agent and id took, those that were owed left out."""
 
 
 def find_rollouts(root: Path) -> Rollouts:
@@ -115,19 +125,21 @@ def _add(found: Rollouts, file: int, label: str, offset: int, content: bytes) ->
         is_torn = not content.endswith(b"\n")
         found.bad.append(BadLine(label, "torn, the run that wrote it was stopped" if is_torn else "not JSON"))
         return
-    id = record.get("id") if isinstance(record, dict) else None
-    if not isinstance(id, str) or not 0 < len(id) <= LONGEST_ID or not isinstance(record.get("messages"), list):
-        found.bad.append(BadLine(label, "no trajectory: it has no id, or no messages"))
+    if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
+        found.bad.append(BadLine(label, "no trajectory: it has no list of messages"))
         return
-    task_id = record.get("task_id")
-    task_id = task_id if isinstance(task_id, str) and task_id else id.rpartition("#")[0] or id
+    id, task_id = identity(record)
+    if not 0 < len(id) <= LONGEST_ID:
+        found.bad.append(BadLine(label, f"no trajectory: its id is no text of 1 to {LONGEST_ID} characters"))
+        return
     digest = hashlib.sha256(content.rstrip()).digest()
     place = Place(task_id, file, offset, len(content), digest, _is_owed(record))
-    known = found.places.get(id)
+    key = Key(sys.intern(agent_of(record) or ""), id)
+    known = found.places.get(key)
     if known is not None and place.owed and not known.owed:
         return
     found.replaced += known is not None and not known.owed
-    found.places[id] = place
+    found.places[key] = place
 
 
 def _is_owed(record: dict[str, object]) -> bool:

@@ -6,6 +6,7 @@ from math import prod
 from evaluator.checks.communicate import check_communicate
 from evaluator.checks.policy import conduct
 from evaluator.checks.state import check_state
+from skillweave.conversation import until_end
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.score import Checks, Score
@@ -19,7 +20,7 @@ def score(task: Task, session: Session, messages: Sequence[Message | Mapping[str
 
     Without messages nothing is said of words: where the task asks for them, `passed` and `reward` are None.
     """
-    held = None if messages is None else [Message.model_validate(message) for message in messages]
+    held = None if messages is None else until_end([Message.model_validate(message) for message in messages])
     changes = canonical(session.diff(), session.minted)
     checks = Checks(
         state=check_state(task.criteria, changes, session.comparison),

@@ -121,10 +121,10 @@ def show_teaching(teaching: Teaching, *, min_passes: int = 1, max_rate: float = 
         f"trials; {len(teaching.never_solved)} never solved"
     )
     rows = [
-        (one.task_id, f"{one.failures}/{one.trials}", one.failure, one.example, _where(one.first_divergence))
+        (one.task_id, str(one.trials), f"{one.failure} ({one.failures})", one.example, _where(one.first_divergence))
         for one in teaching.never_solved
     ]
-    print_table("Never solved: to audit", ("task", "trials", "failure", "example", "first divergence"), rows)
+    print_table("Never solved: to audit", ("task", "trials", "failure (trials)", "example", "first divergence"), rows)
 
 
 def _where(divergence: Divergence | None) -> str:

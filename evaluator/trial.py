@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from evaluator.execution import Execution
 from evaluator.golden import Golden
 from evaluator.recorded import Recorded
+from skillweave.conversation import until_end
 from skillweave.schema.message import Message
 from skillweave.schema.score import Checks
 from skillweave.schema.task import Task
@@ -24,10 +26,15 @@ class Trial:
     made: Execution
     """The recorded calls, made again."""
 
-    @property
+    @cached_property
     def messages(self) -> Sequence[Message]:
-        """The conversation."""
-        return self.recorded.messages
+        """The conversation, to where the user left."""
+        return until_end(self.recorded.messages)
+
+    @property
+    def after_the_end(self) -> int:
+        """Messages behind it, which nobody heard."""
+        return len(self.recorded.messages) - len(self.messages)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from typing import NamedTuple
 
-from evaluator.desk import Desk, Job, Office, unscored
+from evaluator.desk import Desk, Job, Office, failed
 from skillweave.lifeline import die_with_parent
-from skillweave.schema.result import Result, ResultError
+from skillweave.schema.result import Result
 
 AHEAD = 3
 """Batches that wait for each worker."""
@@ -97,5 +97,5 @@ def done_of(job: Job, result: Result) -> Done:
 
 
 def _died(office: Office, job: Job) -> Done:
-    error = ResultError(kind="infrastructure", message="the process that evaluated it died; run the same command again")
-    return done_of(job, unscored(job, error, office.settings.version))
+    error = failed("the process that evaluated it died; run the same command again")
+    return done_of(job, Desk(office).unscored(job, error))

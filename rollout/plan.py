@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 from rollout.agent import AgentSettings
@@ -18,10 +19,13 @@ SHOWN = 3
 def selected(source: TaskSource, globs: Sequence[str], limit: int | None) -> list[str]:
     """Ids of the tasks asked for: those that match one of the globs, worlds taking turns, the first `limit` of them.
 
-    A larger limit takes more, never others. Raises ConfigError where nothing matches.
+    `@FILE` stands for the lines of a file. A larger limit takes more, never others. Raises ConfigError where nothing
+    matches.
     """
     every = source.ids()
-    matching = [id for id in every if not globs or any(fnmatchcase(id, glob) for glob in globs)]
+    wanted = [line for glob in globs for line in (_lines_of(glob[1:]) if glob.startswith("@") else [glob])]
+    names, patterns = frozenset(wanted), [glob for glob in wanted if set(glob) & set("*?[")]
+    matching = [id for id in every if not globs or id in names or any(fnmatchcase(id, glob) for glob in patterns)]
     if not matching:
         such = ", ".join(every[:SHOWN])
         raise ConfigError(
@@ -34,6 +38,13 @@ def selected(source: TaskSource, globs: Sequence[str], limit: int | None) -> lis
         groups.setdefault(id.rpartition("-")[0], []).append(id)
     turns = [id for turn in zip_longest(*groups.values()) for id in turn if id is not None]
     return turns[:limit]
+
+
+def _lines_of(file: str) -> list[str]:
+    try:
+        return [line.strip() for line in Path(file).read_text("utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--tasks @{file}: the file of task ids cannot be read: {error}") from error
 
 
 def owed(ids: Sequence[str], trials: int, done: frozenset[str]) -> Iterator[tuple[str, int]]:

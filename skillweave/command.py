@@ -1,5 +1,6 @@
 """What every command has in common: errors become one line and an exit status here, and nowhere else."""
 
+import io
 import os
 import sys
 import unicodedata
@@ -57,6 +58,10 @@ def _make_quiet() -> None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What a terminal's encoding has no sign for is spelled out.
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _silence_output() -> None:

@@ -44,7 +44,7 @@ def _take(descriptor: int, store: Store, path: Path) -> None:
         holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
         raise ConfigError(
             f"{store.kind} folder {str(store.root)!r} is in use by process {holder}; "
-            f"wait for it, stop it, or give another folder with --{store.kind}-dir"
+            f"wait for it, stop it, or give another folder with {store.option}"
         ) from error
     except OSError as error:
-        raise ConfigError(f"cannot lock {str(path)!r}: {error.strerror}; give another --{store.kind}-dir") from error
+        raise ConfigError(f"cannot lock {str(path)!r}: {error.strerror}; give another {store.option}") from error

@@ -30,10 +30,11 @@ class Stamp(NamedTuple):
 
 
 class Store:
-    def __init__(self, root: Path, kind: str = "outputs") -> None:
-        """`kind` is what the folder is called in errors; its option is `--<kind>-dir`."""
+    def __init__(self, root: Path, kind: str = "outputs", *, option: str | None = None) -> None:
+        """`kind` is what the folder is called in errors; `option` names it, `--<kind>-dir` where nothing is said."""
         self.root = root
         self.kind = kind
+        self.option = option or f"--{kind}-dir"
 
     def prepare(self) -> None:
         """Make the folder. Raises ConfigError where it cannot be written to, or where links lead out of it."""
@@ -47,14 +48,14 @@ class Store:
         except OSError as error:
             raise ConfigError(
                 f"{self.kind} folder {str(self.root)!r} cannot be written: {error.strerror or error}; "
-                f"give another one with --{self.kind}-dir"
+                f"give another one with {self.option}"
             ) from error
 
     def refuse_other_than_folder(self) -> None:
         """Raise ConfigError where something else than a folder is in its place."""
         if self.root.exists() and not self.root.is_dir():
             raise ConfigError(
-                f"{self.kind} folder {str(self.root)!r} is no folder; give another one with --{self.kind}-dir"
+                f"{self.kind} folder {str(self.root)!r} is no folder; give another one with {self.option}"
             )
 
     def clean(self) -> None:

@@ -6,6 +6,7 @@ Tasks are written with it, and rollouts render it again where they change a user
 from collections.abc import Sequence
 from random import Random
 
+from skillweave.conversation import STOP
 from skillweave.schema.task import Fact, Persona, Scenario
 
 STYLES = {
@@ -46,8 +47,8 @@ How you behave:
   no and repeat what you want.
 - After you have confirmed, wait for the assistant to report. Do not ask for anything new; do not change your mind.
 - When everything you asked for has been done and reported, or declined with a reason, thank the assistant and write
-  ###STOP### in the same message. If {patience} of its messages in a row bring you no further, say that you give up and
-  write ###STOP###.
+  {stop} in the same message. If {patience} of its messages in a row bring you no further, say that you give up and
+  write {stop}.
 """
 
 
@@ -65,6 +66,7 @@ def user_prompt(company: str, persona: Persona, scenario: Scenario, order: str =
         facts=_listed(scenario.facts),
         order=f"- {order}\n" if order else "",
         patience=persona.patience,
+        stop=STOP,
     )
 
 

@@ -1,38 +1,34 @@
 """Whether the agent kept to the policy: no call against a rule that only the policy holds, and declining as it asks.
 
-Who declines names the broken rule, to the user or in the transfer, and names at most two: reciting all tells nothing.
+Who declines names the broken rule; who has to hand over does so once the request was heard; who is told too little asks.
 Rules that the tool itself upheld are noted and not punished.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from evaluator.conduct.asking import not_asked
 from evaluator.conduct.confirmation import unconfirmed
+from evaluator.conduct.declining import not_declined, rules_of, unheard
 from evaluator.conduct.ownership import for_others
 from evaluator.execution import Step
 from evaluator.trial import Trial
-from skillweave.schema.call import TRANSFER, CallResult
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.call import CallResult
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.score import PolicyCheck
 from skillweave.schema.task import Task
 from skillweave.tool_call import read_call
 
-MOST_NAMED = 2
-_RULE = re.compile(
-    r"\b([RB])-?(\d+)\b"
-    r"|(?i:\brules?\s+(?:(?:no\.?|number|nr\.?)\s*|#\s*)?(?P<plain>\d{1,3}\b(?:\s*(?:,|and|or|&)+\s*\d{1,3}\b)*))"
-)
-"""`R7`, `[B2]`, `rule 7`, `rules 7 and 8`."""
-
 
 def check_policy(trial: Trial, *, confirmation_counts: bool = False) -> PolicyCheck:
     """The conduct of a whole trial. Writes without the user's word count against it only where that is set."""
     steps = trial.made.steps
-    asking = [f"call {step.call} ({step.tool})" for step in unconfirmed(steps, trial.messages, trial.world.blueprint)]
-    found = [*_broken(steps), *for_others(trial), *_faults(trial.task, steps, trial.made.transfer, trial.messages)]
+    blueprint = trial.world.blueprint
+    asking = [f"call {step.call} ({step.tool})" for step in unconfirmed(steps, trial.messages, blueprint)]
+    faults = _faults(trial.task, steps, trial.made.transfer, trial.messages, blueprint)
+    found = [*_broken(steps), *for_others(trial), *faults]
     is_kept = not found and not (confirmation_counts and asking)
     return PolicyCheck(score=float(is_kept), violations=found, unconfirmed=asking, notes=_notes(steps))
 
@@ -49,7 +45,7 @@ def conduct(
     found = [*_broken(steps)]
     if messages is None and task.kind in ("refuse", "clarify"):
         return PolicyCheck(score=0.0, violations=found) if found else None
-    found += _faults(task, steps, transfer, messages or ())
+    found += _faults(task, steps, transfer, messages)
     return PolicyCheck(score=float(not found), violations=found, notes=_notes(steps))
 
 
@@ -80,41 +76,20 @@ def _notes(steps: Sequence[Step]) -> list[str]:
 
 
 def _faults(
-    task: Task, steps: Sequence[Step], transfer: Mapping[str, Json] | None, messages: Sequence[Message]
+    task: Task,
+    steps: Sequence[Step],
+    transfer: Mapping[str, Json] | None,
+    messages: Sequence[Message] | None,
+    blueprint: Blueprint | None = None,
 ) -> list[str]:
     """What is to be said of declining and asking, in the kinds of task that demand it."""
-    if task.kind == "unavailable" and (transfer is None or transfer.get("reason") != "no_tool"):
-        return ["not handed over with the reason no_tool"]
+    if task.kind == "unavailable":
+        if transfer is None or transfer.get("reason") != "no_tool":
+            return ["not handed over with the reason no_tool"]
+        return [] if messages is None else unheard(steps, transfer, messages)
     if task.kind == "refuse":
-        return _faults_of_refusal(task, steps, transfer, messages)
+        known = rules_of(blueprint) if blueprint else None
+        return unheard(steps, transfer, messages or ()) or not_declined(task, transfer, messages or (), known)
     if task.kind == "clarify":
-        return [f"not asked for {fact}" for fact in not_asked(task, steps, messages)]
+        return [f"not asked for {fact}" for fact in not_asked(task, steps, messages or (), blueprint)]
     return []
-
-
-def _faults_of_refusal(
-    task: Task, steps: Sequence[Step], transfer: Mapping[str, Json] | None, messages: Sequence[Message]
-) -> list[str]:
-    request = next((place for place, message in enumerate(messages) if message.role == "user"), None)
-    if request is None:
-        return ["the request was not heard"]
-    handed_over = next((step.message for step in reversed(steps) if step.tool == TRANSFER and step.ok), len(messages))
-    if transfer is not None and 0 <= handed_over < request:
-        return ["handed over before the request was heard"]
-    said = [message.content or "" for message in messages[request:] if message.role == "assistant"]
-    rule = str((transfer or {}).get("rule") or "")
-    said.append(f"rule {rule}" if rule.isdecimal() else rule)
-    named = {rule for text in said for rule in rules_in(text)}
-    broken = {ban.rule for ban in task.criteria.must_not}
-    if not named & broken:
-        return [f"the broken rule ({', '.join(sorted(broken))}) is not named"]
-    return [f"names {len(named)} rules where at most {MOST_NAMED} may be"] if len(named) > MOST_NAMED else []
-
-
-def rules_in(text: str) -> Iterator[str]:
-    """The rules that a text names; a rule that is named by its number alone is one of the policy's own."""
-    for match in _RULE.finditer(text):
-        if match["plain"]:
-            yield from (f"R{int(number)}" for number in re.findall(r"\d+", match["plain"]))
-        else:
-            yield f"{match[1]}{match[2]}"

@@ -13,8 +13,8 @@ from skillweave.schema.record import Json
 from skillweave.schema.score import ReplayCheck
 
 
-def check_replay(steps: Sequence[Step], messages: Sequence[Message]) -> ReplayCheck:
-    """What came of the calls of a conversation when they were made again."""
+def check_replay(steps: Sequence[Step], messages: Sequence[Message], *, after_the_end: int = 0) -> ReplayCheck:
+    """What came of the calls of a conversation when they were made again; so many messages stand behind its end."""
     recorded = _recorded(messages)
     told = [recorded.get(place) for place in _places(messages)]
     return ReplayCheck(
@@ -24,6 +24,7 @@ def check_replay(steps: Sequence[Step], messages: Sequence[Message]) -> ReplayCh
         differs=[
             step.call for step, text in zip(steps, told, strict=True) if text is not None and _differs(step, text)
         ],
+        after_the_end=after_the_end,
     )
 
 

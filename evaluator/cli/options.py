@@ -17,8 +17,6 @@ JUDGED = ("rubric", "subjective")
 """Checks that a judge makes."""
 CONFIG = Path("config.yaml")
 """The configuration where none is named; without it the defaults hold."""
-RESULTS = Path("evaluation", "results.jsonl")
-"""Where results are written, below the outputs folder."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,18 @@ class Options:
 
     @property
     def output(self) -> Path:
-        """The file of results."""
-        return self.output_file or self.outputs / RESULTS
+        """The file of results; one check alone has a folder of its own, so that whole evaluations stay."""
+        return self.output_file or self.outputs / "evaluation" / (self.check or "") / "results.jsonl"
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Settings that change scores, as the version of the checks names them."""
+        given = {
+            "confirmation": self.config.evaluation.confirmation_in_reward,
+            "unpruned": not self.prune,
+            f"only_{self.check}": self.check is not None,
+        }
+        return tuple(name for name, is_set in given.items() if is_set)
 
     @property
     def judged(self) -> tuple[str, ...]:

@@ -1,14 +1,16 @@
 """`rescore`: old rollouts scored again, and every result that is another one than before."""
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
 from evaluator.cli.options import Options
-from evaluator.cli.run import Run, begun, evaluate
+from evaluator.cli.run import begun, evaluate
 from evaluator.cli.tell import tell
-from evaluator.compare import Rescored, flips, show_flips
+from evaluator.compare import flips, show_flips
 from evaluator.results import ResultsFile
 from skillweave.errors import ConfigError
+from skillweave.schema.comparison import Rescored
 
 FLIPS = "flips.jsonl"
 
@@ -26,19 +28,17 @@ def run_rescore(options: Options) -> int:
     before = options.output.with_name(f"{options.output.stem}.before.jsonl")
     with begun(replace(options, output_file=made)) as run:
         evaluate(run)
-        options.output.replace(before)
+        # Flips first: a rescoring that is stopped here finds the old results where they were.
+        _write_flips(run.results, flips(ResultsFile(options.output), run.results))
+        shutil.copyfile(options.output, before)
         made.replace(options.output)
         run.results = ResultsFile(options.output)
         status = tell(run)
-        show_flips(_written(run, flips(ResultsFile(before), run.results)))
+        show_flips(flips(ResultsFile(before), run.results))
         print(f"wrote {FLIPS} in {run.results.store.root}; the results before are {before.name}")
     return status
 
 
-def _written(run: Run, found: Iterator[Rescored]) -> Iterator[Rescored]:
-    """The flips, each a line of a file too."""
-    store = run.results.store
-    with store.replacing(FLIPS) as temporary, temporary.open("w", encoding="utf-8") as stream:
-        for one in found:
-            stream.write(one.model_dump_json() + "\n")
-            yield one
+def _write_flips(results: ResultsFile, found: Iterator[Rescored]) -> None:
+    with results.store.replacing(FLIPS) as temporary, temporary.open("w", encoding="utf-8") as stream:
+        stream.writelines(one.model_dump_json() + "\n" for one in found)

@@ -13,6 +13,7 @@ from evaluator.rollouts import Rollouts, find_rollouts
 from evaluator.version import checks_version
 from evaluator.workers import Done, evaluate_all
 from skillweave.digest import digest_json
+from skillweave.errors import ConfigError
 from skillweave.lock import locked
 from skillweave.progress import progress
 from skillweave.store import CACHE
@@ -53,21 +54,23 @@ def begun(options: Options) -> Iterator[Run]:
     """All that is needed, under the lock on the folder of results. Raises ConfigError, ArtifactError."""
     rollouts = find_rollouts(options.rollouts)
     results = ResultsFile(options.output)
+    if any(path.resolve() == results.path.resolve() for path in rollouts.files):
+        raise ConfigError(f"--output {str(results.path)!r} is one of the rollouts; give another file")
     results.store.refuse_other_than_folder()
     results.store.prepare()
     with locked(results.store):
         results.store.clean()
-        office = options.office(checks_version(results.store.root / CACHE / "code.json"))
+        office = options.office(checks_version(options.settings, results.store.root / CACHE / "code.json"))
         desk = Desk(office)
         judge = _judge(options, desk, results)
         jobs = _jobs(rollouts, [desk.fingerprint, *([judge.name, judge.version] if judge else [])])
-        kept = results.keep({job.id: job.digest for job in jobs}, anew=not options.cache)
+        kept = results.keep({job.key: job.digest for job in jobs}, anew=not options.cache)
         yield Run(options, office, desk, rollouts, results, jobs, kept, judge)
 
 
 def evaluate(run: Run) -> None:
     """Make every result that is owed; each is in the file when it is made."""
-    owed = [job for job in run.jobs if job.id not in run.kept.ids]
+    owed = [job for job in run.jobs if job.key not in run.kept.keys]
     passed = scored = errors = 0
     with progress("trajectories", len(owed), quiet=run.options.quiet) as shown:
         for number, done in enumerate(_done(run, owed), start=1):
@@ -81,8 +84,8 @@ def evaluate(run: Run) -> None:
 def _jobs(rollouts: Rollouts, follows_from: list[str]) -> list[Job]:
     """All trajectories, the trials of a task beside each other."""
     return [
-        Job(id, rollouts.files[place.file], place, digest_json([*follows_from, place.digest.hex()]))
-        for id, place in sorted(rollouts.places.items(), key=lambda item: (item[1].task_id, item[0]))
+        Job(key, rollouts.files[place.file], place, digest_json([*follows_from, place.digest.hex()]))
+        for key, place in sorted(rollouts.places.items(), key=lambda item: (item[1].task_id, item[0]))
     ]
 
 

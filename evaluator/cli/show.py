@@ -18,15 +18,15 @@ SHOWN = 3
 def run_show(options: Options, id: str) -> int:
     """The exit status: 1 where it cannot be scored. Raises ConfigError, ArtifactError."""
     rollouts = find_rollouts(options.rollouts)
-    found = sorted(known for known, place in rollouts.places.items() if id in (known, place.task_id))
+    found = sorted(key for key, place in rollouts.places.items() if id in (key.id, place.task_id))
     if not found:
-        such = ", ".join(sorted(rollouts.places)[:SHOWN]) or "none"
+        such = ", ".join(sorted({key.id for key in rollouts.places})[:SHOWN]) or "none"
         raise ConfigError(f"no trajectory {id!r} in {str(options.rollouts)!r}; it holds {such}, ...")
-    desk = Desk(options.office(checks_version()))
+    desk = Desk(options.office(checks_version(options.settings)))
     status = 0
-    for known in found:
-        place = rollouts.places[known]
-        status |= _shown(desk, Job(known, rollouts.files[place.file], place, ""))
+    for key in found:
+        place = rollouts.places[key]
+        status |= _shown(desk, Job(key, rollouts.files[place.file], place, ""))
     return status
 
 
@@ -35,6 +35,6 @@ def _shown(desk: Desk, job: Job) -> int:
     try:
         show(conversation_of(desk.evaluator.scored(desk.recorded(job)), result))
     except (NotScoredError, UnreadableError) as error:
-        print(f"{one_line(job.id)} cannot be scored: {one_line(str(error))}")
+        print(f"{one_line(job.key.id)} cannot be scored: {one_line(str(error))}")
         return 1
     return 0

@@ -9,6 +9,7 @@ from evaluator.evaluate import NotScoredError
 from evaluator.recorded import UnreadableError
 from evaluator.report.conversation import Conversation, conversation_of
 from evaluator.report.page import write_report
+from evaluator.results import key_of
 from evaluator.summary import Summary
 from evaluator.terminal.summary import show
 from skillweave.command import one_line
@@ -36,15 +37,20 @@ def tell(run: "Run") -> int:
         _conversations(run),
         most=run.options.config.evaluation.report_trajectories,
     )
-    if not run.options.quiet:
+    if run.options.check is not None:
+        _tell_of_check(run.options.check, summary)
+    elif not run.options.quiet:
         show(summary)
     _tell_of_lines(run)
     _tell(run, errors)
     _tell_of_judge(run)
+    lost = len(run.jobs) - summary.trajectories
+    if lost:
+        print(f"{lost} results are gone: something else changed the file meanwhile; run the same command again")
     output = shlex.quote(str(run.results.path))
     report = shlex.quote(str(run.results.store.root / REPORT))
-    print(f"wrote {output}; next: open {report}, or: python -m evaluator show ID --rollouts-dir {_rollouts(run)}")
-    return 1 if errors or run.rollouts.bad or run.judge_faults else 0
+    print(one_line(f"wrote {output}; next: open {report}, or: python -m evaluator show ID{_places(run)}"))
+    return 1 if errors or lost or run.rollouts.bad or run.judge_faults else 0
 
 
 def _summed_up(run: "Run") -> tuple[EvaluationSummary, list[str]]:
@@ -60,10 +66,10 @@ def _summed_up(run: "Run") -> tuple[EvaluationSummary, list[str]]:
 
 def _conversations(run: "Run") -> Callable[[Result], Conversation | None]:
     """What the report asks for: the trajectory of a result, replayed once more."""
-    jobs = {job.id: job for job in run.jobs}
+    jobs = {job.key: job for job in run.jobs}
 
     def conversation(result: Result) -> Conversation | None:
-        job = jobs.get(result.id)
+        job = jobs.get(key_of(result))
         return _conversation(run, job, result) if job is not None else None
 
     return conversation
@@ -78,12 +84,16 @@ def _conversation(run: "Run", job: Job, result: Result) -> Conversation | None:
 
 
 def _tell_of_lines(run: "Run") -> None:
-    if run.kept.ids:
-        print(f"{len(run.kept.ids)} results were there already and hold")
-    if run.kept.dropped:
-        print(f"{run.kept.dropped} older results do not hold any more (other trajectories, checks or data): made again")
+    if run.kept.keys:
+        print(f"{len(run.kept.keys)} results were there already and hold")
+    if run.kept.aside is not None:
+        folder = shlex.quote(str(run.results.store.root))
+        print(
+            f"{run.kept.dropped} earlier results are of other trajectories, checks, settings or data; "
+            f"as it was, the file is kept as {run.kept.aside} in {folder}"
+        )
     if run.rollouts.replaced:
-        print(f"{run.rollouts.replaced} lines have an id that a later line has too; of each the last counts")
+        print(f"{run.rollouts.replaced} lines have the id of a later line of the same agent; of each the last counts")
     _tell(run, [str(line) for line in run.rollouts.bad])
 
 
@@ -96,6 +106,12 @@ def _tell(run: "Run", lines: list[str]) -> None:
         print(f"  and {len(lines) - len(shown)} more; -v tells all")
 
 
+def _tell_of_check(name: str, summary: EvaluationSummary) -> None:
+    """One check alone has a mean; rewards need all that a task's `reward_basis` names."""
+    found = summary.checks.get(name)
+    print(f"{name}: mean {found.mean:.3f} over {found.results} results" if found else f"{name}: no result has it")
+
+
 def _tell_of_judge(run: "Run") -> None:
     if run.judge is None:
         return
@@ -106,5 +122,9 @@ def _tell_of_judge(run: "Run") -> None:
         print(f"{run.judge_faults} conversations got no usable judgement; run the same command again")
 
 
-def _rollouts(run: "Run") -> str:
-    return shlex.quote(str(run.options.rollouts))
+def _places(run: "Run") -> str:
+    """The options that `show` needs to find the same."""
+    options = run.options
+    given = {"--rollouts-dir": options.rollouts, "--outputs-dir": options.outputs}
+    usual = {"--rollouts-dir": "rollouts", "--outputs-dir": "outputs"}
+    return "".join(f" {name} {shlex.quote(str(path))}" for name, path in given.items() if str(path) != usual[name])

@@ -1,66 +1,97 @@
 """Whether the agent asked for what the user had left out, before the write that needs it.
 
 What a write needs is a fact told only when asked, whose value is an argument of the golden write or of a golden call
-that the write takes an argument from. It was asked for where a sentence of the agent, in a message before the one with
-the write, asks something and names the fact.
+that the write takes an argument from. It was asked for where a question of the agent, after the request and in a
+message before the one with the write, names the fact or puts values of it up for choice; of the last fact that is left
+also where it asks which one. What the user has said after the request and before the write needed no question any
+more: nobody guessed it.
 """
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from evaluator.conduct.questions import asks_for, asks_to_choose, gives, questions
 from evaluator.execution import Step
-from evaluator.words.mentions import sentences
+from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, GoldenCall, Task
 
 _SOURCE = re.compile(r"call (\d+) ")
-_ASKS = re.compile(
-    r"\?|\b(?:please (?:tell|give|provide|specify|let|state|share|confirm|choose|say|name)|let me know|tell me|"
-    r"(?:i|we)(?:'ll| will| would|'d)? (?:still |also )?(?:need|require|have to know|like to know))\b",
-    re.I,
-)
-_WORD = re.compile(r"[^\W_]+")
 _DATED = re.compile(r"\d{4}-\d\d-\d\d")
-_OF_TIMES = ("when", "date", "day", "time", "slot")
-_OF_NUMBERS = ("how", "number", "amount")
-_OF_PARTS = {"reason": "why", "name": "who", "method": "how"}
-"""Parts of a fact's id, and another word that asks for it."""
-_TELLS_ROWS_APART = ("_at", "_on", "_id", "_name")
-"""Endings of columns for which one asks by naming the row: which appointment?"""
-STEM = 5
 
 
-def not_asked(task: Task, steps: Sequence[Step], messages: Sequence[Message]) -> list[str]:
+class _Needed(NamedTuple):
+    """A fact that was left out, and that a write needs."""
+
+    fact: Fact
+    choices: Sequence[str]
+    """Values that the contract allows."""
+
+
+def not_asked(
+    task: Task, steps: Sequence[Step], messages: Sequence[Message], blueprint: Blueprint | None = None
+) -> list[str]:
     """Facts that a write needed and that were not asked for before it: `appointment.reason in call 3 (cancel)`."""
     found: list[str] = []
     settled: set[str] = set()
     for step in steps:
-        for fact in _needed_by(task, step) if step.ok and any(step.result.changed) else ():
-            if fact.id not in settled and not _is_asked(fact, messages[: max(step.message, 0)]):
-                found.append(f"{fact.id} in call {step.call} ({step.tool})")
-            settled.add(fact.id)
+        if not step.ok or not any(step.result.changed):
+            continue
+        needed = [one for one in _needed_by(task, step, blueprint) if one.fact.id not in settled]
+        left = _left_open(needed, _heard(messages[: max(step.message, 0)])) if needed else []
+        found += [f"{fact.id} in call {step.call} ({step.tool})" for fact in left]
+        settled.update(one.fact.id for one in needed)
     return found
 
 
-def _needed_by(task: Task, step: Step) -> list[Fact]:
+def _heard(messages: Sequence[Message]) -> Sequence[Message]:
+    """What was said after the request."""
+    request = next((place for place, message in enumerate(messages) if message.role == "user"), len(messages))
+    return messages[request + 1 :]
+
+
+def _left_open(needed: Sequence[_Needed], messages: Sequence[Message]) -> list[Fact]:
+    """The facts that nobody asked for, and that the user did not say."""
+    said = [message.content for message in messages if message.role == "user" and message.content]
+    spoken = [message.content for message in messages if message.role == "assistant" and message.content]
+    asked = [question for words in spoken for question in questions(words)]
+    left = [
+        fact
+        for fact, choices in needed
+        if not any(asks_for(question, fact, choices) for question in asked) and not any(gives(one, fact) for one in said)
+    ]
+    return [] if len(left) == 1 and any(map(asks_to_choose, asked)) else left
+
+
+def _needed_by(task: Task, step: Step, blueprint: Blueprint | None) -> list[_Needed]:
     """The facts left out that the golden calls of the same tool need."""
-    left_out = [fact for fact in task.scenario.facts if fact.tell == "asked" and fact.value is not None]
-    given = [
-        argument
+    grounds = [
+        ground
         for position, call in enumerate(task.golden)
         if call.tool == step.tool
-        for argument in _grounds(task.golden, position)
+        for ground in _grounds(task.golden, position)
     ]
-    return [fact for fact in left_out if any(_is_of(fact, name, value) for name, value in given)]
+    found: list[_Needed] = []
+    for fact in task.scenario.facts:
+        places = [(tool, name) for tool, name, value in grounds if _is_of(fact, name, value)]
+        if fact.tell == "asked" and fact.value is not None and places:
+            found.append(_Needed(fact, _choices(blueprint, *places[0]) if blueprint else ()))
+    return found
 
 
-def _grounds(golden: Sequence[GoldenCall], position: int) -> Iterator[tuple[str, Json]]:
-    """The arguments of a golden call, and of the calls that it takes one from."""
+def _choices(blueprint: Blueprint, tool: str, name: str) -> Sequence[str]:
+    parameters = [one for offered in blueprint.tools if offered.name == tool for one in offered.parameters]
+    return next((one.enum for one in parameters if one.name == name and one.enum), ())
+
+
+def _grounds(golden: Sequence[GoldenCall], position: int) -> Iterator[tuple[str, str, Json]]:
+    """The arguments of a golden call, and of the calls that it takes one from, each with its tool."""
     open_calls, seen = [position], {position}
     while open_calls:
         call = golden[open_calls.pop()]
-        yield from call.arguments.items()
+        yield from ((call.tool, name, value) for name, value in call.arguments.items())
         for source in call.grounding.values():
             matched = _SOURCE.match(source)
             earlier = int(matched[1]) if matched else position
@@ -79,31 +110,3 @@ def _is_of(fact: Fact, argument: str, value: Json) -> bool:
         )
     is_same = fact.value == value and isinstance(fact.value, bool) == isinstance(value, bool)
     return is_same and fact.id.rpartition(".")[2] == argument
-
-
-def _is_asked(fact: Fact, messages: Sequence[Message]) -> bool:
-    names = _names_of(fact)
-    return any(
-        _ASKS.search(sentence) and not names.isdisjoint(map(_stem, _WORD.findall(sentence)))
-        for message in messages
-        if message.role == "assistant" and message.content
-        for sentence in sentences(message.content)
-    )
-
-
-def _names_of(fact: Fact) -> frozenset[str]:
-    """What words a question for the fact can use, as stems."""
-    entity, _, column = fact.id.rpartition(".")
-    parts = [part for part in column.split("_") if len(part) > 2]
-    words = [*parts, *(_OF_PARTS[part] for part in parts if part in _OF_PARTS)]
-    if column.endswith(_TELLS_ROWS_APART):
-        words += [part for part in entity.split("_") if len(part) > 2]
-    if isinstance(fact.value, str) and _DATED.match(fact.value):
-        words += _OF_TIMES
-    elif isinstance(fact.value, int | float) and not isinstance(fact.value, bool):
-        words += _OF_NUMBERS
-    return frozenset(map(_stem, words))
-
-
-def _stem(word: str) -> str:
-    return word.casefold().removesuffix("s")[:STEM]

@@ -91,6 +91,8 @@ def _replay(check: ReplayCheck) -> list[str]:
         notes.append(f"cannot be read: call {', '.join(map(str, check.malformed))}")
     if check.differs:
         notes.append(f"the record gives another result: call {', '.join(map(str, check.differs))}")
+    if check.after_the_end:
+        notes.append(f"messages behind the end, which count for nothing: {check.after_the_end}")
     return notes
 
 

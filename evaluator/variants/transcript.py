@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from evaluator.variants.workbench import Made, source_of
+from skillweave.conversation import STOP
 from skillweave.schema.message import FunctionCall, Message, ToolCall
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 
-STOP = "###STOP###"
 _UNREADABLE = '{"'
 
 

@@ -32,7 +32,8 @@ def run(
         "rollouts"
     ),
     tasks: Annotated[
-        list[str] | None, typer.Option("--tasks", metavar="GLOB", help="Only tasks whose id matches. Repeats.")
+        list[str] | None,
+        typer.Option("--tasks", metavar="GLOB", help="Only tasks whose id matches, or @FILE with ids. Repeats."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many tasks, spread over the worlds.")] = None,
     trials: Annotated[int | None, typer.Option(help="Conversations of each task.")] = None,

@@ -56,7 +56,9 @@ def show_report(
 def _scoring(config: Config, options: Options) -> str:
     """The command that scores these rollouts."""
     outputs = shlex.quote(config.outputs_dir)
-    results = shlex.quote(f"{config.outputs_dir}/evaluation/results.jsonl")
+    name = options.rollouts.name
+    folder = f"{config.outputs_dir}/evaluation" + ("" if name in ("rollouts", "") else f"/{name}")
+    results = shlex.quote(f"{folder}/results.jsonl")
     return (
         f"python -m evaluator.run_evaluation --mode all --rollouts-dir {shlex.quote(str(options.rollouts))} "
         f"--outputs-dir {outputs} --mcp-outputs-dir {outputs} --output {results}"

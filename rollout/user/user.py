@@ -11,13 +11,13 @@ from evaluator.ledger import FactLedger
 from rollout.agent import added
 from rollout.task import Failure
 from rollout.user.role import Role
+from skillweave.conversation import STOP
 from skillweave.llm.backend import Backend
 from skillweave.llm.request import Request, Sampling
 from skillweave.schema.message import Message
 from skillweave.schema.trajectory import Participant, Usage
 
 QUESTION = "rollout.user.user"
-STOP = "###STOP###"
 TRIES = 3
 """Answers to one message of the agent, the first included."""
 AGAIN = "(Not to be sent. Your last answer cannot be used: {faults}. Answer the assistant again, without that.)"

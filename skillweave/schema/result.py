@@ -104,7 +104,7 @@ class Result(Record):
     split: str | None
     """The task's split; None where the task is unknown."""
     checks_version: str
-    """Version of the checks, with the digest of their code."""
+    """Version of the checks, with the digest of their code and the settings that change scores."""
     passed: bool | None
     """The reward is 1; None where it could not be scored."""
     reward: float | None

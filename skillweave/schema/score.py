@@ -116,6 +116,8 @@ class ReplayCheck(Record):
     """Calls whose arguments cannot be read, and which were not made."""
     differs: list[int] = Field(default_factory=list)
     """Calls whose recorded result is not the one that the replay gave."""
+    after_the_end: int = 0
+    """Messages recorded behind the one with which the user left: neither executed nor heard."""
 
 
 class JudgedAnswer(Record):

@@ -117,7 +117,7 @@ class Criteria(Record):
     """Changes that a rule forbids, by table."""
     communicate: list[FactToTell] = Field(default_factory=list)
     """What the user has to be told."""
-    reward_basis: list[Basis]
+    reward_basis: list[Basis] = Field(min_length=1)
     """The checks whose product is the reward."""
 
 

@@ -36,12 +36,17 @@ class Participant(Record):
     """The settings that were sent, by name; what is not there was the provider's choice."""
 
 
+MOST_TOKENS = 10**15
+MOST_COST = 1e9
+"""US dollars."""
+
+
 class Usage(Record):
-    input_tokens: int = 0
+    input_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
     """Tokens sent, over all requests."""
-    output_tokens: int = 0
+    output_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
     """Tokens sampled."""
-    cost_usd: float | None = None
+    cost_usd: float | None = Field(default=None, ge=0, le=MOST_COST)
     """None: no price is known."""
 
 

@@ -93,7 +93,7 @@ def test_a_comparison_is_shown_with_its_versions_and_flips(capsys: pytest.Captur
     b = [a_result("T\x1b[2J", passed=False, checks_version="2"), a_result("U"), an_error("world", "V")]
     show_comparison(compare(a, b), "old", "new")
     shown = capsys.readouterr().out
-    assert "2 tasks: old 100.0%, new 50.0%; difference -50.0% [-100.0%, +0.0%], p = 1" in shown
+    assert "2 tasks: old 100.0%, new 50.0%; difference -50.0 points [-100.0, +0.0], p = 1" in shown
     assert "1 results of new not scored" in shown
     assert "not of one version: 1, 2" in shown
     assert "T\\x1b[2J" in shown

@@ -37,8 +37,41 @@ def test_what_other_programs_write_in_other_ways_is_read() -> None:
     found = read(a_line(messages=messages, usage="none", metadata=7, agent="gpt", domains=None, trial="x", world=3))
     assert [message.role for message in found.messages] == ["system", "user", "assistant"]
     assert found.messages[1].content == "Hello"
-    assert [given.id for given in found.messages[2].tool_calls or ()] == ["call_0", "call_1"]
-    assert (found.usage, found.metadata, found.agent, found.domains, found.world) == (None, None, None, [], "")
+    assert [given.id for given in found.messages[2].tool_calls or ()] == ["call_2_0", "call_2_1"]
+    assert (found.usage, found.metadata, found.agent_name, found.domains, found.world) == (None, None, "gpt", [], "")
+
+
+def test_tool_use_and_function_calls_are_calls() -> None:
+    used = {"type": "tool_use", "id": "t1", "name": "book", "input": {"slot": 1}}
+    answer = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "{}"}]}
+    messages = [
+        USER,
+        {"role": "assistant", "content": [{"type": "text", "text": "I book it."}, used]},
+        {"role": "user", "content": [answer]},
+        {"role": "assistant", "content": None, "function_call": {"name": "pay", "arguments": '{"fee": 2}'}},
+        {"role": "function", "name": "pay", "content": "{}"},
+    ]
+    found = read(a_line(messages=messages))
+    calls = [call.function for message in found.messages for call in message.tool_calls or ()]
+    assert [(call.name, call.arguments) for call in calls] == [("book", {"slot": 1}), ("pay", '{"fee": 2}')]
+    assert [message.role for message in found.messages] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert found.messages[1].content == "I book it."
+    old = read(a_line(messages=[USER, messages[3]]))
+    assert old.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "id", "task_id", "agent"),
+    [
+        ({"task_id": "T-1", "trial": 3}, "T-1#3", "T-1", None),
+        ({"id": "T-1#3", "model": "gpt"}, "T-1#3", "T-1", "gpt"),
+        ({"id": "T-1#3", "agent": {"backend": "vllm/x"}, "model": "gpt"}, "T-1#3", "T-1", "vllm/x"),
+        ({"id": 7, "task_id": "T-1", "trial": 0}, "T-1#0", "T-1", None),
+    ],
+)
+def test_two_fields_are_enough(line: dict[str, Any], id: str, task_id: str, agent: str | None) -> None:
+    found = read(json.dumps({**line, "messages": [USER]}).encode())
+    assert (found.id, found.task_id, found.agent_name) == (id, task_id, agent)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.rollouts import LONGEST_LINE, find_rollouts
+from evaluator.rollouts import LONGEST_LINE, Key, find_rollouts
 from skillweave.errors import ConfigError
 
 
@@ -19,7 +19,7 @@ def failed(kind: str) -> dict[str, Any]:
 def counting(root: Path, id: str) -> str:
     """What the user says in the line that counts."""
     found = find_rollouts(root)
-    place = found.places[id]
+    place = found.places[Key("", id)]
     with found.files[place.file].open("rb") as stream:
         stream.seek(place.offset)
         said: str = json.loads(stream.read(place.length))["messages"][0]["content"]
@@ -34,7 +34,7 @@ def test_every_jsonl_below_the_folder_is_read_whatever_its_name(tmp_path: Path) 
     (tmp_path / ".cache" / "y.jsonl").write_text(a_line("T-4#0"))
     (tmp_path / "run.json").write_text("{}")
     found = find_rollouts(tmp_path)
-    assert sorted(found.places) == ["T-1#0", "T-2#0", "T-3#0"]
+    assert sorted(key.id for key in found.places) == ["T-1#0", "T-2#0", "T-3#0"]
     assert found.bad == []
     assert counting(tmp_path, "T-3#0") == "Hello"
 
@@ -57,13 +57,22 @@ def test_of_several_lines_with_one_id_the_last_that_is_not_owed_counts(
     assert find_rollouts(tmp_path).replaced == replaced
 
 
+def test_the_runs_of_several_agents_do_not_take_each_others_place(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "w.jsonl").write_text(a_line("T#0", name, agent={"backend": name}))
+    found = find_rollouts(tmp_path)
+    assert sorted(found.places) == [("one", "T#0"), ("two", "T#0")]
+    assert found.replaced == 0
+
+
 def test_lines_that_are_no_trajectories_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     deep = "[" * 100_000
     bad = ["not json", "[]", "{}", '{"id": 7, "messages": []}', '{"id": "T#9"}', '{"id": "", "messages": []}', deep]
     torn = a_line("T#1")[:-20]
     (tmp_path / "w.jsonl").write_text("\n".join(bad) + "\n" + a_line("T#0") + "\n \n" + torn)
     found = find_rollouts(tmp_path)
-    assert list(found.places) == ["T#0"]
+    assert [key.id for key in found.places] == ["T#0"]
     assert [line.place for line in found.bad] == [f"w.jsonl, line {number}" for number in (1, 2, 3, 4, 5, 6, 7, 11)]
     assert "torn" in found.bad[-1].why
     assert "torn" not in found.bad[0].why
@@ -75,7 +84,7 @@ def test_a_line_too_long_to_be_read_costs_only_itself(tmp_path: Path) -> None:
         stream.write(a_line("T#1", "x" * (LONGEST_LINE + 10)))
         stream.write(a_line("T#2", "behind it"))
     found = find_rollouts(tmp_path)
-    assert sorted(found.places) == ["T#0", "T#2"]
+    assert sorted(key.id for key in found.places) == ["T#0", "T#2"]
     assert [line.place for line in found.bad] == ["w.jsonl, line 2"]
     assert counting(tmp_path, "T#2") == "behind it"
 
@@ -83,7 +92,7 @@ def test_a_line_too_long_to_be_read_costs_only_itself(tmp_path: Path) -> None:
 def test_one_file_may_be_named(tmp_path: Path) -> None:
     (tmp_path / "w.jsonl").write_text(a_line("T#0"))
     (tmp_path / "v.jsonl").write_text(a_line("T#1"))
-    assert list(find_rollouts(tmp_path / "w.jsonl").places) == ["T#0"]
+    assert [key.id for key in find_rollouts(tmp_path / "w.jsonl").places] == ["T#0"]
 
 
 def test_a_folder_without_trajectories_is_wrong_usage(tmp_path: Path) -> None:

@@ -190,13 +190,6 @@ def test_a_cost_is_known_where_that_of_every_result_is() -> None:
     assert summarise([*results, a_result("C")]).spent["agent"].cost_usd is None
 
 
-@pytest.mark.parametrize("cost", [float("nan"), float("inf")])
-def test_a_cost_that_is_no_number_is_an_unknown_one(cost: float) -> None:
-    found = summarise([a_result("A", usage=usage(cost, 0.0))])
-    assert found.spent["agent"].cost_usd is None
-    assert json.loads(found.model_dump_json())
-
-
 def test_several_agents_have_a_section_each() -> None:
     results = [
         a_result("A", agent="v/one"),

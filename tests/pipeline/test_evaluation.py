@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -227,7 +228,8 @@ def test_what_is_there_is_not_made_again_and_what_changed_is(small: Path, oracle
     (folder / "b.jsonl").write_text(json.dumps(changed) + "\n" + json.dumps(records[-1]) + "\n")
     output.write_text(first + '{"torn')
     third = evaluated(small, folder, output)
-    assert "2 older results do not hold" in third.stdout
+    assert "2 earlier results are of other trajectories" in third.stdout
+    assert (tmp_path / "results.before.jsonl").read_text() == first + '{"torn'
     results = by_id(output)
     assert len(results) == len(records)
     assert results[changed["id"]]["passed"] is False
@@ -334,6 +336,40 @@ def lines_of_pruned(path: Path) -> list[Record]:
 
 
 @pytest.mark.parametrize(
+    "name", ["w.jsonl", "queries.jsonl", "summary.json", "report.html", "folder.jsonl", "pipe.jsonl"]
+)
+def test_an_output_takes_the_place_of_nothing_else(small: Path, oracle: Path, tmp_path: Path, name: str) -> None:
+    rollouts, output = tmp_path / "rollouts", tmp_path / "rollouts" / name
+    shutil.copytree(oracle, rollouts)
+    sorted(rollouts.glob("*.jsonl"))[0].rename(rollouts / "w.jsonl")
+    shutil.copyfile(sorted((small / "queries").glob("*.jsonl"))[0], rollouts / "queries.jsonl")
+    (rollouts / "folder.jsonl").mkdir()
+    os.mkfifo(rollouts / "pipe.jsonl")
+    before = {path: path.read_bytes() for path in rollouts.iterdir() if path.is_file()}
+    done = evaluated(small, rollouts, output)
+    assert done.returncode == 2, done.stdout
+    assert done.stderr.count("\n") == 1
+    assert {path: path.read_bytes() for path in rollouts.iterdir() if path.is_file()} == before
+
+
+def test_usage_that_nobody_has_is_unknown_and_costs_no_score(
+    small: Path, tmp_path: Path, edited: Callable[[Callable[[Record], None]], Path]
+) -> None:
+    costs = [1e300, -3.0]
+
+    def spoil(record: Record) -> None:
+        number = len(record["messages"]) % len(costs)
+        record["usage"]["agent"] = {"input_tokens": 10**40 if number else -5, "cost_usd": costs[number]}
+
+    output = tmp_path / "results.jsonl"
+    done = evaluated(small, edited(spoil), output)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = lines_of(output)
+    assert all(one["usage"] is None for one in results)
+    assert {one["passed"] for one in results} == {True}
+
+
+@pytest.mark.parametrize(
     ("arguments", "named"),
     [
         (["--mode", "sigle"], "did you mean 'single'"),
@@ -344,7 +380,7 @@ def lines_of_pruned(path: Path) -> list[Record]:
         (["--max-workers", "0"], "max_workers"),
         (["--rollouts-dir", "/nowhere"], "no rollouts folder"),
         (["--outputs-dir", "/nowhere"], "no outputs folder"),
-        (["--output", "."], "is a folder"),
+        (["--output", "."], "must end in .jsonl"),
         (["--set", "evaluation.tpyo=1"], "tpyo"),
         (["--enable-subjective"], "llm.judge"),
     ],

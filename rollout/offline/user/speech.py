@@ -16,7 +16,7 @@ from rollout.user.role import Role
 from rollout.user.telling.errands import Errand
 from rollout.user.telling.fact_words import LABELLED, MINE, THINGS, words_of
 from rollout.user.telling.lower import lowered
-from rollout.user.user import STOP
+from skillweave.conversation import STOP
 from skillweave.schema.task import Fact
 
 _FAREWELL = re.compile(r"\b(?:good)?bye\b|\btake care\b|\bday\b", re.IGNORECASE)

@@ -1,6 +1,7 @@
 import pytest
 
-from evaluator.checks.policy import check_policy, conduct, rules_in
+from evaluator.checks.policy import check_policy, conduct
+from evaluator.conduct.declining import rules_in
 from skillweave.schema.call import Call, CallResult, Verdict
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json

@@ -3,7 +3,7 @@
 import pytest
 
 from evaluator.checks.policy import check_policy
-from evaluator.conduct.confirmation import is_refusal
+from evaluator.conduct.replies import is_refusal
 from skillweave.schema.message import Message
 from tests.evaluator.conversations import a_conversation, agent, user
 from tests.evaluator.tasks import a_task
