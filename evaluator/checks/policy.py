@@ -1,7 +1,7 @@
 """Whether the agent kept to the policy: no call against a rule that only the policy holds, and declining as it asks.
 
-Who declines names the broken rule; who has to hand over does so once the request was heard; who is told too little asks.
-Rules that the tool itself upheld are noted and not punished.
+Who declines names the broken rule, who has to hand over does so once the request was heard, and who was told too little
+asks. Rules that the tool itself upheld are noted and not punished.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

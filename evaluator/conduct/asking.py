@@ -60,7 +60,8 @@ def _left_open(needed: Sequence[_Needed], messages: Sequence[Message]) -> list[F
     left = [
         fact
         for fact, choices in needed
-        if not any(asks_for(question, fact, choices) for question in asked) and not any(gives(one, fact) for one in said)
+        if not any(asks_for(question, fact, choices) for question in asked)
+        and not any(gives(one, fact) for one in said)
     ]
     return [] if len(left) == 1 and any(map(asks_to_choose, asked)) else left
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from evaluator.execution import Step
 from evaluator.ledger.wording import plain
-from evaluator.words.assertions import folded
+from evaluator.words.markup import folded
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import TRANSFER
 from skillweave.schema.message import Message
@@ -35,14 +35,16 @@ _THINGS = (
 """What people number as the policy numbers its rules."""
 _UNIT = (
     r"(?:working|business|calendar|full|more|whole)?[\s-]*"
-    r"(?:hours?|hrs?|h|days?|weeks?|months?|minutes?|mins?|years?|times|nights?|percent|per cent|euros?|dollars?|cents?|"
+    r"(?:hours?|hrs?|h|days?|weeks?|months?|minutes?|mins?|years?|times|nights?|percent|per cent|euros?|"
+    r"dollars?|cents?|"
     r"pounds?|people|persons?|guests?|bags?|kg|km|miles?|[ap]\.?m)\b"
 )
 _NUMBER = rf"\d{{1,3}}(?!\w|%|[.:,]\d|[\s-]*{_UNIT})"
 _JOINT = r"\s*(?:[,&/\u2010-\u2015-]|\band\b|\bor\b|\bto\b|\bthrough\b)+(?:\s*(?:and|or)\b)?\s*"
 _RULE = re.compile(
     rf"(?<!\w)(?:(?P<thing>{_THINGS})\s+)?(?P<letter>[rb][\u2010-\u2015-]?|(?-i:[RB])\s)(?P<number>\d{{1,3}})(?!\w)"
-    rf"|(?<!\bas a )\brules?\b(?:\s*(?:numbers?|nos?\b\.?|nr\b\.?))?[\s:#(\[]*(?P<plain>{_NUMBER}(?:{_JOINT}{_NUMBER})*)",
+    rf"|(?<!\bas a )\brules?\b(?:\s*(?:numbers?|nos?\b\.?|"
+    rf"nr\b\.?))?[\s:#(\[]*(?P<plain>{_NUMBER}(?:{_JOINT}{_NUMBER})*)",
     re.IGNORECASE,
 )
 """`R7`, `[B2]`, `rule 7`, `rules 7 to 9`."""
@@ -97,8 +99,8 @@ def not_declined(
 
 def rules_of(blueprint: Blueprint) -> frozenset[str]:
     """The rules that the policy prints: of guards, and of effects."""
-    rules = [part.rule for tool in blueprint.tools for part in (*tool.guards, *tool.effects)]
-    return frozenset(rules)
+    guards = [guard.rule for tool in blueprint.tools for guard in tool.guards]
+    return frozenset([*guards, *(effect.rule for tool in blueprint.tools for effect in tool.effects)])
 
 
 def rules_in(text: str, known: Collection[str] | None = None) -> Iterator[str]:

@@ -7,15 +7,17 @@ from evaluator.ledger.names import NO_NAMES
 from evaluator.ledger.own import OwnFact, own_facts
 from evaluator.ledger.values import Value, squeezed, values_in
 from evaluator.ledger.wording import plain
-from evaluator.words.assertions import folded
+from evaluator.words.markup import folded
 from evaluator.words.mentions import mentions, sentences
 from skillweave.schema.task import Fact
 
 LONGEST = 4_000
 """Characters of a message of the user that are looked at for a value."""
 _REQUEST = re.compile(
-    r"\b(?:(?:please|kindly) (?:also |first )?(?:tell|give|provide|specify|let|state|share|confirm|choose|say|name|send|"
-    r"pick|select|indicate|add|enter|write)|let me know|tell me|give me|(?:could|can|would) you|(?:may|might|can) i ask|"
+    r"\b(?:(?:please|kindly) (?:also |first )?(?:tell|give|provide|specify|let|state|share|confirm|choose|say|"
+    r"name|send|"
+    r"pick|select|indicate|add|enter|write)|let me know|tell me|give me|(?:could|can|would) you|(?:may|might|"
+    r"can) i ask|"
     r"(?:i|we)(?:'ll| will| would|'d)?(?: just| still| also| only)* "
     r"(?:need|require|have to (?:know|note|record)|must know|(?:like|want) to know|wonder|lack))\b",
     re.IGNORECASE,
@@ -23,17 +25,20 @@ _REQUEST = re.compile(
 _OPEN_END = re.compile(r"(?:,\s*please\W*|:|\.\.\.|\u2026)\s*$", re.IGNORECASE)
 """`Your reason, please.`, `Reason for cancelling:`"""
 _INTERROGATIVE = re.compile(
-    r"\W*(?:and |so |but |or |also |then )?(?:what|which|when|where|who|whom|whose|why|how|for what|at what|on what|is|are|"
+    r"\W*(?:and |so |but |or |also |then )?(?:what|which|when|where|who|whom|whose|why|how|for what|at what|"
+    r"on what|is|are|"
     r"was|were|do|does|did|can|could|would|will|may|might|shall|should|has|have)\b",
     re.IGNORECASE,
 )
 _IDLE = re.compile(
-    r"\breasons? (?:(?:why |that )?(?:i|we)(?:'m| am|'re| are)? ask\w*|for asking|to (?:believe|think|wait|worry|assume|doubt"
+    r"\breasons? (?:(?:why |that )?(?:i|we)(?:'m| am|'re| are)? ask\w*|for asking|to (?:believe|think|wait|"
+    r"worry|assume|doubt"
     r"|suspect|delay))|\bfor (?:this|that|the same|which|\w+ty|legal) reasons?|\bno reason",
     re.IGNORECASE,
 )
 _CHOICE = re.compile(
-    r"\bwhich (?:one|of|would|do|should|shall|is|option|suits?|works?)\b|\bpreferences?\b|\bwhat (?:would|do) you prefer\b|"
+    r"\bwhich (?:one|of|would|do|should|shall|is|option|suits?|works?)\b|\bpreferences?\b|\bwhat (?:would|"
+    r"do) you prefer\b|"
     r"\bwhat (?:shall|should|may|can|do) i (?:record|put|note|enter|write|state|give|use|choose|select|pick)\b",
     re.IGNORECASE,
 )
@@ -44,7 +49,8 @@ _DATED = re.compile(r"\d{4}-\d\d-\d\d")
 _OF_TIMES = ("when", "date", "day", "time", "slot", "morning", "afternoon", "evening")
 _OF_NUMBERS = ("how", "number", "amount")
 _OF_PARTS = {
-    "reason": r"why|how come|what(?:'s| has| is)? (?:happened|wrong)|caus\w+|motiv\w+|grounds?|purpose|prompt\w*|because|"
+    "reason": r"why|how come|what(?:'s| has| is)? (?:happened|wrong)|caus\w+|motiv\w+|grounds?|purpose|"
+    r"prompt\w*|because|"
     r"what for|occasion|explanation",
     "name": r"who|whom|whose",
     "method": r"how",
@@ -67,7 +73,9 @@ def questions(words: str) -> Iterator[str]:
         if request is None and "?" not in text and not _OPEN_END.search(text):
             continue
         head, colon, rest = text.partition(":")
-        is_whole = not rest.strip() or _INTERROGATIVE.match(head) or (request is not None and request.start() < len(head))
+        is_whole = (
+            not rest.strip() or _INTERROGATIVE.match(head) or (request is not None and request.start() < len(head))
+        )
         yield text if is_whole or not colon else rest
 
 

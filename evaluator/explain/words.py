@@ -3,10 +3,11 @@
 from decimal import Decimal
 
 from evaluator.checks.communicate import Statement, statements
+from evaluator.explain.attempts import aimed_at, is_unreadable
 from evaluator.explain.endings import ending
 from evaluator.explain.evidence import Evidence
+from evaluator.explain.sign_in import failed_sign_in
 from evaluator.explain.text import call_text, quoted
-from evaluator.explain.writes import aimed_at, is_unreadable
 from skillweave.schema.record import Json
 from skillweave.schema.result import FailureRecord
 from skillweave.schema.task import FactToTell
@@ -24,7 +25,8 @@ def untold(evidence: Evidence) -> FailureRecord | None:
     if not missing:
         return None
     return (
-        ending(evidence, _due(missing[0]))
+        failed_sign_in(evidence)
+        or ending(evidence, _due(missing[0]))
         or _never_found_out(evidence)
         or evidence.at_end("did_not_tell", _due(missing[0]))
     )

@@ -7,6 +7,7 @@ from functools import cached_property
 from evaluator.ledger.known import Known
 from evaluator.ledger.names import NO_NAMES, Names
 from evaluator.ledger.own import own_facts
+from evaluator.ledger.person import Person
 from skillweave.schema.task import Fact, Persona, Scenario
 
 
@@ -27,6 +28,7 @@ class Background:
         self.names = names
         self.facts = own_facts(scenario.facts, names)
         self.withheld = own_facts([fact for fact in scenario.facts if fact.tell == "never"], names)
+        self.person = Person(persona.name, [scenario.goal, scenario.reason, *(fact.text for fact in scenario.facts)])
         self.known = Known(date.fromisoformat(now[:10]), names)
         """Known from the facts."""
         self._texts = (scenario.goal, scenario.reason, f"{persona.name}, {persona.age}", now, *texts)

@@ -49,12 +49,12 @@ class FactLedger:
     def judge(self, utterance: str) -> list[Fault]:
         """Typed values in the utterance that are invented, kept back or contradict the user's own facts."""
         background = self._background
+        found = [Fault("contradicts", name, "name") for name in background.person.other_names(utterance)]
         year = background.known.now.year
         contradictions = Contradictions(background.facts, background.names, year, self._known_so_far, self._heard)
         if not contradictions.reads_words and is_free_of_values(utterance, background.names):
-            return []
+            return found
         spoken = _Spoken(background.known, self._known_so_far)
-        found: list[Fault] = []
         for clause in clauses(plain(utterance)):
             values = values_of(clause, background.names)
             invented = [*spoken.unknown(clause, values)] if values else []

@@ -32,6 +32,13 @@ _RELATIVE = re.compile(
     re.I,
 )
 _FAREWELL = re.compile(r"\b(?:see you|talk|speak|again|back|hear|call|check|write)\b", re.I)
+_AGAIN = re.compile(
+    r"\b(?:call|ring|write|check|phone|try|ask|get|talk|speak)\b(?: (?:to|with) (?:you|them))? (?:you )?"
+    r"(?:again|back|in)\b|\bsee you\b",
+    re.I,
+)
+"""Says when to be heard of again."""
+_THANKS = re.compile(r" (?:\w+ )?(?:thanks|thank you|apologies|pardons|kisses|hugs)\b", re.I)
 _HABIT = re.compile(r"\b(?:every|each|happy|nice|lovely|good|great|busy|having a|had a|have a) (?:\w+ )?$", re.I)
 
 
@@ -41,7 +48,7 @@ def is_small_talk(value: Value, clause: str) -> bool:
     if value.kind == "relative":
         return bool(_FAREWELL.search(clause))
     if value.kind == "weekday":
-        return bool(_HABIT.search(before))
+        return bool(_HABIT.search(before) or _AGAIN.search(before))
     if value.kind == "time":
         return bool(_ROUGHLY.search(before))
     if value.kind == "date":
@@ -54,7 +61,7 @@ def _is_free(value: Value, number: Decimal, before: str, after: str) -> bool:
         return True
     if _LISTED.search(before) and number < 2 * SMALL:
         return True
-    if _UNIT.match(after) or (number < 100 and _HEDGE.search(before) and "%" not in value.text):
+    if _THANKS.match(after) or _UNIT.match(after) or (number < 100 and _HEDGE.search(before) and "%" not in value.text):
         return True
     if _ROUGHLY.search(before) or re.search(r"\bturn(?:s|ed|ing)? $", before, re.I):
         return True

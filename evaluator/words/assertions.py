@@ -1,28 +1,22 @@
-"""What a message asserts: its sentences in plain words, without what it asks, supposes, quotes or hides.
+"""What a message asserts: its sentences in plain words, without what it asks, supposes or quotes.
 
-A line that ends in a colon heads the lines below it, to the next empty one. A row of a table is a sentence that names
+A line that ends in a colon, and a title, heads the lines below it, to the next empty one. A row of a table is a sentence that names
 each cell by its column. A sentence falls into clauses where a new one visibly begins.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-LONGEST = 10_000
-"""Characters of a message that are read; nobody reads an answer to the end that is longer."""
 LONGEST_LINE = 4_000
-_HIDDEN = re.compile(
-    r"<(think|thinking|reasoning|scratchpad|tool_call|tool_calls|function_call|tool_response)\b.*?(?:</\1>|\Z)"
-    r"|<!--.*?(?:-->|\Z)|~~[^~\n]*~~",
-    re.DOTALL | re.IGNORECASE,
-)
-_TYPED = str.maketrans({"\u2019": "'", "\u2212": "-", "\u2013": "-", "\u2014": ";", "\u00a0": " ", "\u202f": " "})
-_THIN = re.compile("(?<=\\d)[\u2009\u202f](?=\\d{3}(?!\\d))")
-"""A narrow space between thousands."""
-_BULLET = re.compile(r"\s*(?:>\s*)*(?:[-+\u2022*]\s+|\d{1,2}[.)]\s+|#+\s+)?")
+_BULLET = re.compile(r"\s*(?:>\s*)*(?:(?:[-+\u2022]|\d{1,2}[.)]|#{1,6})\s+){0,3}")
 """Quotation signs, bullets, numbers of list items, signs of a heading."""
 _EMPHASIS = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])")
+_TITLE = re.compile(
+    r"\s*(?:#{1,6}\s+(?:\*\*)?(?:\d{1,2}[.)]\s)?[^\d\n]{1,200}"
+    r"|(?P<bold>(?:\*\*|__)(?:\d{1,2}[.)]\s)?[^*_\d\n.!?]{1,100}(?:\*\*|__)\s*))"
+)
+"""A heading, or a line in bold, that gives no value: what stands below speaks of it."""
 _TABLE_RULE = re.compile(r"\|?[\s:|-]+")
 _BREAK = re.compile(r"(?<=[.!?])[\"')\]]{0,3}\s+")
 _ABBREVIATED = re.compile(
@@ -93,18 +87,6 @@ def sentences(text: str) -> list[Sentence]:
     return [Sentence(head, parts) for head, parts in _blocks(text)]
 
 
-def folded(text: str) -> str:
-    """The text as far as it is read: without accents, hidden parts and typographical signs."""
-    text = text[:LONGEST]
-    if "<" in text or "~~" in text:
-        text = _HIDDEN.sub(" ", text)
-    if text.isascii():
-        return text
-    text = _THIN.sub(",", text)
-    plain = unicodedata.normalize("NFKD", text.translate(_TYPED))
-    return "".join(sign for sign in plain if not unicodedata.combining(sign))
-
-
 def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
     """Heads with their items, and lone sentences."""
     head, items = "", list[str]()
@@ -121,12 +103,13 @@ def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
             head = ""
         columns = []
         plain = _plain(line)
-        if head and plain:
-            items.append(plain)
+        title = _TITLE.fullmatch(line)
+        if head and plain and (not title or (title["bold"] and not items)):
+            items += _split(plain)
         elif head and items:
             yield head, items
-            head, items = "", []
-        elif plain.endswith(":"):
+            head, items = plain if title else "", []
+        elif plain and (plain.endswith(":") or title):
             head = plain
         elif not head:
             for sentence in _split(plain):
@@ -137,11 +120,11 @@ def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
 
 def _plain(line: str) -> str:
     """A line without markup."""
-    bullet = _BULLET.match(line)
-    plain = line[bullet.end() : LONGEST_LINE] if bullet else line[:LONGEST_LINE]
+    plain = line[:LONGEST_LINE]
     if "*" in plain or "`" in plain or "_" in plain:
         plain = _EMPHASIS.sub("", plain)
-    return plain.strip()
+    bullet = _BULLET.match(plain)
+    return plain[bullet.end() :].strip() if bullet else plain.strip()
 
 
 def _row(columns: list[str], cells: list[str]) -> str:

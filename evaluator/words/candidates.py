@@ -7,15 +7,17 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from evaluator.words.assertions import folded
 from evaluator.words.figures import Figure, figures
 from evaluator.words.moments import Moment, moments
-from evaluator.words.stems import stems
+from evaluator.words.phrases import Phrases
+from evaluator.words.stems import stem, stems
 
 _CODE = re.compile(r"[^\W\d_]+|\d+")
+_ID = re.compile(r"\b([A-Z]{2,12})-\d{1,12}\b")
+"""Ids of one prefix are of one kind."""
+_TITLES = ("dr", "mr", "mrs", "ms", "prof")
 _IS = re.compile(
     r"(?:\b(?i:is|was|are|will be|would be)|:)(?i: now| actually| called| at| in| with| the| by){0,3} "
     r"(?P<value>(?!I\b)[A-Z0-9][^,;]*)"
@@ -40,6 +42,8 @@ class Candidate(NamedTuple):
     """It may be no value of this kind: a bare number."""
     part: Literal["day", "time"] | None = None
     """What it is of a moment; None where it is whole."""
+    is_kin: bool = False
+    """It is a value of the same column, and no golden read gave it."""
 
     @property
     def is_known(self) -> bool:
@@ -176,45 +180,41 @@ def _is_part(said: Moment, moment: datetime) -> bool:
     return not said.times and said.day.is_day(moment.date())
 
 
-def read_texts(texts: Sequence[str], right: int) -> Reader:
-    """Of texts as they are written; the first ones are right, the others rivals'."""
-    pattern = _pattern(texts)
+def read_texts(right: Sequence[str], rivals: Sequence[str], kin: Sequence[str], nouns: frozenset[str]) -> Reader:
+    """Of texts as they are written. A title, or a word of the noun, may be left out before the rest of one."""
+    known = [*right, *rivals, *kin]
+    short = [_without_title(text, nouns) for text in known]
+    phrases = Phrases([*known, *short])
+    first_of: dict[str, int] = {}
+    places = [
+        first_of.setdefault(" ".join(_CODE.findall((brief or text).casefold())), place)
+        for place, (text, brief) in enumerate(zip(known, short, strict=True))
+    ]
+    codes = {code[1] for code in map(_ID.fullmatch, right) if code}
 
     def read(clause: str, _: date | None) -> list[Candidate]:
-        found = [(match, int((match.lastgroup or "v0")[1:])) for match in pattern.finditer(clause)]
-        return [
-            Candidate(
-                *match.span(), key=-1 if place < right else place, is_right=place < right, is_rival=place >= right
-            )
-            for match, place in found
-        ]
+        found = {start: of_phrase(start, end, places[place % len(known)]) for start, end, place in phrases.find(clause)}
+        for match in _ID.finditer(clause) if codes else ():
+            if match[1] in codes and match.start() not in found:
+                found[match.start()] = Candidate(*match.span(), match.group(), False, False, is_kin=True)
+        return [found[start] for start in sorted(found)]
+
+    def of_phrase(start: int, end: int, place: int) -> Candidate:
+        is_right, is_kin = place < len(right), place >= len(right) + len(rivals)
+        key = -1 if is_right else place
+        return Candidate(start, end, key, is_right, not is_right and not is_kin, is_kin=is_kin)
 
     return read
 
 
-def first_words(texts: Sequence[str]) -> set[str]:
-    """What a text in small letters holds if it holds one of these."""
-    return {part.casefold() for text in texts for part in _CODE.findall(folded(text))[:1]}
+def _without_title(text: str, nouns: frozenset[str]) -> str:
+    """`Gate C5` where a gate is asked for is `C5`; nothing where too little would be left."""
+    first, _, rest = text.partition(" ")
+    is_title = first.rstrip(".").casefold() in _TITLES or stem(first) in nouns
+    return rest if is_title and len(rest) > 1 and not rest.isdigit() else ""
 
 
 def unknown_text(clause: str) -> Candidate | None:
     """What a clause says that something is, where it looks like a name or a code: `the gate is Gate C2`."""
     said = _IS.search(clause)
     return Candidate(said.start("value"), said.end(), said["value"].casefold(), False, False) if said else None
-
-
-def _pattern(texts: Sequence[str]) -> re.Pattern[str]:
-    """Finds any of the texts, each as a group `v0`, `v1`, ..., the longest first."""
-    places = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
-    return re.compile("|".join(f"(?P<v{place}>{_words(texts[place])})" for place in places) or "(?!)", re.IGNORECASE)
-
-
-def _words(text: str) -> str:
-    parts = _CODE.findall(folded(text))
-    if not parts:
-        return re.escape(text) or r"(?!)"
-    pattern = re.escape(parts[0])
-    for before, part in pairwise(parts):
-        between = r"[\W_]{0,3}" if before.isdigit() != part.isdigit() else r"[\W_]{1,3}"
-        pattern += between + re.escape(part)
-    return rf"(?<![^\W_])(?<!\w-){pattern}(?![^\W_])(?!-(?-i:[A-Z0-9]))(?![.,]\d)"

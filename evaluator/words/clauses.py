@@ -12,25 +12,6 @@ from evaluator.words.stems import FILLING, stems
 from evaluator.words.wanted import CORRECTING, Wanted
 
 _DIGIT = re.compile(r"\d")
-_CHOICE = re.compile(
-    r"\s*(?:[,;/]|or|and|and/or|or else)(?:\s*(?:or|and))?\s*"
-    r"(?:(?:maybe|perhaps|possibly|even|the|at|on|by|both|also)\s+){0,2}",
-    re.IGNORECASE,
-)
-_OR = re.compile(r"\bor\s+(?:(?:maybe|perhaps|possibly|even|the|at|on|by)\s+){0,2}$", re.IGNORECASE)
-_OR_NAME = re.compile(r"\s*,?(?:\s*/\s*|\s+or\s+)(?:the |at |in )?(?!I\b)[A-Z0-9]")
-_NAME_OR = re.compile(r"\b[A-Z0-9]\w*,?(?:\s*/\s*|\s+or\s+)(?:the |at |in )?$")
-_SPAN = re.compile(r"\s*(?:-|to|until|till|through)\s*(?:at\s)?", re.IGNORECASE)
-_OWN_PREDICATE = re.compile(r"\s(?:of|is|was|has|already|due|paid|less|more)\b", re.IGNORECASE)
-_CORRECTING = re.compile(
-    r"\b(?:sorry|apolog\w+|correction|actually|i was wrong|mistaken?|misspoke|misread|i meant|in fact|is now"
-    r"|should be)\b",
-    re.IGNORECASE,
-)
-_CORRECTIONS = (*CORRECTING, "is now", "should be")
-_TAKING_BACK = re.compile(
-    r"\b(?:correction|i was wrong|i was mistaken|i made a mistake|misspoke|misread|i meant)\b", re.IGNORECASE
-)
 _POINTING = re.compile(
     r"\W*(?:(?:so|and|ok|okay|yes|sorry|actually|well|no|here),?\s+)*(?:it|that|this)\b", re.IGNORECASE
 )
@@ -105,11 +86,6 @@ def _of_sentence(look: Wanted, sentence: Sentence, before: str, today: date | No
     return [clause._replace(is_choice=True) for clause in made] if len(bare) > 1 else made
 
 
-def _corrects(text: str) -> bool:
-    lowered = text.lower()
-    return bool([cue for cue in _CORRECTIONS if cue in lowered]) and _CORRECTING.search(text) is not None
-
-
 def _is_about_it(
     look: Wanted, subject: str, leading: frozenset[str], head: frozenset[str], *, is_corrected: bool
 ) -> bool:
@@ -134,34 +110,6 @@ def _clause(
     foreign = frozenset(word for word in unknown if word.isalpha())
     is_choice = _is_choice(given, source) or (look.is_text and _is_one_of_names(given, source))
     return Clause(text, source, words, naming, given, foreign, is_corrected, is_choice)
-
-
-def _is_choice(given: Sequence[Candidate], clause: str) -> bool:
-    """Whether the right value stands among others with nothing but `or`, `and` or a comma between them."""
-    if len(given) < 2:
-        return False
-    groups: list[list[Candidate]] = []
-    for one in given:
-        if groups and _is_beside(groups[-1][-1], one, clause):
-            groups[-1].append(one)
-        else:
-            groups.append([one])
-    return any(len({one.key for one in group}) > 1 and any(one.is_right for one in group) for group in groups)
-
-
-def _is_one_of_names(given: Sequence[Candidate], clause: str) -> bool:
-    """Whether a name that no row is known by stands beside the right one: `Gate A4 or Gate C2`."""
-    right = [one for one in given if one.is_right]
-    return any(_OR_NAME.match(clause, one.end) or _NAME_OR.search(clause[: one.start]) for one in right)
-
-
-def _is_beside(one: Candidate, other: Candidate, clause: str) -> bool:
-    between = clause[one.end : other.start]
-    if _OR.search(between):
-        return True
-    if _CHOICE.fullmatch(between):
-        return between.strip() != "," or _OWN_PREDICATE.match(clause, other.end) is None
-    return _SPAN.fullmatch(between) is not None and not isinstance(one.key, tuple)
 
 
 def _with_times(look: Wanted, clauses: Sequence[Clause], today: date | None) -> list[Clause]:

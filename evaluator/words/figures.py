@@ -31,7 +31,7 @@ _FIGURE = re.compile(
 )
 """Telephone numbers, addresses, ids, dates and times are passed over."""
 _LEADING = re.compile(
-    r"(?<![^\s(:;*|~=])(?P<sign>-\s?|minus\s)?(?P<before>(?:us)?[$€£]\s?|(?:eur|usd|gbp)\s)?(?P<inner>-)?$"
+    r"(?<![^\s(:;*|~=])(?P<sign>-|(?<=[(:=|]\s)-\s|minus\s)?(?P<before>(?:us)?[$€£]\s?|(?:eur|usd|gbp)\s)?(?P<inner>-)?$"
 )
 _COUNTED = re.compile(
     r"[\s-](?!is\b|was\b|as\b|has\b|plus\b|less\b|minus\b|this\b|this\b)(?:[a-z]+s|day|night|hour|minute|week)\b"

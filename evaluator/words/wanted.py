@@ -1,7 +1,7 @@
 """A fact as something to be looked for in words: what names it, and which values a text gives of its kind."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
 from decimal import Decimal
@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from evaluator.words.candidates import (
     Reader,
-    first_words,
     read_moments,
     read_money,
     read_numbers,
@@ -20,6 +19,8 @@ from evaluator.words.candidates import (
 from evaluator.words.figures import SPELLED
 from evaluator.words.mentions import number_in
 from evaluator.words.moments import moment_of
+from evaluator.words.phrases import first_word
+from evaluator.words.roles import Roles, roles_of
 from evaluator.words.stems import content_words, stem, stems
 from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell
@@ -29,20 +30,9 @@ _COMMON = stems("amount date day first last new next number sum time total")
 _OF_MONEY = ("euro", "dollar", "pound")
 _OF_NUMBERS = tuple(word for word in SPELLED.split("|") if word != "one")
 _OF_TIMES = ("noon", "midday", "midnight", "today", "tomorrow", "yesterday", "clock", "past", "quarter")
+_MOST_CUES = 40
+"""More of them than this would be looked for in vain."""
 _BEFORE_COMPLEMENT = re.compile(r"\s(?:of|with|for|to|in|on|under|by|at|per)\s", re.IGNORECASE)
-CORRECTING = (
-    "sorry",
-    "apolog",
-    "correction",
-    "actually",
-    "i was ",
-    "mistake",
-    "misspoke",
-    "misread",
-    "i meant",
-    "in fact",
-)
-"""With these an agent takes back what it said, whatever it says instead."""
 _CLOCK = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 
 
@@ -65,23 +55,32 @@ class Wanted:
     """A text that holds figures may give a value too."""
     is_text: bool
     """Its values are words, and nobody can tell others of the kind from any other words."""
+    has_amounts: bool
+    """Its values are money."""
     is_number: bool
     """Its values are numbers, and no amounts."""
     has_time: bool
     """Its values are a day with a time."""
+    roles: Roles
+    """What it plays against others of its kind."""
     read: Reader
     """The candidates in a clause; the date is today's, where it is known."""
 
 
-def wanted(fact: FactToTell) -> Wanted:
+Kin = Callable[[Json], frozenset[str]]
+"""The other values of the text columns in which a world holds this one."""
+
+
+def wanted(fact: FactToTell, kin: Kin | None = None) -> Wanted:
     """What to look for."""
-    return _wanted(fact.model_dump_json())
+    found = [kin(value) for value in fact.values] if kin and fact.type == "string" else []
+    return _wanted(fact.model_dump_json(), found[0] if len(found) == 1 else frozenset[str]().union(*found))
 
 
 @lru_cache(maxsize=4096)
-def _wanted(record: str) -> Wanted:
+def _wanted(record: str, kin: frozenset[str]) -> Wanted:
     fact = FactToTell.model_validate_json(record)
-    cues, read, kind = _reader(fact)
+    cues, read, kind = _reader(fact, kin)
     words = stems(fact.noun)
     nouns = content_words(fact.noun) | (words & {"total"})
     first = stems(_BEFORE_COMPLEMENT.split(fact.noun, maxsplit=1)[0]) & nouns
@@ -95,13 +94,15 @@ def _wanted(record: str) -> Wanted:
         cues=cues,
         has_figures=kind not in ("text", "boolean"),
         is_text=kind == "text",
+        has_amounts=kind == "money",
         is_number=kind == "number",
         has_time=kind == "datetime",
+        roles=roles_of(words, names, kind),
         read=read,
     )
 
 
-def _reader(fact: FactToTell) -> tuple[tuple[str, ...], Reader, str]:
+def _reader(fact: FactToTell, kin: frozenset[str]) -> tuple[tuple[str, ...], Reader, str]:
     right, rivals = fact.values, [rival for rival in fact.rivals if rival not in fact.values]
     if fact.unit == "cents" and all(_cents(value) is not None for value in right):
         return _OF_MONEY, read_money({_cents(v) for v in right}, {_cents(v) for v in rivals}), "money"
@@ -116,9 +117,12 @@ def _reader(fact: FactToTell) -> tuple[tuple[str, ...], Reader, str]:
         return _OF_TIMES, read, "datetime" if has_time else "date"
     if all(_CLOCK.fullmatch(text) for text in texts):
         return _OF_TIMES, read_times(_clocks(texts), _clocks(map(str, rivals))), "time"
-    known = [*texts, *(str(rival) for rival in rivals)]
-    cues = tuple(sorted({*first_words(known), *content_words(fact.noun), *CORRECTING}))
-    return cues, read_texts(known, len(texts)), "text"
+    others = [str(rival) for rival in rivals]
+    nouns = content_words(fact.noun)
+    known = [*texts, *others, *sorted(kin - {*texts, *others})]
+    beginnings = {first_word(text) for text in known}
+    cues = () if len(beginnings) > _MOST_CUES else tuple(sorted({*beginnings, *nouns} - {""}))
+    return cues, read_texts(texts, others, known[len(texts) + len(others) :], nouns), "text"
 
 
 def _cents(value: Json) -> int | None:

@@ -64,6 +64,9 @@ class Session(Protocol):
     def comparison(self, table: str, column: str) -> Comparison:
         """How scores compare a column."""
 
+    def kin(self, value: Json) -> frozenset[str]:
+        """The other values of the text columns that hold this one; empty where nobody knows them."""
+
     def close(self) -> None:
         """Give the state up. A closed session answers nothing."""
 
@@ -138,6 +141,10 @@ class ContractSession:
     def comparison(self, table: str, column: str) -> Comparison:
         """How scores compare a column."""
         return self.world.comparison(table, column)
+
+    def kin(self, value: Json) -> frozenset[str]:
+        """The other values of the text columns that hold this one, in the world's own data."""
+        return self.world.kin(value)
 
     def rows(self, table: str) -> list[Row]:
         """All rows of a table, sorted by key."""

@@ -59,7 +59,7 @@ def moved(slot: str) -> Made:
         ([BOOK], [BOOKED, DROPPED], "extra_write", 1),
         ([BOOK], [BOOKED, a_call("book_appointment", slot_id="SLO-0006")], "extra_write", 1),
         ([BOOK, DROP], [BOOKED, DONE], "missing_write", None),
-        ([BOOK, DROP], [DROPPED, a_call("book_appointment", slot_id="SLO-0002")], "missing_write", 1),
+        ([BOOK, DROP], [DROPPED, a_call("book_appointment", slot_id="SLO-0002")], "wrong_argument", 1),
         ([BOOK], [("book_appointment", "{slot"), DONE], "malformed_call", 0),
         ([BOOK], [a_call("list_fees"), a_call("book_appointment", slot="SLO-0004")], "malformed_call", 1),
         ([BOOK], [a_call("book_appointment_v2", slot_id="SLO-0004"), DONE], "malformed_call", 0),
