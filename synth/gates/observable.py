@@ -1,7 +1,8 @@
 """Named rejections of gate 4: an argument that the outcome cannot see.
 
 An argument is free where another lawful value leads to the same end state: then nobody could say that it was right. It
-is tried by execution, on values that the guards of the moment allow.
+is tried by execution, on values that the guards of the moment allow. Of two writes of one tool either may come first:
+where the same writes were made in another order, no argument had another value.
 """
 
 from collections.abc import Iterator
@@ -13,8 +14,9 @@ from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria
+from skillweave.world.canonical import dump
 from skillweave.world.world import World
-from synth.gates.attempt import attempt, carry_out, opened
+from synth.gates.attempt import Attempt, attempt, carry_out, opened
 from synth.gates.rejection import Rejected
 from synth.planner.search import Search
 from synth.tasks.fills import filled_by
@@ -41,9 +43,20 @@ def observable(world: World, combination: Combination, criteria: Criteria) -> di
             for value in _others(world, combination, place, name):
                 tried += 1
                 made = attempt(world, combination, instead={(place, name): value})
+                if _same_writes(world, combination, made):
+                    continue
                 if made.succeeded and check_state(criteria, made.changes, world.comparison).score == 1:
                     raise Rejected("free argument", f"{tool.name}.{name} may as well be {value!r}")
     return {"arguments": arguments, "others_tried": tried}
+
+
+def _same_writes(world: World, combination: Combination, made: Attempt) -> bool:
+    """Whether just the golden writes were made: a later argument is looked up anew, and may be what was replaced."""
+    writes = {tool.name for tool in world.blueprint.tools if tool.kind == "write"}
+    made_now = [(result.call.tool, dump(result.call.arguments)) for result in made.results]
+    golden = [(call.tool, dump(call.arguments)) for call in combination.golden]
+    now, before = (sorted(one for one in calls if one[0] in writes) for calls in (made_now, golden))
+    return now == before
 
 
 def _others(world: World, combination: Combination, place: int, name: str) -> Iterator[Value]:

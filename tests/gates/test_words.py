@@ -164,6 +164,28 @@ def test_a_free_argument_a_slot_booked_and_then_left() -> None:
     assert reason(a_combination([SLOTS, book, move], rows=rows, steps=[1, 2])) == "free argument"
 
 
+def test_two_writes_of_one_tool_in_another_order_leave_no_argument_free() -> None:
+    cells = {"patient_id": "PAT-0001", "slot_id": "SLO-0007", "status": "scheduled", "booked_at": "2025-01-13 08:00:00"}
+    row = {"appointment_id": "APT-0003", **cells, "cancel_reason": None, "note": None}
+    second = [{"table": "appointment", "op": "insert", "key": {"appointment_id": "APT-0003"}, "after": row}]
+    look = call("list_appointments", status=("scheduled", "user"))
+    first = call("cancel_appointment", appointment_id=("APT-0001", "call 0 [0].appointment_id"))
+    other = call("cancel_appointment", appointment_id=("APT-0003", "call 2 [0].appointment_id"))
+    days = {1: ("APT-0001", "2025-01-21 12:30:00"), 3: ("APT-0003", "2025-01-23 17:30:00")}
+    both = a_combination(
+        [look, first, look, other],
+        patch=second,
+        steps=[1, 3],
+        values=[value(0, "status", "scheduled"), value(2, "status", "scheduled")],
+        rows=[
+            said(at, "appointment_id", "Appointment", key, "list_appointments", starts_at=day)
+            for at, (key, day) in days.items()
+        ],
+        open_columns={"appointment": ["cancel_reason"]},
+    )
+    assert reason(both) is None
+
+
 def test_an_argument_that_no_effect_shows() -> None:
     mood = {"name": "mood", "type": "string", "description": "How the patient feels.", "observable": False}
     wanted = {"name": "wanted", "type": "boolean", "description": ""}
