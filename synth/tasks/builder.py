@@ -36,6 +36,8 @@ class Builder:
     session: ContractSession
     random: Random
     made: Instance = field(default_factory=Instance)
+    spoken: list[Lookup] = field(default_factory=list)
+    """Rows that the user speaks of, as they were when they were looked up."""
 
     def build(self) -> Instance:
         """The instance; NoInstance where there is none for this caller."""
@@ -95,7 +97,7 @@ class Builder:
         self, tool: Tool, call: TemplateCall, arguments: Arguments, linked: dict[str, str]
     ) -> dict[str, Lookup] | None:
         """A look-up for each argument that names a row which nothing before has given; None where one is missing."""
-        finder = Finder(self.world.blueprint, self.template, self.session, self.random)
+        finder = Finder(self.world.blueprint, self.template, self.session, self.random, spoken=self.spoken)
         open_rows = []
         for name, value in arguments.items():
             parameter = tool.parameter(name)
@@ -141,6 +143,7 @@ class Builder:
             del self.made.rows[before[0] :], self.made.values[before[1] :]
             return False
         self.made.steps.append(step)
+        self.spoken += lookups.values()
         if tool.kind == "write":
             self.made.fresh_from = step + 1
         return True

@@ -61,6 +61,8 @@ class Finder:
     """Arguments already settled for the call at hand, by parameter; a look-up of it shares them."""
     seen: list[Lookup] = field(default_factory=list)
     """Rows already looked up for the call at hand; their other columns are known too."""
+    spoken: Sequence[Lookup] = ()
+    """Rows that the user has spoken of for earlier calls, as they were then: the words for another fit none of them."""
 
     def find(self, reference: str, key: Json, sources: Sequence[Source], depth: int = DEPTH) -> Lookup | None:
         """The first source that shows the row of that key apart from all others."""
@@ -81,7 +83,9 @@ class Finder:
             places = [number for number, row in enumerate(rows) if row.get(source.column) == key]
             if len(places) == 1:
                 columns = self.template.referred_by.get(tool.name, [])
-                said = apart(rows, places[0], columns, self.random, self._days(tool, columns, rows[places[0]]))
+                earlier = [one.row for one in self.spoken if one.read == tool.name and one.key != key]
+                days = self._days(tool, columns, rows[places[0]])
+                said = apart([*rows, *earlier], places[0], columns, self.random, days)
                 if said is not None:
                     entity = reference.partition(".")[0]
                     place = places[0]

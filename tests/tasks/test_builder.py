@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from skillweave.schema.change import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.template import TaskTemplate
 from synth.tasks.builder import Builder
@@ -90,6 +91,20 @@ def test_a_column_that_one_call_fills_with_words_is_open_for_none() -> None:
             assert [value.value for value in unsaid] == [None]
             return
     pytest.fail("no instance says a note for one appointment only")
+
+
+def test_of_two_rows_the_later_is_not_told_by_what_only_the_earlier_write_sets_apart() -> None:
+    """Both are scheduled when the user speaks; after the first is cancelled the other is the only scheduled one."""
+    twice = template("cancel_appointment", "cancel_appointment")
+    twice = twice.model_copy(update={"referred_by": {"list_appointments": ["status", "starts_at"]}})
+    cells = {"patient_id": "PAT-0001", "slot_id": "SLO-0007", "status": "scheduled", "booked_at": "2025-01-13 08:00:00"}
+    row = {"appointment_id": "APT-0003", **cells, "cancel_reason": None, "note": None}
+    second = RowChange(table="appointment", op="insert", key={"appointment_id": "APT-0003"}, after=row)
+    for seed in range(4):
+        with WORLD.session(caller="PAT-0001", patch=[second]) as session:
+            made = Builder(WORLD, twice, session, Random(seed)).build()
+        assert {said.key for said in made.rows} == {"APT-0001", "APT-0003"}
+        assert all("starts_at" in said.columns for said in made.rows)
 
 
 def test_nobody_without_an_appointment_gets_an_instance_that_moves_one() -> None:
