@@ -122,6 +122,7 @@ class Contradictions:
                 fact.number is None
                 or not (fact.units or fact.leads)
                 or any(one.number is not None and fact.fits(one) for one in values)
+                or any(other.column == fact.column and other.fits(value) for other in self._facts)
             ):
                 continue
             attached = any(
@@ -191,8 +192,9 @@ class Contradictions:
         return any(fact.fits(one) for one in values_in(self._heard, self._names) if one.days or one.times)
 
     def _paid(self, clause: str) -> Iterator[tuple[str, str]]:
+        own = {fact.method for fact in self._methods}
         for fact in self._methods:
-            others = [(words, "way to pay") for method, words in method_in(clause) if method != fact.method]
+            others = [(words, "way to pay") for method, words in method_in(clause) if method not in own]
             if others and fact.method is not None and not has_method(clause, fact.method):
                 yield from others
 

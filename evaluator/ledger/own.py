@@ -13,6 +13,8 @@ from evaluator.ledger.wording import plain
 from skillweave.schema.task import Fact
 
 ME = "me"
+_SECOND = re.compile(r"_\d+$")
+"""What tells the second of two from the first: `invoice_2`, `method_4`."""
 _SUFFIX = re.compile(r"_(?:at|on|cents|id|name|by)$")
 _OTHER_WORDS = {
     "date_of_birth": ["date of birth", "birth date", "birthdate", "birthday", "dob", "d.o.b", "born"],
@@ -138,7 +140,7 @@ def has_method(text: str, method: str) -> bool:
 
 
 def _own(fact: Fact, names: Names) -> OwnFact:
-    entity, _, column = fact.id.partition(".")
+    entity, column = (_SECOND.sub("", part) for part in (fact.id.partition(".")[0], fact.id.partition(".")[2]))
     stem = _SUFFIX.sub("", column).removeprefix("new_")
     given = fact.value
     values = [*values_of(plain(fact.text), names), *values_of(_text_of(given), names)]
@@ -177,7 +179,7 @@ def _keywords(entity: str, stem: str, column: str, is_mine: bool) -> list[str]:
         return ["amount", "estimate", f"{last} for", f"{last} over"] if stem in ("amount", "estimate") else []
     if stem in _UNITS:
         return []
-    if column.endswith(("_at", "_on")) and not is_mine and entity != ME and not re.search(r"_\d$", entity):
+    if column.endswith(("_at", "_on")) and not is_mine and entity != ME:
         return [*found, last] if last in ("slot", "window", "flight", "appointment", "session") else found
     return list(found)
 

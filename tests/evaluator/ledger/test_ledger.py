@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from time import process_time
+from typing import Any
 
 import pytest
 
@@ -123,6 +124,30 @@ def test_a_fact_that_is_never_told_is_kept_back_until_the_assistant_names_it() -
     ledger = FactLedger(Background(scenario, role.persona, role.now))
     assert ledger.faults("I would take 777.00.", []) == ["'777.00' is something that you keep to yourself"]
     assert ledger.faults("777.00 is fine.", said("We offer 777.00.")) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "first", "second", "words", "other"),
+    [
+        ("pay_invoice.method", "card", "bank_transfer", "The second one by bank transfer.", "Take it by direct debit."),
+        ("add_bag.weight_kg", 26, 24, "And a bag of 24 kg.", "And a bag of 25 kg."),
+        ("window.starts_at", "2025-04-13 09:00:00", "2025-04-20 15:00:00", "The window on 20 April.", ""),
+    ],
+)
+def test_of_two_facts_of_one_sort_either_may_be_said(
+    column: str, first: Any, second: Any, words: str, other: str
+) -> None:
+    entity, _, name = column.partition(".")
+    again = f"{entity}_2.{name}" if entity == "window" else f"{column}_4"
+    role = role_of("claim")
+    facts = [
+        Fact(id=id, text=f"It is the one: {str(value).replace('_', ' ')}.", value=value, tell="first")
+        for id, value in ((column, first), (again, second))
+    ]
+    scenario = role.scenario.model_copy(update={"facts": facts})
+    ledger = FactLedger(Background(scenario, role.persona, role.now))
+    assert ledger.faults(words, said("Which one?")) == []
+    assert not other or ledger.faults(other, said("Would 25 kg or direct debit do?")) != []
 
 
 def test_a_long_word_is_read_in_no_time() -> None:
