@@ -114,7 +114,7 @@ class Memory:
         waiting = [p for p in self.open_deeds if self.voiced[p] or self._likeness(p, sentence) >= LIKE_ENOUGH]
         strong = [place for place in waiting if self._matches(place, sentence, done)]
         if strong:
-            return strong
+            return strong if wording("both").search(sentence.text) else self._without_twins(strong, done)
         if sentence.is_brief:
             waiting = [place for place in waiting if not strong_deeds_of(self.errands[place].whole)]
         if not waiting or sentence.is_on_the_way or self._is_of_the_past(sentence, done):
@@ -133,6 +133,15 @@ class Memory:
         if not asking and not is_alike and wording("finished").search(sentence.text):
             return waiting[:1]
         return [best] if likeness >= (LIKE_ENOUGH if asking else 1) else []
+
+    def _without_twins(self, places: Sequence[int], done: frozenset[str]) -> list[int]:
+        """Of errands that one deed of a report would settle alike the one agreed to, or the first: it is of one."""
+        kept: list[int] = []
+        for place in sorted(places, key=lambda place: (place not in self.agreed, place)):
+            deeds = deeds_of(self.errands[place].whole) & done
+            if not any(deeds & deeds_of(self.errands[other].whole) for other in kept):
+                kept.append(place)
+        return sorted(kept)
 
     def _matches(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
         """Whether a report is of that errand: of its deed and, where several have it, of its thing."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rollout.offline_user.chats import STOP, a_move, a_question, talk
+from tests.rollout.offline_user.chats import STOP, a_move, a_question, a_story, talk
 
 YES = "I will move your appointment to 22 January at 14:30. Shall I go ahead?"
 PAY = "Shall I pay your cleaning invoice (80.00) by card?"
@@ -154,3 +154,20 @@ def test_an_offer_to_be_handed_over_is_taken() -> None:
 def test_an_agent_that_finds_nothing_is_told_again_what_it_looks_for() -> None:
     said = talk(a_move(), ["Unfortunately I could not find such an appointment."])
     assert "21 January at 12:30" in said[0]
+
+
+def test_of_two_errands_of_one_deed_one_report_settles_one() -> None:
+    twice = a_story(
+        "You want to settle your invoice by card. After that you want to clear your invoice by bank transfer.",
+        "Hi, I'd like to settle my invoice by card. Then I want to clear my invoice by bank transfer.",
+        [
+            ("invoice.treatment_name", "It is my cleaning invoice.", "cleaning", "asked"),
+            ("pay_invoice.method", "Method: by card.", "card", "first"),
+            ("invoice_2.treatment_name", "It is my filling invoice.", "filling", "asked"),
+            ("pay_invoice.method_4", "Method: by bank transfer.", "bank_transfer", "first"),
+        ],
+    )
+    first, then = "I will pay your invoice (cleaning), by card. Shall I?", "I would pay your invoice (filling), by bank"
+    said = talk(twice, [first, f"All set, I have paid your invoice (cleaning). {then} transfer. May I go ahead?"])
+    assert STOP not in said[-1]
+    assert STOP in talk(twice, [first, "I have paid both of your invoices."])[-1]
