@@ -4,8 +4,9 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
+from evaluator.cli.begin import begun
 from evaluator.cli.options import Options
-from evaluator.cli.run import begun, evaluate
+from evaluator.cli.run import evaluate
 from evaluator.cli.tell import tell
 from evaluator.compare import flips, show_flips
 from evaluator.results import ResultsFile

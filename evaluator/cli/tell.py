@@ -2,8 +2,8 @@
 
 import shlex
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from evaluator.cli.begin import Run
 from evaluator.desk import Job
 from evaluator.evaluate import NotScoredError
 from evaluator.recorded import UnreadableError
@@ -16,16 +16,13 @@ from skillweave.command import one_line
 from skillweave.schema.evaluation import EvaluationSummary
 from skillweave.schema.result import Result
 
-if TYPE_CHECKING:
-    from evaluator.cli.run import Run
-
 SUMMARY = "summary.json"
 REPORT = "report.html"
 MOST = 5
 """Lines that are told where -v does not ask for all."""
 
 
-def tell(run: "Run") -> int:
+def tell(run: Run) -> int:
     """The exit status: 1 where a line could not be scored."""
     summary, errors = _summed_up(run)
     run.results.store.write(SUMMARY, summary.model_dump_json(indent=2).encode() + b"\n")
@@ -53,7 +50,7 @@ def tell(run: "Run") -> int:
     return 1 if errors or lost or run.rollouts.bad or run.judge_faults else 0
 
 
-def _summed_up(run: "Run") -> tuple[EvaluationSummary, list[str]]:
+def _summed_up(run: Run) -> tuple[EvaluationSummary, list[str]]:
     """The summary, and what could not be scored, each in a line."""
     summary = Summary(run.desk.worlds.digest, seed=run.options.config.seed, unreadable=len(run.rollouts.bad))
     errors: list[str] = []
@@ -64,7 +61,7 @@ def _summed_up(run: "Run") -> tuple[EvaluationSummary, list[str]]:
     return summary.record(), sorted(errors)
 
 
-def _conversations(run: "Run") -> Callable[[Result], Conversation | None]:
+def _conversations(run: Run) -> Callable[[Result], Conversation | None]:
     """What the report asks for: the trajectory of a result, replayed once more."""
     jobs = {job.key: job for job in run.jobs}
 
@@ -75,7 +72,7 @@ def _conversations(run: "Run") -> Callable[[Result], Conversation | None]:
     return conversation
 
 
-def _conversation(run: "Run", job: Job, result: Result) -> Conversation | None:
+def _conversation(run: Run, job: Job, result: Result) -> Conversation | None:
     """What the report shows of a trajectory; None where it cannot be replayed."""
     try:
         return conversation_of(run.desk.evaluator.scored(run.desk.recorded(job)), result)
@@ -83,7 +80,7 @@ def _conversation(run: "Run", job: Job, result: Result) -> Conversation | None:
         return None
 
 
-def _tell_of_lines(run: "Run") -> None:
+def _tell_of_lines(run: Run) -> None:
     if run.kept.keys:
         print(f"{len(run.kept.keys)} results were there already and hold")
     if run.kept.aside is not None:
@@ -97,7 +94,7 @@ def _tell_of_lines(run: "Run") -> None:
     _tell(run, [str(line) for line in run.rollouts.bad])
 
 
-def _tell(run: "Run", lines: list[str]) -> None:
+def _tell(run: Run, lines: list[str]) -> None:
     """Lines that name what could not be scored, the first of them where -v does not ask for all."""
     shown = lines if run.options.verbose else lines[:MOST]
     for line in shown:
@@ -112,7 +109,7 @@ def _tell_of_check(name: str, summary: EvaluationSummary) -> None:
     print(f"{name}: mean {found.mean:.3f} over {found.results} results" if found else f"{name}: no result has it")
 
 
-def _tell_of_judge(run: "Run") -> None:
+def _tell_of_judge(run: Run) -> None:
     if run.judge is None:
         return
     usage = run.judge.usage
@@ -122,7 +119,7 @@ def _tell_of_judge(run: "Run") -> None:
         print(f"{run.judge_faults} conversations got no usable judgement; run the same command again")
 
 
-def _places(run: "Run") -> str:
+def _places(run: Run) -> str:
     """The options that `show` needs to find the same."""
     options = run.options
     given = {"--rollouts-dir": options.rollouts, "--outputs-dir": options.outputs}
