@@ -48,7 +48,9 @@ class Settings:
 CHECKS: dict[str, Callable[[Trial, Settings], Record | None]] = {
     "state": lambda trial, _: check_state(trial.task.criteria, trial.made.changes, trial.world.comparison),
     "actions": lambda trial, _: check_actions(trial),
-    "communicate": lambda trial, _: check_communicate(trial.task.criteria.communicate, trial.messages, trial.task.now),
+    "communicate": lambda trial, _: check_communicate(
+        trial.task.criteria.communicate, trial.messages, trial.task.now, trial.world.kin
+    ),
     "policy": lambda trial, settings: check_policy(trial, confirmation_counts=settings.confirmation_in_reward),
     "user": lambda trial, _: check_user(trial),
     "replay": lambda trial, _: check_replay(trial.made.steps, trial.messages, after_the_end=trial.after_the_end),

@@ -24,7 +24,7 @@ def score(task: Task, session: Session, messages: Sequence[Message | Mapping[str
     changes = canonical(session.diff(), session.minted)
     checks = Checks(
         state=check_state(task.criteria, changes, session.comparison),
-        communicate=check_communicate(task.criteria.communicate, held, task.now) if held is not None else None,
+        communicate=None if held is None else check_communicate(task.criteria.communicate, held, task.now, session.kin),
         policy=conduct(task, session.results, session.transfer, held),
     )
     reward = reward_of(task, checks)

@@ -44,7 +44,7 @@ def unconfirmed(steps: Sequence[Step], messages: Sequence[Message], blueprint: B
 def _agrees(step: Step, answer: _Answer | None, last_write: int, messages: Sequence[Message]) -> bool:
     if answer is None or answer.asked <= last_write:
         return False
-    return not is_refusal(messages[answer.place].content or "", undoes=step.tool.startswith(_UNDOING))
+    return not is_refusal(messages[answer.place].content or "", undoes=step.tool.partition("_")[0] in _UNDOING)
 
 
 def _answers(messages: Sequence[Message], wanted: set[int]) -> dict[int, _Answer]:

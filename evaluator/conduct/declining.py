@@ -39,7 +39,7 @@ _UNIT = (
     r"dollars?|cents?|"
     r"pounds?|people|persons?|guests?|bags?|kg|km|miles?|[ap]\.?m)\b"
 )
-_NUMBER = rf"\d{{1,3}}(?!\w|%|[.:,]\d|[\s-]*{_UNIT})"
+_NUMBER = rf"\d{{1,3}}(?!\w|\s*%|[.:,]\d|[\s-]*{_UNIT})"
 _JOINT = r"\s*(?:[,&/\u2010-\u2015-]|\band\b|\bor\b|\bto\b|\bthrough\b)+(?:\s*(?:and|or)\b)?\s*"
 _RULE = re.compile(
     rf"(?<!\w)(?:(?P<thing>{_THINGS})\s+)?(?P<letter>[rb][\u2010-\u2015-]?|(?-i:[RB])\s)(?P<number>\d{{1,3}})(?!\w)"

@@ -46,12 +46,13 @@ _CHOICE = re.compile(
 _AMONG = re.compile(r"\b(?:or|either|which|any)\b|/", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _DATED = re.compile(r"\d{4}-\d\d-\d\d")
+_WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
 _OF_TIMES = ("when", "date", "day", "time", "slot", "morning", "afternoon", "evening")
 _OF_NUMBERS = ("how", "number", "amount")
 _OF_PARTS = {
     "reason": r"why|how come|what(?:'s| has| is)? (?:happened|wrong)|caus\w+|motiv\w+|grounds?|purpose|"
     r"prompt\w*|because|"
-    r"what for|occasion|explanation",
+    r"what for|made you|occasion|explanation",
     "name": r"who|whom|whose",
     "method": r"how",
     "kind": r"which|what sort|type",
@@ -127,7 +128,8 @@ def _puts_up_moments(question: str, fact: Fact) -> bool:
     if not isinstance(fact.value, str) or not _DATED.match(fact.value):
         return False
     found = mentions(question)
-    return len({*found.days}) > 1 or len({*found.times}) > 1
+    weekdays = {day.casefold() for day in _WEEKDAY.findall(question)}
+    return max(len({*found.days}), len({*found.times}), len(weekdays)) > 1
 
 
 def _stems_of(fact: Fact) -> frozenset[str]:

@@ -32,62 +32,73 @@ _HARMLESS = re.compile(
 )
 _START = r"(?:^|[.!?,;:\n(-]\s*|\b(?:please|but|oh|no|ok|okay|actually|then|yes)[ ,]+)"
 _END = r"(?=\s*(?:$|[,.!?;:\n-]))"
-_REFUSES = (
-    rf"{_START}{_DONT}\b(?:[ ]\w+){{0,3}}"
-    rf"|\bi (?:really )?{_DONT} (?:\w+ )?(?:agree|wish|think|confirm|accept)\b"
-    r"|\bi (?:cannot|can't|can not|won't|will not|would not|wouldn't) (?:\w+ )?(?:agree|confirm|accept|go ahead)\b"
-    rf"|\bi (?:really )?(?:{_DONT}|wouldn't|would not) (?:\w+ )?(?:want|like|need) "
-    r"(?:it\b|that\b|this\b|to (?:go ahead|proceed|continue|do (?:it|that|this)|confirm)\b)"
-    r"|\bno(?: way)?\b(?=\s*(?:$|[,.!?;:\n-])|\s+(?:i|thanks?|that|this|it|you|we|please|sorry|wait|not|don't|"
-    r"stop|to)\b)"
-    r"|\b(?:nope|nah|no thank you|no thanks)\b"
-    rf"|{_START}(?:wait\b(?! for\b)|stop\b(?=\s*(?:$|[,.!?;:\n-])|\s+(?:there|right|now|please|doing|what)\b))"
-    r"|\b(?:hold on|hold off|hang on|never ?mind|not so fast|(?:rather|better|let's|lets|let us|absolutely|certainly|"
-    rf"definitely|surely|of course|probably|preferably) not)\b|\bforget (?:it|that|about it|i (?:asked|"
-    rf"said)(?: \w+)?){_END}"
-    r"|\bunder no circumstances\b|\bby no means\b|\bno chance\b"
-    r"|\bi (?:refuse|decline)\b"
-    rf"|\bnot (?:yet|now|that|this|today|tonight|tomorrow)\b(?:{_END}|\s+(?:please|thanks?|at))"
-    r"|\b(?:but not|not (?:at|for) (?:that|this))\b"
-    r"|\bnot (?:quite |at all |really |entirely )?"
-    r"(?:sure|right|correct|ok|okay|fine|good|what (?:i|we)\b|that one|this one|confirmed|convinced|decided)"
-    r"|\b(?:isn't|wasn't|is not|aren't) (?:quite )?(?:right|correct|what (?:i|we)\b|ok|okay)"
-    r"|\bchanged? my mind\b|\b(?:incorrect|unsure)\b|\b(?:that's|that is|it's|the) wrong\b"
-    r"|\bleave (?:it|that|this|everything)\b(?: (?:be|alone|out|as it (?:is|was)|as is)\b|(?=\s*(?:$|[,.!?;:\n-])))"
-    rf"|{_START}i(?:'m| am) (?:good|fine|all right|ok),? thank"
-    rf"|{_START}(?:skip|scrap|drop) (?:it|that|this)\b"
-    r"|\btoo (?:expensive|much|costly|dear|pricey|early|late|soon|far)\b"
-    r"|\b(?:maybe|perhaps) (?:later|another|some other|next|not)\b|\b(?:some|an)other time\b"
-    r"|\b(?:let me|need(?: some)? time to|(?:need|want|have|like) to) (?:think|check|ask|consider|sleep on|talk)\b"
-    r"|\b(?:get|come) back to you\b"
-    r"|\b(?:i'd|i would|i) (?:rather|prefer) (?!that one|this one|not to wait)"
-    r"|\bonly if\b|\bprovided\b|\bunless\b"
+_WISH = r"(?:it|that|this|to (?:go ahead|proceed|continue|do (?:it|that|this)|confirm))\b"
+_I_REFUSE = (
+    rf"i (?:(?:really )?{_DONT} (?:\w+ )?(?:agree|wish|think|confirm|accept)\b"
+    rf"|(?:really )?(?:{_DONT}|wouldn't|would not) (?:\w+ )?(?:want|like|need) {_WISH}"
+    r"|(?:cannot|can't|can not|won't|will not|would not|wouldn't) (?:\w+ )?(?:agree|confirm|accept|go ahead)\b"
+    r"|refuse\b|decline\b|(?:rather|prefer) (?!that one|this one|not to wait))"
 )
-_CANCELS = rf"|{_START}(?:cancel|call off|stop) (?:it|that|this|everything)\b"
+_NO = (
+    r"no(?: way)?\b(?=\s*(?:$|[,.!?;:\n-])|\s+(?:i|thanks?|that|this|it|you|we|please|sorry|wait|not|don't|stop|to)\b)"
+    r"|no (?:thank you|thanks|chance)\b|nope\b|nah\b|under no circumstances\b|by no means\b"
+)
+_NOT = (
+    rf"not (?:(?:yet|now|that|this|today|tonight|tomorrow)\b(?:{_END}|\s+(?:please|thanks?|at))|so fast\b"
+    r"|(?:at|for) (?:that|this)\b|(?:quite |at all |really |entirely )?"
+    r"(?:sure|right|correct|ok|okay|fine|good|what (?:i|we)\b|that one|this one|confirmed|convinced|decided))"
+    r"|(?:rather|better|let's|lets|let us|absolutely|certainly|definitely|surely|of course|probably|preferably|but) "
+    r"not\b"
+    r"|(?:isn't|wasn't|is not|aren't) (?:quite )?(?:right|correct|what (?:i|we)\b|ok|okay)"
+)
+_PUTS_OFF = (
+    r"hold on\b|hold off\b|hang on\b|never ?mind\b|(?:maybe|perhaps) (?:later|another|some other|next|not)\b"
+    r"|(?:some|an)other time\b|(?:get|come) back to you\b|(?:i'd|i would) (?:rather|prefer) "
+    r"(?!that one|this one|not to wait)|(?:want|like) to (?:think|consider|sleep on)\b"
+    r"|(?:let me|need(?: some)? time to|(?:need|have) to) (?:think|check(?! in\b| out\b)|ask|consider|sleep on|talk)\b"
+)
+_REJECTS = (
+    r"changed? my mind\b|incorrect\b|unsure\b|(?:that's|that is|it's|the) wrong\b"
+    r"|leave (?:it|that|this|everything)\b(?: (?:be|alone|out|as it (?:is|was)|as is)\b|(?=\s*(?:$|[,.!?;:\n-])))"
+    rf"|forget (?:it|that|about it|i (?:asked|said)(?: \w+)?){_END}"
+    r"|too (?:expensive|much|costly|dear|pricey|early|late|soon|far)\b"
+    r"|only if\b|provided (?:that|there|it|no)\b|unless\b"
+)
+_AT_ONCE = (
+    rf"{_START}(?:{_DONT}\b(?: \w+){{0,3}}|wait\b(?! for\b)"
+    r"|stop\b(?=\s*(?:$|[,.!?;:\n-])|\s+(?:there|right|now|please|doing|what)\b)"
+    r"|i(?:'m| am) (?:good|fine|all right|ok),? thank|(?:skip|scrap) (?:it|that|this)\b)"
+)
+"""Refuses where a sentence, or what follows a comma, begins with it."""
+_REFUSES = rf"{_AT_ONCE}|\b(?:{_I_REFUSE}|{_NO}|{_NOT}|{_PUTS_OFF}|{_REJECTS})"
+_CANCELS = rf"|{_START}(?:cancel|call off|stop|drop) (?:it|that|this|everything)\b"
 _SURELY = (
-    r"\b(?:yes|yeah|yep|yup|go ahead|go on|go for it|proceed|by all means|please do|do (?:it|that|so)|"
+    r"(?:yes|yeah|yep|yup|go ahead|go on|go for it|proceed|by all means|please do|do (?:it|that|so)|"
     r"i (?:do )?(?:confirm|agree|accept)|confirmed|(?<!we )agreed|let's do)\b"
 )
-_ORDER = r"\b(?:book|make|take|pay|move|cancel|change|order|send) (?:it|that|this|them|me)\b"
+_ORDER = r"(?:book|make|take|pay|move|cancel|change|order|send) (?:it|that|this|them|me)\b"
 """A yes, unless a no stands before it: then it is another wish."""
 _PERHAPS = (
-    r"\b(?:sure|certainly|absolutely|definitely|exactly|of course|correct|ok|okay|alright|all right|"
+    r"(?:sure|certainly|absolutely|definitely|exactly|of course|correct|ok|okay|alright|all right|"
     r"sounds (?:good|great|right|fine)|perfect|(?:that|this|it|which) (?:works|suits)|"
     r"(?:that's|that is|that will be|it's|it is|that would be) "
     r"(?:all |quite |perfectly |absolutely )?(?:right|correct|fine|ok|okay|good|great|it))\b"
-    rf"|{_START}(?:fine|good|great|lovely)\b"
 )
+_GLADLY = rf"{_START}(?:fine|good|great|lovely)\b"
 _UNWILLING = re.compile(
-    rf"\bi (?:really |also )?(?:{_DONT}|would not|wouldn't|cannot|can't|can not|won't|"
+    rf"\b(?=[iats])(?:i (?:really |also )?(?:{_DONT}|would not|wouldn't|cannot|can't|can not|won't|"
     rf"will not) (?:\w+ )?(?:want|like|need|do)\b"
-    r"|\bthe other (?:one|\w+)|\b(?:something|somebody|another|a different) \w+"
+    r"|the other \w+|(?:something|somebody|another|a different) \w+)"
 )
 """Refuses where nothing agrees before it."""
-_CONDITION = re.compile(rf"(?:{_SURELY}|{_ORDER}|{_PERHAPS})[^.!?;]{{0,40}}?\b(?:if|as long as|so long as)\b")
-_YES = rf"(?P<order>{_ORDER})|(?P<agrees>{_SURELY}|{_PERHAPS})"
+_CONDITION = re.compile(
+    rf"(?:\b(?:{_SURELY}|{_ORDER}|{_PERHAPS})|{_GLADLY})[^.!?;]{{0,40}}?\b(?:if|as long as|so long as)\b"
+)
+_IF = re.compile(r"if\b|long as\b")
+_YES = rf"\b(?P<order>{_ORDER})|(?P<agrees>\b(?:{_SURELY}|{_PERHAPS})|{_GLADLY})"
 _CUE = re.compile(rf"(?P<refuses>{_REFUSES}{_CANCELS})|{_YES}")
 _CUE_OF_UNDOING = re.compile(rf"(?P<refuses>{_REFUSES})|{_YES}")
-_SURE = re.compile(rf"{_SURELY}|{_ORDER}")
+_SURE = re.compile(rf"\b(?:{_SURELY}|{_ORDER})")
 _ORDERS = re.compile(
     r"\b(?:can|could|would|will) you (?:please |just |kindly )*(?!tell|say|explain|repeat|clarify|wait|show|"
     r"give|hold|check|let|also tell)\w+"
@@ -100,7 +111,11 @@ _Stance = Literal["agrees", "refuses", "asks"] | None
 def is_refusal(answer: str, *, undoes: bool = False) -> bool:
     """Whether an answer refuses, or is no answer. `undoes`: what was put to them calls something off: `cancel that`
     is a yes."""
-    text = _MARK.sub(" ", answer[-LONGEST:].translate(_TYPED)).casefold()
+    text = answer[-LONGEST:].casefold()
+    if not text.isascii():
+        text = text.translate(_TYPED)
+    if "#" in text:
+        text = _MARK.sub(" ", text)
     if _MUSING.match(text):
         return True
     stance: _Stance = None
@@ -118,7 +133,7 @@ def _stance(sentence: str, before: _Stance, *, undoes: bool) -> _Stance:
     has_refused = bool(cues) and cues[-1]["refuses"] is not None
     if sentence.rstrip(" )\"'").endswith("?"):
         return _of_question(sentence, before, has_refused=has_refused)
-    if has_refused or _CONDITION.search(sentence):
+    if has_refused or (_IF.search(sentence) and _CONDITION.search(sentence)):
         return "refuses"
     unwilling = _UNWILLING.search(sentence)
     if not cues:

@@ -34,7 +34,7 @@ def untold(evidence: Evidence) -> FailureRecord | None:
 
 def _told(evidence: Evidence, fact: FactToTell, *, alone: bool) -> Statement | None:
     """The last statement of a missing fact; what announces the agent's next write states nothing."""
-    said = statements(fact, evidence.messages, alone=alone, now=evidence.trial.task.now)
+    said = statements(fact, evidence.messages, alone=alone, now=evidence.trial.task.now, kin=evidence.trial.world.kin)
     if any(statement.right for statement in said):
         return said[-1]
     plain = [statement for statement in said if not _announces_write(evidence, statement.message)]

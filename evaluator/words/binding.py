@@ -5,18 +5,26 @@ Values with nothing but glue between them are candidates of one choice, and so a
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from evaluator.words.candidates import Candidate
 from evaluator.words.stems import FILLING, stems
 from evaluator.words.wanted import Wanted
 
-_GLUE = FILLING | stems("or then with plus but even maybe perhaps possibly either both also only else option between to")
-_FROM = stems("from")
+_SUM = stems("total altogether overall")
+_GLUE = (FILLING - _SUM) | stems("or then with plus but even maybe perhaps possibly either both also only else option between to")
+_BREAK = re.compile(
+    r"[,;()|+=]|\b(?:and|plus|minus|while|whereas|but|or|then|with|of which|less)\b|\s-+>?\s|\u2192", re.IGNORECASE
+)
+"""Where words about one value end, and those about the next begin."""
+_BRACKETED = re.compile(r"\([^()]{0,200}\)")
+_OPENING = re.compile(r"[(;]")
 _OR = re.compile(r"\bor\s+(?:(?:maybe|perhaps|possibly|even|the|at|on|by)\s+){0,2}$", re.IGNORECASE)
-_OR_NAME = re.compile(r"\s*,?(?:\s*/\s*|\s+or\s+)(?:the |at |in )?(?!I\b)[A-Z0-9]")
+_OR_NAME = re.compile(r"\s*,?(?:(?:\s*/\s*|\s+or\s+)(?:the |at |in )?(?!I\b)[A-Z0-9]|\s+and\s+(?:Dr|Mrs?|Ms|Prof)\b)")
 _NAME_OR = re.compile(r"\b[A-Z0-9]\w*,?(?:\s*/\s*|\s+or\s+)(?:the |at |in )?$")
 _SPAN = re.compile(r"[\s,]*(?:-+>?|to|until|till|through)\s*(?:at\s)?", re.IGNORECASE)
-_WHOLE = re.compile(r"\W*(?:out )?of (?:the |your |a )?(?:total |full )?", re.IGNORECASE)
+_WHOLE = re.compile(r"[^\w.!?;]*(?:out )?of (?:the |your |a )?(?:total |full )?", re.IGNORECASE)
 _SHARE = re.compile(r"\d\s?(?:%|percent)\s+of\s+(?:the\s|your\s)?(?:total\s)?\(?$", re.IGNORECASE)
 _TIMES = re.compile(r"(?:\s[x×*]|×)\s?$")
 _TIMES_AFTER = re.compile(r"\s?(?:[x×*]\s|×)")
@@ -29,22 +37,55 @@ _YOU_PAY = re.compile(
 _TO_BE_PAID = re.compile(r"\bbe (?:paid|charged|debited|settled|taken)\b", re.IGNORECASE)
 
 
-def belongs_elsewhere(look: Wanted, given: Sequence[Candidate], place: int, source: str, leading: frozenset[str]) -> bool:
-    """Whether the words at a value give it another role than the fact's, or make it a part of a sum."""
-    one = given[place]
-    before = source[given[place - 1].end if place else 0 : one.start]
-    after = source[one.end : given[place + 1].start if place + 1 < len(given) else len(source)]
-    if look.has_amounts and _is_operand(source, one, before if place else "", after):
+class Place(NamedTuple):
+    """A value among the others of its clause, with the words that stand at it."""
+
+    before: str
+    """From the value before it, or the beginning of the clause."""
+    after: str
+    lead: str
+    """The part of what stands before it that is not about the value before it."""
+    tail: str
+
+
+def places(given: Sequence[Candidate], source: str, leading: str = "") -> list[Place]:
+    """What stands at each of the values; `leading` stands before the clause."""
+    gaps = [source[one.end : other.start] for one, other in pairwise(given)]
+    first, last = source[: given[0].start], source[given[-1].end :]
+    befores, afters = [first, *gaps], [*gaps, last]
+    leads = [_OPENING.split(_BRACKETED.sub(" ", f"{leading} {first}"))[-1], *(_lead(gap) for gap in gaps)]
+    tails = [*(_tail(gap) for gap in gaps), last]
+    return [Place(*one) for one in zip(befores, afters, leads, tails, strict=True)]
+
+
+def _lead(gap: str) -> str:
+    *_, last = [0, *(match.end() for match in _BREAK.finditer(gap))]
+    return gap[last:]
+
+
+def _tail(gap: str) -> str:
+    found = _BREAK.search(gap)
+    return gap[: found.start()] if found else gap
+
+
+def belongs_elsewhere(look: Wanted, given: Sequence[Candidate], source: str, leading: str) -> list[bool]:
+    """For each value, whether the words at it give it another role than the fact's, or make it a part of a sum."""
+    if not given or not (look.has_amounts or look.roles.sides or look.roles.is_to_user):
+        return [False] * len(given)
+    at = places(given, source, leading)
+    return [_is_elsewhere(look, one, at[place], source, (place > 0, place + 1 < len(given))) for place, one in enumerate(given)]
+
+
+def _is_elsewhere(look: Wanted, one: Candidate, at: Place, source: str, beside: tuple[bool, bool]) -> bool:
+    if look.has_amounts and _is_operand(source, one, at):
         return True
-    if look.roles.is_to_user and _YOU_PAY.search(before):
+    if look.roles.is_to_user and _YOU_PAY.search(at.lead):
         return True
-    if not look.roles.sides:
-        return False
-    if isinstance(one.key, tuple) and _is_other_end(look, given, place, before, after):
+    if isinstance(one.key, tuple) and _is_other_end(look, at, *beside):
         return True
-    words = _stems(before) | (frozenset[str]() if place else leading)
+    words = _stems(at.lead)
     if not words - _GLUE or not _plays(look, words):
-        words |= _stems(after)
+        words |= _stems(at.tail)
     return look.roles.is_against(words)
 
 
@@ -56,56 +97,43 @@ def _plays(look: Wanted, words: frozenset[str]) -> bool:
     return any(words & (own | other) for own, other in look.roles.sides)
 
 
-def _is_operand(source: str, one: Candidate, before: str, after: str) -> bool:
+def _is_operand(source: str, one: Candidate, at: Place) -> bool:
     """A part of a sum, a share or a whole: `382.00 + 24.00 = `, `70% of 174.00`, `189.00 of the 315.00`."""
     start = source[max(0, one.start - 30) : one.start]
-    if _TIMES.search(start) or _TIMES_AFTER.match(after) or _SHARE.search(start) or _WHOLE.fullmatch(before):
+    if _TIMES.search(start) or _TIMES_AFTER.match(at.after) or _SHARE.search(start) or _WHOLE.fullmatch(at.before):
         return True
-    return "=" in source and bool(_PLUS.search(start) or _PLUS_AFTER.match(after))
+    return ("=" in source or "\u00d7" in source) and bool(_PLUS.search(start) or _PLUS_AFTER.match(at.after))
 
 
-def _is_other_end(look: Wanted, given: Sequence[Candidate], place: int, before: str, after: str) -> bool:
-    if look.roles.is_start and place:
-        return _SPAN.fullmatch(before) is not None
-    return look.roles.is_end and place + 1 < len(given) and _SPAN.fullmatch(after) is not None
+def _is_other_end(look: Wanted, at: Place, has_before: bool, has_after: bool) -> bool:
+    if look.roles.is_start and has_before and _SPAN.fullmatch(at.before):
+        return True
+    return look.roles.is_end and has_after and _SPAN.fullmatch(at.after) is not None
 
 
-def is_choice(look: Wanted, given: Sequence[Candidate], source: str, leading: frozenset[str]) -> bool:
+def is_choice(look: Wanted, given: Sequence[Candidate], source: str, leading: str) -> bool:
     """Whether the right value is one of several in a clause that nothing binds to anything else."""
     if look.is_text and _is_one_of_names(given, source):
         return True
     right = [one for one in given if one.is_right]
     if not right or len({one.key for one in given}) < 2:
         return False
-    sure = [one for one in given if one.is_right or look.is_number or not one.is_doubtful]
-    if all(one.is_doubtful for one in right):
-        sure = [*given]
-    own = _GLUE | look.nouns | look.names
-    labels: list[frozenset[str]] = []
-    for place, one in enumerate(sure):
-        if one.is_right:
-            continue
-        label = _label(sure, place, source, leading) - own
-        if not label or label in labels or _is_beside(sure, place, source):
-            return True
-        labels.append(label)
-    return False
+    sure = given if look.is_number or all(one.is_doubtful for one in right) else [one for one in given if not one.is_doubtful]
+    at = places(sure, source, leading)
+    labels = [_label(place) for place in at]
+    of_right = frozenset[str]().union(*[labels[place] for place, one in enumerate(sure) if one.is_right])
+    own = of_right | (_GLUE if of_right & _SUM else _GLUE | look.nouns | look.roles.synonyms)
+    others = [labels[place] - own for place, one in enumerate(sure) if not one.is_right]
+    if not all(others) or len({*others}) < len(others):
+        return True
+    between = [place.before for place in at[1:]]
+    return any(_OR.search(gap) or (not isinstance(right[0].key, tuple) and _SPAN.fullmatch(gap)) for gap in between)
 
 
-def _label(given: Sequence[Candidate], place: int, source: str, leading: frozenset[str]) -> frozenset[str]:
+def _label(at: Place) -> frozenset[str]:
     """What stands before a value or, where that is glue, after it."""
-    start = given[place - 1].end if place else 0
-    words = stems(source[start : given[place].start]) | (frozenset[str]() if place else leading)
-    if words - _GLUE:
-        return words
-    end = given[place + 1].start if place + 1 < len(given) else len(source)
-    return stems(source[given[place].end : end]) | (words & _FROM)
-
-
-def _is_beside(given: Sequence[Candidate], place: int, source: str) -> bool:
-    """Whether an `or` stands between this value and one at its side."""
-    sides = [(one, other) for one, other in ((place - 1, place), (place, place + 1)) if one >= 0 and other < len(given)]
-    return any(_OR.search(source[given[one].end : given[other].start]) for one, other in sides)
+    words = stems(at.lead)
+    return words if words - _GLUE else stems(at.tail)
 
 
 def _is_one_of_names(given: Sequence[Candidate], clause: str) -> bool:

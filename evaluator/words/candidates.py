@@ -9,14 +9,18 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from evaluator.words.figures import Figure, figures
+from evaluator.words.figures import COUNTED, Figure, figures
 from evaluator.words.moments import Moment, moments
 from evaluator.words.phrases import Phrases
 from evaluator.words.stems import stem, stems
 
 _CODE = re.compile(r"[^\W\d_]+|\d+")
-_ID = re.compile(r"\b([A-Z]{2,12})-\d{1,12}\b")
-"""Ids of one prefix are of one kind."""
+_CODED = re.compile(r"[A-Za-z]{2,20}[ -](?:[A-Z]{0,2}\d{1,12}|[A-Z])")
+"""A word, and a number or letter that tells one of its kind from others."""
+_DIGITS = re.compile(r"\d+")
+_LETTER = re.compile(r"\b[A-Z](?=\\d|\b)")
+_LAST_WORD = re.compile(r"(?P<sign>[:=#]\s*)$|(?P<word>[^\W\d_]+)\W*$")
+_BEING = stems("is was number no")
 _TITLES = ("dr", "mr", "mrs", "ms", "prof")
 _IS = re.compile(
     r"(?:\b(?i:is|was|are|will be|would be)|:)(?i: now| actually| called| at| in| with| the| by){0,3} "
@@ -71,8 +75,8 @@ def read_money(right: set[int | None], rivals: set[int | None]) -> Reader:
     return read
 
 
-def read_numbers(right: set[Decimal | None], rivals: set[Decimal | None]) -> Reader:
-    """Of numbers."""
+def read_numbers(right: set[Decimal | None], rivals: set[Decimal | None], counted: frozenset[str]) -> Reader:
+    """Of numbers; `counted` are the stems of what such a number counts."""
 
     def read(clause: str, _: date | None) -> list[Candidate]:
         return [
@@ -82,12 +86,25 @@ def read_numbers(right: set[Decimal | None], rivals: set[Decimal | None]) -> Rea
                 figure.number,
                 _is_in(figure, right),
                 _is_in(figure, rivals),
-                is_doubtful=True,
+                is_doubtful=not figure.is_percent and not _is_said(clause[max(0, figure.start - 30) : figure.start], counted),
             )
             for figure in figures(clause)
+            if not figure.is_count or _counts(clause, figure.end) in (None, *counted)
         ]
 
     return read
+
+
+def _is_said(before: str, nouns: frozenset[str]) -> bool:
+    """Whether a bare number behind this is the value of something: `is 306`, `room 306`."""
+    word = _LAST_WORD.search(before)
+    return word is None or word["sign"] is not None or stem(word["word"]) in nouns | _BEING
+
+
+def _counts(text: str, end: int) -> str | None:
+    """The stem of what a number that ends there counts: `2 visits`."""
+    word = COUNTED.match(text, end)
+    return stem(word.group().strip(" -")) if word else None
 
 
 def _is_in(figure: Figure, numbers: set[Decimal | None]) -> bool:
@@ -183,20 +200,20 @@ def _is_part(said: Moment, moment: datetime) -> bool:
 def read_texts(right: Sequence[str], rivals: Sequence[str], kin: Sequence[str], nouns: frozenset[str]) -> Reader:
     """Of texts as they are written. A title, or a word of the noun, may be left out before the rest of one."""
     known = [*right, *rivals, *kin]
-    short = [_without_title(text, nouns) for text in known]
+    short = [without_title(text, nouns) for text in known]
     phrases = Phrases([*known, *short])
     first_of: dict[str, int] = {}
     places = [
         first_of.setdefault(" ".join(_CODE.findall((brief or text).casefold())), place)
         for place, (text, brief) in enumerate(zip(known, short, strict=True))
     ]
-    codes = {code[1] for code in map(_ID.fullmatch, right) if code}
+    shape = _shape(right)
 
     def read(clause: str, _: date | None) -> list[Candidate]:
         found = {start: of_phrase(start, end, places[place % len(known)]) for start, end, place in phrases.find(clause)}
-        for match in _ID.finditer(clause) if codes else ():
-            if match[1] in codes and match.start() not in found:
-                found[match.start()] = Candidate(*match.span(), match.group(), False, False, is_kin=True)
+        for match in shape.finditer(clause) if shape else ():
+            if match.start() not in found:
+                found[match.start()] = Candidate(*match.span(), match.group().casefold(), False, False, is_kin=True)
         return [found[start] for start in sorted(found)]
 
     def of_phrase(start: int, end: int, place: int) -> Candidate:
@@ -207,7 +224,14 @@ def read_texts(right: Sequence[str], rivals: Sequence[str], kin: Sequence[str], 
     return read
 
 
-def _without_title(text: str, nouns: frozenset[str]) -> str:
+def _shape(texts: Sequence[str]) -> re.Pattern[str] | None:
+    """What texts of the same form look like: `Gate B7` beside `Gate C5`, `KR-0320` beside `KR-0319`."""
+    coded = [text for text in texts if _CODED.fullmatch(text)]
+    forms = sorted({_LETTER.sub("[A-Za-z]", _DIGITS.sub(lambda _: r"\d{1,12}", re.escape(text))) for text in coded})
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(forms)})(?![^\W_])", re.IGNORECASE) if forms else None
+
+
+def without_title(text: str, nouns: frozenset[str]) -> str:
     """`Gate C5` where a gate is asked for is `C5`; nothing where too little would be left."""
     first, _, rest = text.partition(" ")
     is_title = first.rstrip(".").casefold() in _TITLES or stem(first) in nouns

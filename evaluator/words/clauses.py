@@ -5,13 +5,19 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
-from evaluator.words.assertions import Sentence
+from evaluator.words.assertions import Said, Sentence
+from evaluator.words.binding import belongs_elsewhere, is_choice
 from evaluator.words.candidates import Candidate, unknown_text
+from evaluator.words.corrections import corrects, may_correct, retracts
 from evaluator.words.denial import is_denied
 from evaluator.words.stems import FILLING, stems
-from evaluator.words.wanted import CORRECTING, Wanted
+from evaluator.words.wanted import Wanted
 
 _DIGIT = re.compile(r"\d")
+_GLUE = re.compile(r"[\W\d_]*(?:(?:and|or|then|at|on|the)\b[\W\d_]*)*", re.IGNORECASE)
+_RESPECTIVELY = "respectively"
+_LISTED = re.compile(r",|\band\b", re.IGNORECASE)
+_ABOUT = re.compile(r"\b(?:wrong|mistaken|mistake|error)\s(?:about|with|in|on|regarding)\s([^.,;:]{1,60})", re.IGNORECASE)
 _POINTING = re.compile(
     r"\W*(?:(?:so|and|ok|okay|yes|sorry|actually|well|no|here),?\s+)*(?:it|that|this)\b", re.IGNORECASE
 )
@@ -35,6 +41,8 @@ class Clause(NamedTuple):
     """It corrects what stands before it."""
     is_choice: bool
     """The right value is one of several that it offers."""
+    takes_back: bool = False
+    """It gives no value, and says that one which was given is wrong."""
 
 
 def may_state(look: Wanted, text: str) -> bool:
@@ -50,10 +58,10 @@ def read_clauses(look: Wanted, found: Sequence[Sentence], today: date | None) ->
     read: list[Clause] = []
     for place, sentence in enumerate(found):
         text = sentence.text
-        if may_state(look, text):
+        if may_state(look, text) or may_correct(text):
             before = found[place - 1].text if place and _POINTING.match(text) else ""
             made = _of_sentence(look, sentence, before, today)
-            if made and place and _corrects(found[place - 1].text):
+            if made and place and corrects(found[place - 1].text):
                 made[0] = made[0]._replace(is_corrected=True)
             read += made
     return _with_times(look, read, today) if look.has_time else read
@@ -62,28 +70,36 @@ def read_clauses(look: Wanted, found: Sequence[Sentence], today: date | None) ->
 def _of_sentence(look: Wanted, sentence: Sentence, before: str, today: date | None) -> list[Clause]:
     text = sentence.text
     head = stems(f"{sentence.head} {before}") if sentence.head or before else frozenset[str]()
-    is_corrected = _corrects(text)
+    is_corrected = corrects(text)
     made: list[Clause] = []
     leading: frozenset[str] = frozenset()
-    for clause in sentence.clauses():
-        source = clause.asserted
+    before_it = ""
+    for said in [_whole(sentence)] if _RESPECTIVELY in text else sentence.clauses():
+        source = said.asserted
         found = look.read(source, today)
-        words = stems(clause.words)
+        words = stems(said.words)
         unknown = unknown_text(source) if look.is_text and not found else None
         if unknown and _is_about_it(look, source[: unknown.start], leading, head, is_corrected=is_corrected):
             found, words = [unknown], stems(source[: unknown.start])
-        leading |= words
         if found:
-            given = tuple(one for one in found if not is_denied(look, one, source, words))
-            made.append(_clause(look, text, source, leading, head, given, is_corrected))
-            leading = frozenset()
+            clause = _clause(look, text, source, before_it, words | leading, head, found, is_corrected)
+            is_next = bool(made) and not clause.naming and _is_bare(source, found)
+            made.append(clause._replace(naming=made[-1].naming) if is_next else clause)
+        leading = frozenset() if found else leading | words
+        before_it = "" if found else f"{before_it}{said.words}, "
     if leading and made:
-        last = made[-1]
-        made[-1] = _clause(look, text, last.source, last.words | leading, head, last.given, is_corrected)
-    elif leading and look.is_text and _TAKING_BACK.search(text):
-        made.append(_clause(look, text, text, leading, head, (), is_corrected))
+        made[-1] = _renamed(look, made[-1], leading, head)
+    elif not made and retracts(text) and not _is_of_something_else(look, text):
+        made.append(Clause(text, text, leading, leading & look.nouns, (), frozenset(), True, False, takes_back=True))
     bare = {one.key for clause in made if sentence.head and not clause.foreign for one in clause.given}
     return [clause._replace(is_choice=True) for clause in made] if len(bare) > 1 else made
+
+
+def _is_bare(source: str, found: Sequence[Candidate]) -> bool:
+    """Whether a clause is nothing but values: one more of what stands before it."""
+    ends = [0, *(one.end for one in found)]
+    rest = [source[end : one.start] for end, one in zip(ends, found, strict=False)]
+    return all(map(_GLUE.fullmatch, [*rest, source[ends[-1] :]]))
 
 
 def _is_about_it(
@@ -100,16 +116,64 @@ def _clause(
     look: Wanted,
     text: str,
     source: str,
+    before: str,
     words: frozenset[str],
     head: frozenset[str],
-    given: tuple[Candidate, ...],
+    found: Sequence[Candidate],
     is_corrected: bool,
 ) -> Clause:
-    naming = (words & look.nouns) or (head & look.nouns)
-    unknown = words - FILLING - look.nouns - look.names
-    foreign = frozenset(word for word in unknown if word.isalpha())
-    is_choice = _is_choice(given, source) or (look.is_text and _is_one_of_names(given, source))
-    return Clause(text, source, words, naming, given, foreign, is_corrected, is_choice)
+    """A clause in which values were found; those that it denies or binds to something else are none of its own."""
+    if _RESPECTIVELY in source:
+        found = _respective(look, source, found)
+    meant = [one for one in found if not is_denied(look, one, source, words, before)]
+    elsewhere = belongs_elsewhere(look, meant, source, before)
+    given = tuple(one for one, is_elsewhere in zip(meant, elsewhere, strict=True) if not is_elsewhere)
+    is_taken_back = not meant and any(one.is_right for one in found)
+    made = Clause(
+        text=text,
+        source=source,
+        words=frozenset(),
+        naming=frozenset(),
+        given=given,
+        foreign=frozenset(),
+        is_corrected=is_corrected,
+        is_choice=is_choice(look, given, source, before),
+        takes_back=is_taken_back,
+    )
+    own = [stems(source[one.start : one.end]) for one in found] if look.is_text else []
+    renamed = _renamed(look, made, words, head)
+    return renamed._replace(foreign=renamed.foreign.difference(*own))
+
+
+def _renamed(look: Wanted, clause: Clause, words: frozenset[str], head: frozenset[str]) -> Clause:
+    """The clause with these words too."""
+    words |= clause.words
+    unknown = words - FILLING - look.nouns - look.names - look.roles.synonyms
+    return clause._replace(
+        words=words,
+        naming=(words | head) & look.nouns if words & look.nouns else head & look.nouns,
+        foreign=frozenset(word for word in unknown if word.isalpha()),
+    )
+
+
+def _whole(sentence: Sentence) -> Said:
+    return Said("; ".join(sentence.parts), "; ".join(sentence.parts))
+
+
+def _respective(look: Wanted, source: str, found: Sequence[Candidate]) -> Sequence[Candidate]:
+    """`The fee and the total are 3.00 and 5.00 respectively`: the value in the place of the fact's own noun."""
+    named = [stems(part) for part in _LISTED.split(source[: found[0].start]) if part.strip()]
+    places = [place for place, words in enumerate(named) if words & look.telling]
+    return [found[places[0]]] if len(places) == 1 and len(named) == len(found) else found
+
+
+def _is_of_something_else(look: Wanted, text: str) -> bool:
+    """Whether what was wrong is called by words that are not the fact's: `I was wrong about the opening hours`."""
+    about = _ABOUT.search(text)
+    if about is None:
+        return False
+    words = stems(about[1])
+    return not words & look.telling and bool(words - FILLING - look.names)
 
 
 def _with_times(look: Wanted, clauses: Sequence[Clause], today: date | None) -> list[Clause]:
@@ -131,16 +195,8 @@ def _complete(one: Clause, other: Clause) -> bool:
 
 def _joined(look: Wanted, one: Clause, other: Clause, today: date | None) -> Clause:
     source = f"{one.source}; {other.source}"
-    given = tuple(
-        found for found in look.read(source, today) if not is_denied(look, found, source, one.words | other.words)
-    )
-    return Clause(
-        text=one.text if one.text == other.text else f"{one.text} {other.text}",
-        source=source,
-        words=one.words | other.words,
-        naming=one.naming | other.naming,
-        given=given,
-        foreign=one.foreign | other.foreign,
-        is_corrected=one.is_corrected or other.is_corrected,
-        is_choice=_is_choice(given, source),
-    )
+    text = one.text if one.text == other.text else f"{one.text} {other.text}"
+    found = look.read(source, today)
+    is_corrected = one.is_corrected or other.is_corrected
+    made = _clause(look, text, source, "", one.words | other.words, frozenset(), found, is_corrected)
+    return made._replace(naming=one.naming | other.naming, foreign=one.foreign | other.foreign)

@@ -33,8 +33,11 @@ _FIGURE = re.compile(
 _LEADING = re.compile(
     r"(?<![^\s(:;*|~=])(?P<sign>-|(?<=[(:=|]\s)-\s|minus\s)?(?P<before>(?:us)?[$€£]\s?|(?:eur|usd|gbp)\s)?(?P<inner>-)?$"
 )
-_COUNTED = re.compile(
+COUNTED = re.compile(
     r"[\s-](?!is\b|was\b|as\b|has\b|plus\b|less\b|minus\b|this\b|this\b)(?:[a-z]+s|day|night|hour|minute|week)\b"
+)
+_OTHER_MONEY = re.compile(
+    r"(?:\b(?:aud|brl|cad|chf|cny|czk|dkk|huf|inr|jpy|krw|mxn|nok|nzd|pln|sek|try|zar)|[\xa5\u20b9\u20a9\u20bd])\s?$"
 )
 _TIMES = {"k": 1000, "thousand": 1000, "million": 1_000_000}
 
@@ -49,7 +52,7 @@ class Figure(NamedTuple):
     """It looks like money: a currency, or two decimals."""
     is_percent: bool
     is_count: bool
-    """It counts things: `2 visits`, `#12`."""
+    """It counts things, or money that nobody here pays in: `2 visits`, `#12`, `JPY 83`."""
     in_cents: bool
     """It is a number of cents."""
 
@@ -91,7 +94,8 @@ def _in_figures(match: re.Match[str], text: str) -> Figure:
     has_currency = bool(leading and leading["before"]) or bool(after and not is_percent)
     is_amount = has_currency or has_pence
     is_numbered = text[max(0, match.start() - 1) : match.start()] == "#"
-    is_count = not is_amount and (is_numbered or _COUNTED.match(text, match.end()) is not None)
+    is_foreign = _OTHER_MONEY.search(text, max(0, match.start() - 5), match.start()) is not None
+    is_count = is_foreign or (not is_amount and (is_numbered or COUNTED.match(text, match.end()) is not None))
     in_cents = after.startswith(("cent", "pence"))
     start = leading.start() if leading and any(leading.groups()) else match.start()
     return Figure(start, match.end(), number, is_amount, is_percent, is_count, in_cents)

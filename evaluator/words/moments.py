@@ -25,7 +25,7 @@ _OCLOCK = r" o'?clock\b"
 MOMENT_IN_FIGURES = (
     r"(?<!\d)(?P<iso>\d{4}[-/]\d\d[-/]\d\d)(?!\d)"
     r"|(?<![\d/.])(?P<numeric>\d{1,2}[/.]\d{1,2}[/.]\d{4})(?!\d)"
-    rf"|(?<![\w.,:])(?P<day1>\d{{1,2}}){_NTH}(?: day)?(?: of)? (?P<month1>{_MONTH})\b\.?{_YEAR.format(1)}"
+    rf"|(?<![\w.,:])(?P<day1>\d{{1,2}}){_NTH}(?: day)?(?: of)?[ -](?P<month1>{_MONTH})\b\.?{_YEAR.format(1)}"
     r"|(?<=\d)\+\d\d:\d\d(?!\d)"
     rf"|(?<![\d.:,])(?P<clock>\d{{1,2}}:\d\d)(?::\d\d(?:\.\d{{1,9}})?)?(?![\d:])(?:{_HALF.format(1)})?"
     rf"|(?<![\d.:,$€£])(?P<hour>\d{{1,2}}(?:\.\d\d)?)(?:{_HALF.format(2)})"

@@ -15,12 +15,13 @@ from evaluator.words.candidates import (
     read_polarity,
     read_texts,
     read_times,
+    without_title,
 )
 from evaluator.words.figures import SPELLED
 from evaluator.words.mentions import number_in
 from evaluator.words.moments import moment_of
 from evaluator.words.phrases import first_word
-from evaluator.words.roles import Roles, roles_of
+from evaluator.words.roles import OTHER_NOUNS, ROLES, Roles, roles_of
 from evaluator.words.stems import content_words, stem, stems
 from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell
@@ -61,6 +62,10 @@ class Wanted:
     """Its values are numbers, and no amounts."""
     has_time: bool
     """Its values are a day with a time."""
+    other_roles: frozenset[str]
+    """Words for what other values of its kind are."""
+    other_nouns: frozenset[str]
+    """Those of them that alone name a value."""
     roles: Roles
     """What it plays against others of its kind."""
     read: Reader
@@ -97,6 +102,8 @@ def _wanted(record: str, kin: frozenset[str]) -> Wanted:
         has_amounts=kind == "money",
         is_number=kind == "number",
         has_time=kind == "datetime",
+        other_roles=ROLES - words - names,
+        other_nouns=OTHER_NOUNS - words - names,
         roles=roles_of(words, names, kind),
         read=read,
     )
@@ -107,7 +114,7 @@ def _reader(fact: FactToTell, kin: frozenset[str]) -> tuple[tuple[str, ...], Rea
     if fact.unit == "cents" and all(_cents(value) is not None for value in right):
         return _OF_MONEY, read_money({_cents(v) for v in right}, {_cents(v) for v in rivals}), "money"
     if fact.type in ("integer", "number") and all(_number(value) is not None for value in right):
-        return _OF_NUMBERS, read_numbers({_number(v) for v in right}, {_number(v) for v in rivals}), "number"
+        return _OF_NUMBERS, read_numbers({_number(v) for v in right}, {_number(v) for v in rivals}, stems(fact.noun)), "number"
     if fact.type == "boolean" and right and all(isinstance(value, bool) for value in right):
         return (), read_polarity(stems(fact.noun), bool(right[0])), "boolean"
     texts = [str(value) for value in right]
@@ -120,8 +127,9 @@ def _reader(fact: FactToTell, kin: frozenset[str]) -> tuple[tuple[str, ...], Rea
     others = [str(rival) for rival in rivals]
     nouns = content_words(fact.noun)
     known = [*texts, *others, *sorted(kin - {*texts, *others})]
-    beginnings = {first_word(text) for text in known}
-    cues = () if len(beginnings) > _MOST_CUES else tuple(sorted({*beginnings, *nouns} - {""}))
+    beginnings = {first_word(text) for text in [*known, *(without_title(text, nouns) for text in known)]} - {""}
+    is_any = len(beginnings) > _MOST_CUES or any(len(first) < 2 for first in beginnings)
+    cues = () if is_any else tuple(sorted(beginnings | nouns))
     return cues, read_texts(texts, others, known[len(texts) + len(others) :], nouns), "text"
 
 

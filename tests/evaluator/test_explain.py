@@ -90,6 +90,71 @@ def test_a_refused_call_is_told_with_its_refusal() -> None:
     assert found.got.startswith('book_appointment(slot_id="SLO-0002") -> slot_taken')
 
 
+@pytest.mark.parametrize(
+    ("golden", "made", "expected"),
+    [
+        ([CANCEL], [a_call("cancel_appointment", appointment_id="APT-0002", reason="travel")], "wrong_entity"),
+        ([CANCEL], [a_call("cancel_appointment", appointment_id="APT-0002", reason="other")], "wrong_entity"),
+        ([BOOK], [a_call("book_appointment", slot_id="SLO-0002")], "wrong_argument"),
+        ([BOOK], [a_call("book_appointment", slot_id="SLO-0002", note="Pain")], "missing_write"),
+        ([BOOK], [a_call("book_appointment", slot_id=slot) for slot in ("SLO-0002", "SLO-9999")], "missing_write"),
+        ([BOOK], [a_call("book_appointment", slot_id="SLO-0002")] * 4, "loop"),
+        (
+            [CANCEL],
+            [a_call("cancel_appointment", appointment_id="APT-0002", reason="travel"), TRANSFER],
+            "wrong_entity",
+        ),
+    ],
+)
+def test_the_only_attempt_at_a_write_is_told_by_what_it_got_wrong(
+    golden: list[GoldenCall], made: list[Made], expected: FailureClass
+) -> None:
+    found = failure_of(golden, *made)
+    assert (found.class_, found.first_divergence.call) == (expected, 0)
+
+
+def test_what_was_due_first_and_never_tried_comes_before_what_was_tried() -> None:
+    refused = a_call("drop_reminder", appointment_id="APT-0002")
+    found = failure_of([BOOK, DROP], refused)
+    assert (found.class_, found.first_divergence.call) == ("missing_write", 0)
+    assert found.first_divergence.expected == 'book_appointment(slot_id="SLO-0004")'
+    assert failure_of([BOOK, DROP], BOOKED, refused).class_ == "wrong_entity"
+
+
+ANA = {"email": "ana@example.com", "date_of_birth": "1981-03-01"}
+SIGN_IN = a_golden("identify_patient", **ANA)
+UNSIGNED: dict[str, Any] = {
+    "login": "conversation",
+    "env_variables": {"CURRENT_DATE": "2025-01-20", "LOGGED_IN_USER": None, "LOGGED_IN_NAME": None},
+}
+
+
+@pytest.mark.parametrize(
+    ("made", "expected", "call"),
+    [
+        ([a_call("identify_patient", **{**ANA, "email": "an@example.com"}), BOOKED], "wrong_argument", 0),
+        ([a_call("find_slots"), ("identify_patient", "{"), BOOKED], "malformed_call", 1),
+        ([BOOKED], "missing_write", 0),
+        ([a_call("identify_patient", **{**ANA, "email": "an@example.com"}), TRANSFER], "wrong_argument", 0),
+    ],
+)
+def test_a_sign_in_that_never_succeeded_comes_first(made: list[Made], expected: FailureClass, call: int) -> None:
+    for golden, criteria in (([SIGN_IN, BOOK], {}), ([SIGN_IN, FEES], TELL)):
+        if criteria and BOOKED in made[:1]:
+            continue
+        task = a_task_of(WORLD, *golden, criteria=criteria, **UNSIGNED)
+        found = explain(scored(a_trial(WORLD, task, *made)))
+        assert (found.class_, found.first_divergence.call) == (expected, call)
+        assert found.first_divergence.expected.startswith("identify_patient(")
+
+
+def test_a_sign_in_that_succeeded_in_the_end_is_no_divergence() -> None:
+    task = a_task_of(WORLD, SIGN_IN, BOOK, **UNSIGNED)
+    signed = [a_call("identify_patient", **{**ANA, "email": "an@example.com"}), a_call("identify_patient", **ANA)]
+    found = explain(scored(a_trial(WORLD, task, *signed, DONE)))
+    assert (found.class_, found.first_divergence.call) == ("missing_write", None)
+
+
 def test_the_right_call_too_early_is_told_with_what_it_waits_for() -> None:
     freed = a_golden("book_appointment", slot_id="SLO-0002")
     found = failure_of([MOVES[0], freed], a_call("book_appointment", slot_id="SLO-0002")).first_divergence

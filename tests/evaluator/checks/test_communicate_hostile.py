@@ -3,7 +3,7 @@ from time import process_time
 import pytest
 
 from evaluator.checks.communicate import check_communicate
-from evaluator.words.assertions import LONGEST
+from evaluator.words.markup import LONGEST
 from evaluator.words.mentions import mentions, sentences
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json

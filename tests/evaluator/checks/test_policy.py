@@ -1,7 +1,6 @@
 import pytest
 
 from evaluator.checks.policy import check_policy, conduct
-from evaluator.conduct.declining import rules_in
 from skillweave.schema.call import Call, CallResult, Verdict
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
@@ -72,23 +71,6 @@ def test_what_no_tool_does_is_handed_over_with_that_reason() -> None:
     assert score_of(a_kind("unavailable"), None, None) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("By R7 that is too late.", ["R7"]),
-        ("[R7] forbids it.", ["R7"]),
-        ("Rule R7 forbids it.", ["R7"]),
-        ("That is rule 7.", ["R7"]),
-        ("See rule no. 7 and [B2].", ["R7", "B2"]),
-        ("Rules 7 and 8 say so.", ["R7", "R8"]),
-        ("The rules of the house forbid it; room 7.", []),
-        ("PR7 and R7x are none.", []),
-    ],
-)
-def test_rules_are_read_in_each_form_of_their_name(text: str, named: list[str]) -> None:
-    assert [*rules_in(text)] == named
-
-
 WORLD = a_world()
 CANCEL = ("cancel_appointment", {"appointment_id": "APT-0001"})
 
@@ -108,6 +90,27 @@ def test_handing_over_counts_only_after_the_request_was_heard() -> None:
     assert faults(a_kind("refuse"), agent(None, handed_over()), request) == ["handed over before the request was heard"]
     assert faults(a_kind("refuse"), agent("No: R10.")) == ["the request was not heard"]
     assert faults(a_kind("refuse"), request, agent(None, handed_over(None))) == ["the broken rule (R10) is not named"]
+
+
+def test_what_no_tool_does_is_handed_over_after_it_was_asked_for() -> None:
+    no_tool = agent(None, ("transfer_to_human", {"reason": "no_tool", "summary": "Repair."}))
+    task = a_kind("unavailable")
+    assert faults(task, user("Repair my chair."), no_tool) == []
+    assert faults(task, no_tool, user("Repair my chair.")) == ["handed over before the request was heard"]
+    assert faults(task, no_tool) == ["the request was not heard"]
+
+
+def test_what_nobody_sees_names_no_rule() -> None:
+    request, missing = user("Cancel it."), ["the broken rule (R10) is not named"]
+    assert faults(a_kind("refuse"), request, agent("<think>R10</think>Sorry, no.")) == missing
+    assert faults(a_kind("refuse"), request, agent("<!-- R10 -->No.")) == missing
+    assert faults(a_kind("refuse"), request, agent("No."), user("Bye ###STOP###"), agent("R10")) == missing
+
+
+def test_numbers_that_the_policy_does_not_have_are_no_rules() -> None:
+    said = agent("R10 forbids it. Vitamin B12 is in locker R2, behind R77 and R88.")
+    assert faults(a_kind("refuse"), user("Cancel it."), said) == []
+    assert faults(a_kind("refuse"), user("Cancel it."), agent("R1, R2 and R10."))[0].startswith("names 3 rules")
 
 
 def test_a_broken_rule_has_the_position_of_its_call_behind_one_that_cannot_be_read() -> None:

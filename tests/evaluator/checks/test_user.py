@@ -75,6 +75,29 @@ def test_what_is_invented_kept_back_or_contrary_is_told_with_its_message(words: 
     assert [(one.message, one.fault) for one in found.faults] == [(2, fault)]
 
 
+@pytest.mark.parametrize(
+    ("words", "is_fault"),
+    [
+        ("My name is Peter Parker.", True),
+        ("Hello, my name is Ana Garcia. I wrote before.", True),
+        ("My name is Ana. Please help me.", False),
+        ("My name's Ms Lopez.", False),
+        ("My full name is Ana M. L\u00f3pez.", False),
+        ("my name is on the card", False),
+        ("1000 thanks!", False),
+        ("It is 1000.", True),
+        ("I'll call again tomorrow or on Friday.", False),
+        ("I would like it on Friday.", True),
+    ],
+)
+def test_small_talk_is_no_fault_and_a_name_that_is_not_the_users_is_one(words: str, is_fault: bool) -> None:
+    assert bool(checked(user(OPENING), agent("Well?"), user(words)).faults) == is_fault
+
+
+def test_what_is_said_behind_the_end_is_not_judged() -> None:
+    assert checked(user(OPENING), agent("No."), user("Goodbye. ###STOP###"), user("It is 99.95.")).faults == []
+
+
 def test_what_the_agent_said_before_is_no_fault_and_after_it_is() -> None:
     assert checked(user(OPENING), agent("It costs 99.95."), user("99.95 is fine.")).faults == []
     late = checked(user(OPENING), agent("Well?"), user("99.95 is fine."), agent("It costs 99.95."))

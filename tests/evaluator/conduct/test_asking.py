@@ -48,12 +48,76 @@ def violations(task: Task, *messages: Message) -> list[str]:
         ("Shall I cancel it?", False),
         ("The reason does not matter.", False),
         ("What can I do for you? I see no reason to wait.", False),
+        ("There's a reason I ask: shall I cancel it?", False),
+        ("Do you have a reason to believe it was booked?", False),
+        ("<think>What is the reason?</think>Shall I cancel it?", False),
+        ("Is there any other appointment?", False),
+        ("What's prompting the cancellation?", True),
+        ("May I ask what happened?", True),
+        ("Is it due to illness, travel or something else?", True),
+        ("**Reason for cancelling** (illness / travel / other):", True),
+        ("Kindly provide the reason.", True),
+        ("I just need to note down why you're cancelling.", True),
+        ("What shall I record for the cancellation?", True),
+        ("To proceed, tell me: (1) the reason.", True),
+        ("Your reason, please.", True),
     ],
 )
 def test_the_question_has_to_name_what_was_left_out(said: str, is_asked: bool) -> None:
     messages = [user("Cancel my appointment."), agent(said), user("Fine."), agent(None, CANCEL)]
     missing = [] if is_asked else ["not asked for cancel_appointment.reason in call 0 (cancel_appointment)"]
     assert violations(a_clarification(CANCELLING, REASON), *messages) == missing
+
+
+@pytest.mark.parametrize(
+    ("said", "is_asked"),
+    [
+        ("Would you prefer 9:30 or 16:30?", True),
+        ("Morning or afternoon?", True),
+        ("Which one would you like?", True),
+        ("I have 9:30 and 16:30 available. Any preference?", True),
+        ("Shall I book it from 9:30 to 10:30?", False),
+        ("What would you like me to do?", False),
+    ],
+)
+def test_values_put_up_for_choice_ask_for_it(said: str, is_asked: bool) -> None:
+    found = violations(a_clarification(BOOKING, START), user("Book it."), agent(said), user("Fine."), agent(None, BOOK))
+    assert (found == []) == is_asked
+
+
+def test_which_one_asks_for_one_fact_and_not_for_two() -> None:
+    note = {"id": "book_appointment.note", "text": "Note: pain.", "value": "pain", "tell": "asked"}
+    golden = [BOOKING[0], BOOKING[1].model_copy(update={"arguments": {**BOOK[1], "note": "pain"}})]
+    task = a_clarification(golden, START, note)
+    which = [user("Book it."), agent("Which one would you like?"), user("Fine."), agent(None, BOOK)]
+    assert len(violations(task, *which)) == 2
+    assert violations(task, *which[:2], user("Fine."), agent("And the note?"), user("Fine."), agent(None, BOOK)) == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_said"), [("Travel, yes.", True), ("Yes, for travelling.", False), ("Yes.", False)]
+)
+def test_what_the_user_said_need_not_be_asked_for(reply: str, is_said: bool) -> None:
+    found = violations(
+        a_clarification(CANCELLING, REASON), user("Cancel it."), agent("Sure?"), user(reply), agent(None, CANCEL)
+    )
+    assert (found == []) == is_said
+    first = violations(
+        a_clarification(CANCELLING, REASON), user(reply), agent("Sure?"), user("Yes."), agent(None, CANCEL)
+    )
+    assert len(first) == 1
+
+
+def test_a_time_is_said_with_its_hour_and_not_with_its_day() -> None:
+    task = a_clarification(BOOKING, START)
+    for reply, is_said in (("Half past four in the afternoon.", True), ("On 23 January.", False), ("At 9:30.", False)):
+        found = violations(task, user("Book it."), agent("Sure."), user(reply), agent(None, BOOK))
+        assert (found == []) == is_said, reply
+
+
+def test_what_was_asked_before_the_request_is_not_asked() -> None:
+    early = [agent("What is the reason?"), user("Cancel my appointment."), agent(None, CANCEL)]
+    assert len(violations(a_clarification(CANCELLING, REASON), *early)) == 1
 
 
 def test_asking_after_the_write_or_beside_it_is_too_late() -> None:

@@ -63,6 +63,22 @@ def test_calls_that_cannot_be_read_take_a_position() -> None:
     assert unconfirmed(user("Go."), agent(None, ("find_slots", "{"), CANCEL)) == ["call 1 (cancel_appointment)"]
 
 
+def test_calling_it_off_confirms_a_cancellation_and_nothing_else() -> None:
+    assert unconfirmed(*ASKED, user("Cancel that."), agent(None, CANCEL)) == []
+    assert unconfirmed(*ASKED, user("Cancel that."), agent(None, BOOK)) == ["call 0 (book_appointment)"]
+
+
+def test_asking_back_is_no_yes() -> None:
+    assert unconfirmed(*ASKED, user("How much is it?"), agent(None, CANCEL)) == ["call 0 (cancel_appointment)"]
+    assert unconfirmed(*ASKED, user("Yes. How much is it?"), agent(None, CANCEL)) == []
+
+
+def test_a_yes_behind_the_end_confirms_nothing() -> None:
+    over = [*ASKED, user("No, goodbye. ###STOP###"), agent("Really?"), user("Yes."), agent(None, CANCEL)]
+    assert unconfirmed(*over) == []
+    assert a_conversation(WORLD, a_task(), *over).made.steps == []
+
+
 def test_lack_of_the_users_word_counts_only_where_that_is_set() -> None:
     trial = a_conversation(WORLD, a_task(), user("Cancel it."), agent(None, CANCEL))
     assert (check_policy(trial).score, check_policy(trial).violations) == (1.0, [])
