@@ -14,7 +14,6 @@ from evaluator.execution import execute_golden, execute_messages
 from evaluator.explain import explain
 from evaluator.golden import golden_of
 from evaluator.prune import needless
-from evaluator.recorded import read
 from evaluator.rollouts import find_rollouts
 from evaluator.score import reward_of
 from evaluator.trial import Scored
@@ -128,7 +127,7 @@ def _stages(desk: Desk, jobs: Sequence[Job]) -> Counter[str]:
     clock, settings = _Clock(), Settings()
     for job in jobs:
         with clock.stage("read"):
-            recorded = read(job.line())
+            recorded = desk.recorded(job)
         trial = desk.evaluator.trial(recorded)
         task, world = trial.task, trial.world
         with clock.stage("golden"):

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from evaluator.evaluate import Evaluator, Settings
 from evaluator.recorded import Recorded, UnreadableError, read
@@ -35,12 +35,6 @@ class Job(NamedTuple):
     digest: str
     """What the result holds for: the line, and what it is scored with."""
 
-    def line(self) -> bytes:
-        """The line."""
-        with self.path.open("rb") as stream:
-            stream.seek(self.place.offset)
-            return stream.read(self.place.length)
-
 
 class Desk:
     """Not to be shared by threads."""
@@ -51,6 +45,8 @@ class Desk:
         self.tasks = Dataset(office.tasks)
         self.worlds = self.tasks if office.worlds == office.tasks else Dataset(office.worlds)
         self.evaluator = Evaluator(self.tasks, self.worlds, office.settings)
+        self._open: tuple[Path, IO[bytes]] | None = None
+        """The file that was read last: trials of one world stand in one."""
 
     @property
     def fingerprint(self) -> str:
@@ -73,7 +69,13 @@ class Desk:
 
     def recorded(self, job: Job) -> Recorded:
         """The trajectory. Raises UnreadableError."""
-        return read(job.line())
+        if self._open is None or self._open[0] != job.path:
+            if self._open is not None:
+                self._open[1].close()
+            self._open = job.path, job.path.open("rb")
+        stream = self._open[1]
+        stream.seek(job.place.offset)
+        return read(stream.read(job.place.length))
 
     def result(self, job: Job) -> Result:
         """What the evaluator says of it."""

@@ -4,7 +4,8 @@ A fact counts as told iff it stands in the agent's last statement of it: in an a
 in a tool call, a question or the user's own words. A clause states a fact if it holds a word of its noun and a value of
 its kind; or, where none of the message does, if it gives its very value or a rival's and names it otherwise (by a word
 of the question, of the row, or for money a word of paying). The only fact asked for needs no name. Of a message that
-gives a rival, alternatives, or two plain statements that differ, nothing is told.
+gives a rival or its kin, alternatives, or two plain statements that differ, nothing is told; a value that the words at
+it give another role (the start, where the end was asked for) is none of the fact's. What is said later overturns.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from evaluator.words.assertions import sentences
-from evaluator.words.clauses import Clause, may_state, read_clauses
+from evaluator.words.clauses import Clause, may_state, read_clauses, unread_clause
 from evaluator.words.corrections import may_correct
 from evaluator.words.markup import LONGEST, folded
 from evaluator.words.moments import moment_of
@@ -94,16 +95,24 @@ class _Hearing:
         message, look = self._messages[place], self._look
         if message.role != "assistant" or not message.content:
             return []
-        text = folded(message.content)
+        stating = self._stating(message.content)
+        unread = message.content[LONGEST:]
+        if unread and not stating and may_state(look, unread):
+            stating = [unread_clause(unread)]
+        is_spoiled = bool(unread) or self._is_spoiled(stating)
+        return [(clause, not is_spoiled and _is_right(clause)) for clause in stating]
+
+    def _stating(self, content: str) -> list[Clause]:
+        look, text = self._look, folded(content)
         if _QUOTE in text:
             text = self._without_quotes(text)
-        if not may_state(look, text) and not may_correct(text):
+        corrects = may_correct(text)
+        if not corrects and not may_state(look, text):
             return []
-        stating = _stating(look, read_clauses(look, sentences(text), self._today), alone=self._alone)
+        stating = _stating(look, read_clauses(look, sentences(text), self._today, corrects=corrects), alone=self._alone)
         if any(map(_is_right, stating)):
             stating = [clause for clause in stating if not _is_of_other_role(look, clause)]
-        is_spoiled = self._is_spoiled(stating) or len(message.content) > LONGEST
-        return [(clause, not is_spoiled and _is_right(clause)) for clause in stating]
+        return stating
 
     def _without_quotes(self, text: str) -> str:
         """The text without quoted lines that the user wrote."""
@@ -153,8 +162,10 @@ def _stating(look: Wanted, clauses: Sequence[Clause], *, alone: bool) -> list[Cl
 
 
 def _is_statement(look: Wanted, clause: Clause, most: int, *, has_head: bool) -> bool:
-    if clause.takes_back or not clause.naming:
-        return clause.takes_back or (clause.is_corrected and not clause.foreign)
+    if clause.takes_back:
+        return True
+    if not clause.naming:
+        return _corrects(look, clause) or (not clause.foreign and bool(clause.words & look.roles.synonyms))
     return clause.is_corrected or _is_called(look, clause, most, has_head=has_head)
 
 
@@ -175,7 +186,7 @@ def _is_called(look: Wanted, clause: Clause, most: int, *, has_head: bool) -> bo
 
 
 def _is_unnamed_statement(look: Wanted, clause: Clause, *, alone: bool) -> bool:
-    if clause.takes_back or (not clause.foreign and (alone or clause.is_corrected)):
+    if clause.takes_back or _corrects(look, clause) or (alone and not clause.foreign):
         return True
     if clause.foreign & look.other_nouns and not clause.words & (look.names | look.roles.synonyms):
         return False
@@ -198,6 +209,11 @@ def _is_of_other_role(look: Wanted, clause: Clause) -> bool:
     if not clause.given or clause.is_corrected or any(one.is_right or one.is_rival for one in clause.given):
         return False
     return bool(clause.foreign & look.other_roles)
+
+
+def _corrects(look: Wanted, clause: Clause) -> bool:
+    """Whether it gives another value for what was said before, and speaks of nothing else."""
+    return clause.is_corrected and (not clause.foreign or bool(clause.words & look.roles.synonyms))
 
 
 def _is_right(clause: Clause) -> bool:

@@ -1,7 +1,7 @@
 """What a message asserts: its sentences in plain words, without what it asks, supposes or quotes.
 
-A line that ends in a colon, and a title, heads the lines below it, to the next empty one. A row of a table is a sentence that names
-each cell by its column. A sentence falls into clauses where a new one visibly begins.
+A line that ends in a colon, and a title, heads the lines below it, to the next empty one. A row of a table is a
+sentence that names each cell by its column. A sentence falls into clauses where a new one visibly begins.
 """
 
 import re
@@ -103,7 +103,7 @@ def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
             head = ""
         columns = []
         plain = _plain(line)
-        title = _TITLE.fullmatch(line)
+        title = _TITLE.fullmatch(line) if "#" in line or "**" in line or "__" in line else None
         if head and plain and (not title or (title["bold"] and not items)):
             items += _split(plain)
         elif head and items:

@@ -13,7 +13,9 @@ from evaluator.words.stems import FILLING, stems
 from evaluator.words.wanted import Wanted
 
 _SUM = stems("total altogether overall")
-_GLUE = (FILLING - _SUM) | stems("or then with plus but even maybe perhaps possibly either both also only else option between to")
+_GLUE = (FILLING - _SUM) | stems(
+    "or then with plus but even maybe perhaps possibly either both also only else option between to"
+)
 _BREAK = re.compile(
     r"[,;()|+=]|\b(?:and|plus|minus|while|whereas|but|or|then|with|of which|less)\b|\s-+>?\s|\u2192", re.IGNORECASE
 )
@@ -26,6 +28,8 @@ _NAME_OR = re.compile(r"\b[A-Z0-9]\w*,?(?:\s*/\s*|\s+or\s+)(?:the |at |in )?$")
 _SPAN = re.compile(r"[\s,]*(?:-+>?|to|until|till|through)\s*(?:at\s)?", re.IGNORECASE)
 _WHOLE = re.compile(r"[^\w.!?;]*(?:out )?of (?:the |your |a )?(?:total |full )?", re.IGNORECASE)
 _SHARE = re.compile(r"\d\s?(?:%|percent)\s+of\s+(?:the\s|your\s)?(?:total\s)?\(?$", re.IGNORECASE)
+_OPERATING = (" of ", "Of ", "=", "\u00d7", " x ", "*")
+"""With none of these nothing is computed."""
 _TIMES = re.compile(r"(?:\s[x×*]|×)\s?$")
 _TIMES_AFTER = re.compile(r"\s?(?:[x×*]\s|×)")
 _PLUS = re.compile(r"[\s)][+−-]\s$")
@@ -53,8 +57,11 @@ def places(given: Sequence[Candidate], source: str, leading: str = "") -> list[P
     gaps = [source[one.end : other.start] for one, other in pairwise(given)]
     first, last = source[: given[0].start], source[given[-1].end :]
     befores, afters = [first, *gaps], [*gaps, last]
-    leads = [_OPENING.split(_BRACKETED.sub(" ", f"{leading} {first}"))[-1], *(_lead(gap) for gap in gaps)]
-    tails = [*(_tail(gap) for gap in gaps), last]
+    lead = f"{leading} {first}" if leading else first
+    if "(" in lead or ";" in lead:
+        lead = _OPENING.split(_BRACKETED.sub(" ", lead))[-1]
+    leads = [lead, *map(_lead, gaps)]
+    tails = [*map(_tail, gaps), last]
     return [Place(*one) for one in zip(befores, afters, leads, tails, strict=True)]
 
 
@@ -68,20 +75,18 @@ def _tail(gap: str) -> str:
     return gap[: found.start()] if found else gap
 
 
-def belongs_elsewhere(look: Wanted, given: Sequence[Candidate], source: str, leading: str) -> list[bool]:
-    """For each value, whether the words at it give it another role than the fact's, or make it a part of a sum."""
-    if not given or not (look.has_amounts or look.roles.sides or look.roles.is_to_user):
-        return [False] * len(given)
-    at = places(given, source, leading)
-    return [_is_elsewhere(look, one, at[place], source, (place > 0, place + 1 < len(given))) for place, one in enumerate(given)]
+def belongs_elsewhere(look: Wanted, one: Candidate, at: Place, source: str, *, is_next: bool) -> bool:
+    """Whether the words at a value give it another role than the fact's, or make it a part of a sum.
 
-
-def _is_elsewhere(look: Wanted, one: Candidate, at: Place, source: str, beside: tuple[bool, bool]) -> bool:
+    `is_next`: the value before it is said to be so too.
+    """
     if look.has_amounts and _is_operand(source, one, at):
         return True
     if look.roles.is_to_user and _YOU_PAY.search(at.lead):
         return True
-    if isinstance(one.key, tuple) and _is_other_end(look, at, *beside):
+    if not look.roles.sides:
+        return False
+    if isinstance(one.key, tuple) and _is_other_end(look, at, is_next=is_next):
         return True
     words = _stems(at.lead)
     if not words - _GLUE or not _plays(look, words):
@@ -99,34 +104,36 @@ def _plays(look: Wanted, words: frozenset[str]) -> bool:
 
 def _is_operand(source: str, one: Candidate, at: Place) -> bool:
     """A part of a sum, a share or a whole: `382.00 + 24.00 = `, `70% of 174.00`, `189.00 of the 315.00`."""
+    if not [sign for sign in _OPERATING if sign in source]:
+        return False
     start = source[max(0, one.start - 30) : one.start]
     if _TIMES.search(start) or _TIMES_AFTER.match(at.after) or _SHARE.search(start) or _WHOLE.fullmatch(at.before):
         return True
     return ("=" in source or "\u00d7" in source) and bool(_PLUS.search(start) or _PLUS_AFTER.match(at.after))
 
 
-def _is_other_end(look: Wanted, at: Place, has_before: bool, has_after: bool) -> bool:
-    if look.roles.is_start and has_before and _SPAN.fullmatch(at.before):
+def _is_other_end(look: Wanted, at: Place, *, is_next: bool) -> bool:
+    if look.roles.is_start and is_next and _SPAN.fullmatch(at.before):
         return True
-    return look.roles.is_end and has_after and _SPAN.fullmatch(at.after) is not None
+    return look.roles.is_end and _SPAN.fullmatch(at.after) is not None
 
 
-def is_choice(look: Wanted, given: Sequence[Candidate], source: str, leading: str) -> bool:
+def is_choice(look: Wanted, given: Sequence[tuple[Candidate, Place]], source: str) -> bool:
     """Whether the right value is one of several in a clause that nothing binds to anything else."""
-    if look.is_text and _is_one_of_names(given, source):
+    right = [one for one, _ in given if one.is_right]
+    if look.is_text and _is_one_of_names(right, source):
         return True
-    right = [one for one in given if one.is_right]
-    if not right or len({one.key for one in given}) < 2:
+    if not right or len({one.key for one, _ in given}) < 2:
         return False
-    sure = given if look.is_number or all(one.is_doubtful for one in right) else [one for one in given if not one.is_doubtful]
-    at = places(sure, source, leading)
-    labels = [_label(place) for place in at]
-    of_right = frozenset[str]().union(*[labels[place] for place, one in enumerate(sure) if one.is_right])
+    is_any = look.is_number or all(one.is_doubtful for one in right)
+    sure = [(one, at) for one, at in given if is_any or not one.is_doubtful]
+    labels = [(_label(at), one.is_right) for one, at in sure]
+    of_right = frozenset[str]().union(*[label for label, is_right in labels if is_right])
     own = of_right | (_GLUE if of_right & _SUM else _GLUE | look.nouns | look.roles.synonyms)
-    others = [labels[place] - own for place, one in enumerate(sure) if not one.is_right]
+    others = [label - own for label, is_right in labels if not is_right]
     if not all(others) or len({*others}) < len(others):
         return True
-    between = [place.before for place in at[1:]]
+    between = [at.before for _, at in sure[1:]]
     return any(_OR.search(gap) or (not isinstance(right[0].key, tuple) and _SPAN.fullmatch(gap)) for gap in between)
 
 
@@ -136,7 +143,6 @@ def _label(at: Place) -> frozenset[str]:
     return words if words - _GLUE else stems(at.tail)
 
 
-def _is_one_of_names(given: Sequence[Candidate], clause: str) -> bool:
+def _is_one_of_names(right: Sequence[Candidate], clause: str) -> bool:
     """Whether a name that no row is known by stands beside the right one: `Gate A4 or Gate C2`."""
-    right = [one for one in given if one.is_right]
     return any(_OR_NAME.match(clause, one.end) or _NAME_OR.search(clause[: one.start]) for one in right)

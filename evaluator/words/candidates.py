@@ -23,7 +23,8 @@ _LAST_WORD = re.compile(r"(?P<sign>[:=#]\s*)$|(?P<word>[^\W\d_]+)\W*$")
 _BEING = stems("is was number no")
 _TITLES = ("dr", "mr", "mrs", "ms", "prof")
 _IS = re.compile(
-    r"(?:\b(?i:is|was|are|will be|would be)|:)(?i: now| actually| called| at| in| with| the| by){0,3} "
+    r"(?:\b(?i:is|was|are|will be|would be|(?:changed|moved|switched) to)|'s|:)"
+    r"(?i: now| actually| called| at| in| with| the| by){0,3} "
     r"(?P<value>(?!I\b)[A-Z0-9][^,;]*)"
 )
 _NEGATIVE = re.compile(r"\b(?:not?|never|neither|nor|un\w+ed|without)\b|n't\b|\bcannot\b", re.IGNORECASE)
@@ -86,10 +87,12 @@ def read_numbers(right: set[Decimal | None], rivals: set[Decimal | None], counte
                 figure.number,
                 _is_in(figure, right),
                 _is_in(figure, rivals),
-                is_doubtful=not figure.is_percent and not _is_said(clause[max(0, figure.start - 30) : figure.start], counted),
+                is_doubtful=not figure.is_percent
+                and not _is_said(clause[max(0, figure.start - 30) : figure.start], counted),
             )
             for figure in figures(clause)
-            if not figure.is_count or _counts(clause, figure.end) in (None, *counted)
+            if (figure.is_percent or not figure.is_amount)
+            and (not figure.is_count or _counts(clause, figure.end) in (None, *counted))
         ]
 
     return read

@@ -6,18 +6,22 @@ from datetime import date
 from typing import NamedTuple
 
 from evaluator.words.assertions import Said, Sentence
-from evaluator.words.binding import belongs_elsewhere, is_choice
+from evaluator.words.binding import belongs_elsewhere, is_choice, places
 from evaluator.words.candidates import Candidate, unknown_text
-from evaluator.words.corrections import corrects, may_correct, retracts
+from evaluator.words.corrections import is_correction, is_retraction, may_correct
 from evaluator.words.denial import is_denied
 from evaluator.words.stems import FILLING, stems
 from evaluator.words.wanted import Wanted
 
 _DIGIT = re.compile(r"\d")
+_SHOWN = 200
+"""Characters of what was not read that are shown."""
 _GLUE = re.compile(r"[\W\d_]*(?:(?:and|or|then|at|on|the)\b[\W\d_]*)*", re.IGNORECASE)
 _RESPECTIVELY = "respectively"
 _LISTED = re.compile(r",|\band\b", re.IGNORECASE)
-_ABOUT = re.compile(r"\b(?:wrong|mistaken|mistake|error)\s(?:about|with|in|on|regarding)\s([^.,;:]{1,60})", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"\b(?:wrong|mistaken|mistake|error)\s(?:about|with|in|on|regarding)\s([^.,;:]{1,60})", re.IGNORECASE
+)
 _POINTING = re.compile(
     r"\W*(?:(?:so|and|ok|okay|yes|sorry|actually|well|no|here),?\s+)*(?:it|that|this)\b", re.IGNORECASE
 )
@@ -45,6 +49,12 @@ class Clause(NamedTuple):
     """It gives no value, and says that one which was given is wrong."""
 
 
+def unread_clause(text: str) -> Clause:
+    """What may be stated where nobody reads any more: nothing right."""
+    none = frozenset[str]()
+    return Clause(text[:_SHOWN], "", none, none, (), none, is_corrected=False, is_choice=False)
+
+
 def may_state(look: Wanted, text: str) -> bool:
     """Whether a text holds what a statement of the fact has to hold; quick."""
     if look.has_figures and _DIGIT.search(text):
@@ -53,24 +63,24 @@ def may_state(look: Wanted, text: str) -> bool:
     return not look.cues or any(cue in lowered for cue in look.cues)
 
 
-def read_clauses(look: Wanted, found: Sequence[Sentence], today: date | None) -> list[Clause]:
-    """The clauses of a message that may state the fact."""
+def read_clauses(look: Wanted, found: Sequence[Sentence], today: date | None, *, corrects: bool) -> list[Clause]:
+    """The clauses of a message that may state the fact; `corrects`: it may take something back."""
     read: list[Clause] = []
     for place, sentence in enumerate(found):
         text = sentence.text
-        if may_state(look, text) or may_correct(text):
+        if may_state(look, text) or (corrects and may_correct(text)):
             before = found[place - 1].text if place and _POINTING.match(text) else ""
-            made = _of_sentence(look, sentence, before, today)
-            if made and place and corrects(found[place - 1].text):
+            made = _of_sentence(look, sentence, before, today, corrects=corrects)
+            if made and place and corrects and is_correction(found[place - 1].text):
                 made[0] = made[0]._replace(is_corrected=True)
             read += made
     return _with_times(look, read, today) if look.has_time else read
 
 
-def _of_sentence(look: Wanted, sentence: Sentence, before: str, today: date | None) -> list[Clause]:
+def _of_sentence(look: Wanted, sentence: Sentence, before: str, today: date | None, *, corrects: bool) -> list[Clause]:
     text = sentence.text
     head = stems(f"{sentence.head} {before}") if sentence.head or before else frozenset[str]()
-    is_corrected = corrects(text)
+    is_corrected = corrects and is_correction(text)
     made: list[Clause] = []
     leading: frozenset[str] = frozenset()
     before_it = ""
@@ -89,7 +99,7 @@ def _of_sentence(look: Wanted, sentence: Sentence, before: str, today: date | No
         before_it = "" if found else f"{before_it}{said.words}, "
     if leading and made:
         made[-1] = _renamed(look, made[-1], leading, head)
-    elif not made and retracts(text) and not _is_of_something_else(look, text):
+    elif not made and corrects and is_retraction(text) and not _is_of_something_else(look, text):
         made.append(Clause(text, text, leading, leading & look.nouns, (), frozenset(), True, False, takes_back=True))
     bare = {one.key for clause in made if sentence.head and not clause.foreign for one in clause.given}
     return [clause._replace(is_choice=True) for clause in made] if len(bare) > 1 else made
@@ -125,30 +135,35 @@ def _clause(
     """A clause in which values were found; those that it denies or binds to something else are none of its own."""
     if _RESPECTIVELY in source:
         found = _respective(look, source, found)
-    meant = [one for one in found if not is_denied(look, one, source, words, before)]
-    elsewhere = belongs_elsewhere(look, meant, source, before)
-    given = tuple(one for one, is_elsewhere in zip(meant, elsewhere, strict=True) if not is_elsewhere)
-    is_taken_back = not meant and any(one.is_right for one in found)
+    denied = [is_denied(look, one, source, words, before) for one in found]
+    at = places(found, source, before)
+    after_denied = [True, *denied]
+    bound = [
+        (one, at[place])
+        for place, one in enumerate(found)
+        if not denied[place] and not belongs_elsewhere(look, one, at[place], source, is_next=not after_denied[place])
+    ]
+    is_taken_back = all(denied) and any(one.is_right for one in found)
     made = Clause(
         text=text,
         source=source,
         words=frozenset(),
         naming=frozenset(),
-        given=given,
+        given=tuple(one for one, _ in bound),
         foreign=frozenset(),
         is_corrected=is_corrected,
-        is_choice=is_choice(look, given, source, before),
+        is_choice=is_choice(look, bound, source),
         takes_back=is_taken_back,
     )
-    own = [stems(source[one.start : one.end]) for one in found] if look.is_text else []
-    renamed = _renamed(look, made, words, head)
-    return renamed._replace(foreign=renamed.foreign.difference(*own))
+    return _renamed(look, made, words, head)
 
 
 def _renamed(look: Wanted, clause: Clause, words: frozenset[str], head: frozenset[str]) -> Clause:
     """The clause with these words too."""
     words |= clause.words
     unknown = words - FILLING - look.nouns - look.names - look.roles.synonyms
+    if look.is_text:
+        unknown = unknown.difference(*[stems(clause.source[one.start : one.end]) for one in clause.given])
     return clause._replace(
         words=words,
         naming=(words | head) & look.nouns if words & look.nouns else head & look.nouns,

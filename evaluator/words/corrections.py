@@ -8,43 +8,51 @@ _CUES = (
     "correct",
     "actually",
     "i was ",
-    "mistake",
+    "i meant",
     "misspoke",
     "misread",
-    "i meant",
+    "mistake",
     "in fact",
     "is now",
     "should be",
     "wait",
+    "make that",
     "scratch",
     "ignore",
     "disregard",
+    "forget",
     "kidding",
     "joking",
-    "made it up",
-    "made that up",
+    "it up",
+    "that up",
     "made up",
-    "forget",
     "wrong",
+    "error",
     "not true",
-    "not right",
     "untrue",
+    "n't true",
+    "not right",
+    "n't right",
     "a lie",
     "false",
-    "take that back",
-    "take it back",
+    "it back",
+    "that back",
+    "body else",
+    "one else",
     "another customer",
-    "somebody else",
-    "someone else",
+    "another person",
+    "a different ",
     "changed to",
 )
 """A text in small letters that corrects holds one of these."""
 _CORRECTING = re.compile(
     r"\b(?:sorry|apolog\w+|correction|actually|i was wrong|mistaken?|misspoke|misread|i meant|in fact|is now"
-    r"|should be|(?:has|have) (?:been )?changed to|scratch that|wait)\b",
+    r"|should be|(?:has|have) (?:been )?changed to|scratch that|make that|wait)\b",
     re.IGNORECASE,
 )
-_OF_WHAT_WAS_SAID = r"(?:that|it|this|my (?:last|previous|earlier) (?:message|answer|statement)|what i (?:said|wrote|told you))"
+_OF_WHAT_WAS_SAID = (
+    r"(?:that|it|this|my (?:last|previous|earlier) (?:message|answer|statement)|what i (?:said|wrote|told you))"
+)
 _RETRACTING = re.compile(
     r"\b(?:i was (?:wrong|mistaken|(?:just |only )?(?:kidding|joking))|i made a mistake|i misspoke|i misread"
     r"|(?:just|only) (?:kidding|joking)|correction"
@@ -52,18 +60,18 @@ _RETRACTING = re.compile(
     rf"|take {_OF_WHAT_WAS_SAID} back"
     rf"|{_OF_WHAT_WAS_SAID}(?: is| was)(?: not|n't)(?: \w+)? (?:right|correct|true)"
     rf"|{_OF_WHAT_WAS_SAID}(?:'s| is| was)(?: all| just| actually)? (?:a lie|wrong|incorrect|a mistake|an error|untrue"
-    r"|false|made up|(?:another|a different|the wrong) (?:customer|person|patient|guest|member|user|client)"
-    r"|(?:some(?:body|one)|anybody) else))\b",
+    r"|false|made up|another (?:customer|person)"
+    r"|(?:a different|the wrong) (?:customer|person|patient|guest|member|client)|(?:some(?:body|one)|anybody) else))\b",
     re.IGNORECASE,
 )
 
 
-def corrects(text: str) -> bool:
+def is_correction(text: str) -> bool:
     """Whether the text says that another value comes, or stands in it, than was said before."""
     return may_correct(text) and _CORRECTING.search(text) is not None
 
 
-def retracts(text: str) -> bool:
+def is_retraction(text: str) -> bool:
     """Whether the text takes back what was said before."""
     return may_correct(text) and _RETRACTING.search(text) is not None
 

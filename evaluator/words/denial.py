@@ -14,8 +14,8 @@ _SMALL = (
 _DENIED = re.compile(
     rf"(?:\bnot|n't|\bcannot|\bnever|\bno longer|\bneither|\bnor|\brather than|\binstead of|\bunlike"
     rf"|\b(?:might|may|could)(?: well)? be|\bwould have (?:been|cost)|\b(?:less|more|fewer|other) than|\bover|\bunder"
-    rf"|\bnot \w+ (?:on|at)|\babove|\bbelow|\bnearly|\balmost|\be\.g\.,?|\bfor (?:example|instance),?|\bsuch as|\bused to be"
-    rf"|\bpreviously|\bformerly|\boriginally|\bbetween)\s+{_SMALL}$"
+    rf"|\bnot \w+ (?:on|at)|\babove|\bbelow|\bnearly|\balmost|\be\.g\.,?|\bfor (?:example|instance),?|\bsuch as"
+    rf"|\bused to be|\bpreviously|\bformerly|\boriginally|\bbetween)\s+{_SMALL}$"
     r"|\bbetween\s[^;]{1,30}\sand\s+(?:the\s)?$"
     r"|\b(?:perhaps|maybe|possibly|probably|presumably|guess(?:ing)?|suppose)\b[^;]*$"
     r"|\b(?:moved?|changed?|rescheduled?|postponed?|lowered|raised|reduced|increased|went|gone|dropped|fallen|risen)\b"
@@ -23,21 +23,24 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _DOUBTED = re.compile(
-    r"\b(?:doubt\w*|(?:false|wrong|incorrect|untrue|not true)\s(?:that|to say)|nobody|no one(?!-)|(?:cannot|can't|could not"
-    r"|couldn't|unable to) (?:confirm|say|verify|tell)|not (?:sure|certain)|unsure|pretend\w*|let's (?:say|assume)|imagine"
-    r"|hypothetically|i (?:think|believe|assume)|either of|one of|for example|example answer"
-    r"|as you (?:said|wrote|mentioned|told|put)|according to you|(?:someone|somebody|anyone|anybody) else"
+    r"\b(?:doubt\w*|(?:false|wrong|incorrect|untrue|not true)\s(?:that|to say)|nobody|no one(?!-)"
+    r"|(?:cannot|can't|could not|couldn't|unable to) (?:confirm|say|verify|tell)|not (?:sure|certain)|unsure"
+    r"|pretend\w*|let's (?:say|assume)|imagine|hypothetically|i (?:think|believe|assume)|either of|one of"
+    r"|for example|example answer|as you (?:said|wrote|mentioned|told|put)|according to you"
+    r"|(?:someone|somebody|anyone|anybody) else"
     r"|neighbour's|neighbor's|another (?:customer|person|patient|guest|member|client)(?:'s)?)\b[^;]*$"
-    r"|\b(?:at least|at most|up to|roughly|approximately|as much as|hardly|barely|anything but|except(?: for)?|not quite"
-    r"|avoid|(?:friend|colleague|partner) of|ask)\s(?:the\s|about\s)?$|n't quite\s$",
+    r"|\b(?:at least|at most|up to|roughly|approximately|as much as|hardly|barely|anything but|except(?: for)?"
+    r"|not quite|avoid|(?:friend|colleague|partner) of|ask)\s(?:the\s|about\s)?$|n't quite\s$",
     re.IGNORECASE,
 )
 """What stands somewhere before a value that is not said to be so, or right before one that is a bound."""
 _DOUBTING = stems(
-    "doubt doubtful doubts false wrong incorrect untrue true nobody no confirm say verify tell sure certain unsure pretend "
-    "let imagine hypothetically think believe assume one either example you else neighbour neighbor another least most up last "
-    "roughly approximately as hardly barely but except quite avoid friend colleague partner ask"
+    "doubt doubtful doubts false wrong incorrect untrue true nobody one confirm say verify tell sure certain unsure "
+    "pretend let imagine hypothetically think believe assume either example said wrote mentioned told put according "
+    "else neighbour neighbor another least most up roughly approximately much hardly barely anything except quite "
+    "avoid friend colleague partner ask"
 )
+_DOUBTING_AFTER = stems("more less higher lower cheaper dearer or i had did does do has have is")
 _DOUBTED_AFTER = re.compile(
     r"\W{0,2}\s(?:(?:more|less|higher|lower|cheaper|dearer) than\b|or so\b|i (?:think|believe|guess)\b|had i\b"
     r"|(?:did|does|do|has|have|had)(?:\snot|n't)\b|is (?:only )?one of\b)",
@@ -108,7 +111,7 @@ def _is_doubted(look: Wanted, one: Candidate, clause: str, words: frozenset[str]
     before = f"{leading} {clause[: one.start]}"
     if words & _DOUBTING and _DOUBTED.search(before):
         return True
-    if _DOUBTED_AFTER.match(clause, one.end):
+    if words & _DOUBTING_AFTER and _DOUBTED_AFTER.match(clause, one.end):
         return True
     if isinstance(one.key, tuple):
         for end in {one.start, one.inner or one.start}:

@@ -54,7 +54,9 @@ ROLES = stems(
     "return start"
 )
 """Words for what amounts and moments are."""
-OTHER_NOUNS = stems("balance deductible deposit discount excess fee interest limit penalty premium refund rent surcharge tax tip")
+OTHER_NOUNS = stems(
+    "balance deductible deposit discount excess fee interest limit penalty premium refund rent surcharge tax tip"
+)
 """Of these one alone names an amount, whatever was asked."""
 _COVERED = stems("cover covered reimbursement refund")
 

@@ -45,7 +45,8 @@ indeed info information is it its january july june just let looked looking made
 misspoke mistake monday month morning my no noon not november now october of oh ok okay on our out please pm pound
 pounds precisely question really record records right said saturday see september shows showing so sorry sum sunday
 system tell thank thanks that the their there these this thursday time to today tomorrow total tuesday us usd value was
-we wednesday well were which will with would wrong year yes you your system's
+we wednesday well were which will with would wrong year yes you your system s t d ll re ve m real make instead
+wait changed switched
 """
 FILLING = frozenset(stem(word) for word in _PLAIN.split())
 """Stems of words that tell nothing of what a clause is about."""

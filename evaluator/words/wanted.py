@@ -114,7 +114,11 @@ def _reader(fact: FactToTell, kin: frozenset[str]) -> tuple[tuple[str, ...], Rea
     if fact.unit == "cents" and all(_cents(value) is not None for value in right):
         return _OF_MONEY, read_money({_cents(v) for v in right}, {_cents(v) for v in rivals}), "money"
     if fact.type in ("integer", "number") and all(_number(value) is not None for value in right):
-        return _OF_NUMBERS, read_numbers({_number(v) for v in right}, {_number(v) for v in rivals}, stems(fact.noun)), "number"
+        return (
+            _OF_NUMBERS,
+            read_numbers({_number(v) for v in right}, {_number(v) for v in rivals}, stems(fact.noun)),
+            "number",
+        )
     if fact.type == "boolean" and right and all(isinstance(value, bool) for value in right):
         return (), read_polarity(stems(fact.noun), bool(right[0])), "boolean"
     texts = [str(value) for value in right]

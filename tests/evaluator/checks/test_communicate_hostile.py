@@ -48,6 +48,22 @@ PARTS = (
     " 1",
     "Station Square Sampling ",
     "a of ",
+    "<a hidden ",
+    "<a ",
+    "![",
+    "[a](",
+    "[a]: ",
+    "> 1\n",
+    "**a**\n",
+    "(",
+    "1 to ",
+    "1 x ",
+    "1 of ",
+    "Gate C5 ",
+    "and 1 respectively ",
+    "I was wrong about ",
+    "\u2011",
+    "\ufe0f\u20e3",
 )
 
 
