@@ -217,9 +217,11 @@ def test_a_summary_of_an_empty_world_asks_for_no_goals(line: Downstream) -> None
 
 
 def test_a_rule_that_the_policy_drops_takes_the_tasks_that_rest_on_it(line: Downstream) -> None:
+    before = dict(line.run("s16", PHARMACY).rejected)
     line.edit(POLICIES, PHARMACY, line.read(POLICIES, PHARMACY).replace("[R54]", ""))
-    record = line.run("s16", PHARMACY)
-    assert record.rejected == {"rule not in the policy": record.rejected["rule not in the policy"]}
+    after = dict(line.run("s16", PHARMACY).rejected)
+    assert after.pop("rule not in the policy") > 0
+    assert after == before
     left = [validated.combination for validated in line.read(VALIDATED, PHARMACY)]
     assert left
     assert not [c for c in left if any(call.tool == "set_reminder" for call in c.golden)]
