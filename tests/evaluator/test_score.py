@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from evaluator import score
 from skillweave.schema.message import Message
 from skillweave.schema.task import GoldenCall, Task
@@ -91,3 +93,34 @@ def test_what_needs_words_is_unknown_without_messages() -> None:
         told = [Message(role="assistant", content="The cancellation fee is 30.00.")]
         assert score(task, session, told).passed is True
         assert score(task, session, []).reward == 0.0
+
+
+def test_rows_that_were_removed_and_should_not_have_been_fail_and_are_named() -> None:
+    task = a_task(
+        golden=[BOOK], criteria={"state": replay(WORLD, a_task(golden=[BOOK])).changes, "reward_basis": ["state"]}
+    )
+    with WORLD.session(task) as session:
+        session.call(BOOK.tool, BOOK.arguments)
+        assert score(task, session).passed is True
+        session.call(DROP.tool, DROP.arguments)
+        found = score(task, session)
+    assert found.passed is False
+    assert found.checks.state is not None
+    assert found.checks.state.missing == []
+    removed = [(change.table, change.op, change.key) for change in found.checks.state.unexpected]
+    assert removed == [("reminder", "delete", {"reminder_id": "REM-0001"})]
+
+
+@pytest.mark.parametrize("text", ["$new", '{"$new": 1}', '{"$any": true}', "{1}", "*", "null", "APT-0009"])
+def test_a_column_whose_values_look_like_placeholders_hides_nothing(text: str) -> None:
+    """Names of a patient are data, whatever they look like; only ids that the session minted are renamed."""
+    change = {"table": "patient", "op": "update", "key": {"patient_id": "PAT-0001"}}
+    demanded = [{**change, "before": {"full_name": "Ana Lopez"}, "after": {"full_name": "Ana Lopez-Diaz"}}]
+    task = a_task(criteria={"state": demanded, "reward_basis": ["state"]})
+    for name, passes in ((text, False), ("Ana Lopez-Diaz", True)):
+        with WORLD.session(task) as session:
+            session.execute("UPDATE patient SET full_name = :name WHERE patient_id = 'PAT-0001'", {"name": name})
+            found = score(task, session)
+            assert found.passed is passes
+            assert found.checks.state is not None
+            assert [row.after for row in found.checks.state.unexpected] == ([] if passes else [{"full_name": text}])
