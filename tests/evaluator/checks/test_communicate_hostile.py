@@ -77,7 +77,7 @@ def test_a_megabyte_takes_no_time(fact: str) -> None:
         check_communicate([wanted], [message])
         took[part] = process_time() - start
     slowest = max(took, key=lambda part: took[part])
-    assert took[slowest] < 0.1, slowest
+    assert took[slowest] < 0.5, slowest
 
 
 @pytest.mark.parametrize("text", ["a-" * 100_000, "Dr. A " * 50_000, "1,000" * 50_000, "a:\n" * 50_000])
