@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from pathlib import Path
 
 from rollout.cli.options import Options
 from rollout.folder import Held
@@ -57,8 +58,8 @@ def _scoring(config: Config, options: Options) -> str:
     """The command that scores these rollouts."""
     outputs = shlex.quote(config.outputs_dir)
     name = options.rollouts.name
-    folder = f"{config.outputs_dir}/evaluation" + ("" if name in ("rollouts", "") else f"/{name}")
-    results = shlex.quote(f"{folder}/results.jsonl")
+    folder = Path(config.outputs_dir, "evaluation", "" if name == "rollouts" else name)
+    results = shlex.quote(str(folder / "results.jsonl"))
     return (
         f"python -m evaluator.run_evaluation --mode all --rollouts-dir {shlex.quote(str(options.rollouts))} "
         f"--outputs-dir {outputs} --mcp-outputs-dir {outputs} --output {results}"
