@@ -110,7 +110,6 @@ def rescore(
         config_file=config,
         mcp_outputs=mcp_outputs_dir,
         output_file=output,
-        cache=False,
         quiet=quiet,
         overrides=tuple(overrides or ()),
         values=_values(outputs_dir, max_workers, enable_subjective),

@@ -22,11 +22,6 @@ class Phrases:
         self._places = by_first
         self._patterns: dict[str, re.Pattern[str]] = {}
 
-    @property
-    def first_words(self) -> frozenset[str]:
-        """A text in small letters that holds a phrase holds one of these."""
-        return frozenset(self._places)
-
     def find(self, text: str) -> Iterator[tuple[int, int, int]]:
         """Start and end of each phrase that a text holds, and its place among the texts."""
         end = 0

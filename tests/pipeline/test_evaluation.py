@@ -324,7 +324,11 @@ def test_single_prune_show_compare_rescore_and_teach(small: Path, oracle: Path, 
     flipped = {**failed, "passed": True, "checks_version": "0", "failure": None}
     rest = [one for one in lines_of(results) if one["id"] != failed["id"]]
     results.write_text("".join(json.dumps(one) + "\n" for one in [*rest, flipped]))
-    assert ran("evaluator", "rescore", *places, "--output", str(results)).returncode == 0
+    begun = rest[: len(rest) // 2]
+    results.with_name("results.rescored.jsonl").write_text("".join(json.dumps(one) + "\n" for one in begun))
+    resumed = ran("evaluator", "rescore", *places, "--output", str(results))
+    assert resumed.returncode == 0
+    assert f"{len(begun)} results were there already" in resumed.stdout
     flips = [json.loads(line) for line in (theirs / "flips.jsonl").read_text().splitlines()]
     assert [(one["id"], one["before"], one["after"], one["version_before"]) for one in flips] == [
         (failed["id"], True, False, "0")
