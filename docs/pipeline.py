@@ -54,7 +54,7 @@ def picture(pipeline: Pipeline) -> str:
 
 def reads_of(step: Step[Any]) -> list[str]:
     """What a step reads, by pattern, the artifact that gives its items their keys first."""
-    found = [step.each.pattern] if step.each else []
+    found = [artifact.pattern for artifact in step.listed]
     for read in step.reads:
         found.append(f"every {read.artifact.pattern}" if isinstance(read, Every) else read.pattern)
     return list(dict.fromkeys(found)) or ["domains.seeds"]
@@ -65,9 +65,9 @@ def writes_of(step: Step[Any]) -> list[str]:
     return list(dict.fromkeys(artifact.pattern for artifact in (*step.writes, *step.join_writes)))
 
 
-def one_item_each(artifact: Artifact[Any] | None) -> str:
+def one_item_each(step: Step[Any]) -> str:
     """What a step has an item for, in words."""
-    return f"each key of {code(artifact.pattern)}" if artifact else "the whole run"
+    return " and ".join(f"each key of {code(artifact.pattern)}" for artifact in step.listed) or "the whole run"
 
 
 def _overview(pipeline: Pipeline) -> str:
@@ -75,7 +75,7 @@ def _overview(pipeline: Pipeline) -> str:
         (
             f"[{step.short}](#{step.name}) {_words(step)}",
             step.title,
-            one_item_each(step.each),
+            one_item_each(step),
             ", ".join(code(question.name) for question in step.questions) or "nobody",
         )
         for step in pipeline.steps

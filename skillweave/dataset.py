@@ -9,23 +9,19 @@ from functools import cached_property
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json
 
+from skillweave.contracts import BLUEPRINTS, Contracts, first, listed, parsed
 from skillweave.digest import digest_file, digest_json
 from skillweave.errors import ArtifactError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.policy import Policy
-from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.store import Stamp, Store
 from skillweave.world.world import World
 
 QUERIES = "queries"
-_BLUEPRINTS = "blueprints.json"
 PARTS = (QUERIES, "database", "policies", "tool_lists")
 """Folders of a dataset that a trajectory depends on, beside the blueprints."""
-_SHOWN = 5
-"""Names that an error lists."""
 
 
 class Dataset:
@@ -36,37 +32,30 @@ class Dataset:
         self.store = Store(outputs)
         if not outputs.is_dir():
             raise ArtifactError(f"there is no outputs folder {str(outputs)!r}; give the one that a run wrote")
-        if not self.store.exists(_BLUEPRINTS) and not (outputs / QUERIES).is_dir():
+        if not self.store.exists(BLUEPRINTS) and not (outputs / QUERIES).is_dir():
             raise ArtifactError(
-                f"{str(outputs)!r} holds no {_BLUEPRINTS} and no tasks; give the folder that a run wrote"
+                f"{str(outputs)!r} holds no {BLUEPRINTS} and no tasks; give the folder that a run wrote"
             )
         self.tasks = Tasks(self.store)
+        self._contracts = Contracts(self.store)
         self._worlds: dict[str, World] = {}
         self._digests: dict[tuple[str, str], str] = {}
 
     @property
     def worlds(self) -> list[str]:
-        """Names of the worlds that have a database, sorted."""
-        return _stems(self.store, "database", ".sqlite")
+        """Names of the worlds that have a database and a contract that is whole, sorted."""
+        return [name for name in _stems(self.store, "database", ".sqlite") if self._contracts.is_whole(name)]
 
     @cached_property
     def digest(self) -> str:
         """Of the files that trajectories depend on, as they are when this is first asked for."""
         root = self.store.root
-        paths = [root / _BLUEPRINTS, *(path for part in PARTS for path in _files(root / part))]
+        paths = [root / BLUEPRINTS, *(path for part in PARTS for path in _files(root / part))]
         return digest_json({str(path.relative_to(root)): digest_file(path) for path in paths if path.is_file()})
 
     def blueprint(self, name: str) -> Blueprint:
-        """The blueprint of a world. ArtifactError where there is none."""
-        found = self._blueprints.get(name) if isinstance(name, str) else None
-        if found is None:
-            raise ArtifactError(
-                f"no blueprint {name!r} in {_BLUEPRINTS}; there are {_listed(sorted(self._blueprints))}"
-            )
-        try:
-            return Blueprint.model_validate(found)
-        except ValidationError as error:
-            raise ArtifactError(f"blueprint {name!r} in {_BLUEPRINTS} is damaged: {_first(error)}") from error
+        """The blueprint of a world, a fused one with its bridge rules. ArtifactError where there is none."""
+        return self._contracts[name]
 
     def policy(self, name: str) -> Policy:
         """The policy of a world. ArtifactError where there is none."""
@@ -106,7 +95,7 @@ class Dataset:
     def _now(self, name: str) -> str:
         """The clock of sessions that are opened without a task: that of the run."""
         path = "manifest.json"
-        manifest = _parsed(path, self.store.read(path)) if self.store.exists(path) else {}
+        manifest = parsed(path, self.store.read(path)) if self.store.exists(path) else {}
         prints = manifest.get("fingerprints") if isinstance(manifest, dict) else None
         rows = [row for row in prints.values() if isinstance(row, dict)] if isinstance(prints, dict) else []
         known = [str(row["now"]) for row in rows if row.get("now")]
@@ -121,12 +110,6 @@ class Dataset:
             with world.session(patch=task.initial_state.patch) as session:
                 self._digests[task.world, patch] = session.digest()
         return self._digests[task.world, patch]
-
-    @cached_property
-    def _blueprints(self) -> dict[str, Json]:
-        found = _parsed(_BLUEPRINTS, self.store.read(_BLUEPRINTS))
-        rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-        return {str(row.get("server")): row for row in rows}
 
     def _text(self, path: str) -> str:
         try:
@@ -145,7 +128,7 @@ class Tasks(Mapping[str, Task]):
     def __getitem__(self, id: str) -> Task:
         if not isinstance(id, str):
             raise UnknownTaskError(
-                f"no task {id!r} in the dataset; a task goes by its id, such as {_listed(list(self))}"
+                f"no task {id!r} in the dataset; a task goes by its id, such as {listed(list(self))}"
             )
         worlds = self.worlds
         likely = id.rpartition("-")[0]
@@ -153,7 +136,7 @@ class Tasks(Mapping[str, Task]):
             place = self._index(world).get(id)
             if place is not None:
                 return self._task(world, place)
-        raise UnknownTaskError(f"no task {id!r} in the dataset; it has {len(self)}, such as {_listed(list(self))}")
+        raise UnknownTaskError(f"no task {id!r} in the dataset; it has {len(self)}, such as {listed(list(self))}")
 
     def __iter__(self) -> Iterator[str]:
         for world in self.worlds:
@@ -179,9 +162,7 @@ class Tasks(Mapping[str, Task]):
         try:
             return _TASK.validate_json(line)
         except ValidationError as error:
-            raise ArtifactError(
-                f"a task of {_path(world)!r} is damaged, at byte {place[0]}: {_first(error)}"
-            ) from error
+            raise ArtifactError(f"a task of {_path(world)!r} is damaged, at byte {place[0]}: {first(error)}") from error
 
     def _index(self, world: str) -> dict[str, tuple[int, int]]:
         """Id -> offset and length of its line; made again where the file has changed."""
@@ -197,7 +178,7 @@ class Tasks(Mapping[str, Task]):
         offset = 0
         with self._store.file(path).open("rb") as stream:
             for number, line in enumerate(stream, start=1):
-                record = _parsed(f"{path}, line {number}", line)
+                record = parsed(f"{path}, line {number}", line)
                 id = record.get("id") if isinstance(record, dict) else None
                 if not isinstance(id, str) or id in found:
                     raise ArtifactError(
@@ -230,20 +211,3 @@ def _stems(store: Store, folder: str, ending: str) -> list[str]:
 def _files(folder: Path) -> list[Path]:
     """Files right in a folder, sorted."""
     return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
-
-
-def _parsed(label: str, content: bytes) -> Json:
-    try:
-        found: Json = from_json(content)
-    except ValueError as error:
-        raise ArtifactError(f"{label!r} is not JSON: {error}") from error
-    return found
-
-
-def _first(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "") or "none"

@@ -12,6 +12,8 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.domain import Domain
 from skillweave.schema.entity import Entity
+from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.fusion import DomainCombination, Fusion, Mediation, Rewrite
 from skillweave.schema.graph import EntityGraph
 from skillweave.schema.record import Json, Row
 from skillweave.schema.summary import Summary
@@ -102,6 +104,13 @@ TOOL_GRAPHS = each("tool_graphs/{key}.json", ToolGraph)
 SERVERS = text("mcp_servers/{key}.py")
 SERVER_RUNTIME = text("mcp_servers/_runtime.py")
 SERVER_TESTS = text("mcp_servers/tests/test_{key}.py")
+DOMAIN_COMBINATIONS = joined("cross_domain_templates/_combinations.json", DomainCombination, listed_by="name")
+"""By fused world."""
+FUSIONS = each("cross_domain_templates/{key}.json", Fusion)
+CONTRACTS = each("database/{key}.contract.json", FusedBlueprint)
+"""By fused world, without bridge rules."""
+REWRITES = each("database/{key}.rewrites.json", list[Rewrite])
+MEDIATIONS = each("policies/{key}.bridges.json", Mediation)
 TEMPLATES = each("task_templates/{key}.json", list[TaskTemplate])
 COMBINATIONS = jsonl("combinations/{key}.jsonl", Combination)
 VALIDATED = jsonl("validated_tasks/{key}.jsonl", ValidatedTask)

@@ -92,7 +92,7 @@ class Context(Generic[P]):
         self._visible = visible
         self._services = services
         artifacts = {read.artifact if isinstance(read, Every) else read for read in step.reads}
-        self._readable = artifacts | ({step.each} if step.each else set())
+        self._readable = artifacts | set(step.listed)
         self._writable = set(step.join_writes if key == JOIN else step.writes)
         if key == JOIN:
             self._readable |= set(step.writes)

@@ -1,16 +1,17 @@
 """A step of the pipeline: an async function of one item, plus the names of what it reads and writes.
 
-A step's full name is its module's name: `s02_entity_extraction`. An item is one key of the artifact `each`; a step
-without one has the single item `all`. An item waits for the items of earlier steps that make what it reads: those of
+A step's full name is its module's name: `s02_entity_extraction`. An item is one key of the artifact `each`,
+or of `fused` where domains are joined; a step without one has the single item `all`. An item waits for the items of earlier steps that make what it reads: those of
 its own key, or all of them where it reads `every(...)`, has no key, or is the join.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
+from skillweave.config.models import TaskMode
 from skillweave.schema.record import Record
 from synth.artifacts import Artifact, Every
 
@@ -48,6 +49,8 @@ class Step(Generic[P]):
     """The first line of its module's docstring."""
     run: "Callable[[Context[P], str], Awaitable[None]]"
     each: Artifact[Any] | None
+    fused: Artifact[Any] | None
+    """Where domains are joined, it has items for the keys of this artifact too: the fused worlds."""
     reads: tuple[Artifact[Any] | Every[Any], ...]
     writes: tuple[Artifact[Any], ...]
     params: type[P]
@@ -61,6 +64,17 @@ class Step(Generic[P]):
         """`s02`."""
         return self.name.partition("_")[0]
 
+    @property
+    def listed(self) -> tuple[Artifact[Any], ...]:
+        """The artifacts whose keys it has items for; none where it has the one item `all`."""
+        return tuple(artifact for artifact in (self.each, self.fused) if artifact is not None)
+
+    def in_mode(self, mode: TaskMode) -> "Step[P]":
+        """The step with the items that a task mode has."""
+        if self.fused is None or mode == "both":
+            return self
+        return replace(self, fused=None) if mode == "single" else replace(self, each=self.fused, fused=None)
+
     def makes(self, artifact: Artifact[Any]) -> bool:
         """Whether any of its items writes the artifact."""
         return artifact in self.writes or artifact in self.join_writes
@@ -69,6 +83,7 @@ class Step(Generic[P]):
 def step(
     *,
     each: Artifact[Any] | None,
+    fused: Artifact[Any] | None = None,
     reads: Sequence[Artifact[Any] | Every[Any]],
     writes: Sequence[Artifact[Any]],
     params: type[P],
@@ -90,6 +105,7 @@ def step(
             title=_title(module),
             run=run,
             each=each,
+            fused=fused,
             reads=tuple(reads),
             writes=tuple(writes),
             params=params,

@@ -17,8 +17,8 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, GoldenCall, Task
+from skillweave.world.replay import source_of
 
-_SOURCE = re.compile(r"call (\d+) ")
 _DATED = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -94,8 +94,8 @@ def _grounds(golden: Sequence[GoldenCall], position: int) -> Iterator[tuple[str,
         call = golden[open_calls.pop()]
         yield from ((call.tool, name, value) for name, value in call.arguments.items())
         for source in call.grounding.values():
-            matched = _SOURCE.match(source)
-            earlier = int(matched[1]) if matched else position
+            found = source_of(source)
+            earlier = found.call if found else position
             if earlier < position and earlier not in seen:
                 seen.add(earlier)
                 open_calls.append(earlier)

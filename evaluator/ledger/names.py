@@ -90,8 +90,9 @@ def _names_in(world: World) -> Names:
     common = set(re.findall(r"\b[a-z]+\b", world.blueprint.model_dump_json()))
     found: dict[str, set[str]] = defaultdict(set)
     with world.session() as session:
+        accounts = {role.account for role in world.blueprint.roles}
         for entity in world.blueprint.tables:
-            columns = _naming_columns(entity)
+            columns = [name for name in _naming_columns(entity) if entity != world.people or name not in accounts]
             for row in session.rows(entity.table) if columns else ():
                 for column in columns:
                     found[str(row[column] or "")].add(column)

@@ -107,8 +107,15 @@ class Matching:
         before = len(self.pairs)
         for step in golden:
             if step.call not in self.pairs:
-                self._take(step, (made for made in self._calls[step.tool] if self._is_same_call(step, made)))
+                self._take(step, (made for made in self._likely(step) if self._is_same_call(step, made)))
         return len(self.pairs) > before
+
+    def _likely(self, step: Step) -> Iterator[Step]:
+        """Calls of the same tool; then, for a sign-in, of the others that sign in."""
+        yield from self._calls[step.tool]
+        if step.tool in self._world.sign_ins:
+            for tool in sorted(self._world.sign_ins - {step.tool}):
+                yield from self._calls[tool]
 
     def _match_one_by_effect(self, golden: Sequence[Step]) -> bool:
         for step in golden:
@@ -143,10 +150,15 @@ class Matching:
             return False
         if step.tool == TRANSFER:
             return _is_same_transfer(step.arguments, made.arguments)
-        if _tool(self._world, step.tool).kind == "auth":
-            key = self._world.blueprint.core.key
-            return _cell(step.result.value, key) == _cell(made.result.value, key)
+        if step.tool in self._world.sign_ins:
+            return self._signed_in(step) == self._signed_in(made)
         return not self._unlike(step, made)
+
+    def _signed_in(self, step: Step) -> str | None:
+        """Whom a call signed in."""
+        role = self._world.role(step.tool)
+        key = str(_cell(step.result.value, role.key))
+        return self._world.person_of(role.account, key) or key
 
     def _is_free(self, step: Step, made: Step, name: str) -> bool:
         """Whether an argument shows only in columns that are not compared, or in which both are alike."""

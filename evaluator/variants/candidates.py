@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 from functools import reduce
 from itertools import islice, product
 from random import Random
+from typing import NamedTuple
 
 from evaluator.variants.workbench import Workbench
 from skillweave.schema.contract import Parameter, Tool
@@ -54,21 +55,33 @@ def keys_of(bench: Workbench, reference: str, random: Random) -> list[str]:
     """Keys of rows that a reference may name: those that results show, the caller's own, then others."""
     entity, key = bench.world.blueprint.target(reference)
     seen = [str(value) for name, value in shown(bench) if name == key.name]
-    owner = owner_of(bench, reference)
+    people, owner = bench.world.people, owner_of(bench, reference)
     with bench.session(0) as session:
         sql = f"SELECT {key.name} AS key FROM {entity.table}"
-        own = session.query(f"{sql} WHERE {owner} = :caller ORDER BY 1", {"caller": bench.caller}) if owner else []
+        own = []
+        if owner is not None:
+            account = f"SELECT {owner.account} FROM {people.table} WHERE {people.key} = :caller"
+            own = session.query(f"{sql} WHERE {owner.column} = ({account}) ORDER BY 1", {"caller": bench.caller})
         every = own or session.query(f"{sql} ORDER BY 1")
     rest = [str(row["key"]) for row in every]
     return list(dict.fromkeys([*seen, *random.sample(rest, min(_MOST_KEYS, len(rest)))]))
 
 
-def owner_of(bench: Workbench, reference: str) -> str | None:
-    """The column by which rows of the referenced table belong to a person; None where they belong to nobody."""
+class Owner(NamedTuple):
+    """How rows of a table belong to a person."""
+
+    column: str
+    """Names the person ..."""
+    account: str
+    """... by what this column of the core entity holds."""
+
+
+def owner_of(bench: Workbench, reference: str) -> Owner | None:
+    """How rows of the referenced table belong to a person; None where they belong to nobody."""
     entity = bench.world.blueprint.target(reference)[0]
-    core = bench.world.blueprint.core
-    person = f"{core.name}.{core.key}"
-    return next((one.name for one in entity.attributes if one.references == person), None)
+    accounts = {f"{role.own.name}.{role.key}": role.account for role in bench.world.blueprint.roles}
+    owned = (Owner(one.name, accounts[one.references]) for one in entity.attributes if one.references in accounts)
+    return next(owned, None)
 
 
 def shown(bench: Workbench) -> Iterator[tuple[str, Json]]:

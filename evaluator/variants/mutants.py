@@ -15,6 +15,7 @@ from skillweave.schema.result import FailureClass
 def mutants(bench: Workbench) -> Iterator[Variant]:
     """Each that applies to the task."""
     yield from _left_out(bench)
+    yield from _demanded_left_out(bench)
     yield from _half_batches(bench)
     yield from changed_calls(bench)
     yield from _swapped(bench)
@@ -30,6 +31,24 @@ def _left_out(bench: Workbench) -> Iterator[Variant]:
             yield _failing(bench, name, attempt, {"missing_write"})
 
 
+def _demanded_left_out(bench: Workbench) -> Iterator[Variant]:
+    """What was done for the sake of bridge rules is left out, with the reads that only this needs; the calls that the
+    tools then refuse are tried."""
+    left = {place for place, call in enumerate(bench.task.golden) if call.demanded_by is not None}
+    if not left:
+        return
+    for place in reversed(range(len(bench.moves))):
+        users = {user for user in range(place + 1, len(bench.moves)) if place in bench.takes_from(user)}
+        if users and users <= left and place not in bench.writes:
+            left.add(place)
+    moves = _without(bench, left)
+    refused = bench.attempt(moves).undone
+    tried = [Move(move.tool, bench.task.golden[move.golden or 0].arguments) for move in moves]
+    attempt = bench.attempt([own if move.golden in refused else move for move, own in zip(moves, tried, strict=True)])
+    if not bench.reaches_goal(attempt.changes):
+        yield _failing(bench, "demanded_left_out", attempt, {"missing_write"})
+
+
 def _half_batches(bench: Workbench) -> Iterator[Variant]:
     """Of several writes of one tool the later half is left out."""
     by_tool: dict[str, list[int]] = {}
@@ -42,10 +61,11 @@ def _half_batches(bench: Workbench) -> Iterator[Variant]:
 
 
 def _swapped(bench: Workbench) -> Iterator[Variant]:
-    """Writes in another order, where that leads elsewhere."""
+    """Writes in another order, where that leads elsewhere, or breaks a rule that only the policy holds."""
     for moves in reorderings(bench):
         attempt = bench.attempt(moves)
-        if not attempt.undone and not bench.reaches_goal(attempt.changes):
+        is_against_policy = not attempt.is_lawful and "policy" in bench.task.criteria.reward_basis
+        if not attempt.undone and (is_against_policy or not bench.reaches_goal(attempt.changes)):
             yield _failing(bench, "swapped_writes", attempt, {"wrong_order"})
 
 

@@ -4,11 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from evaluator.variants.workbench import Made, source_of
+from evaluator.variants.workbench import Made
 from skillweave.conversation import STOP
 from skillweave.schema.message import FunctionCall, Message, ToolCall
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
+from skillweave.world.replay import source_of
 
 _UNREADABLE = '{"'
 
@@ -57,7 +58,7 @@ def _batches(task: Task, made: Sequence[Made]) -> list[list[Made]]:
     held: set[int | None] = set()
     for place, one in enumerate(made):
         sources = task.golden[one.move.golden].grounding.values() if one.move.golden is not None else ()
-        takes = {*map(source_of, sources)} - {None}
+        takes = {source.call for source in map(source_of, sources) if source is not None}
         is_first = place == 0 or (place == 1 and task.login == "conversation")
         if is_first or takes & held or _reads_after_write(one, found[-1]):
             found.append([])

@@ -1,6 +1,5 @@
 """A task with its world, in which variants of its golden calls are carried out."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from random import Random
@@ -13,12 +12,10 @@ from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall, Task
 from skillweave.world.canonical import canonical
 from skillweave.world.compare import compare
-from skillweave.world.replay import rebound
+from skillweave.world.replay import rebound, source_of
 from skillweave.world.session import ContractSession
 from skillweave.world.tools import name_of
 from skillweave.world.world import World
-
-_FROM_CALL = re.compile(r"call (\d+) ")
 
 
 class Move(NamedTuple):
@@ -109,9 +106,13 @@ class Workbench:
 
     def depends_on(self, place: int) -> set[int]:
         """The golden calls whose results a golden call takes arguments from, and theirs."""
-        sources = map(source_of, self.task.golden[place].grounding.values())
-        direct = {source for source in sources if source is not None and source < place}
+        direct = self.takes_from(place)
         return direct.union(*map(self.depends_on, direct))
+
+    def takes_from(self, place: int) -> set[int]:
+        """The golden calls whose results a golden call takes arguments from."""
+        sources = map(source_of, self.task.golden[place].grounding.values())
+        return {source.call for source in sources if source is not None and source.call < place}
 
     def _carried_out(self, session: ContractSession, moves: Iterable[Move]) -> tuple[list[Made], list[int]]:
         made: list[Made] = []
@@ -146,7 +147,7 @@ class Workbench:
     def _rebound(self, call: GoldenCall, kept: Mapping[str, str], found: Mapping[int, CallResult]) -> dict[str, Json]:
         """An argument whose source was left out keeps its value, unless that was minted in the golden run."""
         sources = {name: source_of(source) for name, source in kept.items()}
-        lost = [name for name, place in sources.items() if place is not None and place not in found]
+        lost = [name for name, source in sources.items() if source is not None and source.call not in found]
         if any(call.arguments.get(name) in self._minted for name in lost):
             raise LookupError(call.tool)
         grounding = {name: source for name, source in kept.items() if name not in lost}
@@ -162,12 +163,6 @@ _UNREAD = CallResult.model_validate(
     }
 )
 """What comes of a call that cannot be read."""
-
-
-def source_of(grounding: str) -> int | None:
-    """The golden call whose result an argument is taken from."""
-    matched = _FROM_CALL.match(grounding)
-    return int(matched[1]) if matched else None
 
 
 def first(found: Iterable[Attempt], is_wanted: Callable[[Attempt], bool]) -> Attempt | None:

@@ -15,6 +15,8 @@ from skillweave.digest import digest_text
 from skillweave.llm.backend import Backend
 from skillweave.llm.configured import sampling_of
 from skillweave.llm.request import Sampling
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.fused import FusedBlueprint
 
 
 class WorldTasks:
@@ -38,7 +40,7 @@ class WorldTasks:
         self._seed = seed
         self._personas = personas
         self._policy = cache(dataset.policy)
-        self._company = cache(lambda world: dataset.blueprint(world).title)
+        self._blueprint = cache(dataset.blueprint)
         self._names = cache(lambda world: names_of(dataset.world(world)))
 
     @property
@@ -53,9 +55,9 @@ class WorldTasks:
     def task(self, id: str, trial: int) -> WorldTask:
         """That task with the user of that trial."""
         record = self._dataset.tasks[id]
-        company = self._company(record.world)
+        blueprint = self._blueprint(record.world)
         key = f"{self._seed}/{id}#{trial}"
-        role = role_of(record, company, trial % self._personas, Random(f"{key}/role"))
+        role = role_of(record, blueprint.title, trial % self._personas, Random(f"{key}/role"))
         names = self._names(record.world)
         texts = (role.opening, role.company)
 
@@ -70,11 +72,18 @@ class WorldTasks:
             role=role,
             user=user,
             opener=self._opener,
+            companies=companies_of(blueprint),
         )
 
     async def close(self) -> None:
         """Give up the worlds."""
         self._dataset.close()
+
+
+def companies_of(blueprint: Blueprint) -> dict[str, str]:
+    """Of a fused world: the namespace of a company's tools -> its name. Empty for a world of one company."""
+    members = blueprint.members if isinstance(blueprint, FusedBlueprint) else []
+    return {member.namespace: member.title for member in members}
 
 
 def world_tasks(context: SourceContext) -> WorldTasks:

@@ -72,9 +72,18 @@ class WorldTask(Task):
     """One trial of a dataset's task."""
 
     def __init__(
-        self, record: TaskRecord, *, digest: str, policy: Policy, role: Role, user: Callable[[], User], opener: Opener
+        self,
+        record: TaskRecord,
+        *,
+        digest: str,
+        policy: Policy,
+        role: Role,
+        user: Callable[[], User],
+        opener: Opener,
+        companies: Mapping[str, str] | None = None,
     ) -> None:
-        """`user` makes a user who has said nothing yet."""
+        """`user` makes a user who has said nothing yet. `companies` are those of a fused world, by their tools'
+        namespaces."""
         self.record = record
         self.id, self.world, self.domains, self.digest = record.id, record.world, record.domains, digest
         self._policy = policy
@@ -82,6 +91,7 @@ class WorldTask(Task):
         self._make_user = user
         self._user = user()
         self._opener = opener
+        self._companies = companies
         self._done: Session | None = None
 
     @property
@@ -109,7 +119,7 @@ class WorldTask(Task):
 
     def get_instruction(self, runtime: Runtime) -> list[Message]:
         """The system prompt with policy, clock and what is known of the caller; and the user's first message."""
-        system = instruction(self.record, self._policy, self._role.company, runtime.tools)
+        system = instruction(self.record, self._policy, self._role.company, runtime.tools, self._companies)
         return [Message(role="system", content=system), Message(role="user", content=self._role.opening)]
 
     async def complete_runtime(self, runtime: Runtime, messages: Sequence[Message]) -> dict[str, Json]:

@@ -246,7 +246,7 @@ class SandboxConfig(Section):
 class Config(Section):
     seed: int = Field(default=7, ge=0, le=MAX_SEED)
     """All randomness comes from it."""
-    task_mode: TaskMode = "single"
+    task_mode: TaskMode = "both"
     """Which steps run: single, cross_domain, both."""
     simulation_time: str = "2025-03-17 09:00:00"
     """The clock of all worlds, UTC."""

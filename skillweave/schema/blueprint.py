@@ -1,11 +1,17 @@
 """A blueprint: the contract of one server."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import Field
 
 from skillweave.schema.contract import Event, Invariant, Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.schema.names import Name
 from skillweave.schema.record import Record
+from skillweave.schema.role import Role
+
+if TYPE_CHECKING:
+    from skillweave.schema.fused import PersonView
 
 
 class Blueprint(Record):
@@ -29,6 +35,11 @@ class Blueprint(Record):
     """What only the back office does."""
 
     @property
+    def views(self) -> "list[PersonView]":
+        """What statements read beside tables; none in a single-domain world."""
+        return []
+
+    @property
     def tables(self) -> list[Entity]:
         """Entities and relationships, in that order."""
         return [*self.entities, *self.relationships]
@@ -37,6 +48,16 @@ class Blueprint(Record):
     def core(self) -> Entity:
         """The entity that `:caller` is a key of."""
         return self.entity(self.core_entity)
+
+    @property
+    def roles(self) -> list[Role]:
+        """What the core entity is in each domain: in a single-domain world, itself."""
+        return [Role(self.title, self.core, self.core, self.core.key)]
+
+    def role(self, tool: str) -> Role:
+        """What the core entity is in the domain of a tool; KeyError if there is no such tool."""
+        self.tool(tool)
+        return self.roles[0]
 
     def entity(self, name: str) -> Entity:
         """The entity or relationship of that name; KeyError if there is none."""

@@ -19,7 +19,7 @@ class ToolError(Record):
 
     code: str
     """A guard's error, or `unknown_tool`, `invalid_arguments`, `not_authenticated`, `already_authenticated`,
-    `session_ended`, `world_defect`."""
+    `no_account_here`, `session_ended`, `world_defect`."""
     message: str
     """In words, for the agent."""
     rule: str | None = None

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from skillweave.schema.change import RowChange
-from skillweave.schema.names import Name
+from skillweave.schema.names import FusedName
 from skillweave.schema.record import Json, Record
 from skillweave.schema.task import Criteria, FactToTell, Gates, GoldenCall, Login
 
@@ -17,7 +17,7 @@ class SaidRow(Record):
     """The golden call whose argument it is; for a value to be told, the read that returns it."""
     parameter: str | None
     """None: the row that a value is told about."""
-    entity: Name | None
+    entity: FusedName | None
     key: str | None
     read: str
     """The tool whose result shows the row."""
@@ -38,7 +38,7 @@ class Combination(Record):
     id: str
     """`DentalClinic/move_appointment/007`."""
     template: str
-    server: Name
+    server: FusedName
     kind: Literal["do", "inform"]
     login: Login
     caller: str

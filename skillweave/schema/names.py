@@ -53,6 +53,20 @@ Name = Annotated[str, AfterValidator(_checked)]
 """A name that is safe in SQL, in Python and in fused names."""
 
 
+_FUSED = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,199}")
+
+
+def _checked_fused(name: str) -> str:
+    if not _FUSED.fullmatch(name) or name.endswith("_") or name.lower() in SQL_KEYWORDS or keyword.iskeyword(name):
+        raise ValueError(f"name {name!r} is neither a name nor several joined by two underscores")
+    return name
+
+
+FusedName = Annotated[str, AfterValidator(_checked_fused)]
+"""A name of a world, single or fused: a `Name`, or several joined by two underscores. Nothing is parsed back out of it:
+what it was made of stands beside it."""
+
+
 @lru_cache(maxsize=4096)
 def table_of(entity: str) -> str:
     """The table of an entity: `AppointmentSlot` -> `appointment_slot`."""

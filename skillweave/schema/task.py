@@ -24,7 +24,9 @@ class GoldenCall(Record):
     """As they were when the task was made; what came from a result is bound again in each replay."""
     grounding: dict[str, str] = Field(default_factory=dict)
     """Argument -> its source: `user`, `env`, `call <i> <JSON path>` (calls counted from 0), `policy <rule>`,
-    `computed <expression>`."""
+    `computed <expression>`; the one expression there is, is `date(call <i> <JSON path>)`, the day of a moment."""
+    demanded_by: str | None = None
+    """The bridge rule for whose sake alone the call is made: the user has not asked for it."""
 
 
 class Fact(Record):
@@ -151,6 +153,8 @@ class Gates(Record):
     """Every argument has a source, and the user's words fix rows and values."""
     lawful: dict[str, Json]
     """The golden calls break no rule, and the policy states the rules."""
+    interlock: dict[str, Json] = Field(default_factory=dict)
+    """Without one domain's calls the others cannot be carried out: the links that show it. Empty: one domain alone."""
 
 
 class TaskInfo(Record):

@@ -5,22 +5,33 @@ from typing import Literal
 from pydantic import Field
 
 from skillweave.schema.goal import Told
-from skillweave.schema.names import Name
-from skillweave.schema.record import Record
+from skillweave.schema.names import FusedName, Name
+from skillweave.schema.record import Record, Value
 
 
 class Source(Record):
     """A read that can return the row that an argument names."""
 
-    tool: Name
+    tool: FusedName
     column: Name
     """The column of its result that holds the key."""
 
 
 class TemplateCall(Record):
-    tool: Name
+    tool: FusedName
     same: dict[str, str] = Field(default_factory=dict)
-    """Parameter -> `<call>.<column>` of an earlier call of the template, counted from 1."""
+    """Parameter -> where its value comes from, calls counted from 1: `<call>.<column>` of an earlier call's result;
+    `<call>.<parameter>.<column>` of the row that an argument of that call, or of this one, names; either within
+    `date(...)`, which takes the day of a moment."""
+    names: dict[str, str] = Field(default_factory=dict)
+    """Parameter -> `Entity.attribute` of another domain: the row whose key it is given, although its own contract knows
+    it as mere text."""
+    given: dict[str, Value] = Field(default_factory=dict)
+    """Parameter -> the value that the user says in any case."""
+    ask: list[str] = Field(default_factory=list)
+    """Verb phrases by which people ask for it in this story; empty: as they do elsewhere."""
+    demanded_by: str | None = None
+    """The bridge rule that demands the call: the user agrees to it and does not ask for it."""
     found_by: dict[str, list[Source]] = Field(default_factory=dict)
     """Parameter that names a row -> the reads that return it (from the tool graph's data edges)."""
 
@@ -28,7 +39,7 @@ class TemplateCall(Record):
 class TaskTemplate(Record):
     id: str
     """`DentalClinic/move_appointment`."""
-    server: Name
+    server: FusedName
     kind: Literal["do", "inform"]
     title: str
     calls: list[TemplateCall]

@@ -2,15 +2,15 @@
 
 from typing import Literal
 
-from skillweave.schema.names import Name
+from skillweave.schema.names import FusedName, Name
 from skillweave.schema.record import Record
 
 
 class ToolEdge(Record):
     """From a producer to a consumer."""
 
-    source: Name
-    target: Name
+    source: FusedName
+    target: FusedName
     kind: Literal["auth", "data", "state", "story"]
     """`auth`: signs in; `data`: a column of the result is an argument; `state`: an effect changes what a guard reads;
     `story`: people do the one after the other."""
@@ -27,6 +27,6 @@ class ToolEdge(Record):
 
 
 class ToolGraph(Record):
-    server: Name
-    tools: list[Name]
+    server: FusedName
+    tools: list[FusedName]
     edges: list[ToolEdge]

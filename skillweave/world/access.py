@@ -14,6 +14,7 @@ class Accesses:
 
     def __init__(self, blueprint: Blueprint) -> None:
         self._tables = [entity.table for entity in blueprint.tables]
+        self._views = [view.entity.table for view in blueprint.views]
         self._connection = database.create(blueprint)
         # A foreign key would add reads of the other table to each write.
         self._connection.execute("PRAGMA foreign_keys = OFF")
@@ -31,7 +32,7 @@ class Accesses:
 
     def _prepare(self, statement: str) -> Access:
         access = Access()
-        authorize(self._connection, self._tables, access)
+        authorize(self._connection, self._tables, access, self._views)
         try:
             self._connection.execute(f"EXPLAIN {statement}", dict.fromkeys(parse(statement).bindings)).fetchall()
         except (sqlite3.Error, sqlite3.Warning) as error:

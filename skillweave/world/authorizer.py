@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 LOG_TABLE = "touched__rows"
 """Where sessions log which rows were touched. Two underscores: no entity can have this table."""
 
+VIEWED_TABLE = "_viewed_rows"
+"""Where updates through a person's view are counted. No name begins with an underscore."""
+
 _NAMES = (
     "abs avg ceil ceiling char coalesce count cume_dist date datetime dense_rank first_value floor format glob "
     "group_concat ifnull iif instr json_array_length json_extract json_type json_valid julianday lag last_value lead "
@@ -42,12 +45,24 @@ class Access:
     """What was denied, in words."""
 
 
-def authorize(connection: sqlite3.Connection, tables: Collection[str], access: Access | None = None) -> None:
-    """Allow contract SQL over `tables` alone; what statements touch is added to `access`."""
-    connection.set_authorizer(_authorizer(frozenset(tables), access if access is not None else Access()))
+def authorize(
+    connection: sqlite3.Connection, tables: Collection[str], access: Access | None = None, views: Collection[str] = ()
+) -> None:
+    """Allow contract SQL over `tables` and `views` alone; what statements touch is added to `access`.
+
+    Of a view that is what a statement itself names, and not what the view reads, or its trigger does, in turn.
+    """
+    access = access if access is not None else Access()
+    made = frozenset(views) | {trigger_of(view) for view in views}
+    connection.set_authorizer(_authorizer(frozenset(tables) | frozenset(views), made, access))
 
 
-def _authorizer(tables: frozenset[str], access: Access) -> _Callback:
+def trigger_of(view: str) -> str:
+    """The name of the trigger that carries out updates of a view."""
+    return f"{view}__update"
+
+
+def _authorizer(tables: frozenset[str], made: frozenset[str], access: Access) -> _Callback:
     def decide(action: int, first: str | None, second: str | None, _base: str | None, source: str | None) -> int:
         if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_SAVEPOINT, sqlite3.SQLITE_TRANSACTION):
             return sqlite3.SQLITE_OK
@@ -56,6 +71,8 @@ def _authorizer(tables: frozenset[str], access: Access) -> _Callback:
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_FUNCTION and detail in _CALLABLE:
             access.functions.add(detail)
+            return sqlite3.SQLITE_OK
+        if source in made and name in tables:
             return sqlite3.SQLITE_OK
         if _is_log(name, source) or (name in tables and _note(access, action, name, detail)):
             return sqlite3.SQLITE_OK
@@ -69,7 +86,7 @@ def _authorizer(tables: frozenset[str], access: Access) -> _Callback:
 
 
 def _is_log(name: str, source: str | None) -> bool:
-    return name == LOG_TABLE or (source is not None and source.endswith("__log"))
+    return name in (LOG_TABLE, VIEWED_TABLE) or (source is not None and source.endswith("__log"))
 
 
 def _note(access: Access, action: int, table: str, column: str) -> bool:

@@ -14,8 +14,8 @@ from pathlib import Path
 from skillweave.errors import ArtifactError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.entity import Attribute, AttributeType, Entity
-from skillweave.schema.names import table_of
 from skillweave.schema.record import Row, Value
+from skillweave.world.views import make_views
 
 SQL_TYPES: dict[AttributeType, str] = {
     "string": "TEXT",
@@ -39,21 +39,23 @@ def connect() -> sqlite3.Connection:
 
 
 def create(blueprint: Blueprint) -> sqlite3.Connection:
-    """The blueprint's tables, without rows, in memory."""
+    """The blueprint's tables, without rows, in memory; and its views, which no file holds."""
     connection = connect()
     connection.execute("PRAGMA page_size = 4096")
+    tables = {entity.name: entity.table for entity in blueprint.tables}
     for entity in blueprint.tables:
-        connection.execute(table_sql(entity))
+        connection.execute(_table_sql(entity, tables))
+    make_views(connection, blueprint)
     return connection
 
 
-def table_sql(entity: Entity) -> str:
+def _table_sql(entity: Entity, tables: Mapping[str, str]) -> str:
     """The CREATE TABLE statement. Rows lie in the order of their keys, whatever the order they came in."""
-    columns = [_column(attribute, attribute.name == entity.key) for attribute in entity.attributes]
+    columns = [_column(attribute, attribute.name == entity.key, tables) for attribute in entity.attributes]
     return f"CREATE TABLE {entity.table} (\n  " + ",\n  ".join(columns) + "\n) STRICT, WITHOUT ROWID"
 
 
-def _column(attribute: Attribute, is_key: bool) -> str:
+def _column(attribute: Attribute, is_key: bool, tables: Mapping[str, str]) -> str:
     name = attribute.name
     parts = [name, SQL_TYPES[attribute.type]]
     if is_key:
@@ -71,13 +73,9 @@ def _column(attribute: Attribute, is_key: bool) -> str:
         # Only with a modifier does SQLite bring 30 February to 1 March, and so refuse it here.
         parts.append(f"CHECK ({name} IS {attribute.type}({name}, '+0 days'))")
     if attribute.references is not None:
-        parts.append(_reference(attribute.references))
+        target, _, column = attribute.references.partition(".")
+        parts.append(f"REFERENCES {tables.get(target, target)} ({column})")
     return " ".join(parts)
-
-
-def _reference(reference: str) -> str:
-    entity, _, attribute = reference.partition(".")
-    return f"REFERENCES {table_of(entity)} ({attribute})"
 
 
 def insert(connection: sqlite3.Connection, entity: Entity, rows: Iterable[Mapping[str, Value]]) -> None:

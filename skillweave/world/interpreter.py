@@ -21,6 +21,7 @@ from skillweave.world.ids import minted_by, prefix_of
 from skillweave.world.lineage import Lineage
 from skillweave.world.refusals import Form, refused_in, texts_of
 from skillweave.world.values import Bound
+from skillweave.world.views import updated_through_views
 
 MOST_ROWS = 10_000
 """A result of more rows is a defect."""
@@ -129,12 +130,12 @@ def _apply(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Map
 
 
 def changed_by(connection: sqlite3.Connection, statement: str, bindings: Mapping[str, Bound]) -> int:
-    """Run a statement that writes; how many rows it changed, at least 1 where only a trigger changed any."""
+    """Run a statement that writes; how many rows it changed, of a view too."""
     before = connection.total_changes
     changed = connection.execute(statement, bindings).rowcount
     if changed < 0:  # Python does not count what begins with WITH.
         changed = int(connection.execute("SELECT changes()").fetchone()[0])
-    return changed or int(connection.total_changes > before)
+    return changed or (updated_through_views(connection) if connection.total_changes > before else 0)
 
 
 def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> Json:

@@ -20,18 +20,19 @@ _TIMES = ("date", "datetime", "time", "julianday", "unixepoch", "total")
 
 
 class Lineage:
-    """Resolves columns against the tables of one blueprint."""
+    """Resolves columns against the tables and views of one blueprint."""
 
     def __init__(self, blueprint: Blueprint) -> None:
-        self._entities = {entity.table: entity for entity in blueprint.tables}
+        known = [*blueprint.tables, *(view.entity for view in blueprint.views)]
+        self._entities = {entity.table.lower(): entity for entity in known}
 
     @property
     def tables(self) -> list[str]:
-        """The tables of the blueprint."""
-        return list(self._entities)
+        """The tables and views of the blueprint."""
+        return [entity.table for entity in self._entities.values()]
 
     def has_table(self, name: str) -> bool:
-        """Whether the blueprint has a table of that name, in any case."""
+        """Whether the blueprint has a table or view of that name, in any case."""
         return name.lower() in self._entities
 
     def knows(self, column: exp.Column) -> bool:

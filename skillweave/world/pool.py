@@ -11,6 +11,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.world import database
 from skillweave.world.authorizer import authorize
 from skillweave.world.diff import log_touched
+from skillweave.world.views import make_views
 
 MOST_STEPS = 20_000_000
 """Steps of SQLite's virtual machine that one call may take (about a second of work)."""
@@ -35,11 +36,13 @@ class Copy:
         self.connection = database.connect()
         self.connection.deserialize(content)
         log_touched(self.connection, blueprint)
+        make_views(self.connection, blueprint)
         for limit, value in _LIMITS.items():
             self.connection.setlimit(limit, value)
         self.steps = 0
         self.connection.set_progress_handler(self._has_run_out, _STRIDE)
-        authorize(self.connection, [entity.table for entity in blueprint.tables])
+        tables, views = blueprint.tables, [view.entity.table for view in blueprint.views]
+        authorize(self.connection, [entity.table for entity in tables], views=views)
 
     def _has_run_out(self) -> bool:
         self.steps += _STRIDE

@@ -1,7 +1,8 @@
 """Replay: the same calls in a fresh session, each argument that came from a result bound again from this replay's.
 
 Grounding of such an argument is `call <i> <path>`: calls counted from 0, the path in the form `name`, `[2].name` or
-`a.b[0]`, read from the value of that call's result. Replays are deterministic, so positions stand for the same rows.
+`a.b[0]`, read from the value of that call's result; or `computed date(call <i> <path>)`, the day of the moment found
+there. Replays are deterministic, so positions stand for the same rows.
 """
 
 import re
@@ -16,8 +17,19 @@ from skillweave.world.canonical import canonical
 from skillweave.world.session import Session
 from skillweave.world.world import World
 
-_SOURCE = re.compile(r"call (?P<call>\d+) (?P<path>\S+)")
+_SOURCE = re.compile(r"(?P<date>computed date\()?call (?P<call>\d+) (?P<path>[^\s()]+)(?(date)\))")
 _PART = re.compile(r"\.?(?P<name>[A-Za-z_]\w*)|\[(?P<index>\d+)\]")
+
+
+class Source(NamedTuple):
+    """The result that an argument comes from."""
+
+    call: int
+    """The call's position."""
+    path: str
+    """The part of its result."""
+    as_date: bool
+    """Only the day of the moment that stands there."""
 
 
 class Replay(NamedTuple):
@@ -63,14 +75,26 @@ def rebound(call: GoldenCall, results: Sequence[CallResult]) -> dict[str, Json]:
     """The call's arguments with those that came from results taken from `results`. LookupError if one is not there."""
     arguments = dict(call.arguments)
     for name, source in call.grounding.items():
-        matched = _SOURCE.fullmatch(source)
-        if matched is None or name not in arguments:
+        found = source_of(source)
+        if found is None or name not in arguments:
             continue
-        earlier = int(matched["call"])
-        if earlier >= len(results):
-            raise LookupError(f"argument {name!r} comes from call {earlier}, of {len(results)} calls so far")
-        arguments[name] = value_at(results[earlier].value, matched["path"])
+        if found.call >= len(results):
+            raise LookupError(f"argument {name!r} comes from call {found.call}, of {len(results)} calls so far")
+        value = value_at(results[found.call].value, found.path)
+        arguments[name] = _day_of(value, found.path) if found.as_date else value
     return arguments
+
+
+def source_of(grounding: str) -> Source | None:
+    """The result that an argument of this grounding comes from; None where it comes from none."""
+    matched = _SOURCE.fullmatch(grounding)
+    return Source(int(matched["call"]), matched["path"], matched["date"] is not None) if matched else None
+
+
+def _day_of(value: Json, path: str) -> str:
+    if not isinstance(value, str):
+        raise LookupError(f"the result has no moment at {path!r}, to take the day of")
+    return value[:10]
 
 
 def value_at(value: Json, path: str) -> Json:

@@ -12,6 +12,7 @@ from skillweave.schema.call import TRANSFER, Call, CallResult, ToolError, Verdic
 from skillweave.schema.change import RowChange
 from skillweave.schema.entity import Comparison
 from skillweave.schema.record import Json, Row
+from skillweave.schema.role import Role
 from skillweave.world import interpreter
 from skillweave.world.database import digest
 from skillweave.world.ids import Counter
@@ -146,6 +147,10 @@ class ContractSession:
         """The other values of the text columns that hold this one, in the world's own data."""
         return self.world.kin(value)
 
+    def account(self, tool: str) -> str | None:
+        """The key by which a tool's own domain knows the caller; None for nobody, or who has no account there."""
+        return None if self.caller is None else self._state.account(self.world.role(tool).account, self.caller)
+
     def rows(self, table: str) -> list[Row]:
         """All rows of a table, sorted by key."""
         return self._state.rows(table)
@@ -236,7 +241,10 @@ class ContractSession:
 
     def _run(self, call: Call, compiled: interpreter.CompiledTool) -> CallResult:
         bindings = bind(compiled.tool, call.arguments)
-        bindings["caller"], bindings["now"] = self.caller, self.now
+        account = self.account(call.tool)
+        if account is None and compiled.tool.kind != "auth":
+            return _failed(call, _no_account(self.world.role(call.tool)))
+        bindings["caller"], bindings["person"], bindings["now"] = account, self.caller, self.now
         minted, counter = self._counter.mint(compiled.prefixes)
         bindings.update(zip(compiled.new, minted, strict=True))
         outcome = self._attempt(call, compiled, bindings)
@@ -263,7 +271,7 @@ class ContractSession:
         try:
             outcome = interpreter.run(self._state.connection, compiled, bindings)
             if outcome.error is None and compiled.tool.kind == "auth":
-                outcome.error = self._sign_in(outcome.value)
+                outcome.error = self._sign_in(call.tool, outcome.value)
             done = outcome.error is None
         except interpreter.DefectError as defect:
             self.defects.append(f"{call.tool}: {defect}")
@@ -275,11 +283,14 @@ class ContractSession:
                 self._state.drop()
         return outcome
 
-    def _sign_in(self, value: Json) -> ToolError | None:
-        key = self.world.blueprint.core.key
-        person = value.get(key) if isinstance(value, dict) else None
-        if not isinstance(person, str):
-            raise interpreter.DefectError(f"signing in returned no {key}")
+    def _sign_in(self, tool: str, value: Json) -> ToolError | None:
+        role = self.world.role(tool)
+        account = value.get(role.key) if isinstance(value, dict) else None
+        if not isinstance(account, str):
+            raise interpreter.DefectError(f"signing in returned no {role.key}")
+        person = self._state.person(role.account, account)
+        if person is None:
+            raise interpreter.DefectError(f"signing in returned the {role.key} {account!r}, which nobody has")
         if self.caller is not None and self.caller != person:
             return _OTHER_PERSON
         self.caller = person
@@ -292,6 +303,10 @@ _NOT_AUTHENTICATED = ToolError(
     code="not_authenticated", message="The user must be identified before this tool can be used."
 )
 _OTHER_PERSON = ToolError(code="already_authenticated", message="Another person is signed in already.")
+
+
+def _no_account(role: Role) -> ToolError:
+    return ToolError(code="no_account_here", message=f"The user has no account with {role.title}.")
 
 
 def _failed(call: Call, error: ToolError, verdicts: Sequence[Verdict] = ()) -> CallResult:

@@ -147,6 +147,24 @@ class State:
         """Whether the table holds a row of that key."""
         return diff.read_row(self.connection, self._world.reader(table), key) is not None
 
+    def account(self, column: str, person: str) -> str | None:
+        """The key that a person has in a domain; `column` is where the core entity holds it."""
+        people = self._world.people
+        if column == people.key:
+            return person
+        return self._cell(f"SELECT {column} FROM {people.table} WHERE {people.key} = ?", person)
+
+    def person(self, column: str, account: str) -> str | None:
+        """Whose key that is; `column` is where the core entity holds it. None: nobody's."""
+        people = self._world.people
+        if column == people.key:
+            return account
+        return self._cell(f"SELECT {people.key} FROM {people.table} WHERE {column} = ?", account)
+
+    def _cell(self, query: str, key: str) -> str | None:
+        found = self.connection.execute(query, (key,)).fetchone()
+        return None if found is None or found[0] is None else str(found[0])
+
     def diff(self) -> list[RowChange]:
         """Row changes since the start (behind the patch), sorted by table and key."""
         found = []
@@ -184,4 +202,4 @@ class State:
             if place < len(self._journal):
                 self._held.steps = 0
                 for statement in self._journal[place].statements:
-                    self.connection.execute(statement, self._journal[place].bindings)
+                    changed_by(self.connection, statement, self._journal[place].bindings)

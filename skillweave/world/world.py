@@ -12,9 +12,10 @@ from skillweave.schema.change import RowChange
 from skillweave.schema.entity import Comparison, Entity
 from skillweave.schema.policy import Policy
 from skillweave.schema.record import Json, Row
+from skillweave.schema.role import Role
 from skillweave.schema.task import Task
 from skillweave.world import database
-from skillweave.world.diff import Reader, reader_of, snapshot
+from skillweave.world.diff import Reader, read_row, reader_of, snapshot
 from skillweave.world.ids import Counter, counter_of
 from skillweave.world.interpreter import CompiledTool, compile_tool
 from skillweave.world.kin import Kin
@@ -45,6 +46,7 @@ class World:
         }
         self._tools = {tool.name: tool for tool in blueprint.tools}
         self._compiled: dict[str, CompiledTool] = {}
+        self._roles: dict[str, Role] = {}
         self.content = _content(state, blueprint)
         """The database, as a file holds it."""
         self.pool = Pool(self.content, blueprint)
@@ -81,6 +83,34 @@ class World:
     def people(self) -> Entity:
         """The entity whose rows are those who call."""
         return self.blueprint.core
+
+    @cached_property
+    def callers(self) -> list[str]:
+        """Keys of the people whom all of the world's domains can serve, sorted."""
+        accounts = [role.account for role in self.blueprint.roles]
+        rows = self._originals[self.people.table]
+        return sorted(key for key, row in rows.items() if all(row[account] is not None for account in accounts))
+
+    def role(self, tool: str) -> Role:
+        """What people are in the domain of a tool; KeyError if there is no such tool."""
+        found = self._roles.get(tool)
+        if found is None:
+            found = self._roles[tool] = self.blueprint.role(tool)
+        return found
+
+    def row_of(self, caller: str, tool: str) -> Row | None:
+        """A person as the domain of a tool knows them before any session; None where it does not."""
+        role = self.role(tool)
+        account = (self.original(self.people.table, caller) or {}).get(role.account)
+        copy = self.pool.lend()
+        try:
+            return None if account is None else read_row(copy.connection, reader_of(role.entity), str(account))
+        finally:
+            self.pool.take_back(copy)
+
+    def person_of(self, column: str, key: str) -> str | None:
+        """Whose key that is before any session; `column` is where the core entity holds it. None: nobody's."""
+        return self._persons[column].get(key)
 
     @cached_property
     def sign_ins(self) -> frozenset[str]:
@@ -128,6 +158,12 @@ class World:
     @cached_property
     def _kin(self) -> Kin:
         return Kin(self.blueprint.tables, self._originals)
+
+    @cached_property
+    def _persons(self) -> dict[str, dict[str, str]]:
+        rows = self._originals[self.people.table]
+        columns = [self.people.key, *(role.account for role in self.blueprint.roles)]
+        return {column: {str(row[column]): key for key, row in rows.items()} for column in columns}
 
     @cached_property
     def _originals(self) -> dict[str, dict[str, Row]]:

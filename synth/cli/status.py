@@ -54,4 +54,4 @@ def _state(states: "Counter[Any]") -> str:
 
 def _reads(step: Step[Any]) -> list[str]:
     reads = [read.artifact if isinstance(read, Every) else read for read in step.reads]
-    return list(dict.fromkeys(artifact.pattern for artifact in [*([step.each] if step.each else []), *reads]))
+    return list(dict.fromkeys(artifact.pattern for artifact in [*step.listed, *reads]))

@@ -53,8 +53,8 @@ class Climb:
         return sorted(made.values(), key=lambda pair: (-pair[1].broken, -len(pair[0].given())))[:TRIED]
 
     def _random_trial(self) -> Trial:
-        core = self.world.blueprint.core
-        people = self.lab.look(f"SELECT {core.key} FROM {core.table} ORDER BY 1")
+        core, account = self.world.people, self.world.role(self.tool.name).account
+        people = self.lab.look(f"SELECT {core.key} FROM {core.table} WHERE {account} IS NOT NULL ORDER BY 1")
         caller = str(self.random.choice(people)[0]) if people else None
         blank = Trial(self.tool, caller, tuple((parameter.name, None) for parameter in self.tool.parameters))
         if self.tool.kind == "auth":
@@ -70,12 +70,13 @@ class Climb:
         return blank
 
     def _facts(self, blank: Trial, person: str | None) -> Trial:
-        """What a person says to be signed in: parameters named like columns of the core person."""
-        core = self.world.blueprint.core
-        columns = [attribute.name for attribute in core.attributes]
-        people = self.lab.look(f"SELECT {', '.join(columns)} FROM {core.table}")
+        """What a person says to be signed in: parameters named like columns of the domain's persons."""
+        role = self.world.role(self.tool.name)
+        account = self.lab.accounts(person)[role.own.name]
+        columns = [attribute.name for attribute in role.entity.attributes]
+        people = self.lab.look(f"SELECT {', '.join(columns)} FROM {role.entity.table}")
         facts = next(
-            (facts for row in people if (facts := dict(zip(columns, row, strict=True)))[core.key] == person), {}
+            (facts for row in people if (facts := dict(zip(columns, row, strict=True)))[role.key] == account), {}
         )
         for parameter in self.tool.parameters:
             blank = blank.with_argument(parameter.name, facts.get(parameter.name))

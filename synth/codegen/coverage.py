@@ -5,13 +5,19 @@ from dataclasses import dataclass
 
 from skillweave.schema.call import Call
 from skillweave.schema.contract import Tool
+from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.fusion import BridgeProof
 from skillweave.schema.record import Json
 from skillweave.world.world import World
 from synth.codegen.case import Case
 from synth.codegen.explore import sessions
-from synth.codegen.fuzz import odd_cases
+from synth.codegen.fuzz import PER_PARAMETER, odd_cases
+from synth.codegen.joint import bridge_cases, joint_cases
 from synth.codegen.trial import Lab, Trial
 from synth.codegen.witness import Found, Search
+
+FEW = 2
+"""Odd values tried at each parameter in a fused world."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +31,18 @@ class Cases:
     """How many guards there are."""
 
 
-def cases_of(world: World, seed: str, likely: Sequence[tuple[str | None, Call]] = ()) -> Cases:
-    """The cases. `likely` are calls (caller, call) that have succeeded on this database."""
+def cases_of(
+    world: World, seed: str, likely: Sequence[tuple[str | None, Call]] = (), bridges: Sequence[BridgeProof] = ()
+) -> Cases:
+    """The cases. `likely` are calls (caller, call) that have succeeded here; `bridges` show bridge rules."""
     lab = Lab(world)
+    fused = world.blueprint if isinstance(world.blueprint, FusedBlueprint) else None
+    # A fused world's domains have each been proved alone; what is new in it is what lies between them.
+    proved = {rule for member in fused.members for rule in member.rules.values()} if fused else set()
     found: dict[str, Found] = {}
     for tool in world.blueprint.tools:
         starts = [_trial(tool, caller, call) for caller, call in likely if call.tool == tool.name]
-        found[tool.name] = Search(lab, tool, seed).run(starts[:20])
+        found[tool.name] = Search(lab, tool, seed, proved).run(starts[:20])
     lab.close()
     successes = {name: made.success.given() for name, made in found.items() if made.success is not None}
     arguments: dict[str, dict[str, Json]] = {tool.name: successes.get(tool.name, {}) for tool in world.blueprint.tools}
@@ -39,13 +50,18 @@ def cases_of(world: World, seed: str, likely: Sequence[tuple[str | None, Call]] 
     caller = signed_in[0] if signed_in else "NOBODY-0001"
     cases = [
         *(case for made in found.values() for case in made.cases),
-        *odd_cases(world.blueprint, arguments, caller, seed),
+        *odd_cases(world.blueprint, arguments, caller, seed, FEW if fused else PER_PARAMETER),
         *sessions(world, successes, seed),
+        *(joint_cases(world, fused, arguments) if fused else []),
+        *bridge_cases(bridges),
     ]
+    shown = {f"{proof.broken['tool']} {proof.rule}" for proof in bridges}
     return Cases(
         cases=tuple({repr((case.caller, case.calls, case.patch)): case for case in cases}.values()),
         tools_unmet=tuple(name for name, made in found.items() if made.success is None),
-        guards_unmet=tuple(unmet for tool in world.blueprint.tools for unmet in _unmet(tool, found[tool.name])),
+        guards_unmet=tuple(
+            unmet for tool in world.blueprint.tools for unmet in _unmet(tool, found[tool.name]) if unmet not in shown
+        ),
         guards=sum(len(tool.guards) for tool in world.blueprint.tools),
     )
 

@@ -45,8 +45,10 @@ PER_PARAMETER = 9
 """Odd values tried at each parameter; a seed chooses which."""
 
 
-def odd_cases(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], caller: str, seed: str) -> list[Case]:
-    """Cases of odd calls, each tool's beginning with `arguments[tool]`, which are in order."""
+def odd_cases(
+    blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], caller: str, seed: str, most: int = PER_PARAMETER
+) -> list[Case]:
+    """Cases of odd calls, at most so many at a parameter; each tool's begin with `arguments[tool]`, in order."""
     cases = [
         Case(
             f"{tool.name}, {about}",
@@ -54,7 +56,7 @@ def odd_cases(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], ca
             caller=_caller(tool, caller),
         )
         for tool in blueprint.tools
-        for about, given in _odd(tool, arguments[tool.name], Random(f"{seed}/{tool.name}"))
+        for about, given in _odd(tool, arguments[tool.name], Random(f"{seed}/{tool.name}"), most)
     ]
     return [*cases, *_sessions(blueprint, arguments, caller)]
 
@@ -63,12 +65,12 @@ def _caller(tool: Tool, caller: str) -> str | None:
     return None if tool.kind == "auth" else caller
 
 
-def _odd(tool: Tool, good: dict[str, Json], random: Random) -> Iterator[tuple[str, dict[str, Json]]]:
+def _odd(tool: Tool, good: dict[str, Json], random: Random, most: int) -> Iterator[tuple[str, dict[str, Json]]]:
     yield "an unknown argument", {**good, "no_such_argument": 1}
     yield "no arguments", {}
     for parameter in tool.parameters:
         yield f"without {parameter.name}", {name: value for name, value in good.items() if name != parameter.name}
-        for value in [*random.sample(ODD, PER_PARAMETER), *_near(parameter)]:
+        for value in [*random.sample(ODD, most), *_near(parameter)]:
             yield f"{parameter.name} is {ascii(value)[:40]}", {**good, parameter.name: value}
 
 

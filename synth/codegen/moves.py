@@ -57,8 +57,11 @@ class Mover:
         self.tables, self.columns = read_by(self.world, texts)
         self.nearby = self.tables if is_whole else read_by(self.world, every)[0]
         bound = {name for text in texts for name in parse(text).bindings}
+        self.keyed = _keyed(self.world, [parse(text).tree for text in texts])
         self.parameters = [p for p in tool.parameters if is_whole or p.name in bound]
         self.now = datetime.strptime(self.world.now, MOMENT)
+        blueprint = self.world.blueprint
+        self._persons = {blueprint.core_entity, *(role.own.name for role in blueprint.roles)}
 
     def moves(self, trial: Trial, *, rows: bool = True) -> Iterator[Move]:
         """Every single move, arguments first; those of whole rows, unless they are not wanted, last."""
@@ -87,7 +90,7 @@ class Mover:
         """A row less, and rows more: copies of one that is there, tied to the rows at hand."""
         for row in near[entity.table][:2]:
             yield Move(f"no row of {entity.table}", trial.with_edit(Edit(entity.table, str(row[entity.key]))))
-        if entity.name == self.world.blueprint.core_entity:
+        if entity.name in self._persons:
             return
         seen: set[tuple[Edit, ...]] = set()
         for model in self._models(entity, near):
@@ -134,12 +137,12 @@ class Mover:
     ) -> Edit:
         """A copy that is the caller's; `tied` to the rows at hand by its other references too."""
         row = dict(model)
-        given = dict(trial.arguments)
+        given, accounts = dict(trial.arguments), self.lab.accounts(trial.caller)
         row[entity.key] = f"{entity.prefix or 'NEW'}-X{rank}"
         for attribute in entity.attributes[1:]:
             target = self.world.blueprint.target(attribute.references)[0] if attribute.references else None
-            if target is not None and target.name == self.world.blueprint.core_entity:
-                row[attribute.name] = trial.caller or row[attribute.name]
+            if target is not None and target.name in accounts:
+                row[attribute.name] = accounts[target.name] or row[attribute.name]
             elif target is not None and tied:
                 rows = near.get(target.table) or [{}]
                 row[attribute.name] = str(given.get(attribute.name) or rows[0].get(target.key) or row[attribute.name])
@@ -159,6 +162,8 @@ class Mover:
         else:
             found += self._typed(parameter.type, old)
             found += [row[parameter.name] for rows in near.values() for row in rows if parameter.name in row]
+            for entity in self.keyed.get(parameter.name, ()):
+                found += [row[entity.key] for row in [*near.get(entity.table, []), *self._some(entity)]]
             if parameter.type == "boolean":
                 found = [bool(value) if isinstance(value, int) else value for value in found]
         return [value for value in _distinct(found) if value != old or isinstance(value, bool) != isinstance(old, bool)]
@@ -205,7 +210,21 @@ def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[
     trees = [parse(text).tree for text in texts]
     named = {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
     columns = {column.name for tree in trees for column in tree.find_all(exp.Column)}
-    return {entity.table: entity for entity in world.blueprint.tables if entity.table in named}, columns
+    for view in world.blueprint.views:
+        if view.entity.table.lower() in named:
+            named |= {view.own.lower(), view.shared.lower()}
+    return {entity.table: entity for entity in world.blueprint.tables if entity.table.lower() in named}, columns
+
+
+def _keyed(world: World, trees: Sequence[exp.Expr]) -> dict[str, list[Entity]]:
+    """Parameters that are compared with the key of a table, which may be another domain's, with that table."""
+    found: dict[str, list[Entity]] = {}
+    for equal in (node for tree in trees for node in tree.find_all(exp.EQ)):
+        for given, column in ((equal.this, equal.expression), (equal.expression, equal.this)):
+            if isinstance(given, exp.Placeholder) and isinstance(column, exp.Column):
+                owners = [entity for entity in world.blueprint.tables if entity.key == column.name]
+                found.setdefault(str(given.this), []).extend(owners)
+    return found
 
 
 def between(old: Json, new: Json) -> Json:

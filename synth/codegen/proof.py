@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import Call
+from skillweave.schema.fusion import BridgeProof
 from skillweave.schema.record import Record
 from skillweave.world.world import World
 from synth.codegen.coverage import cases_of
@@ -53,11 +54,16 @@ class Proof:
 
 
 def prepare(
-    blueprint: Blueprint, database: bytes, now: str, seed: str, likely: Sequence[tuple[str | None, Call]] = ()
+    blueprint: Blueprint,
+    database: bytes,
+    now: str,
+    seed: str,
+    likely: Sequence[tuple[str | None, Call]] = (),
+    bridges: Sequence[BridgeProof] = (),
 ) -> Proof:
     """Make the cases of a world and run them on its contract."""
     world = World(blueprint, database, now=now)
-    made = cases_of(world, seed, likely)
+    made = cases_of(world, seed, likely, bridges)
     expected = expect(world, made.cases)
     world.close()
     examples = tuple(examples_of(blueprint.tools, expected.cases, expected.observed))

@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     # Named here so that a change of theirs is a change of this module: fingerprints follow imports.
     from synth.codegen.inside import probe  # noqa: F401
-    from synth.codegen.runtime import _arguments, _runtime, _session  # noqa: F401
+    from synth.codegen.runtime import (  # noqa: F401
+        _arguments,
+        _people,
+        _runtime,
+        _session,
+        _state,
+        _transport,
+    )
 
-RUNTIME = ("_runtime.py", "_session.py", "_arguments.py")
+RUNTIME = ("_runtime.py", "_transport.py", "_session.py", "_state.py", "_people.py", "_arguments.py")
 
 
 def runtime_files() -> dict[str, str]:

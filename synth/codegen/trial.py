@@ -14,6 +14,7 @@ from skillweave.schema.change import RowChange
 from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json, Row, Value
+from skillweave.schema.role import Role
 from skillweave.world import database
 from skillweave.world.values import ArgumentError, bind
 from skillweave.world.world import World
@@ -109,6 +110,7 @@ class Lab:
         self.connection = database.load(world.content, world.blueprint)
         self._original = database.load(world.content, world.blueprint)
         self._looked: dict[str, list[tuple[Value, ...]]] = {}
+        self._accounts: dict[str | None, dict[str, str | None]] = {}
         self.ran = 0
         self._base: tuple[Edit, ...] | None = None
         """Edits that are made already; None where none are."""
@@ -164,9 +166,27 @@ class Lab:
         try:
             bindings = bind(trial.tool, trial.given())
             with self.state(trial) as connection:
-                return self._outcome(connection, trial, {**bindings, "caller": trial.caller, "now": self.world.now})
+                given = self._session(connection, trial)
+                return None if given is None else self._outcome(connection, trial, {**bindings, **given})
         except (sqlite3.Error, ArgumentError):
             return None
+
+    def _session(self, connection: sqlite3.Connection, trial: Trial) -> dict[str, Value] | None:
+        """What the session binds; None where the tool's domain does not know the caller."""
+        role = self.world.role(trial.tool.name)
+        caller = account_of(connection, self.world, role, trial.caller)
+        if caller is None and trial.tool.kind != "auth" and trial.caller is not None:
+            return None
+        return {"caller": caller, "person": trial.caller, "now": self.world.now}
+
+    def accounts(self, caller: str | None) -> dict[str, str | None]:
+        """The caller's keys, as no trial has changed them, by the entity whose keys they are."""
+        if caller not in self._accounts:
+            roles = self.world.blueprint.roles
+            self._accounts[caller] = {
+                role.own.name: account_of(self._original, self.world, role, caller) for role in roles
+            }
+        return self._accounts[caller]
 
     def _outcome(self, connection: sqlite3.Connection, trial: Trial, bindings: Mapping[str, Value]) -> Outcome:
         own, own_query, agent, agent_query = self._compiled(trial.tool)
@@ -222,7 +242,8 @@ class Lab:
         return {table: list(rows.values()) for table, rows in found.items()}
 
     def _gather(self, trial: Trial, tables: Mapping[str, Entity], found: dict[str, dict[str, Row]]) -> None:
-        named = {str(value) for value in [trial.caller, *(value for _, value in trial.arguments)] if value is not None}
+        keys = [trial.caller, *self.accounts(trial.caller).values()]
+        named = {str(value) for value in [*keys, *(value for _, value in trial.arguments)] if value is not None}
         named |= self._returned(trial)
         wanted = self._follow(tables, found, named)
         for table, entity in tables.items():
@@ -265,11 +286,20 @@ class Lab:
         if trial.tool.kind != "read":
             return set()
         try:
-            bindings = {**bind(trial.tool, trial.given()), "caller": trial.caller, "now": self.world.now}
+            bindings = {**bind(trial.tool, trial.given()), **(self._session(self.connection, trial) or {})}
             rows = self.connection.execute(trial.tool.returns.select, bindings).fetchmany(MOST_ROWS)
         except (sqlite3.Error, ArgumentError):
             return set()
         return {cell for row in [*rows[:1], *rows[-1:]] for cell in row if isinstance(cell, str)}
+
+
+def account_of(connection: sqlite3.Connection, world: World, role: Role, caller: str | None) -> str | None:
+    """The key by which a domain knows who calls; in a single domain's world it is the caller."""
+    people = world.people
+    if caller is None or role.account == people.key:
+        return caller
+    row = connection.execute(f"SELECT {role.account} FROM {people.table} WHERE {people.key} = ?", (caller,)).fetchone()
+    return None if row is None else row[0]
 
 
 def _marks(values: set[str]) -> str:

@@ -4,7 +4,7 @@ The search changes arguments and rows one small move at a time from a call that 
 cap on trials: what it does not find is reported, not proved impossible.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
@@ -28,6 +28,8 @@ WITNESSES = 3
 """Calls that break one guard from which the moves that mend it are tried."""
 BASES = 3
 """Successes from which moves are tried."""
+CLIMBS = 4
+"""Successes searched from, one after the other, until all guards are met; where other proofs have seen every turn."""
 PER_PLACE = 2
 """Cases kept of one place (cell, argument or table) and one outcome."""
 QUIET = 7
@@ -49,8 +51,10 @@ class Found:
 class Search:
     """Searches witnesses for one tool."""
 
-    def __init__(self, lab: Lab, tool: Tool, seed: str) -> None:
+    def __init__(self, lab: Lab, tool: Tool, seed: str, proved: Collection[str] = ()) -> None:
+        """`proved` are rules whose every turn another proof has seen: of each, one call that breaks it is enough."""
         self.lab = lab
+        self.proved = proved
         self.world: World = lab.world
         self.tool = tool
         self.mover = Mover(lab, tool)
@@ -63,23 +67,36 @@ class Search:
 
     def run(self, likely: Sequence[Trial] = ()) -> Found:
         """Search, beginning with `likely` calls where there are any."""
-        reached = Climb(self.mover, self.random, self._note).success(likely)
-        if reached is None:
-            return self.found
-        best, outcome = reached
-        self.found.success = best
+        climb = Climb(self.mover, self.random, self._note)
+        for _ in range(CLIMBS if self.proved else 1):
+            reached = climb.success(likely)
+            if reached is not None:
+                self._around(*reached)
+            if self._has_met_all():
+                break
+        return self.found
+
+    def _around(self, best: Trial, outcome: Outcome) -> None:
+        """Search from a call that succeeds."""
+        self.found.success = self.found.success or best
         bases = list({trial.arguments: trial for trial in (best, self._fullest(best, outcome))}.values())
         self._keep("succeeds", best, outcome)
         for base in bases:
             others = self._sweep(base, self.mover)
-            bases += others[: BASES - len(bases)]
-        self._mix(bases)
-        own, agent = self.guards, self.lab.agent_guards(self.tool)
-        for place, guard in enumerate(own):
+            bases += others[: 0 if self.proved else BASES - len(bases)]
+        if not self.proved:
+            self._mix(bases)
+        self._corners(bases)
+
+    def _has_met_all(self) -> bool:
+        found = (len(self.found.broken), len(self.found.agent_broken))
+        return self.found.success is not None and found == (len(self.guards), len(self.lab.agent_guards(self.tool)))
+
+    def _corners(self, bases: Sequence[Trial]) -> None:
+        for place, guard in enumerate(self.guards):
             self._corner(bases, guard, partial(_breaks, place))
-        for place, guard in enumerate(agent):
+        for place, guard in enumerate(self.lab.agent_guards(self.tool)):
             self._corner(bases, guard, partial(_goes_against, place))
-        return self.found
 
     def _mix(self, bases: Sequence[Trial]) -> None:
         """Keep mixtures of moves as cases; from the one with the most effects, every single move."""
@@ -95,6 +112,8 @@ class Search:
         mover = Mover(self.lab, self.tool, [guard.holds])
         if not self._met(guard):
             self._pairs(bases, mover, is_hit)
+        if guard.rule in self.proved:
+            return
         for rank, broken in enumerate([*self._close.get(guard.rule, {}).values()] or self._met(guard)):
             self._sweep(broken, mover, f"from {rank}")
 

@@ -15,7 +15,7 @@ Visible = dict[tuple[str, str], Output]
 def read_by(step: Step[Any]) -> set[Artifact[Any]]:
     """The artifacts that a step's items may read."""
     reads = {read.artifact if isinstance(read, Every) else read for read in step.reads}
-    return reads | ({step.each} if step.each else set())
+    return reads | set(step.listed)
 
 
 def artifacts_of(step: Step[Any]) -> set[Artifact[Any]]:
@@ -45,8 +45,10 @@ def obstacle(step: Step[Any], key: str, pipeline: Pipeline, upstream: Sequence[I
     own = [record for record in upstream if record.step == step.name]
     if key == JOIN and own and all(record.state != "done" for record in own):
         return _blame(own[0])
-    if step.each and key != JOIN and (step.each.pattern, key) not in visible_to(step, key, upstream):
-        return f"{step.each.label(key)} was not made"
+    if step.each and key != JOIN:
+        visible = visible_to(step, key, upstream)
+        if not any((artifact.pattern, key) in visible for artifact in step.listed):
+            return f"{step.listed[-1].label(key)} was not made"
     return None
 
 

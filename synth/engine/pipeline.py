@@ -56,7 +56,7 @@ class Pipeline:
     def waits(self, step: Step[Any]) -> list[Wait]:
         """What the items of a step wait for, in the order of the pipeline."""
         whole: dict[int, bool] = {}
-        for read in (*step.reads, *([step.each] if step.each else [])):
+        for read in (*step.reads, *step.listed):
             artifact = read.artifact if isinstance(read, Every) else read
             for maker in self.makers(artifact, step):
                 index = self.index(maker)
@@ -69,7 +69,7 @@ class Pipeline:
     def restricted(self, mode: TaskMode) -> "Pipeline":
         """The steps that a task mode runs."""
         left_out = {"single": "cross", "cross_domain": "single", "both": ""}[mode]
-        return Pipeline(self.package, tuple(step for step in self.steps if step.mode != left_out))
+        return Pipeline(self.package, tuple(step.in_mode(mode) for step in self.steps if step.mode != left_out))
 
 
 def load_pipeline(package: str = "synth.steps") -> Pipeline:

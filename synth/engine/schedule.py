@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skillweave.manifest import ItemRecord
+from synth.artifacts import Artifact
 from synth.engine.run import Run
 from synth.step import ALL, JOIN, Step
 
@@ -155,15 +156,24 @@ class Schedule:
         if step.each is None:
             return [ALL]
         found: set[str] = set()
-        for maker in self._run.pipeline.makers(step.each, step):
-            if maker.each is not None and step.each in maker.writes:
+        for artifact in step.listed:
+            keys = self._keys_of(artifact, step)
+            if keys is None:
+                return None
+            found |= keys
+        return sorted(found)
+
+    def _keys_of(self, artifact: Artifact[Any], step: Step[Any]) -> set[str] | None:
+        found: set[str] = set()
+        for maker in self._run.pipeline.makers(artifact, step):
+            if maker.each is not None and artifact in maker.writes:
                 found.update(self.plans[maker.name].keys)
                 continue
             source = self.records.get(Item(maker.name, ALL if maker.each is None else JOIN))
             if source is None:
                 return None
-            found.update(output.key for output in source.outputs if output.artifact == step.each.pattern)
-        return sorted(found)
+            found.update(output.key for output in source.outputs if output.artifact == artifact.pattern)
+        return found
 
     def _drop_gone(self, step: Step[Any], keys: set[str]) -> None:
         """Remove what items made whose keys there are no longer."""

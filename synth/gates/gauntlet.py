@@ -10,6 +10,7 @@ from synth.gates.criteria import criteria_of
 from synth.gates.golden import golden
 from synth.gates.grounded import grounded
 from synth.gates.indifferent import indifferent
+from synth.gates.interlock import interlock
 from synth.gates.lawful import lawful
 from synth.gates.minimal import minimal
 from synth.gates.not_already_true import not_already_true
@@ -30,5 +31,6 @@ def validated(world: World, combination: Combination, template: TaskTemplate, st
         equivalents=indifferent(world, combination, template, criteria, made),
         grounded={**fixed, "varied": observable(world, combination, criteria)},
         lawful=kept,
+        interlock=interlock(world, combination) if len(world.blueprint.roles) > 1 else {},
     )
     return ValidatedTask(combination=combination, criteria=criteria, gates=gates)

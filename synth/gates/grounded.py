@@ -12,12 +12,14 @@ from skillweave.schema.combination import Combination, SaidRow
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
 from skillweave.schema.template import TaskTemplate
+from skillweave.world.replay import source_of
 from skillweave.world.world import World
 from synth.gates.alike import alike
-from synth.gates.attempt import Attempt, attempt
+from synth.gates.attempt import Attempt, attempt, carry_out, opened
 from synth.gates.rejection import Rejected
 from synth.gates.sourced import sourced
 from synth.gates.told import told, told_values
+from synth.gates.views import views
 from synth.graph.columns import origins
 
 MOST = 300
@@ -49,6 +51,7 @@ def grounded(
         "arguments": kinds.total(),
         "grounded": kinds.total(),
         **{kind: kinds[kind] for kind in ("user", "env", "call")},
+        **({"computed": kinds["computed"]} if kinds["computed"] else {}),
         "rows_alike": sum(map(len, others)),
         "readings_tried": tried,
         "answers_weighed": weighed,
@@ -82,20 +85,25 @@ def _meant(world: World, combination: Combination, said: Sequence[SaidRow], key:
         if key is None or value == row.key:
             found[row.call, name] = value if key is None else key
             continue
-        column = combination.golden[row.call].grounding[name].rpartition(".")[2]
-        found[row.call, name] = _beside(world, combination, row, column, key)
+        found[row.call, name] = _beside(world, combination, row, name, key)
     return found
 
 
-def _beside(world: World, combination: Combination, said: SaidRow, column: str, key: str) -> Json:
-    """What another row holds in the column that an argument was taken from."""
+def _beside(world: World, combination: Combination, said: SaidRow, name: str, key: str) -> Json:
+    """What the read that shows the row meant would give for an argument, if another row of it were meant."""
+    grounding = combination.golden[said.call].grounding[name]
+    source = source_of(grounding)
+    if source is None:
+        raise Rejected("row not told apart", f"{said.columns} fits {key!r} too, and {name!r} is {grounding}")
+    column = source.path.rpartition(".")[2]
     entity = world.blueprint.entity(said.entity or "")
-    origin = origins(world.blueprint.tool(said.read)).get(column)
-    with world.session(patch=combination.patch) as session:
-        rows = [row for row in session.rows(entity.table) if str(row[entity.key]) == key]
-    if origin is None or origin[1] not in {attribute.name for attribute in entity.attributes} or not rows:
-        raise Rejected("row not told apart", f"{said.columns} fits {key!r} too, of which {column!r} is not known")
-    return rows[0][origin[1]]
+    keys = [c for c, origin in origins(world.blueprint.tool(said.read)).items() if origin == (entity.table, entity.key)]
+    with opened(world, combination) as session:
+        carry_out(session, combination.golden[: source.call])
+        for row in views(world, session, combination, combination.golden[source.call]):
+            if column in row and any(row.get(k) == key for k in keys):
+                return str(row[column])[:10] if source.as_date else row[column]
+    raise Rejected("row not told apart", f"{said.columns} fits {key!r} too, of which {column!r} is not known")
 
 
 def _could_be(world: World, combination: Combination, other: Attempt) -> bool:

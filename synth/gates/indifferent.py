@@ -18,7 +18,7 @@ from skillweave.world.world import World
 from synth.gates.attempt import Attempt, attempt, carry_out, opened
 from synth.gates.rejection import Rejected
 from synth.gates.told import told_values
-from synth.planner.search import Search
+from synth.planner.search import search_in
 from synth.tasks.fills import filled_by
 
 OTHERS = 3
@@ -77,7 +77,7 @@ def lawful_values(world: World, combination: Combination, place: int, parameter:
     with opened(world, combination) as session:
         carry_out(session, combination.golden[:place])
         random = Random(f"{combination.id}/{place}/{parameter.name}")
-        search = Search(world.blueprint, tool, session, session.caller, session.now, random, fixed, 1.0, nodes=40)
+        search = search_in(session, tool, random, fixed, optional=1.0, nodes=40)
         found = [a[parameter.name] for a in islice(search.meeting(), OTHERS + 1) if parameter.name in a]
     if not found and parameter.enum is None:
         found = [value for value in [_ANY_VALUE.get(parameter.type)] if value is not None]

@@ -15,10 +15,11 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria
 from skillweave.world.canonical import dump
+from skillweave.world.replay import source_of
 from skillweave.world.world import World
 from synth.gates.attempt import Attempt, attempt, carry_out, opened
 from synth.gates.rejection import Rejected
-from synth.planner.search import Search
+from synth.planner.search import search_in
 from synth.tasks.fills import filled_by
 
 OTHERS = 3
@@ -35,7 +36,7 @@ def observable(world: World, combination: Combination, criteria: Criteria) -> di
         for name in call.arguments:
             if tool.parameter(name).observable is False:
                 raise Rejected("unobservable argument", f"{tool.name}.{name}")
-            if call.grounding[name].startswith("call ") and tool.parameter(name).refers_to is None:
+            if source_of(call.grounding[name]) and tool.parameter(name).refers_to is None:
                 continue
             if _fills_only_free(world, tool, name):
                 continue
@@ -69,7 +70,7 @@ def _others(world: World, combination: Combination, place: int, name: str) -> It
         fixed = {other: _scalar(value) for other, value in call.arguments.items() if other != name}
         fixed |= {p.name: None for p in tool.parameters if p.name not in call.arguments}
         random = Random(f"{combination.id}/{place}/{name}")
-        search = Search(world.blueprint, tool, session, session.caller, session.now, random, fixed, nodes=40)
+        search = search_in(session, tool, random, fixed, nodes=40)
         found = (arguments.get(name) for arguments in search.meeting())
         yield from islice((value for value in found if value is not None and value != call.arguments[name]), OTHERS)
 

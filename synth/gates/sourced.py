@@ -12,14 +12,15 @@ from skillweave.schema.combination import Combination, SaidRow
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.world.canonical import dump
-from skillweave.world.replay import rebound
+from skillweave.world.replay import rebound, source_of
 from skillweave.world.world import World
 from synth.gates.attempt import Attempt
 from synth.gates.rejection import Rejected
 from synth.gates.views import rows_of
 from synth.planner.slots import slots
+from synth.tasks.combine import person_tables
 
-_IN_LIST = re.compile(r"call (?P<call>\d+) \[(?P<row>\d+)\]\.(?P<column>\w+)")
+_IN_LIST = re.compile(r"\[(?P<row>\d+)\]\.(?P<column>\w+)")
 
 
 def sourced(world: World, combination: Combination, made: Attempt) -> Counter[str]:
@@ -50,7 +51,7 @@ def _fault(world: World, combination: Combination, made: Attempt, place: int, na
     if source == "env":
         given = (combination.caller, combination.now, combination.now[:10])
         return None if value in map(dump, given) else "is not given by the session"
-    if source.startswith("call "):
+    if source_of(source):
         return None if dump(rebound(call, made.results[:place])[name]) == value else f"is not at {source!r}"
     return f"has the source {source!r}, which cannot be checked"
 
@@ -65,14 +66,15 @@ def _said(world: World, combination: Combination, place: int, name: str) -> list
 def _check_rows(combination: Combination, made: Attempt, place: int, call: GoldenCall) -> None:
     """Of a list the user's words pick the row."""
     for name, source in call.grounding.items():
-        matched = _IN_LIST.fullmatch(source)
-        if matched is None:
+        found = source_of(source)
+        matched = _IN_LIST.fullmatch(found.path) if found else None
+        if found is None or matched is None:
             continue
         said = [row for row in combination.rows if (row.call, row.parameter) == (place, name)]
         if not said:
             raise Rejected("row not told apart", f"{call.tool}.{name}: no words say which row of {source!r}")
         for row in said:
-            _check_apart(row, rows_of(made.results[int(matched["call"])]), int(matched["row"]))
+            _check_apart(row, rows_of(made.results[found.call]), int(matched["row"]))
 
 
 def _check_apart(said: SaidRow, rows: Sequence[dict[str, Json]], wanted: int | None) -> None:
@@ -83,16 +85,16 @@ def _check_apart(said: SaidRow, rows: Sequence[dict[str, Json]], wanted: int | N
 
 def _check_person(world: World, combination: Combination, made: Attempt) -> None:
     """Signing in signs in the caller, and nobody else has the same facts."""
-    core = world.blueprint.core
     for call, result in zip(combination.golden, made.results, strict=True):
-        tool = world.blueprint.tool(call.tool)
-        if tool.kind != "auth":
+        if world.blueprint.tool(call.tool).kind != "auth":
             continue
-        signed_in = result.value.get(core.key) if isinstance(result.value, dict) else None
-        facts = {
-            c: call.arguments[name] for name, slot in slots(tool).items() for t, c in slot.columns if t == core.table
-        }
+        role, tables = world.role(call.tool), person_tables(world, call.tool)
+        account = (world.row_of(combination.caller, call.tool) or {}).get(role.key)
+        signed_in = result.value.get(role.key) if isinstance(result.value, dict) else None
+        compared = slots(world.blueprint.tool(call.tool))
+        facts = {c: call.arguments[name] for name, slot in compared.items() for t, c in slot.columns if t in tables}
         with world.session(patch=combination.patch) as session:
-            people = [row for row in session.rows(core.table) if all(row[c] == value for c, value in facts.items())]
-        if signed_in != combination.caller or len(people) != 1:
-            raise Rejected("credentials fit another person", f"{sorted(facts)} fit {len(people)} rows of {core.table}")
+            people = session.query(f"SELECT * FROM {role.entity.table}")
+            fitting = [row for row in people if all(row[c] == value for c, value in facts.items())]
+        if account is None or signed_in != account or len(fitting) != 1:
+            raise Rejected("credentials fit another person", f"{sorted(facts)} fit {len(fitting)} persons")

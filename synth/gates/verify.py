@@ -19,6 +19,7 @@ from skillweave.dataset import QUERIES, Dataset
 from skillweave.errors import ArtifactError, SkillweaveError
 from skillweave.schema.change import RowChange
 from skillweave.schema.combination import Combination
+from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.policy import Policy
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
@@ -27,6 +28,8 @@ from skillweave.world.world import World
 from synth.gates.attempt import Attempt
 from synth.gates.criteria import criteria_of
 from synth.gates.golden import golden
+from synth.gates.interlock import interlock
+from synth.gates.known import Known
 from synth.gates.lawful import lawful
 from synth.gates.minimal import minimal
 from synth.gates.not_already_true import not_already_true
@@ -35,6 +38,7 @@ from synth.gates.told import is_guess
 from synth.gates.views import rows_of
 from synth.policy.manual import stated_rules
 from synth.tasks.fills import filled_by
+from synth.tasks.naming import tool_word
 
 SHARD = 100
 """Tasks that one process takes at a time."""
@@ -96,6 +100,15 @@ def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
     yield from _untold(task, made)
     not_already_true(world, combination, task.criteria)
     minimal(world, combination, task.criteria, made)
+    if isinstance(world.blueprint, FusedBlueprint):
+        yield from _apart(world, combination, task)
+
+
+def _apart(world: World, combination: Combination, task: Task) -> Iterator[str]:
+    """Links that the task has on record and that do not show, or the reverse; all that the user knows may be said."""
+    said = [Known(fact.id.rpartition(".")[2], fact.value) for fact in task.scenario.facts if fact.value is not None]
+    if interlock(world, combination, said) != task.gates.interlock:
+        yield "the links between its domains are not those on record"
 
 
 def _combination(world: World, task: Task) -> Combination:
@@ -123,9 +136,9 @@ def _open_columns(world: World, task: Task) -> dict[str, list[str]]:
     unwanted = {fact.id for fact in task.scenario.facts if fact.value is None}
     found: dict[str, list[str]] = {}
     for call in task.golden:
-        tool = world.blueprint.tool(call.tool)
+        tool, word = world.blueprint.tool(call.tool), tool_word(world.blueprint, call.tool)
         for parameter in tool.parameters if tool.kind == "write" else ():
-            if parameter.name not in call.arguments and f"{tool.name}.{parameter.name}" not in unwanted:
+            if parameter.name not in call.arguments and f"{word}.{parameter.name}" not in unwanted:
                 for table, columns in (filled_by(tool, parameter.name) or {}).items():
                     found.setdefault(table, []).extend(columns)
     return found

@@ -33,6 +33,10 @@ ANSWERS = {
     "tools.stories": "tasks:stories",
     "server.write": "server:server",
     "server.tests": "server:tests",
+    "fusion.links": "fusion:links",
+    "fusion.stories": "fusion:stories",
+    "fusion.mediate": "mediate:mediate",
+    "policy.merge": "mediate:merge",
     "tasks.goals": "tasks:goals",
     "tasks.references": "tasks:references",
     "tasks.tell": "tell:tell",
@@ -53,11 +57,12 @@ class OfflineAuthor:
         return _text(_answer(request.question)(asked))
 
     def digest(self, key: str, questions: Sequence[str]) -> str:
-        """Of the code that answers these questions and of the catalogue file of the domain `key`, or of all files."""
+        """Of the code that answers these questions and of the catalogue file of the domain `key`; of all files, and
+        those of bridges, where it is no single domain."""
         modules = sorted({_place(question)[0] for question in questions if question in ANSWERS})
         code = [self._code.closure(f"{PACKAGE}.{module}") for module in modules]
         service = _services().get(key)
-        files_used = {service: _catalogue()[service]} if service else _catalogue()
+        files_used = {service: _catalogue()[service]} if service else {**_catalogue(), **_bridges()}
         return digest_json([code, dict(files_used)])  # type: ignore[list-item]
 
     @cached_property
@@ -82,8 +87,18 @@ def _answer(question: str) -> Answer:
 @cache
 def _catalogue() -> dict[str, str]:
     """Catalogue file -> digest of its text."""
-    folder = files("synth.offline").joinpath("catalogue")
-    texts = sorted((file.name, file.read_text("utf-8")) for file in folder.iterdir() if file.name.endswith(".yaml"))
+    return _digests("catalogue")
+
+
+@cache
+def _bridges() -> dict[str, str]:
+    """File of bridges -> digest of its text."""
+    return {f"bridges/{name}": digest for name, digest in _digests("bridges").items()}
+
+
+def _digests(folder: str) -> dict[str, str]:
+    found = sorted(files("synth.offline").joinpath(folder).iterdir(), key=lambda file: file.name)
+    texts = [(file.name, file.read_text("utf-8")) for file in found if file.name.endswith(".yaml")]
     return {name.removesuffix(".yaml"): digest_text(text) for name, text in texts}
 
 

@@ -105,7 +105,8 @@ def plural(count: float, noun: str) -> str:
     return f"{count:g} {noun}{'' if count == 1 else 's'}"
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Of templates of the catalogue."""
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
     environment.filters.update(money=money, percent=percent, plural=plural, table=table_of)
     return environment
@@ -137,7 +138,7 @@ class Service:
 
     def render(self, setting: Setting, knobs: Mapping[str, Knob]) -> Rendered:
         """The service as that setting's domain."""
-        text = _environment().from_string(self.template).render(setting=setting, w=setting.words, **knobs)
+        text = environment().from_string(self.template).render(setting=setting, w=setting.words, **knobs)
         parsed: Any = yaml.load(text, LOADER)
         return Rendered.model_validate(parsed)
 

@@ -11,6 +11,7 @@ from random import Random
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Value
+from skillweave.world.session import ContractSession
 from synth.planner.slots import Condition, Slot, conditions, slots, substitute
 from synth.planner.values import State, odd, plain
 
@@ -52,6 +53,8 @@ class Search:
     """Bound on the queries of one search."""
     soon: bool = False
     """Rows that have a time are taken by how near to now it is, not at random: the next free slot, the last bill."""
+    person: str | None = None
+    """The person whose key in the tool's own domain `caller` is; None: they are the same."""
 
     def meeting(self) -> Iterator[Arguments]:
         """Arguments with which every guard holds, tool's and agent's."""
@@ -70,7 +73,8 @@ class Search:
         return self._calls([Wish(guards[place], False), *(Wish(guard, True) for guard in held)])
 
     def _calls(self, wishes: list[Wish]) -> Iterator[Arguments]:
-        bound: dict[str, Value] = {"now": self.now, "caller": self.caller}
+        person = self.caller if self.person is None else self.person
+        bound: dict[str, Value] = {"now": self.now, "caller": self.caller, "person": person}
         known = slots(self.tool)
         bound |= {name: self.fixed[name] for name in known if name in self.fixed}
         settled = [wish for wish in wishes if wish.condition.bindings <= bound.keys()]
@@ -183,6 +187,32 @@ class Search:
             return True
         tests = " AND ".join(wish.sql.format(wish.condition.holds) for wish in wishes)
         return bool(self.state.query(f"SELECT {tests} AS held", _used(wishes, "", bound))[0]["held"])
+
+
+def search_in(
+    session: ContractSession,
+    tool: Tool,
+    random: Random,
+    fixed: Mapping[str, Value] | None = None,
+    *,
+    optional: float = 0.5,
+    nodes: int = 400,
+    soon: bool = False,
+) -> Search:
+    """A search for a tool's arguments in the state of a session, for whoever is signed in there."""
+    return Search(
+        session.world.blueprint,
+        tool,
+        session,
+        session.account(tool.name),
+        session.now,
+        random,
+        fixed or {},
+        optional,
+        nodes,
+        soon,
+        session.caller,
+    )
 
 
 def _used(wishes: list[Wish], name: str, bound: Mapping[str, Value]) -> dict[str, Value]:

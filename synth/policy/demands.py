@@ -56,12 +56,12 @@ class _Schema:
 
 
 def _schema(blueprint: Blueprint) -> _Schema:
-    return _schema_of(blueprint.model_dump_json())
+    return _schema_of(type(blueprint), blueprint.model_dump_json())
 
 
 @cache
-def _schema_of(dumped: str) -> _Schema:
-    blueprint = Blueprint.model_validate_json(dumped)
+def _schema_of(kind: type[Blueprint], dumped: str) -> _Schema:
+    blueprint = kind.model_validate_json(dumped)
     enums: dict[str, list[tuple[str, ...]]] = {}
     money: set[str] = set()
     initial: set[tuple[str, str]] = set()

@@ -4,7 +4,9 @@ from pydantic import Field
 
 from skillweave.schema.contract import Event, Invariant, ToolKind
 from skillweave.schema.entity import Entity
-from skillweave.schema.names import Name
+from skillweave.schema.fused import BridgeRule
+from skillweave.schema.fusion import Conflict
+from skillweave.schema.names import FusedName, Name
 from skillweave.schema.record import Record
 
 
@@ -40,5 +42,13 @@ class Story(Record):
 class RowWords(Record):
     """By which columns of a read's result people refer to one of its rows, best first."""
 
-    read: Name
+    read: FusedName
     columns: list[Name]
+
+
+class Mediated(Record):
+    """How rules of several companies are reconciled."""
+
+    conflicts: list[Conflict]
+    bridges: list[BridgeRule] = Field(default_factory=list)
+    """Under the names that stories call them by; who holds them is decided later."""

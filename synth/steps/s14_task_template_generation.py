@@ -9,9 +9,13 @@ from collections.abc import Mapping, Sequence
 from pydantic import Field
 
 from skillweave.llm.question import question
+from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.goal import Goal
-from synth.artifacts import BLUEPRINTS, SUMMARIES, TEMPLATES, TOOL_GRAPHS
+from skillweave.schema.template import TaskTemplate
+from synth.artifacts import BLUEPRINTS, CONTRACTS, FUSIONS, MEDIATIONS, SUMMARIES, TEMPLATES, TOOL_GRAPHS
 from synth.context import Context
+from synth.fusion.contract import fused_contract, is_fused
+from synth.fusion.stories import NoTemplate, template_of
 from synth.graph.columns import origins
 from synth.questions.types import RowWords
 from synth.step import Params, step
@@ -28,18 +32,24 @@ class TemplateParams(Params):
 
 @step(
     each=BLUEPRINTS,
-    reads=[BLUEPRINTS, SUMMARIES, TOOL_GRAPHS],
+    fused=CONTRACTS,
+    reads=[BLUEPRINTS, SUMMARIES, CONTRACTS, FUSIONS, MEDIATIONS, TOOL_GRAPHS],
     writes=[TEMPLATES],
     params=TemplateParams,
     questions=[GOALS, REFERENCES],
 )
 async def task_template_generation(ctx: Context[TemplateParams], key: str) -> None:
+    templates = await (_stories(ctx) if is_fused(ctx) else _goals(ctx))
+    for made in templates:
+        ctx.count(f"{made.kind} templates")
+    ctx.write(TEMPLATES, key, templates)
+
+
+async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
+    """What people want of one domain."""
     blueprint, graph, summary = ctx.read(BLUEPRINTS), ctx.read(TOOL_GRAPHS), ctx.read(SUMMARIES)
     columns = {tool.name: list(origins(tool)) for tool in blueprint.tools}
-    reads = {tool.name: columns[tool.name] for tool in blueprint.tools if tool.kind == "read"}
-    words = await ctx.ask(
-        REFERENCES, blueprint=blueprint, columns=reads, check=lambda answer: word_faults(answer, reads)
-    )
+    referred_by = await _referred_by(ctx, blueprint)
     goals = await ctx.ask(
         GOALS,
         blueprint=blueprint,
@@ -49,11 +59,29 @@ async def task_template_generation(ctx: Context[TemplateParams], key: str) -> No
         count=ctx.params.goals,
         check=lambda answer: [fault for goal in answer for fault in faults(goal, blueprint, graph, columns)],
     )
-    referred_by = {row.read: row.columns for row in words}
-    templates = [template(goal, blueprint, graph, referred_by) for goal in goals]
-    for made in templates:
-        ctx.count(f"{made.kind} templates")
-    ctx.write(TEMPLATES, key, templates)
+    return [template(goal, blueprint, graph, referred_by) for goal in goals]
+
+
+async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
+    """The stories of a fused world whose bridge rules were all kept."""
+    contract, graph = fused_contract(ctx), ctx.read(TOOL_GRAPHS)
+    referred_by = await _referred_by(ctx, contract)
+    kept = []
+    for story in ctx.read(FUSIONS).storylines:
+        try:
+            kept.append(template_of(story, contract, graph, referred_by))
+        except NoTemplate as fault:
+            ctx.reject(f"{story.name} ({fault})", "a bridge rule that it leans on was not kept")
+    return kept
+
+
+async def _referred_by(ctx: Context[TemplateParams], blueprint: Blueprint) -> dict[str, list[str]]:
+    """Read -> the columns by which people refer to its rows."""
+    reads = {tool.name: list(origins(tool)) for tool in blueprint.tools if tool.kind == "read"}
+    words = await ctx.ask(
+        REFERENCES, blueprint=blueprint, columns=reads, check=lambda answer: word_faults(answer, reads)
+    )
+    return {row.read: list(row.columns) for row in words}
 
 
 def word_faults(words: Sequence[RowWords], reads: Mapping[str, Sequence[str]]) -> list[str]:

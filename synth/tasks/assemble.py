@@ -2,9 +2,12 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 
+from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.domain import Domain
+from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.message import Message
 from skillweave.schema.record import Row
 from skillweave.schema.task import (
@@ -21,32 +24,34 @@ from skillweave.schema.task import (
 from skillweave.schema.telling import Request, Telling
 from skillweave.user_prompt import user_prompt
 from skillweave.world.world import World
+from synth.tasks.naming import tool_word
 from synth.tasks.words import name_in_words
 
 
 class Assembly:
     """Assembles the tasks of one world."""
 
-    def __init__(self, world: World, domain: Domain) -> None:
+    def __init__(self, world: World, domains: Sequence[Domain]) -> None:
         self._world = world
-        self._domain = domain
+        self._domains = domains
         with world.session() as session:
             self._digest = session.digest()
-            core = world.blueprint.core
-            self._people = {str(row[core.key]): row for row in session.rows(core.table)}
 
     def person(self, caller: str) -> Row:
-        """The caller's own row."""
-        return self._people[caller]
+        """The caller's own row; KeyError where there is none."""
+        row = self._world.original(self._world.people.table, caller)
+        if row is None:
+            raise KeyError(caller)
+        return row
 
     def task(self, validated: ValidatedTask, request: Request, telling: Telling, split: Split) -> Task:
         """The whole record."""
         combination, blueprint = validated.combination, self._world.blueprint
-        scenario = scenario_of(request, telling)
+        scenario = scenario_of(request, telling, blueprint)
         signed_in = combination.login == "session"
         return Task(
             id=f"{blueprint.server}-{_digest(combination)[:8]}",
-            domains=[blueprint.server],
+            domains=[domain.name for domain in self._domains],
             world=blueprint.server,
             kind=combination.kind,
             login=combination.login,
@@ -55,6 +60,7 @@ class Assembly:
             persona=request.persona,
             scenario=scenario,
             now=combination.now,
+            namespaces=_namespaces(blueprint),
             env_variables=EnvVariables(
                 CURRENT_DATE=combination.now[:10],
                 LOGGED_IN_USER=combination.caller if signed_in else None,
@@ -80,8 +86,12 @@ class Assembly:
                 trajectory_hash=_hash([[call.tool, call.arguments] for call in combination.golden]),
                 combo_id=combination.id,
             ),
-            lineage=Lineage(template=combination.template, combo=combination.id, seed_domain=self._domain.seed),
+            lineage=Lineage(template=combination.template, combo=combination.id, seed_domain=self._seeds),
         )
+
+    @property
+    def _seeds(self) -> str:
+        return ", ".join(dict.fromkeys(domain.seed for domain in self._domains))
 
     def _patched_digest(self, combination: Combination) -> str:
         if not combination.patch:
@@ -91,10 +101,12 @@ class Assembly:
 
     def _difficulty(self, combination: Combination, scenario: Scenario) -> Difficulty:
         kinds = [self._world.blueprint.tool(call.tool).kind for call in combination.golden]
-        return Difficulty(calls=len(kinds), writes=kinds.count("write"), domains=1, facts=len(scenario.facts))
+        accounts = {self._world.role(call.tool).account for call in combination.golden}
+        writes = kinds.count("write")
+        return Difficulty(calls=len(kinds), writes=writes, domains=len(accounts), facts=len(scenario.facts))
 
 
-def scenario_of(request: Request, telling: Telling) -> Scenario:
+def scenario_of(request: Request, telling: Telling, blueprint: Blueprint) -> Scenario:
     """The goal, the reason, and all that the user knows, what they do not want included."""
     words = {fact.id: fact for fact in telling.facts}
     facts = [
@@ -104,8 +116,13 @@ def scenario_of(request: Request, telling: Telling) -> Scenario:
     for wish in request.wishes:
         for parameter in wish.unwanted:
             text = f"I want nothing special as to the {name_in_words(parameter)}; leave it out."
-            facts.append(Fact(id=f"{wish.tool}.{parameter}", text=text, value=None, tell="asked"))
+            facts.append(Fact(id=f"{tool_word(blueprint, wish.tool)}.{parameter}", text=text, value=None, tell="asked"))
     return Scenario(goal=telling.goal, reason=request.reason, facts=facts)
+
+
+def _namespaces(blueprint: Blueprint) -> dict[str, str]:
+    members = blueprint.members if isinstance(blueprint, FusedBlueprint) else []
+    return {member.server: member.namespace for member in members}
 
 
 def _digest(combination: Combination) -> str:

@@ -4,10 +4,11 @@ The instance is built by doing it: arguments are searched for in the state at ha
 would, then the call is made, and the next one is searched for in the state that it left.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, product
 from random import Random
+from typing import NamedTuple
 
 from skillweave.schema.call import CallResult
 from skillweave.schema.combination import SaidRow, SaidValue
@@ -17,14 +18,25 @@ from skillweave.schema.task import GoldenCall
 from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
-from synth.planner.search import Arguments, Search
+from synth.planner.search import Arguments, search_in
 from synth.tasks.fills import filled_by
 from synth.tasks.instance import Instance, NoInstance
+from synth.tasks.linked import Linked, Links, Shown
 from synth.tasks.lookup import Finder, Given, Lookup
 from synth.tasks.telling import facts_to_tell
 
 TRIES = 8
 """Sets of arguments of one call that are tried."""
+ROWS = 12
+"""Rows of another domain that one argument is tried with."""
+
+
+class _State(NamedTuple):
+    """What is taken back to."""
+
+    mark: int
+    lengths: tuple[int, ...]
+    shown: dict[tuple[int, str], Shown]
 
 
 @dataclass
@@ -38,11 +50,20 @@ class Builder:
     made: Instance = field(default_factory=Instance)
     spoken: list[Lookup] = field(default_factory=list)
     """Rows that the user speaks of, as they were when they were looked up."""
+    spare: int = 0
+    """Calls that may be taken back, and made otherwise, where a later one cannot be made."""
+    reason: str = "no lawful call"
+    """Why there is no instance: what stopped the call that lay furthest on."""
+
+    def __post_init__(self) -> None:
+        self._links = Links(self.made)
+        self._deepest = 0
+        self._unlinked = ""
 
     def build(self) -> Instance:
         """The instance; NoInstance where there is none for this caller."""
-        for call in self.template.calls:
-            self._step(call)
+        if not self._from(0):
+            raise NoInstance(self.reason, self._deepest)
         self._leave_open()
         told = facts_to_tell(self.template, self.made, self.session.now, self.random)
         if told is None:
@@ -51,61 +72,99 @@ class Builder:
         self.made.rows += about
         return self.made
 
-    def _step(self, call: TemplateCall) -> None:
+    def _from(self, place: int) -> bool:
+        """Make the calls from this one on; False, and nothing done, where that cannot be."""
+        if place == len(self.template.calls):
+            return True
+        call = self.template.calls[place]
         tool = self.world.blueprint.tool(call.tool)
-        fixed, sources = self._linked(call)
-        reason = f"no lawful call of {tool.name}"
-        for arguments in islice(self._arguments(tool, fixed), TRIES):
-            looked_up = self._look_up(tool, call, arguments, sources)
-            if looked_up is None:
-                reason = f"a row for {tool.name} cannot be told apart"
-            elif self._carry_out(tool, arguments, looked_up, sources):
-                return
-        raise NoInstance(reason)
+        reason, self._unlinked = "", f"no row to name for {tool.name}"
+        for named, linked in self._supplied(call, place + 1):
+            reason = reason or f"no lawful call of {tool.name}"
+            for arguments in islice(self._arguments(tool, call, named, linked), TRIES):
+                looked_up = self._look_up(tool, call, arguments, named, linked)
+                if looked_up is None:
+                    reason = f"a row for {tool.name} cannot be told apart"
+                    continue
+                before = self._state()
+                if self._carry_out(tool, call, arguments, looked_up, linked):
+                    if self._from(place + 1):
+                        return True
+                    if self.spare <= 0:
+                        return False
+                    self.spare -= 1
+                self._back_to(before)
+        if place >= self._deepest:
+            self._deepest, self.reason = place, reason or self._unlinked
+        return False
 
-    def _arguments(self, tool: Tool, fixed: dict[str, Value]) -> Iterator[Arguments]:
-        search = Search(
-            self.world.blueprint,
-            tool,
-            self.session,
-            self.session.caller,
-            self.session.now,
-            self.random,
-            fixed,
-            optional=0.4 if tool.kind == "write" else 0.0,
+    def _state(self) -> "_State":
+        made = self.made
+        return _State(
+            self.session.mark(),
+            (len(made.golden), len(made.rows), len(made.values), len(made.steps), len(self.spoken), made.fresh_from),
+            dict(self._links.shown),
         )
-        return search.meeting()
 
-    def _linked(self, call: TemplateCall) -> tuple[dict[str, Value], dict[str, str]]:
-        """Arguments that come from earlier calls of the template, and where in their results they stand."""
-        fixed: dict[str, Value] = {}
-        sources: dict[str, str] = {}
-        for parameter, link in call.same.items():
-            number, _, column = link.partition(".")
-            step = self.made.steps[int(number) - 1]
-            value = self.made.results[step].value
-            if isinstance(value, dict) and column in value:
-                fixed[parameter], sources[parameter] = _scalar(value[column]), f"call {step} {column}"
-            elif column in self.made.golden[step].arguments:
-                fixed[parameter] = _scalar(self.made.golden[step].arguments[column])
-                sources[parameter] = self.made.golden[step].grounding[column]
-            else:
-                raise NoInstance(f"call {number} gives no {column}")
-        return fixed, sources
+    def _back_to(self, state: "_State") -> None:
+        self.session.undo(state.mark)
+        golden, rows, values, steps, spoken, fresh_from = state.lengths
+        del self.made.golden[golden:], self.made.results[golden:], self.made.rows[rows:], self.made.values[values:]
+        del self.made.steps[steps:], self.spoken[spoken:]
+        self.made.fresh_from, self._links.shown = fresh_from, dict(state.shown)
+
+    def _supplied(self, call: TemplateCall, number: int) -> Iterator[tuple[dict[str, Lookup], dict[str, Linked]]]:
+        """What is not left to choose: rows of other domains that the caller is shown, and what is linked."""
+        for named in islice(self._named(call), ROWS):
+            try:
+                yield named, self._links.of(call, number, named)
+            except NoInstance as fault:
+                self._unlinked = str(fault)
+
+    def _named(self, call: TemplateCall) -> Iterator[dict[str, Lookup]]:
+        """Rows of other domains whose keys the call can be given, each as it is looked up."""
+        finder = self._finder()
+        choices: list[list[Lookup]] = []
+        for parameter, reference in call.names.items():
+            sources = call.found_by.get(parameter, [])
+            keys = finder.keys(reference, sources)
+            self.random.shuffle(keys)
+            found = (finder.find(reference, key, sources) for key in keys)
+            choices.append([*islice((lookup for lookup in found if lookup), ROWS)])
+        for rows in product(*choices):
+            yield dict(zip(call.names, rows, strict=True))
+
+    def _finder(self) -> Finder:
+        return Finder(self.world.blueprint, self.template, self.session, self.random, spoken=self.spoken)
+
+    def _arguments(
+        self, tool: Tool, call: TemplateCall, named: Mapping[str, Lookup], linked: Mapping[str, Linked]
+    ) -> Iterator[Arguments]:
+        fixed: dict[str, Value] = {**call.given}
+        fixed |= {parameter: _scalar(lookup.key) for parameter, lookup in named.items()}
+        fixed |= {parameter: link.value for parameter, link in linked.items()}
+        optional = 0.4 if tool.kind == "write" else 0.0
+        return search_in(self.session, tool, self.random, fixed, optional=optional).meeting()
 
     def _look_up(
-        self, tool: Tool, call: TemplateCall, arguments: Arguments, linked: dict[str, str]
+        self,
+        tool: Tool,
+        call: TemplateCall,
+        arguments: Arguments,
+        named: Mapping[str, Lookup],
+        linked: Mapping[str, Linked],
     ) -> dict[str, Lookup] | None:
         """A look-up for each argument that names a row which nothing before has given; None where one is missing."""
-        finder = Finder(self.world.blueprint, self.template, self.session, self.random, spoken=self.spoken)
+        finder = self._finder()
+        finder.domain = tool.name
         open_rows = []
         for name, value in arguments.items():
             parameter = tool.parameter(name)
             if parameter.refers_to is None:
-                finder.known[name] = Given(value)
+                finder.known[name] = Given(value, named.get(name))
             elif name not in linked:
                 open_rows.append(parameter)
-        found: dict[str, Lookup] = {}
+        found = dict(named)
         for parameter in sorted(open_rows, key=lambda parameter: self._needs(call, parameter)):
             lookup = finder.find(
                 parameter.refers_to or "", arguments[parameter.name], call.found_by.get(parameter.name, [])
@@ -122,40 +181,49 @@ class Builder:
         tools = [self.world.blueprint.tool(source.tool) for source in call.found_by.get(parameter.name, [])]
         return min((sum(p.required for p in tool.parameters) for tool in tools), default=99)
 
-    def _carry_out(self, tool: Tool, arguments: Arguments, lookups: dict[str, Lookup], linked: dict[str, str]) -> bool:
-        """Make the look-ups and the call; False, and nothing done, where the call does not go through lawfully."""
-        mark, length, before = self.session.mark(), len(self.made.golden), (len(self.made.rows), len(self.made.values))
-        grounding = dict(linked)
-        for name, lookup in lookups.items():
-            place, path = self._emit(lookup)
-            grounding[name] = f"call {place} {path}"
+    def _carry_out(
+        self,
+        tool: Tool,
+        call: TemplateCall,
+        arguments: Arguments,
+        lookups: Mapping[str, Lookup],
+        linked: Mapping[str, Linked],
+    ) -> bool:
+        """Make the look-ups and the call; whether it went through lawfully."""
+        places = {name: self._emit(lookup) for name, lookup in lookups.items()}
+        grounding = {name: f"{places[name]}{lookup.column}" for name, lookup in lookups.items()}
+        grounding |= {name: link.source(places) for name, link in linked.items()}
+        found = {name: Shown(lookup.row, places[name], lookup) for name, lookup in lookups.items()}
         step = len(self.made.golden)
         for name, lookup in lookups.items():
             self._said_row(step, name, lookup)
+        for name, link in linked.items():
+            of = link.of or found[link.own]
+            if of.lookup is not None:
+                self._said_row(step, name, of.lookup)
         for name, value in arguments.items():
             if name not in grounding:
                 grounding[name] = "user"
                 self.made.values.append(SaidValue(call=step, parameter=name, value=value))
-        result = self._call(GoldenCall(tool=tool.name, arguments=dict(arguments), grounding=grounding))
+        given = {name: source for name, source in grounding.items() if name in arguments}
+        golden = GoldenCall(tool=tool.name, arguments=dict(arguments), grounding=given, demanded_by=call.demanded_by)
+        result = self._call(golden)
         if not result.ok or result.violations:
-            self.session.undo(mark)
-            del self.made.golden[length:], self.made.results[length:]
-            del self.made.rows[before[0] :], self.made.values[before[1] :]
             return False
         self.made.steps.append(step)
+        self._links.remember(len(self.made.steps), found, linked)
         self.spoken += lookups.values()
         if tool.kind == "write":
             self.made.fresh_from = step + 1
         return True
 
-    def _emit(self, lookup: Lookup, column: str | None = None) -> tuple[int, str]:
-        """Make a look-up's call unless it stands already since the last write; where in its result the value stands."""
+    def _emit(self, lookup: Lookup) -> str:
+        """Make a look-up's call unless it stands already since the last write; where its row stands: `call 3 [2].`."""
         grounding: dict[str, str] = {}
         arguments = {name: given.value for name, given in lookup.arguments.items()}
         for name, given in lookup.arguments.items():
             if given.found:
-                place, path = self._emit(given.found, given.column)
-                grounding[name] = f"call {place} {path}"
+                grounding[name] = f"{self._emit(given.found)}{given.column or given.found.column}"
             else:
                 grounding[name] = "user"
         wanted = GoldenCall(tool=lookup.read, arguments=arguments, grounding=grounding)
@@ -169,8 +237,7 @@ class Builder:
                 else:
                     self.made.values.append(SaidValue(call=place, parameter=name, value=given.value))
         many = isinstance(self.made.results[place].value, list)
-        name = column or lookup.column
-        return place, f"[{lookup.index}].{name}" if many else name
+        return f"call {place} [{lookup.index}]." if many else f"call {place} "
 
     def _said_row(self, call: int, parameter: str, lookup: Lookup) -> None:
         said = SaidRow(

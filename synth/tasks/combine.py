@@ -3,42 +3,62 @@
 from collections.abc import Iterator, Sequence
 from random import Random
 
+from skillweave.schema.change import RowChange
 from skillweave.schema.combination import Combination, SaidRow
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall, Login
 from skillweave.schema.template import TaskTemplate
+from skillweave.world.replay import source_of
 from skillweave.world.world import World
 from synth.planner.slots import slots
 from synth.tasks.builder import Builder
-from synth.tasks.instance import Instance, NoInstance
+from synth.tasks.instance import NoInstance
+
+SPARE = 40
+"""Calls that are taken back, in a fused world, to look for an instance of one caller."""
 
 
 def combinations_of(
     world: World, template: TaskTemplate, callers: Sequence[str], count: int, seed: str
 ) -> Iterator[Combination | NoInstance]:
     """Up to `count` combinations, and for each caller without one the reason. Pure: same arguments, same result."""
-    random = Random(f"{seed}/{template.id}")
-    order = random.sample(list(callers), len(callers))
     made = 0
-    for caller in order:
+    for caller, login in callers_of(template, callers, seed):
         if made == count:
             return
-        login: Login = "session" if random.random() < 0.5 else "conversation"
-        with world.session(caller=caller) as session:
-            try:
-                instance = Builder(world, template, session, Random(f"{seed}/{template.id}/{caller}")).build()
-            except NoInstance as reason:
-                yield reason
-                continue
-        yield _combination(world, template, caller, login, instance, made)
+        try:
+            yield combination_for(world, template, caller, login, seed, number=made)
+        except NoInstance as reason:
+            yield reason
+            continue
         made += 1
 
 
-def _combination(
-    world: World, template: TaskTemplate, caller: str, login: Login, instance: Instance, number: int
+def callers_of(template: TaskTemplate, callers: Sequence[str], seed: str) -> Iterator[tuple[str, Login]]:
+    """The callers in a seeded order, each with how they sign in."""
+    random = Random(f"{seed}/{template.id}")
+    for caller in random.sample(list(callers), len(callers)):
+        yield caller, "session" if random.random() < 0.5 else "conversation"
+
+
+def combination_for(
+    world: World,
+    template: TaskTemplate,
+    caller: str,
+    login: Login,
+    seed: str,
+    *,
+    number: int,
+    patch: Sequence[RowChange] = (),
 ) -> Combination:
-    credentials = _credentials(world, caller) if login == "conversation" else {}
+    """The combination of one caller, on the world's data with a patch; NoInstance where there is none."""
+    spare = SPARE if len(world.blueprint.roles) > 1 else 0
+    with world.session(caller=caller, patch=patch) as session:
+        own = Random(f"{seed}/{template.id}/{caller}")
+        instance = Builder(world, template, session, own, spare=spare).build()
+    auth = auth_tool(world, template)
+    credentials = _credentials(world, caller, auth) if login == "conversation" else {}
     shift = 1 if credentials else 0
     return Combination(
         id=f"{template.id}/{number:03d}",
@@ -48,7 +68,8 @@ def _combination(
         login=login,
         caller=caller,
         now=world.now,
-        golden=[*_signing_in(world, credentials), *(_shifted(call, shift) for call in instance.golden)],
+        patch=list(patch),
+        golden=[*_signing_in(auth, credentials), *(_shifted(call, shift) for call in instance.golden)],
         steps=[step + shift for step in instance.steps],
         rows=_unique_rows(instance.rows, shift),
         values=[value.model_copy(update={"call": value.call + shift}) for value in instance.values],
@@ -58,35 +79,42 @@ def _combination(
     )
 
 
-def auth_tool(world: World) -> Tool:
-    """The tool that signs in."""
-    return next(tool for tool in world.blueprint.tools if tool.kind == "auth")
+def auth_tool(world: World, template: TaskTemplate) -> Tool:
+    """The tool that signs in: that of the domain that is called first."""
+    first = world.role(template.calls[0].tool)
+    return next(tool for tool in world.blueprint.tools if tool.kind == "auth" and world.role(tool.name) == first)
 
 
-def _credentials(world: World, caller: str) -> dict[str, Json]:
+def _credentials(world: World, caller: str, auth: Tool) -> dict[str, Json]:
     """What the person gives to sign in: the columns of their own row that the auth tool compares."""
-    core, tool = world.blueprint.core, auth_tool(world)
-    row = world.original(core.table, caller) or {}
+    row, tables = world.row_of(caller, auth.name) or {}, person_tables(world, auth.name)
     found: dict[str, Json] = {}
-    for name, slot in slots(tool).items():
-        column = next((column for table, column in slot.columns if table == core.table and column in row), None)
+    for name, slot in slots(auth).items():
+        column = next((column for table, column in slot.columns if table in tables and column in row), None)
         if column is not None and slot.parameter.required:
             found[name] = row[column]
     return found
 
 
-def _signing_in(world: World, credentials: dict[str, Json]) -> list[GoldenCall]:
+def person_tables(world: World, tool: str) -> set[str]:
+    """What statements of a tool's domain call the tables of its persons."""
+    role = world.role(tool)
+    return {role.own.table, role.entity.table, world.people.table}
+
+
+def _signing_in(auth: Tool, credentials: dict[str, Json]) -> list[GoldenCall]:
     if not credentials:
         return []
-    return [GoldenCall(tool=auth_tool(world).name, arguments=credentials, grounding=dict.fromkeys(credentials, "user"))]
+    return [GoldenCall(tool=auth.name, arguments=credentials, grounding=dict.fromkeys(credentials, "user"))]
 
 
 def _shifted(call: GoldenCall, shift: int) -> GoldenCall:
     def moved(source: str) -> str:
-        if not source.startswith("call "):
+        found = source_of(source)
+        if found is None:
             return source
-        _, number, path = source.split(" ", 2)
-        return f"call {int(number) + shift} {path}"
+        place = f"call {found.call + shift} {found.path}"
+        return f"computed date({place})" if found.as_date else place
 
     return call.model_copy(update={"grounding": {name: moved(source) for name, source in call.grounding.items()}})
 

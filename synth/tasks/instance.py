@@ -10,6 +10,11 @@ from skillweave.schema.task import FactToTell, GoldenCall
 class NoInstance(Exception):
     """Why no instance came of a template for a caller; the message is the reason that is counted."""
 
+    def __init__(self, reason: str, call: int = 0) -> None:
+        super().__init__(reason)
+        self.call = call
+        """The template's call, counted from 0, beyond which it did not get."""
+
 
 @dataclass
 class Instance:

@@ -21,6 +21,8 @@ DEPTH = 3
 """Look-ups that may stand behind one another."""
 TRIES = 24
 """Calls of one read that are tried before it is given up."""
+MOST = 500
+"""Rows of one table that are considered."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,20 @@ class Finder:
     """Rows already looked up for the call at hand; their other columns are known too."""
     spoken: Sequence[Lookup] = ()
     """Rows that the user has spoken of for earlier calls, as they were then: the words for another fit none of them."""
+    domain: str = ""
+    """The tool of the call at hand: what it is given is no argument for reads of another domain."""
+
+    def keys(self, reference: str, sources: Sequence[Source]) -> list[str]:
+        """Keys of rows that the sources may show: those that they do where they need nothing, else any."""
+        asking = [
+            source for source in sources if not any(p.required for p in self.blueprint.tool(source.tool).parameters)
+        ]
+        shown = [row.get(source.column) for source in asking for row in self.rows(source.tool, {})]
+        if not shown:
+            entity, attribute = self.blueprint.target(reference)
+            listed = self.session.query(f"SELECT {attribute.name} AS key FROM {entity.table} ORDER BY key LIMIT {MOST}")
+            shown = [row["key"] for row in listed]
+        return [key for key in dict.fromkeys(shown) if isinstance(key, str)]
 
     def find(self, reference: str, key: Json, sources: Sequence[Source], depth: int = DEPTH) -> Lookup | None:
         """The first source that shows the row of that key apart from all others."""
@@ -118,7 +134,7 @@ class Finder:
                 yield {parameter.name: given for parameter, given in zip(asked, values, strict=True)}
 
     def _givens(self, tool: Tool, parameter: Parameter, row: Row, depth: int) -> list[Given]:
-        if parameter.name in self.known:
+        if parameter.name in self.known and self._is_at_hand(tool):
             return [self.known[parameter.name]]
         if parameter.refers_to:
             return self._referred(tool, parameter, row, depth)
@@ -134,15 +150,19 @@ class Finder:
     def _referred(self, tool: Tool, parameter: Parameter, row: Row, depth: int) -> list[Given]:
         reference = parameter.refers_to or ""
         entity, attribute = self.blueprint.target(reference)
-        for lookup in self.seen:
+        for lookup in self.seen if self._is_at_hand(tool) else ():
             if isinstance(lookup.row.get(attribute.name), str):
                 return [Given(lookup.row[attribute.name], lookup, attribute.name)]
         key = row.get(attribute.name) or self._beside(attribute.name)
         sources = self.template.lookups.get(tool.name, {}).get(parameter.name, [])
-        if key is None or depth <= 1 or entity.name == self.blueprint.core_entity:
+        if key is None or depth <= 1 or entity == self.blueprint.role(tool.name).own:
             return []
         found = self.find(reference, key, sources, depth - 1)
         return [Given(key, found)] if found else []
+
+    def _is_at_hand(self, tool: Tool) -> bool:
+        """Whether a read is of the domain of the call at hand."""
+        return not self.domain or self.blueprint.role(tool.name) == self.blueprint.role(self.domain)
 
     def _beside(self, column: str) -> Value:
         """A key that a row already looked up references, though its read did not show it."""

@@ -1,5 +1,6 @@
 """The request behind a task: what the person wants and knows, before anybody puts it into words."""
 
+from collections.abc import Sequence
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
@@ -9,6 +10,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.task import Persona
 from skillweave.schema.telling import Known, Request, RowKnown, Wish
 from skillweave.schema.template import TaskTemplate
+from synth.tasks.naming import table_word, tool_word
 from synth.tasks.words import in_words, kind_of, name_in_words
 
 
@@ -48,6 +50,9 @@ class _Known:
         self._names: dict[tuple[str, str], str] = {}
         self._said = [value for row in combination.rows for value in row.columns.values()]
 
+    def choice(self, ways: Sequence[str]) -> str:
+        return self._random.choice(ways)
+
     def tool(self, name: str) -> Tool:
         return self._blueprint.tool(name)
 
@@ -82,17 +87,18 @@ class _Known:
         covered = any(str(value)[:10] == said.value for value in self._said) and tool.kind == "read"
         if said.value is None or covered:
             return None
-        name = f"{tool.name}.{said.parameter}"
+        word = tool_word(self._blueprint, tool.name)
+        name = f"{word}.{said.parameter}"
         if self._ids.get(name) and self._ids[name].value != said.value:
             name = f"{name}_{said.call}"
         unit = "cents" if said.parameter.endswith("_cents") else None
-        return self.add(name, said.value, f"{name_in_words(tool.name)}: {name_in_words(said.parameter)}", unit=unit)
+        return self.add(name, said.value, f"{name_in_words(word)}: {name_in_words(said.parameter)}", unit=unit)
 
     def _row_name(self, entity: str, key: str) -> str:
         """`appointment`, and `appointment_2` for a second one."""
         if (entity, key) not in self._names:
-            number = sum(found == entity for found, _ in self._names) + 1
-            table = self._blueprint.entity(entity).table
+            table = table_word(self._blueprint, entity)
+            number = sum(table_word(self._blueprint, found) == table for found, _ in self._names) + 1
             self._names[entity, key] = table if number == 1 else f"{table}_{number}"
         return self._names[entity, key]
 
@@ -113,11 +119,32 @@ def _wish(template: TaskTemplate, combination: Combination, known: _Known, place
                 unwanted.append(said.parameter)
             else:
                 values[said.parameter] = name
-    rows = {row.parameter: known.row(row) for row in combination.rows if row.call == step and row.parameter}
+    rows = _rows(combination, known, step)
     call = template.calls[place]
     references = {p.name: p.refers_to for p in known.tool(call.tool).parameters if p.refers_to and p.name in call.same}
-    linked = {name: reference.partition(".")[0] for name, reference in references.items()}
-    return Wish(tool=call.tool, kind="do", rows=rows, values=values, linked=linked, unwanted=unwanted)
+    linked = {name: entity.partition(".")[0] for name, entity in references.items() if name not in rows}
+    return Wish(
+        tool=call.tool,
+        kind="do",
+        rows=rows,
+        values=values,
+        linked=linked,
+        unwanted=unwanted,
+        ask=known.choice(call.ask) if call.ask else "",
+        only_if_needed=call.demanded_by is not None,
+    )
+
+
+def _rows(combination: Combination, known: _Known, step: int) -> dict[str, RowKnown]:
+    """The rows that a call is about, each once: by the argument that names it, else by one that is taken from it."""
+    arguments = combination.golden[step].arguments
+    found: dict[tuple[str | None, str | None], SaidRow] = {}
+    for row in combination.rows:
+        if row.call == step and row.parameter:
+            place = (row.entity, row.key)
+            if place not in found or arguments[row.parameter] == row.key:
+                found[place] = row
+    return {row.parameter: known.row(row) for row in found.values() if row.parameter}
 
 
 def _hearings(template: TaskTemplate, combination: Combination, known: _Known, random: Random) -> list[Wish]:

@@ -1,6 +1,6 @@
 """Templates: goals laid over the tool graph, which says how each row that a call needs can be found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
@@ -16,22 +16,17 @@ def template(
     """The template of a goal."""
     calls = [
         TemplateCall(
-            tool=call.tool, same=call.same, found_by=_sources(blueprint.tool(call.tool), blueprint, graph, call.same)
+            tool=call.tool, same=call.same, found_by=sources_of(blueprint.tool(call.tool), blueprint, graph, call.same)
         )
         for call in goal.calls
     ]
-    lookups = {
-        tool.name: sources
-        for tool in blueprint.tools
-        if tool.kind == "read" and (sources := _sources(tool, blueprint, graph, {}))
-    }
     return TaskTemplate(
         id=f"{blueprint.server}/{goal.name}",
         server=blueprint.server,
         kind=goal.kind,
         title=goal.title,
         calls=calls,
-        lookups=lookups,
+        lookups=lookups_of(blueprint, graph),
         referred_by={read: list(columns) for read, columns in referred_by.items()},
         tell=goal.tell,
         reasons=goal.reasons,
@@ -52,7 +47,7 @@ def faults(goal: Goal, blueprint: Blueprint, graph: ToolGraph, columns: Mapping[
         ]
         for parameter in tool.parameters:
             open_row = parameter.refers_to and parameter.required and parameter.name not in call.same
-            if open_row and not _sources(tool, blueprint, graph, {}).get(parameter.name):
+            if open_row and not sources_of(tool, blueprint, graph, {}).get(parameter.name):
                 found.append(f"goal {goal.name!r}: no read shows the row that {tool.name}.{parameter.name} names")
     if goal.kind == "do" and not any(call.tool in tools and tools[call.tool].kind == "write" for call in goal.calls):
         found.append(f"goal {goal.name!r}: a `do` goal needs a write")
@@ -79,12 +74,18 @@ def _link_faults(same: Mapping[str, str], tool: Tool, goal: Goal, columns: Mappi
     return found
 
 
-def _sources(tool: Tool, blueprint: Blueprint, graph: ToolGraph, same: Mapping[str, str]) -> dict[str, list[Source]]:
+def lookups_of(blueprint: Blueprint, graph: ToolGraph) -> dict[str, dict[str, list[Source]]]:
+    """Read -> parameter that names a row -> the reads that show it."""
+    reads = [tool for tool in blueprint.tools if tool.kind == "read"]
+    return {tool.name: sources for tool in reads if (sources := sources_of(tool, blueprint, graph, []))}
+
+
+def sources_of(tool: Tool, blueprint: Blueprint, graph: ToolGraph, given: Collection[str]) -> dict[str, list[Source]]:
     """Parameter -> the reads that show such a row; only where none lists rows of that very kind, any that name it."""
     own: dict[str, list[Source]] = {}
     others: dict[str, list[Source]] = {}
     for edge in graph.edges:
-        if edge.kind != "data" or edge.target != tool.name or edge.parameter in same or not edge.parameter:
+        if edge.kind != "data" or edge.target != tool.name or edge.parameter in given or not edge.parameter:
             continue
         reference = tool.parameter(edge.parameter).refers_to or ""
         source = blueprint.tool(edge.source)

@@ -3,7 +3,7 @@ import pytest
 from skillweave.schema.change import RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
-from skillweave.world.replay import replay_in, value_at
+from skillweave.world.replay import Source, replay_in, source_of, value_at
 from tests.world.clinic import a_world
 
 BOOK = GoldenCall(tool="book_appointment", arguments={"slot_id": "SLO-0004"}, grounding={"slot_id": "user"})
@@ -53,3 +53,30 @@ def test_paths_name_parts_of_results() -> None:
     for path in ("rows[2].id", "other", "rows.id", "rows[-1]", "rows[1]id!", "[0]"):
         with pytest.raises(LookupError):
             value_at(value, path)
+
+
+def test_a_grounding_tells_the_result_that_an_argument_comes_from() -> None:
+    assert source_of("call 3 [0].fee_id") == Source(3, "[0].fee_id", as_date=False)
+    assert source_of("computed date(call 12 starts_at)") == Source(12, "starts_at", as_date=True)
+    others = ["user", "env", "policy R7", "call 3", "call x a", "date(call 1 a)", "computed date(call 1 a", "call 1 a)"]
+    assert [source_of(text) for text in others] == [None] * len(others)
+
+
+def test_a_day_is_bound_again_from_the_moment_that_an_earlier_result_shows() -> None:
+    slots = GoldenCall(
+        tool="find_slots",
+        arguments={"date": "1999-01-01"},
+        grounding={"date": "computed date(call 0 starts_at)"},
+    )
+    with a_world().session(caller="PAT-0001") as session:
+        found = replay_in(session, [BOOK, slots])
+    assert found.results[1].call.arguments == {"date": "2025-01-22"}
+    no_moment = slots.model_copy(update={"grounding": {"date": "computed date(call 0)"}})
+    flag = slots.model_copy(update={"grounding": {"date": "computed date(call 0 [0].is_free)"}})
+    with a_world().session(caller="PAT-0001") as session:
+        assert replay_in(session, [BOOK, no_moment]).results[1].call.arguments == {"date": "1999-01-01"}
+    with a_world().session(caller="PAT-0001") as session:
+        listing = GoldenCall(tool="find_slots", arguments={})
+        assert replay_in(session, [listing, flag]).defects == [
+            "call 1 (find_slots): the result has no moment at '[0].is_free', to take the day of"
+        ]

@@ -38,9 +38,14 @@ class Offered(NamedTuple):
     arguments: tuple[Argument, ...]
 
     @property
+    def plain(self) -> str:
+        """Its name as it reads where the tools of several companies are told apart by what stands before `__`."""
+        return plain(self.name)
+
+    @property
     def verb(self) -> str:
         """The first word of its name."""
-        return self.name.split("_")[0]
+        return self.plain.split("_")[0]
 
     @property
     def reads(self) -> bool:
@@ -51,6 +56,11 @@ class Offered(NamedTuple):
     def signs_in(self) -> bool:
         """Whether it identifies the user, by its name."""
         return self.verb in SIGNING_IN
+
+
+def plain(tool: str) -> str:
+    """A tool's name without what seems to be a namespace: `pay_bill` of `clinic__pay_bill`."""
+    return tool.rpartition("__")[2] or tool
 
 
 def offered(tools: Sequence[Mapping[str, Json]]) -> list[Offered]:

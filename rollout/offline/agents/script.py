@@ -1,16 +1,19 @@
 """A script: what the golden trajectory of a task asks of an agent. Only agents that are built with it may see it."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
 from evaluator.checks.communicate import content_words
+from rollout.user.telling.errands import asked_for
 from skillweave.dataset import Dataset
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Parameter, Tool, ToolKind
+from skillweave.schema.fused import FusedBlueprint, FusedTool
 from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell, GoldenCall, Kind, Task
+from skillweave.world.replay import source_of
 from skillweave.world.tools import TRANSFER_TOOL
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
@@ -30,11 +33,24 @@ class PlannedCall:
     parameters: Mapping[str, Parameter]
     wordings: Mapping[str, str] = field(default_factory=dict)
     """Argument -> how the user may put it, where their facts tell it."""
+    plain: str = ""
+    """The tool's own name, without a namespace."""
+    company: str = ""
+    """Whose tool it is, in a world of several companies."""
+    demanded_by: str | None = None
+    """The bridge rule for whose sake alone it is made ..."""
+    needed_for: int | None = None
+    """... and the position of the call that the rule holds up."""
 
     @property
     def from_user(self) -> list[str]:
         """Arguments that the user has to say."""
         return [name for name, source in self.grounding.items() if source == "user" and name in self.parameters]
+
+    @property
+    def takes_from(self) -> frozenset[int]:
+        """Positions of the calls from whose results it takes arguments."""
+        return frozenset(source.call for source in map(source_of, self.grounding.values()) if source is not None)
 
 
 @dataclass(frozen=True)
@@ -60,6 +76,19 @@ class Script:
     tools: tuple[Tool, ...] = ()
     """All tools of the world."""
 
+    def undemanded(self) -> "Script":
+        """Without the calls that bridge rules demand, and without the reads whose results only those use.
+
+        What a call took from a result that is left out it has as it was in the golden trajectory.
+        """
+        left = {at for at, call in enumerate(self.calls) if call.demanded_by is not None}
+        for at in range(len(self.calls) - 1, -1, -1):
+            users = {user for user, call in enumerate(self.calls) if at in call.takes_from}
+            if self.calls[at].kind == "read" and users and users <= left:
+                left.add(at)
+        kept = [at for at in range(len(self.calls)) if at not in left]
+        return replace(self, calls=tuple(_renumbered(self.calls[at], kept) for at in kept))
+
 
 Scripts = Callable[[str], Script]
 """Task id -> script."""
@@ -79,10 +108,18 @@ def scripts_of(dataset: Dataset) -> Scripts:
 
 def script_of(task: Task, blueprint: Blueprint) -> Script:
     """The script of one task."""
+    tools = [_tool(blueprint, call.tool) for call in task.golden]
+    planned = [_planned(call, tool, task) for call, tool in zip(task.golden, tools, strict=True)]
+    if isinstance(blueprint, FusedBlueprint):
+        titles = {member.server: member.title for member in blueprint.members}
+        planned = [
+            replace(call, plain=tool.origin, company=titles[tool.server]) if isinstance(tool, FusedTool) else call
+            for call, tool in zip(planned, tools, strict=True)
+        ]
     return Script(
         task=task.id,
         kind=task.kind,
-        calls=tuple(_planned(call, _tool(blueprint, call.tool), task) for call in task.golden),
+        calls=tuple(replace(call, needed_for=_needed_for(at, call, tools)) for at, call in enumerate(planned)),
         wishes=tuple(_wishes(task)),
         facts=tuple(task.criteria.communicate),
         banned=tuple(dict.fromkeys(ban.rule for ban in task.criteria.must_not)),
@@ -109,15 +146,36 @@ def _planned(call: GoldenCall, tool: Tool, task: Task) -> PlannedCall:
         grounding=dict(call.grounding),
         parameters={parameter.name: parameter for parameter in tool.parameters},
         wordings=wordings,
+        plain=tool.name,
+        demanded_by=call.demanded_by,
     )
 
 
+def _needed_for(position: int, call: PlannedCall, tools: Sequence[Tool]) -> int | None:
+    """The first later call whose tool is under the rule that demands this one."""
+    later = range(position + 1, len(tools))
+    return next((at for at in later if call.demanded_by in {guard.rule for guard in tools[at].guards}), None)
+
+
+def _renumbered(call: PlannedCall, kept: Sequence[int]) -> PlannedCall:
+    """The call among those that are kept: its sources by their new positions."""
+    grounding = {}
+    for name, text in call.grounding.items():
+        source = source_of(text)
+        if source is None:
+            grounding[name] = text
+        elif source.call in kept:
+            grounding[name] = text.replace(f"call {source.call} ", f"call {kept.index(source.call)} ", 1)
+    return replace(call, grounding=grounding)
+
+
 def _wishes(task: Task) -> list[Wish]:
-    """The goal's sentences. Words of rows and values may be said later, so others mark a wish where there are any."""
+    """The goal's sentences, without what the user only agrees to. Words of rows and values may be said later, so others
+    mark a wish where there are any."""
     found: list[Wish] = []
     told = frozenset[str]().union(*(content_words(fact.text) for fact in task.scenario.facts))
     before: frozenset[str] = frozenset()
-    for text in filter(None, _SENTENCE.split(task.scenario.goal.strip())):
+    for text in filter(None, _SENTENCE.split(asked_for(task.scenario.goal))):
         words = content_words(text) - _FRAME
         found.append(
             Wish(text, (words - before - told) or (words - before) or words, _TO_KNOW.search(text) is not None)

@@ -17,7 +17,8 @@ from rollout.user.telling.errands import Errand
 
 LIKE_ENOUGH = 2
 """Words that a report shares with an errand that the user has not brought up yet."""
-Status = Literal["open", "settled", "declined"]
+Status = Literal["open", "settled", "declined", "standby"]
+"""`standby`: not asked for, and agreed to where it is needed."""
 
 
 @dataclass
@@ -49,6 +50,8 @@ class Memory:
     """Times that the user let themselves be handed over."""
     newly_voiced: bool = False
     """Whether the last moves brought up something new."""
+    consented: bool = False
+    """Whether the user has said of their own accord what they agree to."""
     asked_why: bool = False
     awaits_reason: bool = False
     """Whether the user has just asked why not."""
@@ -60,8 +63,8 @@ class Memory:
     @classmethod
     def at_first(cls, errands: Sequence[Errand], topics: Sequence[Topic], voiced: int) -> "Memory":
         """After the opening, which brings up that many of the errands."""
-        count = len(errands)
-        return cls(errands, topics, ["open"] * count, [place < voiced for place in range(count)])
+        status: list[Status] = ["standby" if errand.only_if_needed else "open" for errand in errands]
+        return cls(errands, topics, status, [place < voiced for place in range(len(errands))])
 
     @property
     def open(self) -> list[int]:
@@ -72,6 +75,15 @@ class Memory:
     def open_deeds(self) -> list[int]:
         """Those to be done."""
         return [place for place in self.open if self.errands[place].kind == "do"]
+
+    @property
+    def asked_for(self) -> list[int]:
+        """Errands that the user asks for, whatever has come of them."""
+        return [place for place, errand in enumerate(self.errands) if not errand.only_if_needed]
+
+    def on_standby(self, places: Sequence[int]) -> list[int]:
+        """Those of the errands that are agreed to and were not needed so far."""
+        return [place for place in places if self.status[place] == "standby"]
 
     @property
     def is_over(self) -> bool:
@@ -90,10 +102,11 @@ class Memory:
                 self._set(place, "settled")
         self.checks = []
         self._hear_reports(reading)
-        self._hear_declines(reading)
+        if not (reading.proposes and self.on_standby(reading.proposed)):
+            self._hear_declines(reading)
         self._hear_answers(reading)
         if self.settled_now:
-            self.agreed = [place for place in self.agreed if self.status[place] == "open"]
+            self.agreed = [place for place in self.agreed if self.status[place] in ("open", "standby")]
 
     def _set(self, place: int, status: Status) -> None:
         self.status[place] = status
@@ -113,8 +126,11 @@ class Memory:
         done = deeds_of(sentence.text)
         waiting = [p for p in self.open_deeds if self.voiced[p] or self._likeness(p, sentence) >= LIKE_ENOUGH]
         strong = [place for place in waiting if self._matches(place, sentence, done)]
-        if strong:
-            return strong if wording("both").search(sentence.text) else self._without_twins(strong, done)
+        agreed_to = [place for place in self.on_standby(range(len(self.errands))) if self._is_of(place, sentence, done)]
+        if strong or agreed_to:
+            strong = strong if wording("both").search(sentence.text) else self._without_twins(strong, done)
+            return [*strong, *agreed_to]
+        waiting += self.on_standby(self.agreed)
         if sentence.is_brief:
             waiting = [place for place in waiting if not strong_deeds_of(self.errands[place].whole)]
         if not waiting or sentence.is_on_the_way or self._is_of_the_past(sentence, done):
@@ -143,6 +159,15 @@ class Memory:
                 kept.append(place)
         return sorted(kept)
 
+    def _is_of(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
+        """Whether a report is of what the user only agrees to, rather than of what they ask for."""
+        rivals = [other for other in self.open_deeds if deeds_of(self.errands[other].whole) & done]
+        mine = self._likeness(place, sentence)
+        alike = max((self._likeness(other, sentence) for other in rivals), default=0)
+        return bool(deeds_of(self.errands[place].whole) & done) and (
+            mine > alike or (mine > 0 and place in self.agreed)
+        )
+
     def _matches(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
         """Whether a report is of that errand: of its deed and, where several have it, of its thing."""
         words = self.errands[place].whole
@@ -153,6 +178,7 @@ class Memory:
             return False
         rivals = [other for other in range(len(self.errands)) if other != place and self.errands[other].kind == "do"]
         rivals = [other for other in rivals if deeds_of(self.errands[other].whole) & done]
+        rivals = [o for o in rivals if self.status[o] != "standby" or deeds_of(self.errands[o].whole) & deeds_of(words)]
         mine = self._likeness(place, sentence)
         if not rivals:
             return mine > 0 or len(self.open_deeds) == 1 or place in self.agreed or not stems(sentence.text)

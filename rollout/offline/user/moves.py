@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from rollout.offline.user.lexicon import deeds_of
 from rollout.offline.user.memory import Memory
 from rollout.offline.user.options import choose
 from rollout.offline.user.reading import Reading
@@ -12,7 +13,7 @@ from skillweave.schema.task import Fact
 Kind = Literal[
     "tell", "name", "age", "no_id", "unknown", "no_preference", "yes", "no", "no_thanks", "transfer",
     "want", "again", "rest", "next", "left", "check", "pick", "none_fits", "that_is_all",
-    "why_not", "accept", "wait", "nudge", "double_check", "thanks", "give_up",
+    "go_ahead", "why_not", "accept", "wait", "nudge", "double_check", "thanks", "give_up",
 ]  # fmt: skip
 ONE_AT_A_TIME = "answers one question at a time"
 DOUBLE_CHECKS = "double-checks what was done before ending"
@@ -37,6 +38,13 @@ def decide(memory: Memory, reading: Reading, role: Role) -> list[Move]:
     declined = [place for place in memory.settled_now if memory.status[place] == "declined"]
     _reopen(memory, reading, declined)
     told_before, unknown_before = len(memory.told), memory.unknowns
+    agreed_to = _needed(memory, reading) if declined else []
+    if agreed_to:
+        for place in declined:
+            memory.status[place] = "open"
+        memory.consented = True
+        memory.agreed = agreed_to
+        return _going_on(memory, [Move("go_ahead", errands=tuple(agreed_to))])
     if declined and not reading.gives_reason and not reading.hands_over and not memory.asked_why:
         memory.asked_why = memory.awaits_reason = True
         return _going_on(memory, [Move("why_not", errands=tuple(declined))])
@@ -73,9 +81,12 @@ def _going_on(memory: Memory, moves: list[Move]) -> list[Move]:
 
 
 def _reopen(memory: Memory, reading: Reading, declined: Sequence[int]) -> None:
-    """An agent that proposes what it declined before has thought better of it."""
+    """An agent that proposes what it declined before, or what the user agreed to for its sake, has thought better."""
     if not memory.is_over or not reading.proposes or declined:
         return
+    if memory.on_standby(reading.proposed):
+        for place in [place for place in memory.asked_for if memory.status[place] == "declined"]:
+            memory.status[place] = "open"
     for place in reading.proposed:
         if memory.status[place] == "declined":
             later = [p for p in range(place, len(memory.status)) if p == place or memory.errands[p].kind == "hear"]
@@ -83,11 +94,19 @@ def _reopen(memory: Memory, reading: Reading, declined: Sequence[int]) -> None:
                 memory.status[one] = "open"
 
 
+def _needed(memory: Memory, reading: Reading) -> list[int]:
+    """What the user agrees to, where an agent declines and may be in want of it; said once."""
+    if memory.consented or reading.hands_over or reading.proposes:
+        return []
+    return memory.on_standby(range(len(memory.errands)))
+
+
 def _ending(memory: Memory, reading: Reading, role: Role) -> list[Move]:
     moves = [Move("no_thanks")] if reading.proposes and not reading.offers else []
     done = [place for place, status in enumerate(memory.status) if status == "settled"]
     checks = DOUBLE_CHECKS in role.persona.traits and not memory.checked and not moves
-    if checks and any(memory.errands[place].kind == "do" for place in done) and len(done) == len(memory.status):
+    is_all_done = all(memory.status[place] == "settled" for place in memory.asked_for)
+    if checks and any(memory.errands[place].kind == "do" for place in done) and is_all_done:
         memory.checked = True
         return [Move("double_check", errands=tuple(done))]
     return [*moves, Move("thanks")]
@@ -130,7 +149,9 @@ def _answering(memory: Memory, reading: Reading, role: Role, *, declined: bool) 
 def _to_proposal(memory: Memory, reading: Reading, *, declined: bool) -> list[Move]:
     if declined and not any(place in memory.open for place in reading.proposed):
         return [Move("no_thanks")]
-    about = [place for place in reading.proposed if place in memory.open] or reading.proposed or memory.open_deeds[:1]
+    agreed_to = _agreed_to(memory, reading)
+    about = agreed_to or [place for place in reading.proposed if place in memory.open] or reading.proposed
+    about = about or memory.open_deeds[:1]
     facts = tuple(topic.fact for topic in reading.conflicts if reading.concerns(topic, about))
     if reading.is_extra and not facts:
         memory.refusals += 1
@@ -143,11 +164,19 @@ def _to_proposal(memory: Memory, reading: Reading, *, declined: bool) -> list[Mo
         return [Move("no", facts=facts, errands=errands[:1])]
     memory.agreements += 1
     memory.refusals = 0
-    memory.agreed = [place for place in about if place in memory.open]
+    memory.agreed = agreed_to or [place for place in about if place in memory.open]
     memory.confirmed |= set(memory.agreed)
     for place in memory.agreed:
         memory.voiced[place] = True
     return [Move("yes")]
+
+
+def _agreed_to(memory: Memory, reading: Reading) -> list[int]:
+    """What a proposal is about that the user agreed to beforehand; `shall I pay it?` is of what they named just now."""
+    if reading.proposed:
+        return memory.on_standby(reading.proposed)
+    said = deeds_of(reading.text)
+    return [place for place in memory.on_standby(memory.agreed) if deeds_of(memory.errands[place].whole) & said]
 
 
 def _goes_slowly(role: Role) -> bool:

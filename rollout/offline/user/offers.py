@@ -25,6 +25,13 @@ def is_named(errand: Errand, text: str) -> bool:
     return bool(deeds_of(errand.whole) & deeds_of(text)) and bool(stems(errand.whole) & stems(text))
 
 
+def is_agreed_to(errand: Errand, text: str, topics: Sequence[Topic]) -> bool:
+    """Whether a text speaks of the deed and of the very thing of what the user only agrees to."""
+    beside = frozenset().union(*(stems(str(topic.fact.value)) for topic in topics if not topic.is_row))
+    shared = (stems(errand.whole) & stems(text)) - beside
+    return bool(deeds_of(errand.whole) & deeds_of(text)) and any(not _is_deed(word) for word in shared)
+
+
 def is_extra(proposed: Sequence[Sentence], errands: Sequence[Errand], topics: Sequence[Topic]) -> bool:
     """Whether it is something in addition, of which the user has said nothing."""
     only_asks = not any(errand.kind == "do" for errand in errands)
@@ -104,7 +111,12 @@ def _records(topics: Sequence[Topic]) -> str:
 def _things(about: frozenset[str], errands: Sequence[Errand]) -> bool:
     """Whether words are of a thing that an errand is about, rather than of its deed."""
     said = frozenset().union(*(stems(errand.whole) for errand in errands))
-    return any(not strong_deeds_of(word) and not word.isdigit() for word in about & said)
+    return any(not _is_deed(word) for word in about & said)
+
+
+def _is_deed(word: str) -> bool:
+    """Whether it is a word for a deed, or a mere figure."""
+    return word.isdigit() or bool(strong_deeds_of(word))
 
 
 def _says_own(text: str, topics: Sequence[Topic]) -> bool:

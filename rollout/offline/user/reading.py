@@ -12,7 +12,7 @@ from rollout.offline.user.conflict import conflicts
 from rollout.offline.user.labels import mislabelled
 from rollout.offline.user.lexicon import deeds_of, stems, wording
 from rollout.offline.user.moods import Sentence, sentences_of
-from rollout.offline.user.offers import is_beside, is_extra, is_instead, is_named, owns, says
+from rollout.offline.user.offers import is_agreed_to, is_beside, is_extra, is_instead, is_named, owns, says
 from rollout.offline.user.topics import Topic, topics_of
 from rollout.user.telling.errands import Errand
 
@@ -50,7 +50,10 @@ class Reading:
         """Whether it proposes a deed that the user has not asked for, or something in the place of what they want."""
         coming = [s.text for s in self.sentences if self._is_proposal(s) or _is_to_come(s)]
         telling = [sentence for sentence in self.sentences if not sentence.asks_something]
-        return is_beside(coming, self.errands, self.topics) or is_instead(self._proposal, telling, self.topics)
+        left = [errand for errand in self.errands if errand.only_if_needed and not self._is_agreed_to(errand)]
+        wanted = [errand for errand in self.errands if errand not in left]
+        known = [one for one in self.topics if one.is_row or not any(owns(errand, one) for errand in left)]
+        return is_beside(coming, wanted, known) or is_instead(self._proposal, telling, self.topics)
 
     @cached_property
     def _proposal(self) -> list[Sentence]:
@@ -180,14 +183,27 @@ class Reading:
     @cached_property
     def proposed(self) -> list[int]:
         """Errands that the proposal is about, by deed and thing."""
-        text = " ".join(sentence.text for sentence in self.sentences if not sentence.reports)
         doing = {place: errand for place, errand in enumerate(self.errands) if errand.kind == "do"}
-        named = [place for place, errand in doing.items() if is_named(errand, text)]
+        named = [place for place, errand in doing.items() if self._is_named(errand)]
         if named:
             return named
-        likeness = {place: len(stems(errand.whole) & stems(text)) for place, errand in doing.items()}
+        likeness = {
+            place: len(stems(errand.whole) & stems(self._not_reported))
+            for place, errand in doing.items()
+            if not errand.only_if_needed
+        }
         best = [place for place, count in likeness.items() if count and count == max(likeness.values())]
         return best if len(best) == 1 else []
+
+    @cached_property
+    def _not_reported(self) -> str:
+        return " ".join(sentence.text for sentence in self.sentences if not sentence.reports)
+
+    def _is_named(self, errand: Errand) -> bool:
+        return self._is_agreed_to(errand) if errand.only_if_needed else is_named(errand, self._not_reported)
+
+    def _is_agreed_to(self, errand: Errand) -> bool:
+        return errand.only_if_needed and is_agreed_to(errand, self._not_reported, self.topics)
 
     @cached_property
     def reports(self) -> list[Sentence]:

@@ -63,6 +63,8 @@ class Speech:
             return self._say("none_fits", facts=self._facts(move.facts, short=False))
         if kind in ("want", "again", "rest", "next", "left", "check"):
             return self._wishes(kind, [self._errands[place] for place in move.errands])
+        if kind == "go_ahead":
+            return self._say(kind, do=" and ".join(self._errands[place].words for place in move.errands))
         if kind == "thanks" and all_declined:
             return self._say("parting")
         return self._say(kind)

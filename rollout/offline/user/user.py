@@ -45,7 +45,8 @@ def reply(role: Role, messages: Sequence[Message], key: str) -> str:
     said = {message.content or "" for message in messages if message.role == "assistant"}
     for draw in range(DRAWS):
         speech = Speech(role, errands, Random(f"{key}/{len(heard)}/{draw}"))
-        text = speech.text(moves, all_declined="settled" not in memory.status)
+        settled = any(memory.status[place] == "settled" for place in memory.asked_for)
+        text = speech.text(moves, all_declined=not settled)
         if text not in said:
             break
     return text
@@ -55,7 +56,8 @@ def listen(role: Role, heard: Sequence[str]) -> tuple[Memory, list[Move]]:
     """What the user remembers after these messages of the agent, and what it does in answer to the last."""
     errands = wishes(role)
     topics = [Topic(fact) for fact in role.scenario.facts if fact.tell != "never"]
-    memory = Memory.at_first(errands, topics, _voiced(role, len(errands)))
+    asked = sum(not errand.only_if_needed for errand in errands)
+    memory = Memory.at_first(errands, topics, _voiced(role, asked))
     if role.telling != "greeting":
         memory.told |= told_at_once(role)
     moves: list[Move] = []

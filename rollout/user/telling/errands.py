@@ -1,6 +1,7 @@
 """Errands: what a user asks for, one by one, in their own words. Read from a goal, which is prose in the second person.
 
-`You want to move your visit.` is an errand to be done, `You want to know the fee.` one to be answered.
+`You want to move your visit.` is an errand to be done, `You want to know the fee.` one to be answered, and `If the
+insurer needs it first, you agree to pay your bill.` one that is never asked for and only agreed to.
 """
 
 import re
@@ -9,11 +10,16 @@ from typing import Literal
 
 from skillweave.schema.task import Task
 
-_SENTENCE = re.compile(r"(?<=[.?!])\s+(?=(?:You|Then|After|Afterwards|And|Also|Next|Once|Finally|When|In addition)\b)")
+_SENTENCE = re.compile(
+    r"(?<=[.?!])\s+(?=(?:You|Then|After|Afterwards|And|Also|Next|Once|Finally|When|In addition|If\b[^?!]*?\bagree)\b)"
+)
 _OPENING = re.compile(
     r"^(?:(?:after that|afterwards|then|next|finally|also|and|once that is done|in addition),?\s+)*"
     r"you(?:'d|\s+would)?(?:\s+also)?\s+(?:want|like|need|wish|would like|have)\s+(?:to\s+)?",
     re.IGNORECASE,
+)
+_CONSENT = re.compile(
+    r"^(?:and\s+|also,?\s+)?if\b[^?!]*?\byou(?:'d|\s+would)?(?:\s+also)?\s+agree\s+to\s+", re.IGNORECASE
 )
 _HEAR = re.compile(r"^(?:know|find out|learn|hear|be informed (?:of|about))\s+(?=\w)", re.IGNORECASE)
 _YOU = re.compile(r"\b(you are|you're|you've|you'd|you'll|yourself|yours|your|you)\b", re.IGNORECASE)
@@ -129,6 +135,8 @@ class Errand:
     """In the first person, to follow `I want to` or `I want to know`, as this user tells it."""
     full: str = ""
     """With all that the goal says of it, where `words` leave something out."""
+    only_if_needed: bool = False
+    """The user does not ask for it, and agrees to it where what they ask for needs it first."""
 
     @property
     def whole(self) -> str:
@@ -137,16 +145,25 @@ class Errand:
 
 
 def errands_of(goal: str, said: str = "") -> tuple[Errand, ...]:
-    """The errands of a goal; `said` is a message in which the user has put them in their own words."""
+    """The errands of a goal, those that are only agreed to last; `said` is a message in which the user has put them in
+    their own words."""
     found = []
     for sentence in _SENTENCE.split(goal.strip()):
-        rest = _OPENING.sub("", sentence.strip()).rstrip(" .")
+        consent = _CONSENT.match(sentence.strip())
+        opening = _CONSENT if consent else _OPENING
+        rest = opening.sub("", sentence.strip()).rstrip(" .")
         if not rest:
             continue
         hear = _HEAR.match(rest)
         words = rest[hear.end() :] if hear else rest
-        found.append(Errand("hear" if hear else "do", _as_said(words, said) or _to_me(words)))
-    return tuple(found)
+        words = _as_said(words, said) or _to_me(words)
+        found.append(Errand("hear" if hear else "do", words, only_if_needed=consent is not None))
+    return tuple(sorted(found, key=lambda errand: errand.only_if_needed))
+
+
+def asked_for(goal: str) -> str:
+    """The goal without what the user only agrees to."""
+    return " ".join(sentence for sentence in _SENTENCE.split(goal.strip()) if not _CONSENT.match(sentence.strip()))
 
 
 def errands_of_task(task: Task) -> tuple[Errand, ...]:

@@ -4,6 +4,7 @@ A telling neither loses nor adds a fact: it moves what is said at once to when i
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from random import Random
@@ -43,7 +44,8 @@ def role_of(task: Task, company: str, trial: int, random: Random) -> Role:
     if telling == "reserved":
         errands = tuple(_held_back(errand, facts) for errand in errands)
     opening = _Opening(persona, task.scenario.reason, facts, errands, random).text(telling)
-    said = " ".join([opening, *(errand.words for errand in errands)]) if telling == "greeting" else opening
+    asked = [errand.words for errand in errands if not errand.only_if_needed]
+    said = " ".join([opening, *asked]) if telling == "greeting" else opening
     scenario = task.scenario.model_copy(update={"facts": [_told(fact, said) for fact in facts]})
     return Role(
         persona=persona,
@@ -60,7 +62,7 @@ def role_of(task: Task, company: str, trial: int, random: Random) -> Role:
 
 def _held_back(errand: Errand, facts: Sequence[Fact]) -> Errand:
     words, left_out = bare(errand.words, [fact for fact in facts if fact.tell != "never"])
-    return Errand(errand.kind, words, errand.words) if left_out else errand
+    return replace(errand, words=words, full=errand.words) if left_out else errand
 
 
 def _told(fact: Fact, said: str) -> Fact:
@@ -80,7 +82,8 @@ class _Opening:
         self._style = persona.style
         self._reason = reason
         self._facts = facts
-        self._errands = errands
+        self._errands = [errand for errand in errands if not errand.only_if_needed]
+        self._agreed_to = [errand for errand in errands if errand.only_if_needed]
         self._random = random
 
     def text(self, telling: str) -> str:
@@ -92,8 +95,10 @@ class _Opening:
         parts = [self._frame(place, errand) for place, errand in enumerate(errands)]
         if self._random.random() < 0.5:
             parts.insert(0, self._reason)
+        agreed_to = self._agreed_to if telling == "forthcoming" else []
+        parts += [self._random.choice(_frames()["consents"]).format(do=errand.words) for errand in agreed_to]
         if telling == "forthcoming":
-            said = " ".join(errand.words for errand in errands)
+            said = " ".join(errand.words for errand in [*errands, *agreed_to])
             rest = [spoken(fact) for fact in self._facts if _is_to_be_told(fact) and not is_said(fact, said)]
             if rest:
                 parts.append(self._random.choice(_frames()["facts"]).format(facts=" ".join(rest)))

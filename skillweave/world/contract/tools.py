@@ -175,7 +175,7 @@ def _left_out(blueprint: Blueprint, where: str, effect: Effect) -> Iterator[Prob
     statement = parse(effect.sql)
     if not isinstance(statement.tree, exp.Insert):
         return
-    entity = next(entity for entity in blueprint.tables if entity.table == (statement.target or "").lower())
+    entity = next(entity for entity in blueprint.tables if entity.table.lower() == (statement.target or "").lower())
     named = {column.lower() for column, _ in statement.inserted if column is not None}
     if not named:
         yield Problem(where, "an INSERT names its columns")

@@ -1,41 +1,50 @@
-"""What a generated server stands on: its registry of tools, its command line, and the MCP transports.
+"""What a generated server stands on: its registry of tools, its sessions, and its command line.
 
 What the tools mean is in the server's own file; nothing of it is known here.
 """
 
 import argparse
 import json
-import os
-import re
-import signal
-import socket
 import sqlite3
-import sys
+import typing
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
 from _arguments import Date, Moment, Refused, Row, Unfit  # type: ignore[import-not-found]
-from _session import Kind, Session, State, Tool, check, transfer_to_human  # type: ignore[import-not-found]
+from _people import Member, People  # type: ignore[import-not-found]
+from _session import Kind, Session, Tool, transfer_to_human  # type: ignore[import-not-found]
+from _state import State, check  # type: ignore[import-not-found]
+from _transport import Sessions, listen, serve_http, serve_stdio  # type: ignore[import-not-found]
 
-__all__ = ["Date", "Moment", "Refused", "Row", "Server", "Session", "State"]
+__all__ = ["Date", "Member", "Moment", "People", "Refused", "Row", "Server", "Session", "State"]
 
 
 class Server:
     """A world's server: its tools, and the ways to open a session of it."""
 
-    def __init__(self, name: str, *, now: str, ids: Mapping[str, str]) -> None:
-        self.name, self.now, self.ids = name, now, ids
+    def __init__(self, name: str, *, now: str, ids: Mapping[str, str], people: People | None = None) -> None:
+        """`ids` are the prefixes of the tables whose keys are minted; `people` is for a world of several domains."""
+        self.name, self.now, self.ids, self.people = name, now, ids, people
         self.folder = Path(__file__).resolve().parent.parent
         self.tools: list[Tool] = []
         self.transfer = Tool(transfer_to_human, "read", None)
 
-    def tool(self, kind: Kind, description: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Register a function as a tool. Without a description it is the first paragraph of the docstring."""
+    def tool(
+        self, kind: Kind, description: str | None = None, *, member: str | None = None
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Register a function as a tool, of a member where the world has several.
+
+        Without a description it is the first paragraph of the docstring.
+        """
+
+        # Annotations are evaluated next. Python's caches take Literal["a", "b"] for Literal["b", "a"]; clients do not.
+        for forget in typing._cleanups:  # type: ignore[attr-defined]
+            forget()
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            self.tools.append(Tool(function, kind, description))
+            self.tools.append(Tool(function, kind, description, member))
             return function
 
         return register
@@ -43,7 +52,7 @@ class Server:
     def session(self, state: State | None = None, *, caller: str | None = None, patch: Iterable[Row] = ()) -> Session:
         """A session of that state, or of the world's own database with this person signed in and these row changes."""
         start = state or State(self.database(f"database/{self.name}.sqlite"), self.now, caller, patch)
-        return Session([*self.tools, self.transfer], self.ids, start)
+        return Session([*self.tools, self.transfer], self.ids, start, self.people)
 
     def database(self, path: str) -> bytes:
         """A database of the outputs folder."""
@@ -67,7 +76,8 @@ class Server:
 
     def run(self) -> None:
         """Serve, as the command line says."""
-        parser = command_line(self.name, self.now)
+        members = list(self.people.members) if self.people else []
+        parser = command_line(self.name, self.now, members)
         options = parser.parse_args()
         bound = None
         try:
@@ -80,7 +90,9 @@ class Server:
                 database = (options.state or own).read_bytes()
                 state = State(database, self.now if options.now is None else options.now, options.caller)
             with closing(self.session(state).connection) as opened:
-                check(state, opened, own.read_bytes())
+                check(state, opened, own.read_bytes(), self.people)
+            if options.split and options.transport == "stdio":
+                raise ValueError("--split needs --transport streamable-http; over stdio there is --member")
             if options.dump:
                 check_dump(options.dump, own)
             if options.transport != "stdio":
@@ -89,8 +101,11 @@ class Server:
             parser.error(f"cannot open {self.name}: the clock {unfit}")
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, sqlite3.Error) as error:
             parser.error(f"cannot open {self.name}: {error}")
-        sessions = Sessions(self, state, options.dump)
-        serve_stdio(sessions) if bound is None else serve_http(sessions, options.host, bound)
+        sessions = Sessions(lambda: self.session(state), options.dump)
+        if bound is None:
+            serve_stdio(self.name, sessions, options.member)
+        doors = {f"/{member}/mcp": member for member in members} if options.split else {}
+        serve_http(self.name, sessions, options.host, bound, {**doors, "/mcp": options.member})
 
 
 class CommandLine(argparse.ArgumentParser):
@@ -100,8 +115,8 @@ class CommandLine(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {' '.join(message.split())}; --help shows the options\n")
 
 
-def command_line(name: str, now: str) -> CommandLine:
-    """The options of a server."""
+def command_line(name: str, now: str, members: list[str]) -> CommandLine:
+    """The options of a server; those of a world of several domains name its members."""
     parser = CommandLine(description=f"The MCP server of {name}.")
     parser.add_argument("--transport", choices=["stdio", "streamable-http"], default="stdio")
     parser.add_argument("--host", default="127.0.0.1")
@@ -111,6 +126,12 @@ def command_line(name: str, now: str) -> CommandLine:
     parser.add_argument("--now", metavar="TIME", help=f"the clock, YYYY-MM-DD HH:MM:SS (default: {now})")
     parser.add_argument("--caller", metavar="ID", help="who is signed in; without it the session signs in first")
     parser.add_argument("--dump", type=Path, metavar="FILE", help="write the end state here when a session closes")
+    parser.set_defaults(member=None, split=False)
+    if members:
+        apart = parser.add_mutually_exclusive_group()
+        apart.add_argument("--member", choices=members, help="offer only the tools of this member")
+        each = " and ".join(f"/{member}/mcp" for member in members)
+        apart.add_argument("--split", action="store_true", help=f"over HTTP: offer each member's tools at {each} too")
     return parser
 
 
@@ -125,174 +146,3 @@ def check_dump(path: Path, own: Path) -> None:
     found.open("ab").close()
     if new:
         found.unlink()
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that accepts connections there."""
-    where = f"--host {host!r} --port {port}"
-    if not host or not 0 <= port < 2**16:
-        raise ValueError(f"cannot listen at {where}: give a host of this machine and a port from 0 to 65535")
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-        bound.listen(128)
-    except (OSError, ValueError) as error:
-        raise ValueError(f"cannot listen at {where}: {error}") from None
-    return bound
-
-
-class Sessions:
-    """The sessions that clients have open; where it is wanted, the end state of each is kept when it closes."""
-
-    def __init__(self, server: Server, state: State, dump: Path | None) -> None:
-        self.server, self._state, self._dump = server, state, dump
-        self._opened, self._open, self._lost = 0, dict[Session, int](), False
-
-    def begin(self) -> Session:
-        """Open one."""
-        session = self.server.session(self._state)
-        self._opened += 1
-        self._open[session] = self._opened
-        return session
-
-    def close(self, session: Session) -> None:
-        """Close it, if it is open still."""
-        number = self._open.pop(session, 0)
-        if not number:
-            return
-        if session.connection.in_transaction:
-            session.connection.execute("ROLLBACK")
-        if self._dump:
-            suffix = f"-{number}" if number > 1 else ""
-            dump = self._dump.with_name(f"{self._dump.stem}{suffix}{self._dump.suffix}")
-            try:
-                dump.write_bytes(session.connection.serialize())
-            except OSError as error:
-                self._lost = True
-                print(f"the end state of session {number} could not be written: {error}", file=sys.stderr)
-        session.connection.close()
-
-    def end(self) -> int:
-        """Close all that are open; the exit status: 1 where an end state was lost."""
-        for session in list(self._open):
-            self.close(session)
-        return int(self._lost)
-
-
-def protocol_of(name: str, session_of: Callable[[Any], Session]) -> Any:
-    """The MCP protocol of a world, whose requests find their session by their context."""
-    import mcp_types as types
-    from mcp.server.lowlevel import Server as Protocol
-
-    async def list_tools(context: Any, _: Any) -> Any:
-        found = session_of(context).tools.values()
-        tools = [types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema()) for tool in found]
-        return types.ListToolsResult(tools=tools)
-
-    async def call_tool(context: Any, request: Any) -> Any:
-        result = session_of(context).call(request.name, request.arguments or {})
-        value = result["value"] if result["ok"] else {"error": result["error"]}
-        written = types.TextContent(type="text", text=json.dumps(value, ensure_ascii=False))
-        structured = value if isinstance(value, dict) else {"result": value}
-        return types.CallToolResult(content=[written], structured_content=structured, is_error=not result["ok"])
-
-    return Protocol(name, on_list_tools=list_tools, on_call_tool=call_tool)
-
-
-def serve_stdio(sessions: Sessions) -> NoReturn:
-    """Answer the MCP client at the other end of the pipes: the process is its session."""
-    import anyio
-    from mcp.server.stdio import stdio_server
-
-    def leave(number: int, _: Any) -> None:
-        # The thread that reads stdin cannot be stopped, so an orderly exit would wait for the client.
-        sessions.end()
-        os._exit(128 + number)
-
-    async def serve() -> None:
-        async with stdio_server() as (reading, writing), anyio.create_task_group() as group:
-            understood, messages = anyio.create_memory_object_stream[Any](0)
-
-            async def read() -> None:
-                async with understood:
-                    async for message in reading:
-                        if isinstance(message, Exception):
-                            await writing.send(not_understood(message))
-                        else:
-                            await understood.send(message)
-
-            group.start_soon(read)
-            await protocol.run(messages, writing, protocol.create_initialization_options())
-            group.cancel_scope.cancel()
-
-    session = sessions.begin()
-    protocol = protocol_of(sessions.server.name, lambda _: session)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, leave)
-    try:
-        anyio.run(serve)
-    finally:
-        status = sessions.end()
-    sys.exit(status)
-
-
-def serve_http(sessions: Sessions, host: str, bound: socket.socket) -> NoReturn:
-    """Answer MCP clients; each MCP session has its own copy of the state."""
-    import mcp_types as types
-    import uvicorn
-    from mcp.shared.exceptions import MCPError
-
-    def session_of(context: Any) -> Session:
-        # The connection is what lives as long as an MCP session; the SDK has no public name for it.
-        held: Session = context.session._connection.state["session"]
-        return held
-
-    async def hold_state(context: Any, proceed: Any) -> Any:
-        if context.method == "server/discover" or context.protocol_version >= "2026":
-            # This protocol version has no sessions over HTTP: its clients fall back to the handshake, which has.
-            raise MCPError(code=types.METHOD_NOT_FOUND, message="Sessions are needed: begin with initialize.")
-        connection = context.session._connection
-        if "session" not in connection.state:
-            session = connection.state["session"] = sessions.begin()
-            connection.exit_stack.callback(sessions.close, session)
-        return await proceed(context)
-
-    def leave(number: int, _: Any) -> None:
-        raise SystemExit(sessions.end() or 128 + number)
-
-    protocol = protocol_of(sessions.server.name, session_of)
-    protocol.middleware.append(hold_state)
-    app = protocol.streamable_http_app(host=host)
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
-    # uvicorn puts these handlers back and raises the signal again once it has shut down.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, leave)
-    uvicorn.Server(config).run(sockets=[bound])
-    sys.exit(sessions.end())
-
-
-def not_understood(error: Exception) -> Any:
-    """The answer to a line that is no message: with the id of the request where that can be found."""
-    import mcp_types as types
-    from mcp.shared.message import SessionMessage
-    from pydantic import ValidationError
-
-    faults = error.errors() if isinstance(error, ValidationError) else []
-    broken = not faults or faults[0]["type"] == "json_invalid"
-    given = [fault["input"] if broken else json.dumps(fault["input"]) for fault in faults]
-    asked = next((found for found in map(id_in, given) if found is not None), None)
-    code, message = (types.PARSE_ERROR, "Parse error") if broken else (types.INVALID_REQUEST, "Invalid request")
-    fault = types.ErrorData(code=code, message=message)
-    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=asked, error=fault))
-
-
-def id_in(line: str) -> str | int | None:
-    """The `id` of the outermost object in a text that need not be JSON."""
-    depth = 0
-    for token in re.finditer(r'"id"\s*:\s*(-?\d{1,18}\b(?![.eE])|"[^"\\]*")|"(?:[^"\\]|\\.)*"|[][{}]', line):
-        if token[1] and depth == 1:
-            return token[1][1:-1] if token[1][0] == '"' else int(token[1])
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
-    return None

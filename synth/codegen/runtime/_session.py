@@ -6,18 +6,17 @@ A call is a transaction: a tool that raises, or a write that changes no row, lea
 import inspect
 import json
 import math
-import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
-from _arguments import Refused, Row, parameter, time  # type: ignore[import-not-found]
+from _arguments import Refused, Row, parameter  # type: ignore[import-not-found]
+from _people import People  # type: ignore[import-not-found]
+from _state import ORDER, State, apply, behind, held, origin  # type: ignore[import-not-found]
 
 Kind = Literal["auth", "read", "write"]
 MOST_ROWS = 10_000
-ORDER = ["delete", "update", "insert"]
 
 
 class Defect(Exception):
@@ -27,9 +26,11 @@ class Defect(Exception):
 class Tool:
     """A function of the server's file: its first parameter is the session, the others are the tool's."""
 
-    def __init__(self, function: Callable[..., Any], kind: Kind, description: str | None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], kind: Kind, description: str | None, member: str | None = None
+    ) -> None:
         hints = get_type_hints(function, include_extras=True)
-        self.name, self.kind, self.function = function.__name__, kind, function
+        self.name, self.kind, self.function, self.member = function.__name__, kind, function, member
         paragraph = (inspect.getdoc(function) or "").partition("\n\n")[0]
         self.description = " ".join(paragraph.split()) if description is None else description
         self.parameters = [parameter(name, hints[name]) for name in list(inspect.signature(function).parameters)[1:]]
@@ -58,11 +59,19 @@ class Tool:
 
 
 class Session:
-    """One copy of the state, with its clock, caller and ids. Tools get it as `db`; SQL sees `:caller` and `:now`."""
+    """One copy of the state, with its clock, caller and ids. Tools get it as `db`; SQL sees `:caller` and `:now`.
 
-    def __init__(self, tools: Iterable[Tool], prefixes: Mapping[str, str], state: "State") -> None:
-        self.now, self.caller, self.ended = state.now, state.caller, False
+    Where several domains share their persons, `person` (`:person`) is who is signed in, and `caller` is that person's
+    key in the domain whose tool is called. Elsewhere the two are the same.
+    """
+
+    def __init__(
+        self, tools: Iterable[Tool], prefixes: Mapping[str, str], state: State, people: People | None = None
+    ) -> None:
+        self.now, self.person, self.caller, self.ended = state.now, state.caller, state.caller, False
         self.minted: list[str] = []
+        self._people = people
+        self._member: str | None = None
         hidden = set(state.hidden)
         self.tools = {
             tool.name: tool for tool in tools if tool.name not in hidden and not (tool.kind == "auth" and state.caller)
@@ -75,6 +84,8 @@ class Session:
             apply(self.connection, columns, change)
         self.connection.execute("PRAGMA foreign_keys = ON")
         self._prefixes = prefixes
+        if people is not None:
+            people.make_views(self.connection, columns)
         if any(change["op"] == "delete" for change in patch):
             self._last, self._digits = behind(held(self.connection, columns))
         else:
@@ -131,17 +142,26 @@ class Session:
         self.minted.append(f"{self._prefixes[table]}-{self._last:0{self._digits}d}")
         return self.minted[-1]
 
-    def sign_in(self, person: str) -> None:
-        """Make this person the caller; one person a session."""
-        if self.caller not in (None, person):
+    def sign_in(self, caller: str) -> None:
+        """Sign in whose key in the tool's domain that is; one person a session."""
+        person = caller
+        if self._people is not None:
+            person = self._people.person(self.connection, self._member, caller)
+        if person is None:
+            raise Defect(f"nobody has the account {caller!r}")
+        if self.person not in (None, person):
             raise Refused("already_authenticated", "Another person is signed in already.")
-        self.caller = person
+        self.person, self.caller = person, caller
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Row:
+    def offered(self, member: str | None = None) -> dict[str, Tool]:
+        """The tools; with a member, its own and those that are nobody's."""
+        return {name: tool for name, tool in self.tools.items() if member is None or tool.member in (None, member)}
+
+    def call(self, name: str, arguments: Mapping[str, Any], member: str | None = None) -> Row:
         """Call a tool: `{"ok": true, "value": ...}` or `{"ok": false, "error": {code, message, rule}}`."""
-        caller, last, minted = self.caller, self._last, len(self.minted)
+        person, last, minted = self.person, self._last, len(self.minted)
         try:
-            return {"ok": True, "value": self._call(name, arguments)}
+            return {"ok": True, "value": self._call(name, arguments, self.offered(member))}
         except Refused as refused:
             error = refused.error
         except Exception as fault:
@@ -150,28 +170,29 @@ class Session:
             error = {"code": "world_defect", "message": message, "rule": None}
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
-        self.caller, self._last = caller, last
+        self.person, self._last = person, last
         del self.minted[minted:]
         return {"ok": False, "error": error}
 
-    def _call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+    def _call(self, name: str, arguments: Mapping[str, Any], tools: Mapping[str, Tool]) -> Any:
         if self.ended:
             raise Refused(
                 "session_ended",
                 "The conversation was handed over; no more calls are possible.",
             )
-        tool = self.tools.get(name)
+        tool = tools.get(name)
         if tool is None:
             raise Refused(
                 "unknown_tool",
-                f"There is no tool {name!r}; there are {', '.join(self.tools)}.",
+                f"There is no tool {name!r}; there are {', '.join(tools)}.",
             )
-        if self.caller is None and tool.kind != "auth" and tool.function is not transfer_to_human:
+        if self.person is None and tool.kind != "auth" and tool.function is not transfer_to_human:
             raise Refused(
                 "not_authenticated",
                 "The user must be identified before this tool can be used.",
             )
         accepted = tool.accept(arguments)
+        self._be_caller_of(tool)
         self.connection.execute("BEGIN")
         before = self.connection.total_changes
         value = tool.function(self, **accepted)
@@ -180,6 +201,15 @@ class Session:
         self.connection.execute("COMMIT")
         return value
 
+    def _be_caller_of(self, tool: Tool) -> None:
+        """Have `caller` be who is signed in, as the tool's domain knows them."""
+        self._member, self.caller = tool.member, self.person
+        if self._people is not None and tool.member is not None and self.person is not None:
+            self.caller = self._people.account(self.connection, tool.member, self.person)
+            if self.caller is None and tool.kind != "auth":
+                title = self._people.members[tool.member].title
+                raise Refused("no_account_here", f"The user has no account with {title}.")
+
     def _run(self, sql: str, bound: Mapping[str, Any]) -> sqlite3.Cursor:
         values = {
             name: json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -187,86 +217,7 @@ class Session:
             else value
             for name, value in bound.items()
         }
-        return self.connection.execute(sql, {**values, "caller": self.caller, "now": self.now})
-
-
-class State(NamedTuple):
-    """What a session starts from."""
-
-    database: bytes
-    now: str
-    caller: str | None = None
-    patch: Iterable[Row] = ()
-    hidden: Iterable[str] = ()
-
-
-class Origin(NamedTuple):
-    """What sessions of one database begin with."""
-
-    columns: Mapping[str, list[str]]
-    last: int
-    digits: int
-
-
-@lru_cache(maxsize=4)
-def origin(database: bytes) -> Origin:
-    """Its tables with their columns, and how far its ids have counted. ValueError where it holds more than tables."""
-    connection = sqlite3.connect(":memory:")
-    connection.deserialize(database)
-    foreign = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchall()
-    if foreign:
-        raise ValueError(f"the database holds the trigger or view {foreign[0][0]!r}; only tables are allowed")
-    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-    columns = {name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})")] for (name,) in tables}
-    found = Origin(columns, *behind(held(connection, columns)))
-    connection.close()
-    return found
-
-
-def held(connection: sqlite3.Connection, columns: Mapping[str, list[str]]) -> list[str]:
-    """The keys of all rows."""
-    keys = " UNION ALL ".join(f"SELECT {names[0]} FROM {table}" for table, names in columns.items())
-    return [key for (key,) in connection.execute(keys)]
-
-
-def behind(keys: Iterable[str], last: int = 0, digits: int = 4) -> tuple[int, int]:
-    """A counter and its digits, behind those of these keys too."""
-    numbers = re.findall(r"\d+$", "\n".join(keys), re.MULTILINE)
-    return max([last, *map(int, numbers)]), max([digits, *map(len, numbers)])
-
-
-def check(state: State, opened: sqlite3.Connection, own: bytes) -> None:
-    """ValueError where the state that was opened is not like the world's own database, or its caller is nobody."""
-    if time(state.now, "datetime") != state.now:
-        raise ValueError(f"the clock {state.now!r} is not of the form YYYY-MM-DD HH:MM:SS")
-    tables, found = origin(own).columns, origin(state.database).columns
-    for table, columns in tables.items():
-        lacks = sorted(set(columns) - set(found.get(table, ())))
-        if lacks:
-            raise ValueError(f"the state is of another world: its table {table!r} lacks {', '.join(lacks)}")
-    if state.caller is not None and state.caller not in held(opened, tables):
-        raise ValueError(f"the caller {state.caller!r} is nobody in this state; give the id of a person in it")
-
-
-def apply(connection: sqlite3.Connection, columns: Mapping[str, list[str]], change: Row) -> None:
-    """Make one row change `{table, op, key, after}` that a task adds to the database."""
-    table, key, after = change["table"], change["key"], change.get("after") or {}
-    if table not in columns or not {*key, *after} <= set(columns[table]):
-        raise ValueError(f"the patch names a table or column that is not in the database: {change!r}")
-    where = " AND ".join(f"{name} = ?" for name in key)
-    statements = {
-        "insert": (
-            f"INSERT INTO {table} ({', '.join(after)}) VALUES ({', '.join('?' * len(after))})",
-            [*after.values()],
-        ),
-        "update": (
-            f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in after)} WHERE {where}",
-            [*after.values(), *key.values()],
-        ),
-        "delete": (f"DELETE FROM {table} WHERE {where}", [*key.values()]),
-    }
-    if connection.execute(*statements[change["op"]]).rowcount != 1:
-        raise ValueError(f"the patch finds no row to {change['op']}: {change!r}")
+        return self.connection.execute(sql, {**values, "caller": self.caller, "person": self.person, "now": self.now})
 
 
 def transfer_to_human(

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.goal import Goal
 from skillweave.schema.tool_graph import ToolEdge
 from synth.graph.columns import subject
 from synth.offline.answers.asked import Asked
+from synth.offline.service import Talk
 from synth.questions.types import RowWords, Story
 
 
@@ -40,10 +42,9 @@ def references(asked: Asked) -> list[RowWords]:
     """By which columns of each read people refer to its rows: those that the catalogue has words for."""
     blueprint = asked.get("blueprint", Blueprint)
     columns = asked.get("columns", dict)
-    talk = asked.variant(blueprint.server).rendered.talk
     found = []
     for read, names in columns.items():
-        about = subject(blueprint, blueprint.tool(read))
+        talk, about = _talk_and_subject(asked, blueprint, read)
         # Its own words first; amounts last, since few people know a thing by its price.
         entities = sorted(talk.entities, key=lambda entity: entity != about)
         said = [column for entity in entities for column in talk.entities[entity].qualifiers if column in names]
@@ -51,6 +52,16 @@ def references(asked: Asked) -> list[RowWords]:
             ordered = sorted(dict.fromkeys(said), key=lambda column: column.endswith("_cents"))
             found.append(RowWords(read=read, columns=ordered))
     return found
+
+
+def _talk_and_subject(asked: Asked, blueprint: Blueprint, read: str) -> tuple[Talk, str | None]:
+    """The words of the company that offers a read, and which of its entities the rows are, by its own name for it."""
+    about = subject(blueprint, blueprint.tool(read))
+    if not isinstance(blueprint, FusedBlueprint):
+        return asked.variant(blueprint.server).rendered.talk, about
+    origins = {entity.name: entity.origin for entity in [*blueprint.entities, *blueprint.relationships]}
+    server = blueprint.member_of(read).server
+    return asked.variant(server).rendered.talk, origins.get(about) if about else None
 
 
 def _fits(goal: Goal, blueprint: Blueprint, columns: Mapping[str, list[str]], linked: set[tuple[str, str]]) -> bool:

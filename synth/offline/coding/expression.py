@@ -11,7 +11,7 @@ from typing import Literal
 
 from synth.offline.coding.condition import OPPOSITE, Condition, Operand, among, compare, is_null, join, query, truth
 from synth.offline.coding.literals import string
-from synth.offline.coding.scope import Lookup, Scope
+from synth.offline.coding.scope import GIVEN, Lookup, Scope, stem_of
 from synth.offline.coding.select import Select, select_of
 from synth.offline.coding.tokens import (
     COMPARISONS,
@@ -200,7 +200,9 @@ class Translator:
         inner = list(tokens[1:-1])
         if [token.upper() for token in inner[:6]] == ["SELECT", "COUNT", "(", "*", ")", "FROM"]:
             plain = not any(is_word(token, "GROUP", "UNION", "LIMIT", "HAVING") for _, token in top_level(inner))
-            return Operand(self._fetched(inner, f"{inner[6].lower()}_count"), "number") if plain else None
+            entity = self.scope.tables.get(inner[6].lower())
+            counted = inner[6].lower() if entity is None else stem_of(entity)
+            return Operand(self._fetched(inner, f"{counted}_count"), "number") if plain else None
         select = select_of(tokens, self.scope.tables)
         if select is None or select.rest or select.column is None:
             return None
@@ -235,7 +237,7 @@ class Translator:
 
 def bound(tokens: Tokens) -> list[str]:
     """Arguments that give a statement its bindings; the session itself gives the caller and the clock."""
-    return [f"{name}={name}" for name in bindings(tokens) if name not in ("caller", "now")]
+    return [f"{name}={name}" for name in bindings(tokens) if name not in GIVEN]
 
 
 class Untranslatable(Exception):

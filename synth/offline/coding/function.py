@@ -4,6 +4,7 @@ import textwrap
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.fused import FusedBlueprint
 from skillweave.world import database
 from skillweave.world.ids import minted_by
 from skillweave.world.lineage import Lineage
@@ -11,7 +12,7 @@ from skillweave.world.tools import parameters_schema
 from synth.offline.coding.expression import bound
 from synth.offline.coding.guard import Line, write_guard
 from synth.offline.coding.literals import WIDTH, call, string, strings
-from synth.offline.coding.scope import Scope
+from synth.offline.coding.scope import Scope, stem_of
 from synth.offline.coding.tokens import tokens_of
 
 PYTHON = {
@@ -30,10 +31,16 @@ def write_function(blueprint: Blueprint, tool: Tool) -> list[str]:
     """The lines of the tool's function, decorator first."""
     body = [line for text in _body(blueprint, tool) for line in ([text] if isinstance(text, str) else text.statement())]
     described = _plain(tool.description)
-    decorator = (
-        f'@server.tool("{tool.kind}")' if described else f'@server.tool("{tool.kind}", {string(tool.description)})'
-    )
+    given = [string(tool.kind), *([] if described else [string(tool.description)]), *_member(blueprint, tool)]
+    decorator = f"@server.tool({', '.join(given)})"
     return [decorator, *_signature(tool), *(f"    {line}".rstrip() for line in [*_docstring(tool, described), *body])]
+
+
+def _member(blueprint: Blueprint, tool: Tool) -> list[str]:
+    """Whose tool it is, in a world of several domains."""
+    if not isinstance(blueprint, FusedBlueprint):
+        return []
+    return [f"member={string(blueprint.member_of(tool.name).namespace)}"]
 
 
 def _signature(tool: Tool) -> list[str]:
@@ -101,8 +108,9 @@ def _result(blueprint: Blueprint, tool: Tool, scope: Scope) -> list[str]:
     arguments = [*([f"[{', '.join(string(flag) for flag in flags)}]"] if flags else []), *bound(tokens_of(select))]
     if tool.kind != "auth":
         return call("return db.only(" if tool.returns.rows == "one" else "return db.all(", select, arguments, ")")
-    person = scope.name(blueprint.core.table)
-    signed_in = f'db.sign_in({person}["{blueprint.core.key}"])'
+    role = blueprint.role(tool.name)
+    person = scope.name(stem_of(role.own))
+    signed_in = f'db.sign_in({person}["{role.key}"])'
     return [*call(f"{person} = db.only(", select, arguments, ")"), signed_in, f"return {person}"]
 
 

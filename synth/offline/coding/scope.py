@@ -9,10 +9,15 @@ from typing import Literal, NamedTuple
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Entity
+from skillweave.schema.fused import FusedEntity
+from skillweave.schema.names import table_of
 from synth.offline.coding.condition import Operand
 from synth.offline.coding.literals import call
 
 RESERVED = frozenset({"db", "new_id", "server", "Refused", "Row", "Session", "Server", "Date", "Moment", "Annotated"})
+RESERVED |= {"People", "Member"}
+GIVEN = frozenset({"caller", "person", "now"})
+"""Bindings that the session itself gives."""
 TEXT_TYPES = frozenset({"string", "date", "datetime"})
 NUMBER_TYPES = frozenset({"integer", "number", "boolean"})
 
@@ -32,7 +37,7 @@ class Lookup:
         """The line that fetches the row, or its lines."""
         columns = ", ".join(self.columns or [self.entity.key])
         sql = f"SELECT {columns} FROM {self.entity.table} WHERE {self.entity.key} = :{self.binding}"
-        bound = [] if self.binding in ("caller", "now") else [f"{self.binding}={self.value}"]
+        bound = [] if self.binding in GIVEN else [f"{self.binding}={self.value}"]
         return call(f"{self.variable} = db.one(", sql, bound, ")")
 
 
@@ -55,7 +60,8 @@ class Scope:
     def __init__(self, blueprint: Blueprint, tool: Tool) -> None:
         self.blueprint = blueprint
         self.tool = tool
-        self.tables = {entity.table.lower(): entity for entity in blueprint.tables}
+        known = [*blueprint.tables, *(view.entity for view in blueprint.views)]
+        self.tables = {entity.table.lower(): entity for entity in known}
         self.lookups: dict[tuple[str, str], Lookup] = {}
         self.fetches: dict[str, Fetch] = {}
         self.facts: frozenset[str] = frozenset()
@@ -66,8 +72,8 @@ class Scope:
         """What `:name` stands for, where it has a plain Python value."""
         if name == "now":
             return Operand("db.now", "text")
-        if name == "caller" and self.tool.kind != "auth":
-            return Operand("db.caller", "text")
+        if name in GIVEN and self.tool.kind != "auth":
+            return Operand(f"db.{name}", "text")
         for parameter in self.tool.parameters:
             if parameter.name == name and parameter.type in TEXT_TYPES:
                 return Operand(name, "text", nullable=not parameter.required)
@@ -79,8 +85,8 @@ class Scope:
         """The row of that key, fetched before the guard that is being written unless it was before."""
         place = (entity.table, value)
         if place not in self.lookups:
-            stem = binding.removesuffix("_id") if binding.endswith("_id") else entity.table
-            found = Lookup(self.name(stem if binding != entity.key else entity.table), entity, binding, value)
+            stem = binding.removesuffix("_id") if binding.endswith("_id") else stem_of(entity)
+            found = Lookup(self.name(stem if binding != entity.key else stem_of(entity)), entity, binding, value)
             self.lookups[place] = found
             self.pending.append(found)
         return self.lookups[place]
@@ -123,6 +129,11 @@ class Scope:
             name, number = f"{stem}_{number}", number + 1
         self._names.add(name)
         return name
+
+
+def stem_of(entity: Entity) -> str:
+    """What a row of a table is called in Python: as its own domain calls the table."""
+    return table_of(entity.origin) if isinstance(entity, FusedEntity) else entity.table
 
 
 class Mark(NamedTuple):

@@ -5,6 +5,7 @@ it equal to the contract shows this compiler right, and nothing about the contra
 """
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.fused import FusedBlueprint
 from skillweave.world.ids import minted_by, prefix_of
 from synth.offline.coding.function import write_function
 from synth.offline.coding.literals import string
@@ -23,6 +24,9 @@ def _head(blueprint: Blueprint, now: str, functions: str) -> str:
     typed = [name for name in ("Annotated", "Any", "Literal") if f"{name}[" in functions or f"{name}]" in functions]
     used = [name for name in ("Date", "Moment", "Refused", "Row") if name in functions]
     imports = [f"from typing import {', '.join(typed)}\n"] if typed else []
+    imported = [*used, "Server", "Session"]
+    if isinstance(blueprint, FusedBlueprint):
+        imported = sorted([*imported, "Member", "People"])
     lines = [
         f'"""The tools of {title}, as an MCP server.',
         "",
@@ -30,7 +34,7 @@ def _head(blueprint: Blueprint, now: str, functions: str) -> str:
         '"""',
         "",
         *imports,
-        f"from _runtime import {', '.join([*used, 'Server', 'Session'])}",
+        f"from _runtime import {', '.join(imported)}",
         "",
         *_server(blueprint, now),
     ]
@@ -43,11 +47,31 @@ def _server(blueprint: Blueprint, now: str) -> list[str]:
     }
     ids = ", ".join(f"{string(table)}: {string(prefix)}" for table, prefix in sorted(minted.items()))
     flat = f"server = Server({string(blueprint.server)}, now={string(now)}, ids={{{ids}}})"
-    if len(flat) <= 120:
+    people = _people(blueprint) if isinstance(blueprint, FusedBlueprint) else []
+    if len(flat) <= 120 and not people:
         return [flat]
     pairs = [f"        {string(table)}: {string(prefix)}," for table, prefix in sorted(minted.items())]
     given = [f"    ids={{{ids}}},"] if len(ids) < 105 else ["    ids={", *pairs, "    },"]
-    return ["server = Server(", f"    {string(blueprint.server)},", f"    now={string(now)},", *given, ")"]
+    return ["server = Server(", f"    {string(blueprint.server)},", f"    now={string(now)},", *given, *people, ")"]
+
+
+def _people(fused: FusedBlueprint) -> list[str]:
+    """The persons whom the domains share, and what each of them calls theirs."""
+    lines = ["    people=People(", f"        {string(fused.core.table)},", f"        key={string(fused.core.key)},"]
+    lines.append("        members={")
+    for member, view in zip(fused.members, fused.people, strict=True):
+        named = {"account": member.account, "table": view.own, "view": view.entity.table}
+        columns = [string(attribute.name) for attribute in view.entity.attributes]
+        flat = f"{' ' * 16}columns=[{', '.join(columns)}],"
+        wrapped = [f"{' ' * 16}columns=[", *(f"{' ' * 20}{name}," for name in columns), f"{' ' * 16}],"]
+        lines += [
+            f"            {string(member.namespace)}: Member(",
+            f"{' ' * 16}{string(member.title)},",
+            *(f"{' ' * 16}{name}={string(value)}," for name, value in named.items()),
+            *([flat] if len(flat) <= 120 else wrapped),
+            "            ),",
+        ]
+    return [*lines, "        },", "    ),"]
 
 
 def _tail() -> str:

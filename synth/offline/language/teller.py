@@ -1,16 +1,18 @@
 """Telling a task: a first message in the persona's manner, the goal, and each fact as a sentence."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import cycle
 from random import Random
 from typing import Any
 
 import yaml
 
 from skillweave.schema.telling import FactWords, Known, Request, RowKnown, Telling, Wish
+from synth.offline.language.companies import Companies
 from synth.offline.language.reference import refer, sentence, talk_of
 from synth.offline.service import Talk
 from synth.tasks.words import name_in_words
@@ -27,29 +29,69 @@ class Teller:
     request: Request
     talk: Talk
     random: Random
+    companies: Companies = field(default_factory=Companies)
     told: set[str] = field(default_factory=set)
     """Ids of what the first message says."""
 
     def tell(self) -> Telling:
         """The words for the request."""
-        phrases = [self._phrase(wish) for wish in self.request.wishes]
-        message = self._message(phrases)
-        goal = " ".join(self._goals(phrases))
+        phrases = {place: self._phrase(wish) for place, wish in self._asked}
+        consents = self._consents()
+        message = self._message(list(phrases.values()), consents)
+        goal = " ".join([*self._goals(phrases), *self._agreements()])
         facts = [
             FactWords(id=thing.id, text=self._fact(thing), tell="first" if thing.id in self.told else "asked")
             for thing in self.request.known
         ]
         return Telling(first_message=message, goal=goal, facts=facts)
 
-    def _goals(self, phrases: list[str]) -> Iterator[str]:
+    @property
+    def _asked(self) -> list[tuple[int, Wish]]:
+        """What the user asks for, with its place among the wishes."""
+        return [(place, wish) for place, wish in enumerate(self.request.wishes) if not wish.only_if_needed]
+
+    @property
+    def _agreed(self) -> list[tuple[int, Wish]]:
+        """What the user only agrees to."""
+        return [(place, wish) for place, wish in enumerate(self.request.wishes) if wish.only_if_needed]
+
+    def _goals(self, phrases: Mapping[int, str]) -> Iterator[str]:
         """The wishes in the second person, in the order in which they are to come true."""
         before = False
-        for wish, phrase in zip(self.request.wishes, phrases, strict=True):
+        for place, wish in self._asked:
             if wish.kind == "hear":
-                yield f"You want to know {_to_you(phrase)}."
+                yield f"You want to know {_to_you(phrases[place])}."
             else:
-                yield f"{'After that you' if before else 'You'} want to {_to_you(phrase)}."
+                yield f"{'After that you' if before else 'You'} want to {_to_you(phrases[place])}."
                 before = True
+
+    def _agreements(self) -> Iterator[str]:
+        """What the user agrees to, in the second person. It is said in full: nobody has heard of it before."""
+        told = set(self.told)
+        for place, wish in self._agreed:
+            yield f"If {self._in_need(place)} needs it first, you agree to {_to_you(self._phrase(wish))}."
+        self.told = told
+
+    def _in_need(self, place: int) -> str:
+        """The company for whose sake a wish is there: that of what is asked for next."""
+        after = (wish.tool for other, wish in self._asked if other > place and wish.kind == "do")
+        return self.companies.titles.get(next(after, ""), "") or "that"
+
+    def _consents(self) -> list[str]:
+        """What the first message says of all that the user only agrees to: nothing, a word in general, or each."""
+        forms = _phrases()["consents"]
+        ways = forms["terse" if self.request.persona.style in TERSE else "other"] if self._agreed else ["none"]
+        way = self.random.choice(ways)
+        if way == "none":
+            return []
+        if way == "vague":
+            titles = {self.companies.titles.get(wish.tool, self.request.company): None for _, wish in self._agreed}
+            return [self.random.choice(forms["vague"]).format(company=" or ".join(titles))]
+        frames = self.random.sample(forms["each"], len(forms["each"]))
+        chosen = zip(self._agreed, cycle(frames))
+        return [
+            frame.format(company=self._in_need(place), request=self._phrase(wish)) for (place, wish), frame in chosen
+        ]
 
     @property
     def _words(self) -> dict[str, str]:
@@ -59,13 +101,16 @@ class Teller:
         """Enum values are said in the catalogue's words, or without their underscores; all else as it is."""
         if not isinstance(thing.value, str) or not _ENUM.fullmatch(thing.value):
             return thing.words
-        return self.talk.values.get(thing.value, thing.words.replace("_", " "))
+        own = self.companies.word(thing.value, thing, self.request)
+        return own or self.talk.values.get(thing.value, thing.words.replace("_", " "))
 
     def _phrase(self, wish: Wish) -> str:
         own = self.talk.tools.get(wish.tool)
         if wish.kind == "hear":
             spoken = [self._clause(wish, name) for name in wish.values if f"{{{name}}}" not in wish.ask]
             return self._filled(" ".join([wish.ask, *(clause for clause in spoken if clause)]), wish)
+        if wish.ask:
+            return self._told_so(wish)
         given = wish.rows.keys() | wish.values.keys() | wish.linked.keys()
         asks = [ask for ask in own.ask if set(_SLOT.findall(ask)) <= given] if own else []
         phrase = self.random.choice(asks) if asks else name_in_words(wish.tool)
@@ -75,6 +120,15 @@ class Teller:
         clauses = [self._clause(wish, name) for name in left]
         clauses += [f"with the same {self._noun(wish, name)}" for name in wish.linked if f"{{{name}}}" not in phrase]
         return self._filled(" ".join([phrase, *(clause for clause in clauses if clause)]), wish)
+
+    def _told_so(self, wish: Wish) -> str:
+        """A wish in the words that its story has for it; what they leave out is said where there is a way to say it."""
+        own = self.talk.tools.get(wish.tool)
+        left = [name for name in [*wish.rows, *wish.values] if f"{{{name}}}" not in wish.ask]
+        if self.request.persona.style in TERSE:
+            left = [name for name in left if self.random.random() < 0.4]
+        clauses = [self._clause(wish, name) for name in left if own and name in own.parameters]
+        return self._filled(" ".join([wish.ask, *clauses]), wish)
 
     def _clause(self, wish: Wish, name: str) -> str:
         own = self.talk.tools.get(wish.tool)
@@ -108,16 +162,18 @@ class Teller:
         self.told |= said
         return refer(self.talk, row, {name: words for name, words in self._words.items() if name in said}, self.random)
 
-    def _message(self, phrases: list[str]) -> str:
+    def _message(self, phrases: list[str], consents: list[str]) -> str:
         style, forms = self.request.persona.style, _phrases()
-        doing = [p for wish, p in zip(self.request.wishes, phrases, strict=True) if wish.kind == "do"]
-        hearing = [p for wish, p in zip(self.request.wishes, phrases, strict=True) if wish.kind == "hear"]
+        kinds = [wish.kind for _, wish in self._asked]
+        doing = [phrase for kind, phrase in zip(kinds, phrases, strict=True) if kind == "do"]
+        hearing = [phrase for kind, phrase in zip(kinds, phrases, strict=True) if kind == "hear"]
         parts = [self.random.choice(forms["first"][style]).format(request=doing[0])] if doing else []
         parts += [self.random.choice(forms["next"]).format(request=phrase) for phrase in doing[1:]]
         for place, phrase in enumerate(hearing):
             more = forms["hear_after"] if doing else forms["hear_more"]
             frames = more if doing or place else forms["hear_first"][style]
             parts.append(self.random.choice(frames).format(ask=phrase))
+        parts += consents
         talks = self.random.random() < (0.45 if style in TERSE else 0.85)
         if talks:
             parts.insert(0 if self.random.random() < 0.7 else len(parts), self.request.reason)
@@ -133,7 +189,10 @@ class Teller:
                 if thing.id in row.columns.values():
                     return _one(sentence(self.talk, row, thing, words, self.random))
         owner, _, name = thing.about.partition(": ")
-        return f"My {name} is {words}." if owner == "me" else f"{name.capitalize()}: {words}."
+        if owner == "me":
+            return f"My {name} is {words}."
+        company = self.companies.title_of(thing, self.request)
+        return f"{name.capitalize()}{f' for {company}' if company else ''}: {words}."
 
 
 def _one(text: str) -> str:
@@ -158,6 +217,6 @@ def _to_you(phrase: str) -> str:
         "myself": "yourself",
         "am": "are",
     }
-    changes |= {"i've": "you've", "i'd": "you'd", "i'll": "you'll"}
-    pattern = re.compile(r"\b(i'm|i've|i'd|i'll|myself|mine|my|me|i|am)\b", re.IGNORECASE)
+    changes |= {"i've": "you've", "i'd": "you'd", "i'll": "you'll", "we": "you", "us": "you", "our": "your"}
+    pattern = re.compile(r"\b(i'm|i've|i'd|i'll|myself|mine|my|me|we|us|our|i|am)\b", re.IGNORECASE)
     return pattern.sub(lambda found: changes[found.group(1).lower()], phrase)

@@ -1,6 +1,6 @@
 """Errands, read from goals."""
 
-from rollout.user.telling.errands import Errand, errands_of
+from rollout.user.telling.errands import Errand, asked_for, errands_of
 
 
 def words(goal: str, said: str = "") -> list[str]:
@@ -45,3 +45,22 @@ def test_asking_somebody_to_do_something_is_an_errand_to_be_done() -> None:
 
 def test_an_empty_goal_has_none() -> None:
     assert errands_of("") == ()
+
+
+def test_what_is_only_agreed_to_is_told_apart_and_comes_last() -> None:
+    goal = (
+        "You want to claim your bill. If Aurora Plan needs it first, you agree to pay your bill with Dr. Iyer by card. "
+        "You want to know what you get back."
+    )
+    assert errands_of(goal) == (
+        Errand("do", "claim my bill"),
+        Errand("hear", "what I get back"),
+        Errand("do", "pay my bill with Dr. Iyer by card", only_if_needed=True),
+    )
+    assert asked_for(goal) == "You want to claim your bill. You want to know what you get back."
+
+
+def test_a_condition_without_consent_is_part_of_an_errand() -> None:
+    assert words("You want to book a room. If none is free, take a suite.") == [
+        "book a room. If none is free, take a suite"
+    ]

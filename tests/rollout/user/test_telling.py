@@ -131,3 +131,34 @@ def test_seeds_draw_other_manners() -> None:
 def test_more_trials_than_tellings_are_further_personas() -> None:
     role = role_of(a_move(), "the clinic", len(TELLINGS) + 1, Random("x"))
     assert role.telling == "greeting"
+
+
+def a_claim() -> Task:
+    """A claim for which something else may be needed first."""
+    return a_story(
+        "You want to claim your cleaning bill. If the insurer needs it first, you agree to pay that bill by card.",
+        "Hi, I'd like to claim my cleaning bill.",
+        [
+            ("invoice.treatment_name", "It is my cleaning bill.", "cleaning", "first"),
+            ("pay_invoice.method", "Method: card.", "card", "asked"),
+        ],
+    )
+
+
+def test_what_the_user_only_agrees_to_is_no_request_in_any_telling() -> None:
+    for seed in range(10):
+        for role in tellings(a_claim(), str(seed)):
+            said = [role.opening, *talk(role, ["How can I help you?", "Is there anything else?"])]
+            spoken = [one for one in said if "pay that bill" in one.lower()]
+            assert all("agree" in one for one in spoken)
+            assert len(spoken) == (role.telling == "forthcoming")
+
+
+def test_how_it_is_to_be_done_is_told_with_it_or_when_asked() -> None:
+    for role in tellings(a_claim()):
+        told = {fact.id: fact.tell for fact in role.scenario.facts}
+        assert told["pay_invoice.method"] == ("first" if role.telling == "forthcoming" else "asked")
+        said = talk(
+            role, ["How can I help you?", "Before I can claim it, the bill must be paid. How do you want to pay?"]
+        )
+        assert "card" in said[-1].lower()

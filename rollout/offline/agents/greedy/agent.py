@@ -11,7 +11,7 @@ import yaml
 
 from rollout.offline.agents.greedy.acts import Act, Ask, Call, Greet, Outcome, Propose, Report, Which
 from rollout.offline.agents.greedy.course import Course
-from rollout.offline.agents.offered import Argument, Offered, offered
+from rollout.offline.agents.offered import Argument, Offered, offered, plain
 from rollout.offline.agents.transcript import Reacted, transcript_of
 from rollout.offline.agents.wording import ToolWords, label, listed, sentence, spoken
 from skillweave.llm.request import Reply, Request
@@ -79,7 +79,7 @@ class _Speech:
 
     def _outcome(self, outcome: Outcome) -> str:
         if outcome.tool:
-            words = ToolWords(outcome.tool)
+            words = ToolWords(plain(outcome.tool))
             return sentence(self.drawn("done", done=words.done, passive=words.passive))
         if outcome.answer is not None:
             column, value, _ = outcome.answer
@@ -91,7 +91,7 @@ class _Speech:
 
 
 def _tool(tool: Offered) -> ToolWords:
-    return ToolWords(tool.name, [argument.name for argument in tool.arguments])
+    return ToolWords(tool.plain, [argument.name for argument in tool.arguments])
 
 
 def _asked(tool: Offered, argument: Argument) -> str:

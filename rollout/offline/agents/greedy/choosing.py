@@ -34,11 +34,11 @@ def tool_for(want: Want, tools: Sequence[Offered]) -> Offered | None:
 
 
 def _score(tool: Offered, text: str, among: Sequence[Offered]) -> float:
-    verb, *nouns = tool.name.split("_")
+    verb, *nouns = tool.plain.split("_")
     said = stems(text)
     score = 1.5 * alike("verbs", verb, text)
     for noun in nouns:
-        rarity = log(1 + len(among) / sum(noun in other.name.split("_") for other in among))
+        rarity = log(1 + len(among) / sum(noun in other.plain.split("_") for other in among))
         score += rarity * bool(stems(noun) & said)
     told = stems(tool.description) - stems(tool.name)
     score += 0.3 * len(told & said)

@@ -23,7 +23,7 @@ from rollout.offline.agents.greedy.choosing import (
 from rollout.offline.agents.greedy.slots import value_of
 from rollout.offline.agents.greedy.wants import Want, wants_in
 from rollout.offline.agents.heard import Words, answer, is_enough
-from rollout.offline.agents.offered import Argument, Offered
+from rollout.offline.agents.offered import Argument, Offered, plain
 from rollout.offline.agents.transcript import Heard, Made, Reacted, Transcript
 from skillweave.schema.record import Json
 
@@ -91,13 +91,16 @@ class Course:
         return self.outcomes[self._reported :] or self.outcomes
 
     def _sign_in(self) -> Act | None:
-        tool = next((tool for tool in self.tools if tool.signs_in), None)
-        if tool is None:
-            return None
-        filled, missing = self._fill(tool, Want("", False))
-        if missing:
-            return self._ask(tool, missing) or Close()
-        return Call(tool, filled) if not self._was_made(tool, filled) else Close()
+        """Where several tools sign in, the next is tried where one leads nowhere."""
+        tools = [tool for tool in self.tools if tool.signs_in]
+        for tool in tools:
+            filled, missing = self._fill(tool, Want("", False))
+            ask = self._ask(tool, missing)
+            if ask is not None:
+                return ask
+            if not missing and not self._was_made(tool, filled):
+                return Call(tool, filled)
+        return Close() if tools else None
 
     def _ask(self, tool: Offered, missing: Sequence[Argument]) -> Ask | None:
         left = tuple(argument for argument in missing if self._asked[tool.name, argument.name] < ASKED)
@@ -148,7 +151,7 @@ class Course:
         return None
 
     def _near(self, argument: Argument, want: Want, tool: Offered) -> tuple[Words, Words]:
-        own = bool(set(argument.name.removesuffix("_id").split("_")) & set(tool.name.split("_")))
+        own = bool(set(argument.name.removesuffix("_id").split("_")) & set(tool.plain.split("_")))
         told = self._answers.get(("", argument.name), [])
         return Words([want.what if own else want.target, *told]), Words(self._heard)
 
@@ -164,7 +167,7 @@ class Course:
         if not _BACK.search(want.text) or not any(outcome.tool for outcome in self.outcomes):
             return None
         for made in reversed(self._made):
-            if made.ok and isinstance(made.value, dict) and not made.tool.startswith("get_"):
+            if made.ok and isinstance(made.value, dict) and not plain(made.tool).startswith("get_"):
                 column = column_of(argument.name, made.value)
                 return made.value[column] if column is not None else None
         return None

@@ -27,11 +27,11 @@ def careless(request: Request, script: Script, seed: int) -> Reply:
 
 
 def policy_blind(request: Request, script: Script, seed: int) -> Reply:
-    """The oracle that heeds no rule which the tools do not enforce. What a rule forbids is in no script, so there it
-    goes by the user's words."""
+    """The oracle that heeds no rule which the tools do not enforce, and does nothing for a rule's sake. What a rule
+    forbids is in no script, so there it goes by the user's words."""
     if script.kind == "refuse":
         return by_words(request, seed, model="policy_blind", confirms=False)
-    return _scripted(request, script, POLICY_BLIND, seed, "policy_blind")
+    return _scripted(request, script.undemanded(), POLICY_BLIND, seed, "policy_blind")
 
 
 def _scripted(request: Request, script: Script, conduct: Conduct, seed: int, model: str) -> Reply:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from rollout.offline.agents.heard import moment_of
 from rollout.offline.agents.oracle.conduct import Conduct, Wanted
-from rollout.offline.agents.oracle.rows import row_of
+from rollout.offline.agents.oracle.rows import is_day, place_of, row_of
 from rollout.offline.agents.script import PlannedCall, Script
 from skillweave.schema.call import TRANSFER
 from skillweave.schema.contract import Parameter, Tool
@@ -104,10 +104,12 @@ class Careless(Conduct):
 
 def _other(planned: PlannedCall, name: str, value: Json, results: Mapping[int, Json], random: Random) -> Json:
     """Another value in an argument's place; None where there is none at hand."""
-    found = row_of(planned.grounding.get(name, ""), results)
-    if found is not None:
-        column = planned.grounding[name].rpartition(".")[2]
-        others = [row[column] for row in found.others if row.get(column) not in (None, value)]
+    source = planned.grounding.get(name, "")
+    found, place = row_of(source, results), place_of(source)
+    if found is not None and place is not None:
+        others = [row[place.column] for row in found.others if row.get(place.column) is not None]
+        others = [str(other)[: len(str(value))] for other in others] if is_day(source) else others
+        others = [other for other in others if other != value]
         return random.choice(others) if others else None
     parameter = planned.parameters.get(name)
     if parameter is not None and parameter.enum:

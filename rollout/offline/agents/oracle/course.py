@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from rollout.offline.agents.heard import Words, answer, is_enough
 from rollout.offline.agents.oracle.acts import Act, Ask, Decline, Do, GiveUp, Greet, Part, Propose, Report, Which
 from rollout.offline.agents.oracle.conduct import Conduct, Wanted
-from rollout.offline.agents.oracle.rows import bound, is_bound, is_unclear, leaves, row_of
+from rollout.offline.agents.oracle.rows import bound, has_key, is_bound, is_unclear, leaves, names_row, row_of
 from rollout.offline.agents.oracle.wishes import Wishes
 from rollout.offline.agents.script import PlannedCall, Script
 from rollout.offline.agents.transcript import Heard, Made, Reacted, Transcript
@@ -45,6 +45,8 @@ class Course:
         self._agreed: set[int] = set()
         self._reported: set[int] = set()
         self._told: set[int] = set()
+        self._explained: set[int] = set()
+        """Calls for a rule's sake of which it has said why."""
         self._asked: set[bool] = set()
         """Whether it has asked for what signs in (True), and for anything else (False)."""
         self._signed_in: Made | None = None
@@ -90,8 +92,8 @@ class Course:
 
     @property
     def has_done(self) -> bool:
-        """Whether a write was made already."""
-        return bool(self.done)
+        """Whether a write that the user asked for was made already."""
+        return any(self.script.calls[position].demanded_by is None for position in self.done)
 
     @property
     def newcomer(self) -> str:
@@ -104,6 +106,10 @@ class Course:
         """Whether it has asked for something like that before."""
         kinds = {self.script.calls[position].kind == "auth" for position, _ in act.wanted}
         return bool(kinds & self._asked)
+
+    def is_explained(self, position: int) -> bool:
+        """Whether it has said already why a rule demands that call."""
+        return position in self._explained
 
     def is_asked_again(self, act: Ask) -> bool:
         """Whether any of it was asked for in vain."""
@@ -125,7 +131,9 @@ class Course:
         wanted = self._wanted(position)
         if wanted is None or position in self.left:
             return None
-        if planned.confirm and self.conduct.asks_first and position not in self._agreed:
+        # Nobody has asked for what a rule demands: it takes a yes, whatever the tool.
+        is_to_agree = planned.confirm or (planned.demanded_by is not None and planned.kind == "write")
+        if is_to_agree and self.conduct.asks_first and position not in self._agreed:
             return Propose(position, self._proposed[position])
         if planned.kind != "read" or planned.tool == TRANSFER:
             return Do((position,), (wanted,))
@@ -185,7 +193,10 @@ class Course:
     def _is_to_be_named(self, position: int, name: str) -> bool:
         if self._fruitless[position, name]:
             return False
-        found = row_of(self.script.calls[position].grounding[name], self.results)
+        planned = self.script.calls[position]
+        if not names_row(planned, name) and has_key(planned.grounding[name], self.script.calls):
+            return False
+        found = row_of(planned.grounding[name], self.results)
         return found is not None and is_unclear(found, self.words, self._known_values())
 
     def _known_values(self) -> list[Json]:
@@ -279,6 +290,7 @@ class Course:
             self._reported.update(act.done if isinstance(act, Report) else self.done)
         if isinstance(act, Ask):
             self._asked |= {self.script.calls[position].kind == "auth" for position, _ in act.wanted}
+            self._explained |= {position for position, _ in act.wanted}
         if not isinstance(act, Do):
             self._signed_in = None
         self._resigned = self._resigned or isinstance(act, GiveUp)

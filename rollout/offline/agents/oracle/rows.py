@@ -7,16 +7,23 @@ from typing import NamedTuple
 from rollout.offline.agents.heard import Words, moment_of
 from rollout.offline.agents.script import PlannedCall
 from skillweave.schema.record import Json
-from skillweave.world.replay import value_at
+from skillweave.world.replay import source_of, value_at
 
-_ROW = re.compile(r"call (?P<call>\d+) \[(?P<index>\d+)\]\.\w+")
-_SOURCE = re.compile(r"call (?P<call>\d+) (?P<path>\S+)")
+_PATH = re.compile(r"\[(?P<index>\d+)\]\.(?P<column>\w+)")
 _WHEN = frozenset(
     ["starts_at", "starts_on", "departs_at", "check_in", "pickup_at", "service_date", "remind_on", "due_on"]
 )
 _PLAIN = re.compile(r"[a-z_]+")
 _USE_OF_LISTED = 4
 _UNSAID = re.compile(r"(?:^|_)(?:id|status|state)$")
+
+
+class Place(NamedTuple):
+    """Where in a list of rows an argument comes from."""
+
+    call: int
+    row: int
+    column: str
 
 
 class Found(NamedTuple):
@@ -27,12 +34,41 @@ class Found(NamedTuple):
 
 def row_of(source: str, results: Mapping[int, Json]) -> Found | None:
     """The row that an argument comes from; None where it comes from no list."""
-    matched = _ROW.match(source)
-    rows = results.get(int(matched["call"])) if matched is not None else None
-    if matched is None or not isinstance(rows, list) or int(matched["index"]) >= len(rows):
+    place = place_of(source)
+    rows = results.get(place.call) if place is not None else None
+    if place is None or not isinstance(rows, list) or place.row >= len(rows):
         return None
-    row, others = rows[int(matched["index"])], rows[: int(matched["index"])] + rows[int(matched["index"]) + 1 :]
+    row, others = rows[place.row], rows[: place.row] + rows[place.row + 1 :]
     return Found(row, [other for other in others if isinstance(other, dict)]) if isinstance(row, dict) else None
+
+
+def place_of(source: str) -> Place | None:
+    """Where an argument comes from; None where from no list."""
+    found = source_of(source)
+    matched = _PATH.fullmatch(found.path) if found is not None else None
+    if found is None or matched is None:
+        return None
+    return Place(found.call, int(matched["index"]), matched["column"])
+
+
+def has_key(source: str, calls: Sequence[PlannedCall]) -> bool:
+    """Whether some argument is the key of the row that this value comes from, so that the user is asked for that."""
+    place = place_of(source)
+    keys = [place_of(call.grounding[name]) for call in calls for name in call.grounding if names_row(call, name)]
+    return place is not None and any(key is not None and key[:2] == place[:2] for key in keys)
+
+
+def is_day(source: str) -> bool:
+    """Whether an argument is only the day of the moment that it comes from."""
+    found = source_of(source)
+    return found is not None and found.as_date
+
+
+def names_row(planned: PlannedCall, name: str) -> bool:
+    """Whether an argument is a row's key, and not some other value of it."""
+    parameter, source = planned.parameters.get(name), source_of(planned.grounding.get(name, ""))
+    refers = parameter is not None and parameter.refers_to is not None
+    return refers or (source is not None and source.path.endswith("_id"))
 
 
 def is_unclear(found: Found, words: Words, known: Collection[Json] = ()) -> bool:
@@ -86,16 +122,17 @@ def _use(name: str, value: Json) -> int:
 
 def is_bound(planned: PlannedCall) -> bool:
     """Whether an argument of the call comes from an earlier result."""
-    return any(_SOURCE.fullmatch(source) for source in planned.grounding.values())
+    return bool(planned.takes_from)
 
 
 def bound(planned: PlannedCall, results: Mapping[int, Json]) -> dict[str, Json]:
     """A call's arguments, those from results bound again. LookupError where one is not there."""
     found = dict(planned.arguments)
     for name, source in planned.grounding.items():
-        matched = _SOURCE.fullmatch(source)
-        if matched is not None and name in found:
-            found[name] = value_at(results[int(matched["call"])], matched["path"])
+        origin = source_of(source)
+        if origin is not None and name in found:
+            value = value_at(results[origin.call], origin.path)
+            found[name] = str(value)[: len("2025-01-24")] if origin.as_date else value
     return found
 
 

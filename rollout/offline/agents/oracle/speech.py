@@ -13,12 +13,21 @@ import yaml
 from evaluator.checks.communicate import check_communicate
 from rollout.offline.agents.oracle.acts import Act, Ask, Decline, Do, GiveUp, Greet, Propose, Report, Which
 from rollout.offline.agents.oracle.course import Course
-from rollout.offline.agents.oracle.rows import describing, in_order_of_use, is_when, row_of, said_of
+from rollout.offline.agents.oracle.rows import (
+    bound,
+    describing,
+    in_order_of_use,
+    is_when,
+    names_row,
+    row_of,
+    said_of,
+)
 from rollout.offline.agents.script import PlannedCall
 from rollout.offline.agents.transcript import Transcript, words_of
 from rollout.offline.agents.wording import ToolWords, hint, label, listed, sentence, spoken
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
+from skillweave.world.replay import source_of
 
 HINTS = 2
 DETAILS = 2
@@ -28,7 +37,6 @@ CHOICES = 4
 WORDINGS = 400
 """Ways of telling the facts that are tried, until the user would take each for told."""
 _OF = " of "
-_READ = re.compile(r"call (\d+) ")
 _COMPANY = re.compile(r"You are the assistant of (.+?)\.\s")
 _TODAY = re.compile(r"Today is \w+, (\d{4})-")
 _ASKING = re.compile(r"^(?:how|what|who|whom|why|where|which|whose)\b", re.IGNORECASE)
@@ -89,6 +97,10 @@ class Speech:
         course = self._course
         kinds = {course.script.calls[position].kind for position, _ in act.wanted}
         wanted = listed(list(dict.fromkeys(self._named(*key) for key in act.wanted)))
+        unexplained = [at for at, _ in act.wanted if not course.is_explained(at)]
+        demanded = [at for at in unexplained if course.script.calls[at].needed_for is not None][:1]
+        if demanded and not course.is_asked_again(act):
+            return self._demand("demanded", demanded[0]) + " " + self._drawn("ask", wanted=wanted)
         if course.is_asked_again(act):
             return self._random.choice(phrases()["again"]) + self._drawn("ask", wanted=wanted)
         if kinds == {"auth"}:
@@ -124,21 +136,36 @@ class Speech:
         return self._drawn("which", noun=noun, hints=listed(hints, "or"))
 
     def _proposal(self, act: Propose) -> str:
+        if not act.again and self._course.script.calls[act.position].needed_for is not None:
+            return self._demand("propose_demanded", act.position)
         kind = "propose_again" if act.again else "propose_next" if self._course.has_done else "propose"
         details = self._details(act.position, with_values=True, said_only=act.again > 0)
         return self._drawn(kind, doing=self._tool(act.position).doing, details=details)
 
+    def _demand(self, kind: str, position: int) -> str:
+        """What a rule wants done first, and before what."""
+        planned = self._course.script.calls[position]
+        assert planned.needed_for is not None
+        return self._drawn(
+            kind,
+            rule=planned.demanded_by or "",
+            company=planned.company,
+            doing=self._tool(position).doing,
+            details=self._details(position, with_values=True),
+            purpose=self._tool(planned.needed_for).doing,
+        )
+
     def _tool(self, position: int) -> ToolWords:
         planned = self._course.script.calls[position]
         main = self._main(planned)
-        return ToolWords(planned.tool, list(planned.parameters) if main is None else [f"{_noun(planned)}_id"])
+        return ToolWords(planned.plain, list(planned.parameters) if main is None else [f"{_noun(planned)}_id"])
 
     def _main(self, planned: PlannedCall) -> str | None:
         """The argument that names what the tool's noun is: `test_order_id` of `move_test`, if it is theirs."""
         noun = label(f"{_noun(planned)}_id")
         for name, source in planned.grounding.items():
-            read = _READ.match(source)
-            is_own = read is not None and _OWN.search(self._course.script.calls[int(read[1])].tool) is not None
+            read = source_of(source)
+            is_own = read is not None and _OWN.search(self._course.script.calls[read.call].plain) is not None
             if label(name) == noun or (is_own and label(name).startswith(f"{noun} ")):
                 return name
         return None
@@ -154,8 +181,10 @@ class Speech:
                     tail += f", by {value}"
                 else:
                     others.append(f"{label(name)}: {value}")
-            elif source != "user":
+            elif source != "user" and names_row(planned, name):
                 others += self._row(planned, name, said_only=said_only)
+            elif source != "user" and with_values:
+                others += self._value_of_row(planned, name, said_only=said_only)
         main = [part for part in others if part.startswith(_OF)]
         shown = "; ".join(dict.fromkeys(part for part in others if part not in main))
         return "".join(main) + (f" ({shown})" if shown else "") + tail
@@ -172,8 +201,19 @@ class Speech:
         names = [self._spoken(found.row[column], column) for column in columns if not is_when(found.row[column])]
         if name != self._main(planned):
             parts = ", ".join([*names, *dates])
-            return [f"{label(name)}: {parts}"] if parts else []
+            return [f"{label(name).removesuffix(' reference')}: {parts}"] if parts else []
         return [*([", ".join(names)] if names else []), *([_OF + dates[0]] if dates else [])]
+
+    def _value_of_row(self, planned: PlannedCall, name: str, *, said_only: bool) -> list[str]:
+        """A value that comes from a result: `amount: 85.00`. Days that the user has not said would only puzzle them."""
+        try:
+            value = bound(planned, self._course.results)[name]
+        except LookupError:
+            return []
+        is_said = self._course.words.hold(value, cents=name.endswith("_cents"))
+        is_shown = is_said or not (said_only or is_when(value))
+        is_from_result = source_of(planned.grounding[name]) is not None
+        return [f"{label(name)}: {self._spoken(value, name)}"] if is_from_result and is_shown else []
 
     def _spoken(self, value: Json, name: str) -> str:
         return spoken(value, name, year=self._year, random=self._random)
@@ -229,7 +269,7 @@ class Speech:
 
 
 def _noun(planned: PlannedCall) -> str:
-    return ToolWords(planned.tool).noun.replace(" ", "_")
+    return ToolWords(planned.plain).noun.replace(" ", "_")
 
 
 def _with_article(about: str) -> str:

@@ -21,9 +21,9 @@ class Wishes:
         self._script = script
         self._deeds = [index for index, wish in enumerate(script.wishes) if not wish.asks]
         self._questions = [index for index, wish in enumerate(script.wishes) if wish.asks]
-        writes = [position for position, call in enumerate(script.calls) if call.kind == "write"]
-        self._writes = writes
-        self._paired = len(writes) == len(self._deeds)
+        asked_for = [call.kind == "write" and call.demanded_by is None for call in script.calls]
+        self._writes = [position for position, is_asked_for in enumerate(asked_for) if is_asked_for]
+        self._paired = len(self._writes) == len(self._deeds)
         self.known: set[int] = set()
         """Indexes of the wishes that were made."""
 

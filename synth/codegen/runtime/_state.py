@@ -1,0 +1,97 @@
+"""What a session starts from: a database, a clock, who is signed in, and the rows that a task adds.
+
+A database from elsewhere is looked at before it is served: it holds tables and nothing else, those of this world.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from _arguments import Row, time  # type: ignore[import-not-found]
+from _people import People  # type: ignore[import-not-found]
+
+ORDER = ["delete", "update", "insert"]
+
+
+class State(NamedTuple):
+    """What a session starts from."""
+
+    database: bytes
+    now: str
+    caller: str | None = None
+    patch: Iterable[Row] = ()
+    hidden: Iterable[str] = ()
+
+
+class Origin(NamedTuple):
+    """What sessions of one database begin with."""
+
+    columns: Mapping[str, list[str]]
+    last: int
+    digits: int
+
+
+@lru_cache(maxsize=4)
+def origin(database: bytes) -> Origin:
+    """Its tables with their columns, and how far its ids have counted. ValueError where it holds more than tables."""
+    connection = sqlite3.connect(":memory:")
+    connection.deserialize(database)
+    foreign = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchall()
+    if foreign:
+        raise ValueError(f"the database holds the trigger or view {foreign[0][0]!r}; only tables are allowed")
+    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    columns = {name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})")] for (name,) in tables}
+    found = Origin(columns, *behind(held(connection, columns)))
+    connection.close()
+    return found
+
+
+def held(connection: sqlite3.Connection, columns: Mapping[str, list[str]]) -> list[str]:
+    """The keys of all rows."""
+    keys = " UNION ALL ".join(f"SELECT {names[0]} FROM {table}" for table, names in columns.items())
+    return [key for (key,) in connection.execute(keys)]
+
+
+def behind(keys: Iterable[str], last: int = 0, digits: int = 4) -> tuple[int, int]:
+    """A counter and its digits, behind those of these keys too."""
+    numbers = re.findall(r"\d+$", "\n".join(keys), re.MULTILINE)
+    return max([last, *map(int, numbers)]), max([digits, *map(len, numbers)])
+
+
+def check(state: State, opened: sqlite3.Connection, own: bytes, people: People | None = None) -> None:
+    """ValueError where the state that was opened is not like the world's own database, or its caller is nobody."""
+    if time(state.now, "datetime") != state.now:
+        raise ValueError(f"the clock {state.now!r} is not of the form YYYY-MM-DD HH:MM:SS")
+    tables, found = origin(own).columns, origin(state.database).columns
+    for table, columns in tables.items():
+        lacks = sorted(set(columns) - set(found.get(table, ())))
+        if lacks:
+            raise ValueError(f"the state is of another world: its table {table!r} lacks {', '.join(lacks)}")
+    if state.caller is None:
+        return
+    known = people.is_person(opened, state.caller) if people else state.caller in held(opened, tables)
+    if not known:
+        raise ValueError(f"the caller {state.caller!r} is nobody in this state; give the id of a person in it")
+
+
+def apply(connection: sqlite3.Connection, columns: Mapping[str, list[str]], change: Row) -> None:
+    """Make one row change `{table, op, key, after}` that a task adds to the database."""
+    table, key, after = change["table"], change["key"], change.get("after") or {}
+    if table not in columns or not {*key, *after} <= set(columns[table]):
+        raise ValueError(f"the patch names a table or column that is not in the database: {change!r}")
+    where = " AND ".join(f"{name} = ?" for name in key)
+    statements = {
+        "insert": (
+            f"INSERT INTO {table} ({', '.join(after)}) VALUES ({', '.join('?' * len(after))})",
+            [*after.values()],
+        ),
+        "update": (
+            f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in after)} WHERE {where}",
+            [*after.values(), *key.values()],
+        ),
+        "delete": (f"DELETE FROM {table} WHERE {where}", [*key.values()]),
+    }
+    if connection.execute(*statements[change["op"]]).rowcount != 1:
+        raise ValueError(f"the patch finds no row to {change['op']}: {change!r}")

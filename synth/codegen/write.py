@@ -1,0 +1,99 @@
+"""A server is had written: asked for, checked, held against its contract, sent back as long as it differs, and tested.
+
+What the author gives is checked without running it, then on calls that a model would make and on calls that nobody
+would; what differs goes back as it was seen, to be patched. Its own tests have to pass too. A server that is still
+wrong after that is an AuthorError: the least bad is never kept.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+from skillweave.errors import AuthorError
+from skillweave.llm.patch import PatchError, apply_patch, parse_patch
+from skillweave.llm.question import question
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.fusion import BridgeProof
+from synth.artifacts import each
+from synth.codegen.own_tests import failures
+from synth.codegen.proof import Proof, ServerReport, faults, prepare
+from synth.codegen.static import static_faults, test_faults
+from synth.context import Context
+from synth.step import Params
+
+P = TypeVar("P", bound=Params)
+
+WRITE = question("server.write", returns=str, role="coding", form="code")
+REPAIR = question("server.repair", returns=str, role="coding", form="text")
+TESTS = question("server.tests", returns=str, role="coding", form="code")
+QUESTIONS = (WRITE, REPAIR, TESTS)
+"""What a step declares that has a server written."""
+SERVER_REPORTS = each("mcp_servers/reports/{key}.json", ServerReport)
+
+
+class Written(NamedTuple):
+    source: str
+    tests: str
+    report: ServerReport
+
+
+async def written_server(
+    ctx: Context[P], blueprint: Blueprint, database: bytes, bridges: Sequence[BridgeProof] = ()
+) -> Written:
+    """The server of a world with its tests, both by the author, and its proof. AuthorError where it is never right.
+
+    `bridges` show the bridge rules of a fused world. The step's `repairs` also bounds the rounds of patching.
+    """
+    name = blueprint.server
+    proof = await ctx.offload(prepare, blueprint, database, ctx.now, f"{ctx.seed}/{name}", (), tuple(bridges))
+    source, rounds = await _proved(ctx, blueprint, proof)
+
+    async def failing(tests: str) -> Sequence[str]:
+        wrong = test_faults(tests, blueprint)
+        return wrong or await asyncio.to_thread(failures, name, source, tests, database)
+
+    tests = await ctx.ask(TESTS, blueprint=blueprint, examples=list(proof.examples), now=ctx.now, check=failing)
+    report = proof.report(rounds, tests.count("\ndef test_"))
+    ctx.count("cases", report.cases)
+    ctx.count("guards", report.guards)
+    ctx.count("guards unmet", len(report.guards_unmet))
+    return Written(source, tests, report)
+
+
+async def _proved(ctx: Context[P], blueprint: Blueprint, proof: Proof) -> tuple[str, int]:
+    """A source that equals its contract, and how many patches that took. AuthorError where none does."""
+    source = await ctx.ask(
+        WRITE, blueprint=blueprint, now=ctx.now, check=lambda written: static_faults(written, blueprint)
+    )
+    for number in range(ctx.params.repairs + 1):
+        wrong = await ctx.offload(faults, proof, source)
+        if not wrong:
+            return source, number
+        if number < ctx.params.repairs:
+            source = await _patched(ctx, blueprint, source, wrong, number + 1)
+    raise AuthorError(
+        f"the server of {ctx.key!r} still differs from its contract after {ctx.params.repairs} repairs: {wrong[0]}",
+        question=REPAIR.name,
+        key=ctx.key,
+        reasons=tuple(wrong),
+    )
+
+
+async def _patched(ctx: Context[P], blueprint: Blueprint, source: str, wrong: Sequence[str], number: int) -> str:
+    """The source with the author's SEARCH/REPLACE blocks applied."""
+
+    def check(answer: str) -> Sequence[str]:
+        try:
+            return static_faults(apply_patch(source, parse_patch(answer)), blueprint)
+        except PatchError as error:
+            return [str(error)]
+
+    answer = await ctx.ask(
+        REPAIR,
+        key=f"{ctx.key}/{number}",
+        blueprint=blueprint,
+        source=source,
+        failures=list(wrong),
+        check=check,
+    )
+    return apply_patch(source, parse_patch(answer))

@@ -1,0 +1,1 @@
+"""Fusing worlds: which domains are joined, by what links; the joined world, and the proof of it."""

@@ -1,0 +1,307 @@
+"""Fusing contracts: several domains' blueprints become one, each tool and table under a name of its own.
+
+The shared person is one table of what all domains share of it, and for each domain one table of its own columns.
+Statements that touch nothing shared go to the own table, the others to a view of both.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from skillweave.errors import WorldError
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Effect, Guard, Parameter
+from skillweave.schema.entity import Attribute, Comparison, Entity, Rows
+from skillweave.schema.fused import (
+    FusedBlueprint,
+    FusedEntity,
+    FusedEvent,
+    FusedInvariant,
+    FusedTool,
+    Member,
+    PersonView,
+)
+from skillweave.world.access import Accesses
+from skillweave.world.authorizer import Access
+from skillweave.world.interpreter import guard_query
+from synth.fusion.names import LONGEST_TOOL, Names, fused_name, joined, namespaces, table_names
+from synth.fusion.rewrite import rewritten
+
+PERSON_KEY = "person_id"
+_STRICTEST_FIRST: tuple[Comparison, ...] = ("exact", "normalised", "free")
+
+
+def fuse(blueprints: Sequence[Blueprint]) -> FusedBlueprint:
+    """The contract of all these domains over one database. WorldError, with the reason, where they cannot be joined."""
+    ordered = sorted(blueprints, key=lambda blueprint: blueprint.server)
+    person, key, members = _Naming(ordered).members()
+    parts = [_Part(blueprint, member, person) for blueprint, member in zip(ordered, members, strict=True)]
+    shared = _shared_person(ordered, members, person, key)
+    return FusedBlueprint(
+        server=fused_name([blueprint.server for blueprint in ordered]),
+        domain=_listed([blueprint.domain for blueprint in ordered]),
+        title=_listed([blueprint.title for blueprint in ordered]),
+        core_entity=person,
+        entities=[shared, *(entity for part in parts for entity in part.entities(part.blueprint.entities))],
+        relationships=[entity for part in parts for entity in part.entities(part.blueprint.relationships)],
+        tools=[tool for part in parts for tool in part.tools()],
+        invariants=[invariant for part in parts for invariant in part.invariants()],
+        events=[event for part in parts for event in part.events()],
+        members=members,
+        people=[part.view() for part in parts],
+    )
+
+
+def person_of(blueprints: Sequence[Blueprint]) -> str:
+    """The shared person whom all these domains serve. WorldError where they serve different ones."""
+    servers = [blueprint.server for blueprint in blueprints]
+    if len(set(servers)) < len(servers):
+        raise WorldError(f"a domain can be in a fused world once; given were {', '.join(servers)}")
+    if len(servers) < 2:
+        raise WorldError(f"two domains or more make a fused world; given were {', '.join(servers) or 'none'}")
+    roles = {blueprint.server: blueprint.core.role_of for blueprint in blueprints}
+    found = set(roles.values())
+    if len(found) > 1 or None in found:
+        told = ", ".join(f"{server}'s is {role or 'nobody shared'}" for server, role in roles.items())
+        raise WorldError(f"these domains do not serve one shared person: {told}")
+    return str(roles[servers[0]])
+
+
+class _Naming:
+    """What everything of a fused world is called."""
+
+    def __init__(self, blueprints: Sequence[Blueprint]) -> None:
+        self._blueprints = blueprints
+        self._person = person_of(blueprints)
+        self._tables = table_names()
+        self._tools = Names()
+        self._rules = 0
+
+    def members(self) -> tuple[str, str, list[Member]]:
+        """The shared person's entity, its key, and the domains."""
+        person = self._tables.allocate(self._person)
+        shared = {one.name for blueprint in self._blueprints for one in blueprint.core.attributes if one.shared}
+        columns = Names(shared)
+        key = columns.allocate(PERSON_KEY)
+        spaces = namespaces([blueprint.server for blueprint in self._blueprints])
+        return person, key, [self._member(one, spaces[one.server], columns) for one in self._blueprints]
+
+    def _member(self, blueprint: Blueprint, namespace: str, columns: Names) -> Member:
+        tables = {
+            entity.table: self._tables.allocate(joined(blueprint.server, entity.name)) for entity in blueprint.tables
+        }
+        own = tables[blueprint.core.table]
+        return Member(
+            server=blueprint.server,
+            namespace=namespace,
+            title=blueprint.title,
+            domain=blueprint.domain,
+            person=own,
+            key=blueprint.core.key,
+            account=columns.allocate(blueprint.server, 48),
+            view=self._tables.allocate(joined(own, "person")),
+            tables=tables,
+            tools={
+                tool.name: self._tools.allocate(joined(namespace, tool.name), LONGEST_TOOL) for tool in blueprint.tools
+            },
+            rules={rule: self._number() for rule in rules_of(blueprint)},
+        )
+
+    def _number(self) -> str:
+        self._rules += 1
+        return f"R{self._rules}"
+
+
+def rules_of(blueprint: Blueprint) -> list[str]:
+    """The numbers of a domain's rules, in the order in which tools state them."""
+    stated = [[*(one.rule for one in tool.guards), *(one.rule for one in tool.effects)] for tool in blueprint.tools]
+    return list(dict.fromkeys(chain.from_iterable(stated)))
+
+
+class _Part:
+    """One domain, put into the terms of the fused world."""
+
+    def __init__(self, blueprint: Blueprint, member: Member, shared_person: str) -> None:
+        self.blueprint = blueprint
+        self._member = member
+        self._shared_person = shared_person
+        core = blueprint.core
+        self._shared = frozenset(one.name for one in core.attributes if one.shared)
+        self._accesses = Accesses(blueprint)
+        self._own = {table.lower(): name for table, name in member.tables.items()}
+        self._whole = {**self._own, core.table.lower(): member.view}
+
+    def entities(self, entities: Sequence[Entity]) -> list[FusedEntity]:
+        """The domain's tables; of its core person only what is its own."""
+        return [self._own_person() if one.name == self.blueprint.core_entity else self._entity(one) for one in entities]
+
+    def view(self) -> PersonView:
+        """The domain's persons, as its own contract knows them."""
+        entity = self._entity(self.blueprint.core)
+        return PersonView(
+            entity=entity.model_copy(update={"name": self._member.view}),
+            own=self._member.person,
+            shared=self._shared_person,
+            account=self._member.account,
+        )
+
+    def tools(self) -> list[FusedTool]:
+        """The domain's tools under their names here."""
+        rules = self._member.rules
+        return [
+            FusedTool(
+                name=self._member.tools[tool.name],
+                server=self._member.server,
+                origin=tool.name,
+                description=f"{tool.description} ({self._member.title})",
+                kind=tool.kind,
+                confirm=tool.confirm,
+                parameters=[self._parameter(one) for one in tool.parameters],
+                guards=[self._guard(one, rules) for one in tool.guards],
+                effects=[self._effect(one, rules) for one in tool.effects],
+                returns=tool.returns.model_copy(update={"select": self._rewritten(tool.returns.select)}),
+            )
+            for tool in self.blueprint.tools
+        ]
+
+    def invariants(self) -> list[FusedInvariant]:
+        """What is never true of the domain's data."""
+        names = Names()
+        return [
+            FusedInvariant(
+                id=names.allocate(joined(self._member.namespace, one.id)),
+                never=self._rewritten(one.never),
+                says=one.says,
+            )
+            for one in self.blueprint.invariants
+        ]
+
+    def events(self) -> list[FusedEvent]:
+        """What the domain's back office does."""
+        names = Names()
+        return [
+            FusedEvent(
+                name=names.allocate(joined(self._member.namespace, one.name)),
+                pick=self._rewritten(one.pick),
+                effects=[self._rewritten(effect) for effect in one.effects],
+                weight=one.weight,
+            )
+            for one in self.blueprint.events
+        ]
+
+    def _guard(self, guard: Guard, rules: Mapping[str, str]) -> Guard:
+        holds = self._routed(guard.holds, self._accesses.of(guard_query(guard.holds)))
+        return guard.model_copy(update={"rule": rules[guard.rule], "holds": holds})
+
+    def _effect(self, effect: Effect, rules: Mapping[str, str]) -> Effect:
+        return effect.model_copy(update={"rule": rules[effect.rule], "sql": self._rewritten(effect.sql)})
+
+    def _rewritten(self, statement: str) -> str:
+        access = self._accesses.of(statement)
+        core = self.blueprint.core
+        if core.table in access.inserts | access.deletes:
+            verb = "inserts" if core.table in access.inserts else "deletes"
+            raise WorldError(
+                f"{self.blueprint.server} {verb} its {core.name}, a person whom other domains share, in {statement!r}; "
+                "such a domain cannot be joined with others"
+            )
+        return self._routed(statement, access)
+
+    def _routed(self, text: str, access: Access) -> str:
+        """The statement over the fused world's tables: persons as a view only where it touches what is shared."""
+        person = self.blueprint.core.table
+        touched = access.reads.get(person, set()) | access.updates.get(person, set())
+        return rewritten(text, self._whole if touched & self._shared else self._own, [self._member.view])
+
+    def _parameter(self, parameter: Parameter) -> Parameter:
+        if parameter.refers_to is None:
+            return parameter
+        return parameter.model_copy(update={"refers_to": self._reference(parameter.refers_to)})
+
+    def _entity(self, entity: Entity) -> FusedEntity:
+        return FusedEntity(
+            name=self._member.tables[entity.table],
+            server=self._member.server,
+            origin=entity.name,
+            description=entity.description,
+            person=entity.person,
+            role_of=entity.role_of,
+            prefix=entity.prefix,
+            attributes=[self._attribute(one) for one in entity.attributes],
+            rows=Rows(),
+        )
+
+    def _own_person(self) -> FusedEntity:
+        entity = self._entity(self.blueprint.core)
+        key, *others = (one for one in entity.attributes if not one.shared)
+        account = f"{self._shared_person}.{self._member.account}"
+        return entity.model_copy(update={"attributes": [key.model_copy(update={"references": account}), *others]})
+
+    def _attribute(self, attribute: Attribute) -> Attribute:
+        references = self._reference(attribute.references) if attribute.references else None
+        return attribute.model_copy(update={"references": references, "generate": None})
+
+    def _reference(self, reference: str) -> str:
+        entity, attribute = self.blueprint.target(reference)
+        if entity.name == self.blueprint.core_entity and attribute.name in self._shared:
+            return f"{self._shared_person}.{attribute.name}"
+        return f"{self._member.tables[entity.table]}.{attribute.name}"
+
+
+def _shared_person(blueprints: Sequence[Blueprint], members: Sequence[Member], person: str, key: str) -> FusedEntity:
+    role = person_of(blueprints)
+    accounts = [
+        Attribute(
+            name=member.account,
+            type="string",
+            description=f"Their {member.key} with {member.title}.",
+            nullable=True,
+            unique=True,
+        )
+        for member in members
+    ]
+    names = dict.fromkeys(one.name for blueprint in blueprints for one in blueprint.core.attributes if one.shared)
+    return FusedEntity(
+        name=person,
+        server=None,
+        origin=role,
+        description=f"Somebody who has dealings with {_listed([member.title for member in members])}.",
+        person=True,
+        role_of=role,
+        # As the ids of the population begin.
+        prefix=role.upper()[:3],
+        attributes=[Attribute(name=key, type="string"), *accounts, *(_shared(name, blueprints) for name in names)],
+    )
+
+
+def _shared(name: str, blueprints: Sequence[Blueprint]) -> Attribute:
+    """One attribute of the shared person, as all who have it declare it. WorldError where they do not agree."""
+    found = {
+        blueprint.server: one
+        for blueprint in blueprints
+        for one in blueprint.core.attributes
+        if one.name == name and one.shared
+    }
+    keys = {blueprint.server: blueprint.core.key for blueprint in blueprints}
+    server, first = next(iter(found.items()))
+    for other, attribute in found.items():
+        if attribute.references is not None or name == keys[other]:
+            raise WorldError(f"{other} shares {name!r} of its person, which is a key; keys are each domain's own")
+        for what in ("type", "enum", "unit"):
+            if getattr(attribute, what) != getattr(first, what):
+                raise WorldError(
+                    f"{name!r} of the shared person has {what} {getattr(attribute, what)!r} in {other} and "
+                    f"{getattr(first, what)!r} in {server}; domains must agree on what they share"
+                )
+    return first.model_copy(
+        update={
+            "nullable": len(found) < len(blueprints) or any(one.nullable for one in found.values()),
+            "unique": any(one.unique for one in found.values()),
+            "compare": min((one.compare for one in found.values()), key=_STRICTEST_FIRST.index),
+            "generate": None,
+        }
+    )
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """`A`, `A and B`, `A, B and C`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]

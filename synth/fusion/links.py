@@ -1,0 +1,214 @@
+"""Links between domains: what one can give another, checked on the contracts alone.
+
+Whether a link holds in a story is for execution to show. Here it is seen that there are such tools, that the one returns
+or changes what is named, and that the other can take it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.entity import Attribute, Entity
+from skillweave.schema.fused import BridgeRule, FusedBlueprint, FusedTool
+from skillweave.schema.fusion import Link, StoryCall, Storyline
+from synth.graph.columns import origins
+from synth.graph.edges import columns_read, columns_written
+
+Sort = Literal["money", "time", "key", "text", "number", "flag", "any"]
+"""What a value is, as far as a contract shows it."""
+
+_LINK = re.compile(r"(?:date\()?(?P<call>\d+)\.(?:(?P<row>\w+)\.)?(?P<column>\w+)\)?")
+_FITS: frozenset[tuple[Sort, Sort]] = frozenset({("key", "text"), ("number", "money"), ("money", "number")})
+
+
+class Place(NamedTuple):
+    """Where a linked argument comes from."""
+
+    call: int
+    """Counted from 1."""
+    row: str | None
+    """The parameter whose row holds it; None: the call's result does."""
+    column: str
+    is_day: bool
+
+
+def place_of(link: str) -> Place | None:
+    """A link of a story, read; None where it is of no known form."""
+    matched = _LINK.fullmatch(link)
+    if matched is None or link.startswith("date(") != link.endswith(")"):
+        return None
+    return Place(int(matched["call"]), matched["row"], matched["column"], link.startswith("date("))
+
+
+def links_of(story: Storyline, fused: FusedBlueprint) -> Iterator[Link]:
+    """The links between domains that a story rests on."""
+    rules = {rule.rule: rule for rule in story.bridges}
+    for call in story.calls:
+        for parameter, link in call.same.items():
+            yield from _value_link(story, fused, call, parameter, link)
+        for parameter, reference in call.names.items():
+            yield from _row_link(fused, call, parameter, reference)
+        if call.demanded_by in rules:
+            yield from _rule_link(fused, call, rules[call.demanded_by])
+
+
+def _value_link(story: Storyline, fused: FusedBlueprint, call: StoryCall, parameter: str, link: str) -> Iterator[Link]:
+    place = place_of(link)
+    if place is None or not 1 <= place.call <= len(story.calls):
+        return
+    source = story.calls[place.call - 1]
+    producer, owner = source.tool, source.server
+    if place.row is not None:
+        owner = source.names.get(place.row, source.server).partition(".")[0]
+        producer = _read_with(fused, owner, place.column) or producer
+    if owner != call.server:
+        yield Link(
+            kind="value",
+            source=owner,
+            producer=producer,
+            column=place.column,
+            target=call.server,
+            consumer=call.tool,
+            parameter=parameter,
+            why=story.title,
+        )
+
+
+def _row_link(fused: FusedBlueprint, call: StoryCall, parameter: str, reference: str) -> Iterator[Link]:
+    server, _, entity = reference.partition(".")
+    key = next((e.key for e in fused.tables if (e.server, e.origin) == (server, entity)), "")  # type: ignore[attr-defined]
+    producer = _read_with(fused, server, key)
+    if producer and server != call.server:
+        yield Link(
+            kind="value",
+            source=server,
+            producer=producer,
+            column=key,
+            target=call.server,
+            consumer=call.tool,
+            parameter=parameter,
+            why=f"a {entity} is named",
+        )
+
+
+def _rule_link(fused: FusedBlueprint, call: StoryCall, rule: BridgeRule) -> Iterator[Link]:
+    guarded = fused.tool(rule.tool)
+    producer = fused.tool(fused.member(call.server).tools[call.tool])
+    assert isinstance(guarded, FusedTool)
+    touched = _touched(producer, rule.holds)
+    if touched and guarded.server != call.server:
+        entity, attribute = touched
+        owner = next(e for e in fused.tables if e.table == entity)
+        yield Link(
+            kind="rule",
+            source=call.server,
+            producer=call.tool,
+            target=guarded.server,
+            consumer=guarded.origin,
+            entity=owner.origin,  # type: ignore[attr-defined]
+            attribute=attribute,
+            why=rule.says,
+        )
+
+
+def _touched(producer: Tool, holds: str) -> tuple[str, str | None] | None:
+    """A table, and the column, that a tool writes and a guard reads; None where there is none."""
+    written = columns_written([effect.sql for effect in producer.effects])
+    read = columns_read(holds)
+    both = sorted((table, column) for table, column in written & read if column is not None)
+    rows = sorted({table for table, column in written if column is None} & {table for table, _ in read})
+    if both:
+        return both[0]
+    return (rows[0], None) if rows else None
+
+
+def _read_with(fused: FusedBlueprint, server: str, column: str) -> str | None:
+    """The first read of a member that returns a column of that name."""
+    for tool in fused.tools:
+        if tool.server == server and tool.kind == "read" and column in origins(tool):
+            return tool.origin
+    return None
+
+
+def link_faults(links: Sequence[Link], blueprints: Mapping[str, Blueprint]) -> list[str]:
+    """What is wrong with links, in words for their author."""
+    return [f"{link.source} to {link.target}: {fault}" for link in links if (fault := _fault(link, blueprints))]
+
+
+def _fault(link: Link, blueprints: Mapping[str, Blueprint]) -> str | None:
+    if link.source == link.target or not {link.source, link.target} <= blueprints.keys():
+        return f"a link goes from one to the other of {', '.join(sorted(blueprints))}"
+    source, target = blueprints[link.source], blueprints[link.target]
+    tools = [(source, link.producer), (target, link.consumer)]
+    for blueprint, name in tools:
+        if name not in {tool.name for tool in blueprint.tools}:
+            return f"{blueprint.server} has no tool {name!r}; it has {', '.join(tool.name for tool in blueprint.tools)}"
+    producer, consumer = source.tool(link.producer), target.tool(link.consumer)
+    if consumer.kind != "write":
+        return f"{consumer.name} is a {consumer.kind}; what is needed must be needed by a write"
+    if link.kind == "value":
+        return _value_fault(link, source, producer, consumer)
+    return _rule_fault(link, source, producer)
+
+
+def _value_fault(link: Link, source: Blueprint, producer: Tool, consumer: Tool) -> str | None:
+    shown = origins(producer)
+    parameter = next((one for one in consumer.parameters if one.name == link.parameter), None)
+    if link.column not in shown:
+        return f"{producer.name} returns no {link.column!r}; it returns {', '.join(shown)}"
+    if parameter is None:
+        return f"{consumer.name} takes no {link.parameter!r}"
+    attribute = _attribute(source, shown[link.column])
+    if attribute is not None and attribute.shared:
+        return f"{link.column!r} is the person's own and known to every company"
+    given, taken = _sort(link.column, attribute, source), _sort_taken(parameter)
+    if "any" not in (given, taken) and given != taken and (given, taken) not in _FITS:
+        return f"{link.column!r} is {given}, and {parameter.name!r} takes {taken}"
+    return None
+
+
+def _rule_fault(link: Link, source: Blueprint, producer: Tool) -> str | None:
+    entity = next((entity for entity in source.tables if entity.name == link.entity), None)
+    if entity is None:
+        return f"{source.server} has no entity {link.entity!r}"
+    written = columns_written([effect.sql for effect in producer.effects])
+    if (entity.table, None) in written or (entity.table, link.attribute) in written:
+        return None
+    return f"{producer.name} does not change {link.entity}.{link.attribute or 'rows'}"
+
+
+def _attribute(blueprint: Blueprint, origin: tuple[str, str] | None) -> Attribute | None:
+    entity = next((entity for entity in blueprint.tables if origin and entity.table == origin[0]), None)
+    return next((one for one in entity.attributes if origin and one.name == origin[1]), None) if entity else None
+
+
+def _sort(column: str, attribute: Attribute | None, blueprint: Blueprint) -> Sort:
+    if column.endswith("_cents") or (attribute and attribute.unit == "cents"):
+        return "money"
+    if attribute is None:
+        return "any"
+    if attribute.references or any(_is_key(entity, attribute) for entity in blueprint.tables):
+        return "key"
+    return _BY_TYPE[attribute.type]
+
+
+def _is_key(entity: Entity, attribute: Attribute) -> bool:
+    return entity.attributes[0] is attribute
+
+
+def _sort_taken(parameter: Parameter) -> Sort:
+    if parameter.name.endswith("_cents"):
+        return "money"
+    return "key" if parameter.refers_to else _BY_TYPE.get(parameter.type, "any")
+
+
+_BY_TYPE: dict[str, Sort] = {
+    "string": "text",
+    "integer": "number",
+    "number": "number",
+    "boolean": "flag",
+    "date": "time",
+    "datetime": "time",
+}

@@ -1,0 +1,171 @@
+"""Mediation: bridge rules as an author gives them become those of a world: sound, proven, numbered, and held by somebody.
+
+What is wrong with a rule goes back to its author; what is still wrong at the end is dropped, that rule and no other. Rules
+can lock each other: what one asks for, another forbids. Of two that do, the later one goes.
+"""
+
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+from skillweave.schema.contract import Enforcer
+from skillweave.schema.fused import BridgeRule, FusedBlueprint
+from skillweave.schema.fusion import Conflict, Mediation
+from skillweave.world.world import World
+from synth.fusion.bridge_proof import Bridges, Shown, proof_of, prove
+from synth.fusion.bridges import bridge_faults
+from synth.planner.search import Search
+
+TRIED = 12
+"""Persons whose lawful calls of a guarded tool are tried against its bridge rules."""
+
+
+class Ground(NamedTuple):
+    """The world whose domains are reconciled."""
+
+    fused: FusedBlueprint
+    content: bytes
+    """Its database, as a file holds it."""
+    now: str
+    seed: str
+
+
+class Settled(NamedTuple):
+    """Bridge rules that hold, and those that do not."""
+
+    bridges: list[BridgeRule]
+    """Under their authors' names."""
+    shown: dict[str, Shown]
+    """Of each of these."""
+    dropped: dict[str, str]
+    """Name of another -> what is wrong with it, in words for its author."""
+
+
+def settled(ground: Ground, rules: Sequence[BridgeRule]) -> Settled:
+    """Which of the rules hold together."""
+    dropped = {name: "; ".join(faults) for name, faults in bridge_faults(rules, ground.fused).items()}
+    sound = [rule for rule in rules if rule.rule not in dropped]
+    alone = {rule.rule: _prove(ground, [rule])[rule.rule] for rule in sound}
+    dropped |= {name: fault for name, shown in alone.items() if (fault := _unshown(shown))}
+    kept = [rule for rule in sound if rule.rule not in dropped]
+    shown = _together(ground, kept, alone)
+    if isinstance(shown, dict):
+        return Settled(kept, shown, dropped)
+    return _one_by_one(ground, kept, alone, dropped)
+
+
+def _one_by_one(
+    ground: Ground, rules: Sequence[BridgeRule], alone: dict[str, Shown], dropped: dict[str, str]
+) -> Settled:
+    """The rules taken in one after the other, without those that lock one that is in."""
+    kept: list[BridgeRule] = []
+    shown: dict[str, Shown] = {}
+    for rule in rules:
+        found = _together(ground, [*kept, rule], alone)
+        if isinstance(found, str):
+            others = ", ".join(one.rule for one in kept)
+            dropped[rule.rule] = f"it locks with {others}: {found}" if found else f"it locks with {others}"
+        else:
+            kept.append(rule)
+            shown = found
+    return Settled(kept, shown, dropped)
+
+
+def _together(ground: Ground, rules: Sequence[BridgeRule], alone: dict[str, Shown]) -> dict[str, Shown] | str:
+    """What all rules being on lets be shown of each; or what it does not, in words."""
+    found: dict[str, Shown] = {}
+    bridges = Bridges(ground.fused, ground.content, rules, ground.now, ground.seed)
+    try:
+        for rule in rules:
+            before = alone[rule.rule]
+            found[rule.rule] = before if bridges.confirms(rule.rule, before) else bridges.shown(rule.rule)
+            fault = _unshown(found[rule.rule])
+            if fault:
+                return f"with all of them on, of {rule.rule}: {fault}"
+            if before.mended and not found[rule.rule].mended and before.met is not None:
+                way = ", ".join(step.tool for step in before.met.before)
+                return f"what {rule.rule} asks for could be brought about by {way}, and no more with all of them on"
+    finally:
+        bridges.close()
+    return found
+
+
+def _prove(ground: Ground, rules: Sequence[BridgeRule]) -> dict[str, Shown]:
+    return prove(ground.fused, ground.content, rules, ground.now, ground.seed)
+
+
+def _unshown(shown: Shown) -> str:
+    """What is missing of a proof, in words for the rule's author; empty where nothing is."""
+    if shown.met is None:
+        return "nobody can make a lawful call under it, on the data as they are or after calls of the other company"
+    if shown.broken is None:
+        return "no call breaks it and nothing else: it is always met, or another rule forbids the same"
+    return ""
+
+
+def mediation(
+    ground: Ground,
+    found: Settled,
+    conflicts: Sequence[Conflict],
+    proposed: Sequence[str],
+    share: float,
+) -> Mediation:
+    """The record: the rules numbered, each with who holds it and its proof; `proposed` are the names that stories use."""
+    numbers = {rule.rule: f"B{place}" for place, rule in enumerate(found.bridges, start=1)}
+    agents = agent_rules(list(numbers.values()), share, Random(f"{ground.seed}/enforcers"))
+    bridges = [
+        rule.model_copy(update={"rule": numbers[rule.rule], "enforced_by": _holder(numbers[rule.rule], agents)})
+        for rule in found.bridges
+    ]
+    proofs = [proof_of(numbers[name], shown) for name, shown in found.shown.items()]
+    left_out = [name for name in dict.fromkeys(proposed) if name not in numbers and name not in found.dropped]
+    return Mediation(
+        name=ground.fused.server,
+        conflicts=list(conflicts),
+        bridges=bridges,
+        numbers=numbers,
+        proofs=proofs,
+        dropped=found.dropped | dict.fromkeys(left_out, "the mediator left it out"),
+        changed=changed_by(ground, bridges),
+    )
+
+
+def agent_rules(numbers: Sequence[str], share: float, random: Random) -> frozenset[str]:
+    """The rules that the agent holds: that share of them, and one at least where there are two or more."""
+    if not share or not numbers:
+        return frozenset()
+    least = 1 if len(numbers) > 1 else 0
+    return frozenset(random.sample(list(numbers), max(least, round(len(numbers) * share))))
+
+
+def _holder(number: str, agents: frozenset[str]) -> Enforcer:
+    return "agent" if number in agents else "tool"
+
+
+def changed_by(ground: Ground, bridges: Sequence[BridgeRule]) -> dict[str, list[str]]:
+    """Bridge rule -> lawful calls of single domains, `<tool> of <person>`, that it forbids."""
+    found: dict[str, list[str]] = {}
+    world = World(ground.fused.with_bridges(bridges), ground.content, now=ground.now)
+    guarded = sorted({rule.tool for rule in bridges})
+    persons = Random(f"{ground.seed}/changed").sample(world.callers, min(TRIED, len(world.callers)))
+    for person in sorted(persons):
+        with world.session(caller=person) as session:
+            for name in guarded:
+                search = Search(
+                    ground.fused,
+                    ground.fused.tool(name),
+                    session,
+                    session.account(name),
+                    session.now,
+                    Random(f"{ground.seed}/{person}/{name}"),
+                    person=person,
+                )
+                arguments = next(search.meeting(), None)
+                if arguments is not None:
+                    result = session.peek(name, arguments)
+                    broken = [verdict.rule for verdict in result.verdicts if not verdict.holds]
+                    broken += [result.error.rule] if result.error is not None and result.error.rule else []
+                    for rule in broken:
+                        found.setdefault(rule, []).append(f"{name} of {person}")
+    world.close()
+    return {rule: found[rule] for rule in sorted(found, key=lambda rule: int(rule[1:]))}

@@ -1,0 +1,191 @@
+"""Feasibility first: whether each domain's part of a story can be had on its own world, before any world is fused.
+
+What the links will supply is bound from the other side: rows that the other world shows the same person, results of the
+calls that were made there. Bridge rules are not asked: they can only forbid more. A story that falls here would fall on
+the fused world for everybody, where looking for it costs far more.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+
+from skillweave.schema.call import CallResult
+from skillweave.schema.fusion import Pruned, StoryCall, Storyline
+from skillweave.schema.record import Json, Row, Value
+from skillweave.world.session import ContractSession
+from skillweave.world.world import World
+from synth.fusion.links import Place, place_of
+from synth.gates.views import rows_of
+from synth.graph.columns import origins
+from synth.planner.search import Search
+
+TRIES = 3
+"""Sets of arguments of one call, and rows of the other side for it, that are tried each."""
+ROWS = 8
+"""Rows of the other side that are looked at for one call."""
+CALLS = 40
+"""Calls of one story that are made for one person."""
+
+
+class Stuck(Exception):
+    """Nobody could be served beyond this call; the message says why."""
+
+    def __init__(self, call: StoryCall, reason: str) -> None:
+        super().__init__(f"{call.tool}: {reason}")
+        self.server = call.server
+
+
+@dataclass
+class Segments:
+    """Carries stories out side by side on the single worlds."""
+
+    worlds: Mapping[str, World]
+    accounts: Sequence[Mapping[str, str]]
+    """For each person who is everywhere, their key in each domain."""
+    seed: str
+
+    def pruned(self, storyline: Storyline) -> Pruned | None:
+        """Why a story can be had by nobody; None where somebody could have it."""
+        reasons: Counter[tuple[str, str]] = Counter()
+        for place, account in enumerate(self.accounts):
+            attempt = _Attempt(self.worlds, account, storyline, Random(f"{self.seed}/{storyline.name}/{place}"))
+            stuck = attempt.run()
+            if stuck is None:
+                return None
+            reasons[stuck.server, str(stuck)] += 1
+        if not reasons:
+            return Pruned(
+                storyline=storyline.name, server=storyline.calls[0].server, reason="nobody is in all", saved=0
+            )
+        (server, reason), _ = max(reasons.items(), key=lambda entry: (entry[1], entry[0]))
+        saved = len(self.accounts) * len(storyline.calls)
+        return Pruned(storyline=storyline.name, server=server, reason=reason, saved=saved)
+
+
+@dataclass
+class _Made:
+    """A call that was made, with the rows that its arguments name."""
+
+    result: CallResult
+    rows: dict[str, Row]
+
+
+@dataclass
+class _Attempt:
+    worlds: Mapping[str, World]
+    account: Mapping[str, str]
+    storyline: Storyline
+    random: Random
+    made: list[_Made] = field(default_factory=list)
+    calls: int = 0
+    deepest: int = -1
+    stuck: Stuck | None = None
+    """At the deepest call that was reached."""
+
+    def run(self) -> Stuck | None:
+        """None where all calls were made; else at what it got stuck."""
+        servers = dict.fromkeys(call.server for call in self.storyline.calls)
+        sessions = {server: self.worlds[server].session(caller=self.account[server]) for server in servers}
+        try:
+            return None if self._from(0, sessions) else self.stuck
+        finally:
+            for session in sessions.values():
+                session.close()
+
+    def _from(self, place: int, sessions: Mapping[str, ContractSession]) -> bool:
+        if place == len(self.storyline.calls):
+            return True
+        call = self.storyline.calls[place]
+        session = sessions[call.server]
+        for fixed, rows in islice(self._supplied(call, place, sessions), TRIES):
+            for arguments in islice(self._search(call, session, fixed).meeting(), TRIES):
+                self.calls += 1
+                if self.calls > CALLS:
+                    return False
+                mark = session.mark()
+                result = session.call(call.tool, arguments)
+                if result.ok:
+                    self.made.append(_Made(result, {**rows, **self._named(call, session, arguments)}))
+                    if self._from(place + 1, sessions):
+                        return True
+                    self.made.pop()
+                session.undo(mark)
+        if place > self.deepest:
+            self.deepest, self.stuck = place, Stuck(call, "no lawful call, with what the links supply")
+        return False
+
+    def _search(self, call: StoryCall, session: ContractSession, fixed: Mapping[str, Value]) -> Search:
+        blueprint = session.world.blueprint
+        tool = blueprint.tool(call.tool)
+        return Search(blueprint, tool, session, session.caller, session.now, self.random, fixed, nodes=120)
+
+    def _supplied(
+        self, call: StoryCall, place: int, sessions: Mapping[str, ContractSession]
+    ) -> Iterator[tuple[dict[str, Value], dict[str, Row]]]:
+        """Arguments that links supply, with the rows of the other side that they are taken from."""
+        for rows in self._other_rows(call, sessions):
+            fixed: dict[str, Value] = {**call.given}
+            for parameter, reference in call.names.items():
+                key = self._key(reference)
+                fixed[parameter] = rows[parameter][key]
+            linked = {name: self._linked(place, rows, link) for name, link in call.same.items()}
+            if all(value is not None for value in linked.values()):
+                yield {**fixed, **linked}, rows
+
+    def _other_rows(self, call: StoryCall, sessions: Mapping[str, ContractSession]) -> Iterator[dict[str, Row]]:
+        """For each parameter that names another domain's row, such a row; every combination that is tried."""
+        if not call.names:
+            yield {}
+            return
+        parameter, reference = next(iter(call.names.items()))
+        shown = shown_rows(sessions[reference.partition(".")[0]], reference.partition(".")[2])
+        for row in self.random.sample(shown, min(ROWS, len(shown))):
+            yield {parameter: row}
+
+    def _key(self, reference: str) -> str:
+        server, _, entity = reference.partition(".")
+        return self.worlds[server].blueprint.entity(entity).key
+
+    def _linked(self, place: int, rows: Mapping[str, Row], link: str) -> Value:
+        found = place_of(link)
+        if found is None:
+            return None
+        value = self._value(found, place, rows)
+        return value[:10] if found.is_day and isinstance(value, str) else value
+
+    def _value(self, found: Place, place: int, rows: Mapping[str, Row]) -> Value:
+        if found.row is not None:
+            own = rows if found.call == place + 1 else self.made[found.call - 1].rows
+            return own.get(found.row, {}).get(found.column)
+        held = self.made[found.call - 1].result
+        value: Json = held.value.get(found.column) if isinstance(held.value, dict) else None
+        value = value if value is not None else held.call.arguments.get(found.column)
+        return None if isinstance(value, (dict, list)) else value
+
+    def _named(self, call: StoryCall, session: ContractSession, arguments: Mapping[str, Value]) -> dict[str, Row]:
+        """The rows of its own domain that a call's arguments name, as reads show them."""
+        found: dict[str, Row] = {}
+        for parameter in session.world.blueprint.tool(call.tool).parameters:
+            if parameter.refers_to and parameter.name in arguments:
+                entity, _, key = parameter.refers_to.partition(".")
+                wanted = arguments[parameter.name]
+                found[parameter.name] = next((r for r in shown_rows(session, entity) if r.get(key) == wanted), {})
+        return found
+
+
+def shown_rows(session: ContractSession, entity: str) -> list[Row]:
+    """Rows of an entity that reads which need nothing show to the caller, by key, each with all that is shown of it."""
+    blueprint = session.world.blueprint
+    own = blueprint.entity(entity)
+    found: dict[str, Row] = {}
+    for tool in blueprint.tools:
+        keys = [column for column, origin in origins(tool).items() if origin == (own.table, own.key)]
+        if tool.kind != "read" or not keys or any(parameter.required for parameter in tool.parameters):
+            continue
+        for row in rows_of(session.peek(tool.name, {})):
+            plain = {name: value for name, value in row.items() if not isinstance(value, (dict, list))}
+            key = str(row[keys[0]])
+            found[key] = {**plain, **found.get(key, {}), own.key: key}
+    return [found[key] for key in sorted(found)]

@@ -1,0 +1,87 @@
+"""What is wrong with an author's stories, in words for the author: tools, links and rows that are not there."""
+
+from collections.abc import Iterator, Sequence
+
+from skillweave.schema.contract import Tool
+from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.fusion import StoryCall, Storyline
+from synth.fusion.links import place_of
+from synth.graph.columns import origins
+
+
+def story_faults(stories: Sequence[Storyline], fused: FusedBlueprint) -> list[str]:
+    """Complaints, each with its story's name; empty where all stories can be tried."""
+    names = [story.name for story in stories]
+    found = [f"story {name!r} comes twice" for name in sorted(set(names)) if names.count(name) > 1]
+    for story in stories:
+        found += [f"story {story.name!r}: {fault}" for fault in _faults(story, fused)]
+    return found
+
+
+def _faults(story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
+    servers = [member.server for member in fused.members]
+    unknown = sorted({call.server for call in story.calls} - {*servers})
+    if unknown:
+        yield f"there is no company {unknown[0]!r}; there are {', '.join(servers)}"
+        return
+    tools = [_tool(call, fused) for call in story.calls]
+    for call, tool in zip(story.calls, tools, strict=True):
+        if tool is None:
+            yield f"{call.server} has no tool {call.tool!r}; it has {', '.join(fused.member(call.server).tools)}"
+    left_out = sorted({*servers} - {call.server for call in story.calls} - _named(story))
+    if left_out:
+        yield f"{', '.join(left_out)} has no part in it; every story needs all companies"
+    rules = {rule.rule for rule in story.bridges}
+    for place, (call, tool) in enumerate(zip(story.calls, tools, strict=True), start=1):
+        if tool is not None:
+            yield from (f"call {place}: {fault}" for fault in _call_faults(place, call, tool, story, fused))
+        if call.demanded_by is not None and call.demanded_by not in rules:
+            yield f"call {place} is demanded by {call.demanded_by!r}, which is none of its bridge rules"
+    for told in story.tell:
+        shown = tools[told.call - 1] if told.call <= len(tools) else None
+        if shown is None or told.column not in origins(shown):
+            yield f"tell names {told.column!r}, which call {told.call} does not return"
+
+
+def _named(story: Storyline) -> set[str]:
+    """Companies whose rows a call is given: they have a part by their reads."""
+    return {reference.partition(".")[0] for call in story.calls for reference in call.names.values()}
+
+
+def _tool(call: StoryCall, fused: FusedBlueprint) -> Tool | None:
+    name = fused.member(call.server).tools.get(call.tool)
+    return fused.tool(name) if name else None
+
+
+def _call_faults(place: int, call: StoryCall, tool: Tool, story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
+    taken = {parameter.name for parameter in tool.parameters}
+    for name in sorted({*call.same, *call.names, *call.given} - taken):
+        yield f"{call.tool} takes no {name!r}; it takes {', '.join(sorted(taken)) or 'nothing'}"
+    entities = {f"{entity.server}.{entity.origin}" for entity in [*fused.entities, *fused.relationships]}
+    for name, reference in call.names.items():
+        if reference not in entities:
+            yield f"{name!r} names a row of {reference!r}; it must be one of {', '.join(sorted(entities))}"
+        elif reference.startswith(f"{call.server}."):
+            yield f"{name!r} names a row of its own company"
+    for name, link in call.same.items():
+        yield from _link_faults(place, name, link, story, fused)
+
+
+def _link_faults(place: int, name: str, link: str, story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
+    found = place_of(link)
+    if found is None:
+        yield f"{name!r}: {link!r} is not of the form '<call>.<column>', '<call>.<parameter>.<column>' or 'date(...)'"
+        return
+    latest = place if found.row is not None else place - 1
+    if not 1 <= found.call <= latest:
+        yield f"{name!r}: {link!r} names call {found.call}; it must be one of 1 to {latest}"
+        return
+    source = story.calls[found.call - 1]
+    tool = _tool(source, fused)
+    if tool is None:
+        return
+    taken = {parameter.name for parameter in tool.parameters}
+    if found.row is not None and found.row not in taken:
+        yield f"{name!r}: {source.tool} takes no {found.row!r}"
+    elif found.row is None and found.column not in {*origins(tool), *taken}:
+        yield f"{name!r}: {source.tool} returns {', '.join(origins(tool))}"

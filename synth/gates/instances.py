@@ -1,0 +1,112 @@
+"""Instances of a joined world's templates: each is built, gated by execution, and kept or replaced by the next.
+
+Where a person cannot have one because rows are lacking, the rows are created in a patch of the task's own.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.task import Login
+from skillweave.schema.template import TaskTemplate
+from skillweave.world.world import World
+from synth.gates.gauntlet import validated
+from synth.gates.rejection import Rejected
+from synth.tasks.combine import callers_of, combination_for
+from synth.tasks.creation import Creation
+from synth.tasks.instance import NoInstance
+
+GIVEN = 10
+"""Persons who are given a past, for one template."""
+
+
+class Made(NamedTuple):
+    validated: list[ValidatedTask]
+    fallen: list[tuple[str, str, str]]
+    """What did not pass: id, reason, detail."""
+    lacking: list[str]
+    """For each template without an instance, the commonest reason."""
+    created: int
+    """How many stand on rows of their own."""
+
+
+def instances(
+    blueprint: Blueprint,
+    database: Path,
+    now: str,
+    templates: Sequence[TaskTemplate],
+    stated: Collection[str],
+    count: int,
+    seed: str,
+) -> Made:
+    """Up to `count` validated instances of each template. Pure: the same arguments give the same instances."""
+    world = World(blueprint, database, now=now)
+    found = Made([], [], [], 0)
+    for template in templates:
+        maker = _Maker(world, template, stated, count, seed)
+        maker.make()
+        found.validated.extend(maker.passed)
+        found.fallen.extend(maker.fallen)
+        if not maker.passed:
+            commonest = max(sorted(maker.reasons), key=maker.reasons.__getitem__, default="nobody is in all domains")
+            found.lacking.append(f"no instance of {template.id}: {commonest}")
+    world.close()
+    return found._replace(created=sum(bool(one.combination.patch) for one in found.validated))
+
+
+@dataclass
+class _Maker:
+    world: World
+    template: TaskTemplate
+    stated: Collection[str]
+    count: int
+    seed: str
+    passed: list[ValidatedTask] = field(default_factory=list)
+    fallen: list[tuple[str, str, str]] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def make(self) -> None:
+        """With what the data hold, then with rows that are created."""
+        without: list[tuple[str, Login, int]] = []
+        for caller, login in callers_of(self.template, self.world.callers, self.seed):
+            if len(self.passed) == self.count:
+                return
+            try:
+                self._judge(self._combination(caller, login))
+            except NoInstance as reason:
+                self.reasons[str(reason)] += 1
+                without.append((caller, login, reason.call))
+        creation = Creation(self.world, self.template, self.seed)
+        for caller, login, stuck in without[:GIVEN]:
+            if len(self.passed) == self.count:
+                return
+            next((made for made in self._created(creation, caller, login, stuck) if self._judge(made)), None)
+
+    def _created(self, creation: Creation, caller: str, login: Login, stuck: int) -> Iterator[Combination]:
+        for patch in creation.pasts(caller, stuck):
+            try:
+                yield combination_for(
+                    self.world, self.template, caller, login, self.seed, number=self._number, patch=patch
+                )
+            except NoInstance:
+                continue
+
+    def _combination(self, caller: str, login: Login) -> Combination:
+        return combination_for(self.world, self.template, caller, login, self.seed, number=self._number)
+
+    @property
+    def _number(self) -> int:
+        return len(self.passed) + len(self.fallen)
+
+    def _judge(self, combination: Combination) -> bool:
+        try:
+            self.passed.append(validated(self.world, combination, self.template, self.stated))
+        except Rejected as rejected:
+            self.fallen.append((combination.id, rejected.reason, rejected.detail))
+            self.reasons[rejected.reason] += 1
+            return False
+        return True

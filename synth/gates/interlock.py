@@ -1,0 +1,193 @@
+"""Gate for joined worlds, interlock: with any one domain left out, what remains is carried out as far as it goes.
+
+A link is shown where a remaining write then breaks a rule, or has lost an argument's only source: the user does not say
+it, no remaining call returns it, and no read that the remaining domains offer can. That the joint goal is missed shows
+nothing. The links have to join all domains; one direction is enough.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from skillweave.schema.call import CallResult
+from skillweave.schema.combination import Combination
+from skillweave.schema.contract import STRUCTURAL, Tool
+from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.fusion import Crossing
+from skillweave.schema.record import Json
+from skillweave.schema.task import GoldenCall
+from skillweave.world.replay import source_of, value_at
+from skillweave.world.session import ContractSession
+from skillweave.world.world import World
+from synth.gates.attempt import opened
+from synth.gates.known import Known, in_reads, in_results, is_known, said_by_user
+from synth.gates.rejection import Rejected
+from synth.gates.views import rows_of
+
+
+class Broken(NamedTuple):
+    """A write that could not be carried out, or not lawfully."""
+
+    call: int
+    parameter: str | None = None
+    """The argument that has lost its only source ..."""
+    rule: str | None = None
+    """... or the rule that is broken ..."""
+    held_by: Literal["tool", "agent"] | None = None
+    """... and by whom it is held."""
+
+
+def interlock(world: World, combination: Combination, said: Sequence[Known] | None = None) -> dict[str, Json]:
+    """The figure: the links that were shown, and what happened without each domain. `said`: all that the user says."""
+    found = crossings(world, combination, said)
+    without: dict[str, Json] = {member.server: "carried out all the same" for member in _fused(world).members}
+    for crossing in reversed(found):
+        lost = f"breaks {crossing.rule}" if crossing.rule else f"has no {crossing.parameter}"
+        without[crossing.source] = f"call {crossing.call} ({crossing.tool}) {lost}"
+    demanded = sum(call.demanded_by is not None for call in combination.golden)
+    return {
+        "crossings": [crossing.model_dump(mode="json") for crossing in found],
+        "without": without,
+        "demanded_calls": demanded,
+    }
+
+
+def crossings(world: World, combination: Combination, said: Sequence[Known] | None = None) -> list[Crossing]:
+    """The links that a combination shows. Rejected where they do not join all domains, or a call is for nothing."""
+    words = said_by_user(combination) if said is None else [*said, Known("today", combination.now[:10])]
+    fused = _fused(world)
+    owners = [fused.member_of(call.tool).server for call in combination.golden]
+    found: list[Crossing] = []
+    for member in fused.members:
+        left_out = {place for place, owner in enumerate(owners) if owner == member.server}
+        broken = Remainder(world, combination, left_out, words).carried_out()
+        found += [_crossing(combination, member.server, owners[one.call], one) for one in broken]
+    apart = _apart([member.server for member in fused.members], found)
+    if apart:
+        raise Rejected("not interlocked", f"nothing joins {', '.join(apart)} with the rest")
+    for place, call in enumerate(combination.golden):
+        if call.demanded_by is not None:
+            later = Remainder(world, combination, {place}, words, forgetful=False).carried_out()
+            if not any(one.rule == call.demanded_by for one in later):
+                raise Rejected("demanded by nothing", f"without {call.tool} nothing breaks {call.demanded_by}")
+    return found
+
+
+def _fused(world: World) -> FusedBlueprint:
+    assert isinstance(world.blueprint, FusedBlueprint)
+    return world.blueprint
+
+
+def _crossing(combination: Combination, source: str, target: str, broken: Broken) -> Crossing:
+    call = combination.golden[broken.call]
+    return Crossing(
+        kind="value" if broken.parameter else "rule",
+        source=source,
+        target=target,
+        call=broken.call,
+        tool=call.tool,
+        parameter=broken.parameter,
+        origin=call.grounding[broken.parameter] if broken.parameter else None,
+        rule=broken.rule,
+        held_by=broken.held_by,
+    )
+
+
+def _apart(servers: Sequence[str], found: Sequence[Crossing]) -> list[str]:
+    """Domains that no chain of links joins with the first."""
+    reached = {servers[0]}
+    for _ in servers:
+        for crossing in found:
+            if reached & {crossing.source, crossing.target}:
+                reached |= {crossing.source, crossing.target}
+    return [server for server in servers if server not in reached]
+
+
+@dataclass
+class Remainder:
+    """The golden calls without some, carried out on the same state."""
+
+    world: World
+    combination: Combination
+    left_out: Collection[int]
+    said: Sequence[Known]
+    forgetful: bool = True
+    """What has lost its source is forgotten unless it can be known otherwise; False: it keeps its value."""
+    _results: list[CallResult | None] = field(default_factory=list)
+    _failed: bool = False
+    """Whether a call that was not left out could not be made: what follows may only follow from that."""
+
+    def carried_out(self) -> list[Broken]:
+        """The writes that broke. Rejected where a call fails for a reason that is no link."""
+        found: list[Broken] = []
+        with opened(self.world, self.combination) as session:
+            for place, call in enumerate(self.combination.golden):
+                if place in self.left_out and call.tool not in self.world.sign_ins:
+                    self._results.append(None)
+                    continue
+                broken = self._make(session, place, call)
+                found += [broken] if broken else []
+        return found
+
+    def _make(self, session: ContractSession, place: int, call: GoldenCall) -> Broken | None:
+        tool = self.world.blueprint.tool(call.tool)
+        arguments, lost = self._bound(session, call)
+        if lost:
+            self._results.append(None)
+            self._failed = True
+            return Broken(place, parameter=lost) if tool.kind == "write" else None
+        result = session.call(call.tool, arguments)
+        self._results.append(result if result.ok else None)
+        if result.ok:
+            broke = result.violations if tool.kind == "write" else []
+            return Broken(place, rule=broke[0], held_by="agent") if broke else None
+        broken = self._refused(place, tool, result)
+        self._failed = True
+        return broken
+
+    def _refused(self, place: int, tool: Tool, result: CallResult) -> Broken | None:
+        """The rule at which a call failed; None where that is no wonder, or no harm."""
+        rule = result.error.rule if result.error else None
+        guard = next((guard for guard in tool.guards if guard.rule == rule), None)
+        is_bridge = guard is not None and all(
+            guard.rule not in member.rules.values() for member in _fused(self.world).members
+        )
+        if guard is None or (guard.concern in STRUCTURAL and not is_bridge):
+            if not self._failed:
+                raise Rejected("interlock cannot be tried", f"call {place} ({tool.name}) fails: {result.error}")
+            return None
+        return Broken(place, rule=guard.rule, held_by="tool") if tool.kind == "write" else None
+
+    def _bound(self, session: ContractSession, call: GoldenCall) -> tuple[dict[str, Json], str | None]:
+        """The call's arguments, and the first of them that nobody can know any more."""
+        arguments = dict(call.arguments)
+        for name, golden in call.arguments.items():
+            source = source_of(call.grounding.get(name, ""))
+            if source is None:
+                continue
+            result = self._results[source.call]
+            if result is not None:
+                arguments[name] = _taken(result, source.path, golden, source.as_date)
+            elif self.forgetful and not self._can_know(session, name, source.path, golden):
+                return arguments, name
+        return arguments, None
+
+    def _can_know(self, session: ContractSession, name: str, path: str, value: Json) -> bool:
+        wanted = [Known(name, value), Known(path.rpartition(".")[2], value)]
+        if any(is_known(wanted, one) for one in (*self.said, *in_results(self._results))):
+            return True
+        servers = {_fused(self.world).member_of(self.combination.golden[place].tool).server for place in self.left_out}
+        reads = [tool for tool in _fused(self.world).tools if tool.kind == "read" and tool.server not in servers]
+        return any(is_known(wanted, one) for one in in_reads(session, reads, self.said))
+
+
+def _taken(result: CallResult, path: str, golden: Json, as_date: bool) -> Json:
+    """What a result gives: of a list the row that the golden call took, which may stand elsewhere now."""
+    column = path.rpartition(".")[2]
+    if path.startswith("[") and any(row.get(column) == golden for row in rows_of(result)):
+        return golden
+    try:
+        value = value_at(result.value, path)
+    except LookupError:
+        return golden
+    return str(value)[:10] if as_date else value

@@ -1,0 +1,87 @@
+"""s11: have stories told that need several domains at once, and prove that they do.
+
+First each domain's part is tried on its own world, with what the other side would supply: a story whose part is not to be
+had falls here, cheaply. The others are carried out on the fused world, and each domain's calls are left out in turn: what
+remains must break, at a rule or at an argument that has lost its only source.
+"""
+
+from pydantic import Field
+
+from skillweave.errors import AuthorError
+from skillweave.llm.question import question
+from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.fusion import Storyline
+from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS, ENTITY_ROWS, FUSIONS, TOOL_GRAPHS, every
+from synth.context import Context
+from synth.fusion.blueprint import fuse
+from synth.fusion.graph import fused_graph
+from synth.fusion.story_faults import story_faults
+from synth.fusion.trials import Ground, tried
+from synth.graph.columns import origins
+from synth.questions.types import RowWords
+from synth.step import Params, step
+from synth.steps.s14_task_template_generation import word_faults
+
+STORIES = question("fusion.stories", returns=list[Storyline])
+REFERENCES = question("tasks.references", returns=list[RowWords])
+
+
+class FusionParams(Params):
+    stories: int = Field(default=10, ge=1)
+    """Stories to ask for in each combination, at most."""
+
+
+@step(
+    each=DOMAIN_COMBINATIONS,
+    reads=[DOMAIN_COMBINATIONS, every(BLUEPRINTS), every(DATABASE), every(ENTITY_ROWS), every(TOOL_GRAPHS)],
+    writes=[FUSIONS],
+    params=FusionParams,
+    questions=[STORIES, REFERENCES],
+    mode="cross",
+)
+async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
+    combination = ctx.read(DOMAIN_COMBINATIONS)
+    blueprints = {server: ctx.read(BLUEPRINTS, server) for server in combination.domains}
+    fused = fuse(list(blueprints.values()))
+    columns = {tool.name: list(origins(tool)) for tool in fused.tools}
+    stories = await ctx.ask(
+        STORIES,
+        blueprint=fused,
+        links=combination.links,
+        columns=columns,
+        count=ctx.params.stories,
+        check=lambda answer: story_faults(answer, fused),
+    )
+    ground = Ground(
+        fused=fused,
+        blueprints=blueprints,
+        databases={server: ctx.path(DATABASE, server) for server in combination.domains},
+        people=ctx.read(ENTITY_ROWS, combination.person),
+        graph=fused_graph(fused, {server: ctx.read(TOOL_GRAPHS, server) for server in combination.domains}),
+        referred_by=await _words(ctx, fused, columns),
+        now=ctx.now,
+        seed=f"{ctx.seed}/{key}",
+    )
+    fusion = await ctx.offload(tried, ground, stories)
+    for lost in fusion.pruned:
+        ctx.reject(f"{lost.storyline} ({lost.reason})", "not feasible on a single world")
+    for name, reason in fusion.rejected.items():
+        ctx.reject(f"{name} ({reason})", "not carried out, or not interlocked, on the fused world")
+    ctx.count("stories", len(stories))
+    ctx.count("stories proven", len(fusion.storylines))
+    ctx.count("searches", fusion.searches)
+    ctx.count("searches saved", sum(lost.saved for lost in fusion.pruned))
+    if not fusion.storylines:
+        raise AuthorError(f"no story joins {', '.join(combination.domains)}; the step's log says why for each")
+    ctx.write(FUSIONS, key, fusion)
+
+
+async def _words(
+    ctx: Context[FusionParams], fused: FusedBlueprint, columns: dict[str, list[str]]
+) -> dict[str, list[str]]:
+    """By which columns people refer to the rows of each read."""
+    reads = {tool.name: columns[tool.name] for tool in fused.tools if tool.kind == "read"}
+    words = await ctx.ask(
+        REFERENCES, blueprint=fused, columns=reads, check=lambda answer: word_faults(answer, reads)
+    )
+    return {row.read: list(row.columns) for row in words}

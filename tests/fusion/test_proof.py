@@ -1,0 +1,73 @@
+"""The proof of rewritten statements: what is redirected does not pass."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from skillweave.errors import WorldError
+from skillweave.schema.fused import FusedBlueprint, Member
+from synth.fusion.blueprint import fuse
+from synth.fusion.proof import Place, Prover, pairs, proven
+from tests.fusion.awkward import READS, WRITES
+from tests.fusion.libraries import library
+
+ALIKE = [library("Library", reads=READS, writes=WRITES), library("Archive")]
+"""Two domains with the same tables: what is redirected from one to the other prepares all the same."""
+
+
+@pytest.fixture(scope="module")
+def fused() -> FusedBlueprint:
+    return fuse(ALIKE)
+
+
+@pytest.fixture(scope="module")
+def prover(fused: FusedBlueprint) -> Iterator[Prover]:
+    made = Prover(ALIKE, fused)
+    yield made
+    made.close()
+
+
+def _redirected(member: Member, place: Place) -> Iterator[Place]:
+    """The statement with one reference after the other sent to the twin's table."""
+    names = sorted([*member.tables.values(), member.view], key=len, reverse=True)
+    for found in re.finditer("|".join(names), place.text):
+        twin = found.group().replace("Library", "Archive")
+        text = place.text[: found.start()] + twin + place.text[found.end() :]
+        yield place._replace(text=text, query=place.query.replace(place.text, text))
+
+
+def test_each_redirected_reference_is_seen(fused: FusedBlueprint, prover: Prover) -> None:
+    redirected = [
+        (member, author, wrong)
+        for member, author, place in pairs(ALIKE, fused)
+        if member.server == "Library"
+        for wrong in _redirected(member, place)
+    ]
+    assert len(redirected) > 120
+    for member, author, wrong in redirected:
+        with pytest.raises(WorldError):
+            prover.rewrite(member, author, wrong)
+
+
+@pytest.mark.parametrize(
+    ("author", "rewritten"),
+    [
+        ("SELECT title FROM copy WHERE status = 'here'", "SELECT title FROM Library__Copy WHERE status = 'lent'"),
+        ("SELECT title FROM copy ORDER BY title", "SELECT title FROM Library__Copy ORDER BY title DESC"),
+        ("SELECT copy_id FROM copy", "SELECT title FROM Library__Copy"),
+        ("SELECT count(*) FROM copy", "SELECT count(*) FROM Library__Loan"),
+        ("SELECT points FROM member", "SELECT tier FROM Library__Member"),
+        ("SELECT points FROM member", "SELECT points FROM Library__Nothing"),
+    ],
+)
+def test_another_meaning_is_no_rewrite(author: str, rewritten: str, fused: FusedBlueprint, prover: Prover) -> None:
+    with pytest.raises(WorldError):
+        prover.rewrite(fused.member("Library"), Place("", author, author), Place("", rewritten, rewritten))
+
+
+def test_the_statement_without_a_proof_is_named(fused: FusedBlueprint) -> None:
+    wrong = fused.tool("library__mark_copy").model_copy(update={"returns": fused.tool("archive__mark_copy").returns})
+    tools = [wrong if tool.name == wrong.name else tool for tool in fused.tools]
+    with pytest.raises(WorldError, match="Library, mark_copy returns: rewritten it does not touch the same columns"):
+        proven(ALIKE, fused.model_copy(update={"tools": tools}))
