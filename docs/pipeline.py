@@ -7,7 +7,7 @@ import networkx as nx
 
 from docs.fields import Described, fields_of
 from docs.markdown import code, table
-from synth.artifacts import Artifact, Every
+from synth.artifacts import Every
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.step import Params, Step
 

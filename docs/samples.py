@@ -18,8 +18,8 @@ from skillweave.errors import ConfigError, SkillweaveError
 INTRO = """\
 # Samples
 
-Made by `python -m docs.samples`: {count} of {total} tasks, drawn with seed {seed}: first tasks of one domain, then tasks
-that need several.
+Made by `python -m docs.samples`: {count} of {total} tasks, drawn with seed {seed}: first tasks of one domain, then
+tasks that need several.
 """
 
 

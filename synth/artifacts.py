@@ -13,7 +13,7 @@ from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.domain import Domain
 from skillweave.schema.entity import Entity
 from skillweave.schema.fused import FusedBlueprint
-from skillweave.schema.fusion import DomainCombination, Fusion, Mediation, Rewrite
+from skillweave.schema.fusion import DomainCombination, Fusion, Mediation, Replays, Rewrite
 from skillweave.schema.graph import EntityGraph
 from skillweave.schema.record import Json, Row
 from skillweave.schema.summary import Summary
@@ -114,4 +114,6 @@ MEDIATIONS = each("policies/{key}.bridges.json", Mediation)
 TEMPLATES = each("task_templates/{key}.json", list[TaskTemplate])
 COMBINATIONS = jsonl("combinations/{key}.jsonl", Combination)
 VALIDATED = jsonl("validated_tasks/{key}.jsonl", ValidatedTask)
+FUSED_REPLAYS = each("validated_tasks/{key}.json", list[Replays])
+"""Under the key `_fused_replays`."""
 QUERIES = jsonl("queries/{key}.jsonl", Task)

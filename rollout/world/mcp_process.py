@@ -52,6 +52,8 @@ class ServerProcess:
         self._complaints = folder / "stderr.txt"
         self._process: asyncio.subprocess.Process | None = None
         self._lines = 0
+        self._is_heard = False
+        """Whether the client reads what it says."""
 
     @property
     def last_words(self) -> str:
@@ -120,27 +122,29 @@ class ServerProcess:
             )
 
     async def _exited(self, process: asyncio.subprocess.Process) -> None:
-        """Read on, so that no full pipe keeps it from its end."""
+        """Read on where the client does not, so that no full pipe keeps it from its end."""
         assert process.stdout is not None
-        while await process.stdout.read(2**16):
+        while not self._is_heard and await process.stdout.read(2**16):
             pass
         await process.wait()
 
     async def _read(self, said: "anyio.abc.ObjectSendStream[SessionMessage | Exception]") -> None:
         assert self._process is not None
         assert self._process.stdout is not None
-        async with said:
-            while not self.fault:
-                try:
+        self._is_heard = True
+        try:
+            async with said:
+                while not self.fault:
                     line = await self._process.stdout.readline()
-                except ValueError:
-                    self._give_up(f"it wrote a line of more than {LONGEST_LINE} bytes")
-                    return
-                if not line:
-                    return
-                message = self._parsed(line)
-                if message is not None:
-                    await said.send(message)
+                    message = self._parsed(line) if line else None
+                    if message is not None:
+                        await said.send(message)
+                    elif not line:
+                        return
+        except ValueError:
+            self._give_up(f"it wrote a line of more than {LONGEST_LINE} bytes")
+        finally:
+            self._is_heard = False
 
     async def _write(self, asked: "anyio.abc.ObjectReceiveStream[SessionMessage]") -> None:
         assert self._process is not None

@@ -135,12 +135,12 @@ class Rewrite(Record):
 
     server: Name
     where: str
-    """`pay_invoice guard R7`, `pay_invoice effect 2`, `pay_invoice returns`, `invariant paid_once`, `event no_show 1`."""
+    """`pay_invoice guard R7`, `pay_invoice effect 2`, `pay_invoice returns`, `invariant paid_once`, `event no_show`."""
     author: str
     fused: str
     proof: Literal["same code", "same code, columns apart", "through the view"]
-    """How the compiled statements compare, the columns that they touch being the same: byte for byte, but for the places
-    of columns in rows, or reading shared attributes through the person's view."""
+    """How the compiled statements compare, the columns that they touch being the same: byte for byte, but for the
+    places of columns in rows, or reading shared attributes through the person's view."""
 
 
 class Conflict(Record):
@@ -179,3 +179,13 @@ class Mediation(Record):
     """Bridge rules that were proposed and not kept -> why."""
     changed: dict[str, list[str]] = Field(default_factory=dict)
     """Bridge rule -> trajectories of single domains that it changes."""
+
+
+class Replays(Record):
+    """How the golden calls of single domains' tasks went in a fused world."""
+
+    name: FusedName
+    replayed: int
+    """Goldens that were replayed; without the bridge rules each gives the same as in its own world."""
+    changed: dict[str, list[str]]
+    """Bridge rule -> combinations whose golden calls it refuses or forbids."""

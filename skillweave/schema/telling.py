@@ -45,8 +45,8 @@ class Wish(Record):
     unwanted: list[str] = Field(default_factory=list)
     """Optional parameters of which the user wants nothing."""
     ask: str = ""
-    """For `hear`: a noun clause that fits after `I would like to know`. For `do`: a verb phrase that fits after `I would
-    like to`, with `{parameter}` for the row or value in words; empty: the author's own."""
+    """For `hear`: a noun clause that fits after `I would like to know`. For `do`: a verb phrase that fits after `I
+    would like to`, with `{parameter}` for the row or value in words; empty: the author's own."""
     only_if_needed: bool = False
     """The user does not ask for it, and agrees to it where what they ask for needs it first."""
 

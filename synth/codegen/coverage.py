@@ -46,8 +46,8 @@ def cases_of(
     lab.close()
     successes = {name: made.success.given() for name, made in found.items() if made.success is not None}
     arguments: dict[str, dict[str, Json]] = {tool.name: successes.get(tool.name, {}) for tool in world.blueprint.tools}
-    signed_in = [made.success.caller for made in found.values() if made.success is not None and made.success.caller]
-    caller = signed_in[0] if signed_in else "NOBODY-0001"
+    signed_in = [made.success.caller for made in found.values() if made.success is not None]
+    caller = next((one for one in signed_in if one in world.callers), "NOBODY-0001")
     cases = [
         *(case for made in found.values() for case in made.cases),
         *odd_cases(world.blueprint, arguments, caller, seed, FEW if fused else PER_PARAMETER),

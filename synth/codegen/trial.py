@@ -14,10 +14,10 @@ from skillweave.schema.change import RowChange
 from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json, Row, Value
-from skillweave.schema.role import Role
 from skillweave.world import database
 from skillweave.world.values import ArgumentError, bind
 from skillweave.world.world import World
+from synth.codegen.account import account_of
 from synth.codegen.case import Case
 
 NEAR = 3
@@ -291,15 +291,6 @@ class Lab:
         except (sqlite3.Error, ArgumentError):
             return set()
         return {cell for row in [*rows[:1], *rows[-1:]] for cell in row if isinstance(cell, str)}
-
-
-def account_of(connection: sqlite3.Connection, world: World, role: Role, caller: str | None) -> str | None:
-    """The key by which a domain knows who calls; in a single domain's world it is the caller."""
-    people = world.people
-    if caller is None or role.account == people.key:
-        return caller
-    row = connection.execute(f"SELECT {role.account} FROM {people.table} WHERE {people.key} = ?", (caller,)).fetchone()
-    return None if row is None else row[0]
 
 
 def _marks(values: set[str]) -> str:

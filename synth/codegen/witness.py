@@ -17,6 +17,7 @@ from synth.codegen.climb import Climb
 from synth.codegen.mixture import mixtures
 from synth.codegen.moves import Move, Mover, between
 from synth.codegen.trial import Lab, Outcome, Trial
+from synth.codegen.turn import alike, are_neighbours, level_of, moved
 
 SWEEP = 800
 """Single moves tried from one success."""
@@ -152,7 +153,7 @@ class Search:
             outcome = self.lab.outcome(move.trial)
             if outcome is None:
                 continue
-            if _level(start, outcome, move) is None:
+            if level_of(start, outcome, move) is None:
                 quiet[move.place] = quiet.get(move.place, 0) + 1
                 same.setdefault(move.place, move.new)
                 if mover is self.mover:
@@ -187,26 +188,26 @@ class Search:
     def _turn(self, base: Trial, start: Outcome, move: Move, outcome: Outcome, side: str = "") -> None:
         """A move that turned something: keep it, and the two neighbours between which it turns."""
         self._note(move.trial, outcome, move.about)
-        level = _level(start, outcome, move)
+        level = level_of(start, outcome, move)
         if level is None or not self._count(move.place, f"turn {side} {level} {outcome.broken} {outcome.agent}"):
             return
         same, other = move.old, move.new
         middle = between(same, other)
-        if middle is None and not _steps(same, other):
+        if middle is None and not are_neighbours(same, other):
             self._keep(f"{move.about} = {other!r}, which turns it", move.trial, outcome)
             return
         while middle is not None:
-            made = self.lab.outcome(_moved(base, move, middle))
+            made = self.lab.outcome(moved(base, move, middle))
             if made is None:
                 self._keep(f"{move.about} = {move.new!r}, which turns it", move.trial, outcome)
                 return
-            if _alike(start, made, level):
+            if alike(start, made, level):
                 same = middle
             else:
                 other = middle
             middle = between(same, other)
         for value in (same, other):
-            edge = _moved(base, move, value)
+            edge = moved(base, move, value)
             self.found.cases.append(edge.case(f"{move.about} = {value!r}, where it turns", self.world))
             made = self.lab.outcome(edge)
             if made is not None:
@@ -279,34 +280,3 @@ def _breaks(place: int, outcome: Outcome) -> bool:
 
 def _goes_against(place: int, outcome: Outcome) -> bool:
     return place < len(outcome.agent) and not outcome.agent[place]
-
-
-def _steps(old: Json, new: Json) -> bool:
-    """Whether two values are neighbours among numbers."""
-    plain = not isinstance(old, bool) and not isinstance(new, bool)
-    return plain and isinstance(old, int | float) and isinstance(new, int | float)
-
-
-def _moved(base: Trial, move: Move, value: Json) -> Trial:
-    """The move with another value."""
-    if move.trial.arguments != base.arguments:
-        name = move.about
-        return base.with_argument(name, value)
-    edit = move.trial.edits[-1]
-    cell = value if isinstance(value, str | int | float) or value is None else None
-    return base.with_edit(type(edit)(edit.table, edit.key, edit.column, cell))
-
-
-def _level(start: Outcome, outcome: Outcome, move: Move) -> int | None:
-    """What a move has turned: 0 a guard of the tool, 1 a rule of the agent, 2 what happens; None where nothing.
-
-    3 is for a moved time: numbers in the result, since fees come in steps.
-    """
-    timed = isinstance(move.new, str) and between(move.old, move.new) is not None
-    return next((level for level in range(4 if timed else 3) if not _alike(start, outcome, level)), None)
-
-
-def _alike(start: Outcome, outcome: Outcome, level: int) -> bool:
-    """Whether two outcomes are the same, as far as the level goes."""
-    parts = ((o.broken, o.agent, o.counts, o.numbers)[: level + 1] for o in (start, outcome))
-    return next(parts) == next(parts)

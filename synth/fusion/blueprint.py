@@ -5,12 +5,13 @@ Statements that touch nothing shared go to the own table, the others to a view o
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from itertools import chain
 
 from skillweave.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Effect, Guard, Parameter
-from skillweave.schema.entity import Attribute, Comparison, Entity, Rows
+from skillweave.schema.entity import Attribute, Entity, Rows
 from skillweave.schema.fused import (
     FusedBlueprint,
     FusedEntity,
@@ -24,46 +25,35 @@ from skillweave.world.access import Accesses
 from skillweave.world.authorizer import Access
 from skillweave.world.interpreter import guard_query
 from synth.fusion.names import LONGEST_TOOL, Names, fused_name, joined, namespaces, table_names
+from synth.fusion.person import PERSON_KEY, in_words, person_of, shared_person
 from synth.fusion.rewrite import rewritten
-
-PERSON_KEY = "person_id"
-_STRICTEST_FIRST: tuple[Comparison, ...] = ("exact", "normalised", "free")
 
 
 def fuse(blueprints: Sequence[Blueprint]) -> FusedBlueprint:
     """The contract of all these domains over one database. WorldError, with the reason, where they cannot be joined."""
     ordered = sorted(blueprints, key=lambda blueprint: blueprint.server)
     person, key, members = _Naming(ordered).members()
-    parts = [_Part(blueprint, member, person) for blueprint, member in zip(ordered, members, strict=True)]
-    shared = _shared_person(ordered, members, person, key)
-    return FusedBlueprint(
-        server=fused_name([blueprint.server for blueprint in ordered]),
-        domain=_listed([blueprint.domain for blueprint in ordered]),
-        title=_listed([blueprint.title for blueprint in ordered]),
-        core_entity=person,
-        entities=[shared, *(entity for part in parts for entity in part.entities(part.blueprint.entities))],
-        relationships=[entity for part in parts for entity in part.entities(part.blueprint.relationships)],
-        tools=[tool for part in parts for tool in part.tools()],
-        invariants=[invariant for part in parts for invariant in part.invariants()],
-        events=[event for part in parts for event in part.events()],
-        members=members,
-        people=[part.view() for part in parts],
-    )
-
-
-def person_of(blueprints: Sequence[Blueprint]) -> str:
-    """The shared person whom all these domains serve. WorldError where they serve different ones."""
-    servers = [blueprint.server for blueprint in blueprints]
-    if len(set(servers)) < len(servers):
-        raise WorldError(f"a domain can be in a fused world once; given were {', '.join(servers)}")
-    if len(servers) < 2:
-        raise WorldError(f"two domains or more make a fused world; given were {', '.join(servers) or 'none'}")
-    roles = {blueprint.server: blueprint.core.role_of for blueprint in blueprints}
-    found = set(roles.values())
-    if len(found) > 1 or None in found:
-        told = ", ".join(f"{server}'s is {role or 'nobody shared'}" for server, role in roles.items())
-        raise WorldError(f"these domains do not serve one shared person: {told}")
-    return str(roles[servers[0]])
+    with ExitStack() as stack:
+        parts = [
+            stack.enter_context(closing(_Part(blueprint, member, person)))
+            for blueprint, member in zip(ordered, members, strict=True)
+        ]
+        return FusedBlueprint(
+            server=fused_name([blueprint.server for blueprint in ordered]),
+            domain=in_words([blueprint.domain for blueprint in ordered]),
+            title=in_words([blueprint.title for blueprint in ordered]),
+            core_entity=person,
+            entities=[
+                shared_person(ordered, members, person, key),
+                *(entity for part in parts for entity in part.entities(part.blueprint.entities)),
+            ],
+            relationships=[entity for part in parts for entity in part.entities(part.blueprint.relationships)],
+            tools=[tool for part in parts for tool in part.tools()],
+            invariants=[invariant for part in parts for invariant in part.invariants()],
+            events=[event for part in parts for event in part.events()],
+            members=members,
+            people=[part.view() for part in parts],
+        )
 
 
 class _Naming:
@@ -129,6 +119,10 @@ class _Part:
         self._accesses = Accesses(blueprint)
         self._own = {table.lower(): name for table, name in member.tables.items()}
         self._whole = {**self._own, core.table.lower(): member.view}
+
+    def close(self) -> None:
+        """Give up the tables on which statements are looked at."""
+        self._accesses.close()
 
     def entities(self, entities: Sequence[Entity]) -> list[FusedEntity]:
         """The domain's tables; of its core person only what is its own."""
@@ -245,63 +239,3 @@ class _Part:
         if entity.name == self.blueprint.core_entity and attribute.name in self._shared:
             return f"{self._shared_person}.{attribute.name}"
         return f"{self._member.tables[entity.table]}.{attribute.name}"
-
-
-def _shared_person(blueprints: Sequence[Blueprint], members: Sequence[Member], person: str, key: str) -> FusedEntity:
-    role = person_of(blueprints)
-    accounts = [
-        Attribute(
-            name=member.account,
-            type="string",
-            description=f"Their {member.key} with {member.title}.",
-            nullable=True,
-            unique=True,
-        )
-        for member in members
-    ]
-    names = dict.fromkeys(one.name for blueprint in blueprints for one in blueprint.core.attributes if one.shared)
-    return FusedEntity(
-        name=person,
-        server=None,
-        origin=role,
-        description=f"Somebody who has dealings with {_listed([member.title for member in members])}.",
-        person=True,
-        role_of=role,
-        # As the ids of the population begin.
-        prefix=role.upper()[:3],
-        attributes=[Attribute(name=key, type="string"), *accounts, *(_shared(name, blueprints) for name in names)],
-    )
-
-
-def _shared(name: str, blueprints: Sequence[Blueprint]) -> Attribute:
-    """One attribute of the shared person, as all who have it declare it. WorldError where they do not agree."""
-    found = {
-        blueprint.server: one
-        for blueprint in blueprints
-        for one in blueprint.core.attributes
-        if one.name == name and one.shared
-    }
-    keys = {blueprint.server: blueprint.core.key for blueprint in blueprints}
-    server, first = next(iter(found.items()))
-    for other, attribute in found.items():
-        if attribute.references is not None or name == keys[other]:
-            raise WorldError(f"{other} shares {name!r} of its person, which is a key; keys are each domain's own")
-        for what in ("type", "enum", "unit"):
-            if getattr(attribute, what) != getattr(first, what):
-                raise WorldError(
-                    f"{name!r} of the shared person has {what} {getattr(attribute, what)!r} in {other} and "
-                    f"{getattr(first, what)!r} in {server}; domains must agree on what they share"
-                )
-    return first.model_copy(
-        update={
-            "nullable": len(found) < len(blueprints) or any(one.nullable for one in found.values()),
-            "unique": any(one.unique for one in found.values()),
-            "compare": min((one.compare for one in found.values()), key=_STRICTEST_FIRST.index),
-            "generate": None,
-        }
-    )
-
-
-def _listed(parts: Sequence[str]) -> str:
-    """`A`, `A and B`, `A, B and C`."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]

@@ -1,7 +1,7 @@
 """Choosing combinations: sets of domains that links join, the best first, spread evenly.
 
-Candidates grow from pairs, one domain at a time, so that sets without links are never looked at. Of all candidates those
-are taken in turn that use persons, sizes and domains least used so far; more links decide between equals.
+Candidates grow from pairs, one domain at a time, so that sets without links are never looked at. Of all candidates
+those are taken in turn that use persons, sizes and domains least used so far; more links decide between equals.
 """
 
 from collections import Counter

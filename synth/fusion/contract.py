@@ -24,3 +24,10 @@ def fused_contract(ctx: Context[P]) -> FusedBlueprint:
 def contract_of(ctx: Context[P]) -> Blueprint:
     """The contract of the item's world; the step declares that it reads BLUEPRINTS, CONTRACTS and MEDIATIONS."""
     return fused_contract(ctx) if is_fused(ctx) else ctx.read(BLUEPRINTS)
+
+
+def servers_of(blueprint: Blueprint) -> list[str]:
+    """The single-domain worlds that a world is made of."""
+    return (
+        [member.server for member in blueprint.members] if isinstance(blueprint, FusedBlueprint) else [blueprint.server]
+    )

@@ -1,7 +1,7 @@
 """Links between domains: what one can give another, checked on the contracts alone.
 
-Whether a link holds in a story is for execution to show. Here it is seen that there are such tools, that the one returns
-or changes what is named, and that the other can take it.
+Whether a link holds in a story is for execution to show. Here it is seen that there are such tools, that the one
+returns or changes what is named, and that the other can take it.
 """
 
 import re

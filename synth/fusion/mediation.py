@@ -1,18 +1,17 @@
-"""Mediation: bridge rules as an author gives them become those of a world: sound, proven, numbered, and held by somebody.
+"""Mediation: bridge rules as an author gives them become those of a world: sound, proven, numbered, held by somebody.
 
-What is wrong with a rule goes back to its author; what is still wrong at the end is dropped, that rule and no other. Rules
-can lock each other: what one asks for, another forbids. Of two that do, the later one goes.
+What is wrong with a rule goes back to its author; what is still wrong at the end is dropped, that rule and no other.
+Rules can lock each other: what one asks for, another forbids. Of two that do, the later one goes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from random import Random
 from typing import NamedTuple
 
-from skillweave.schema.contract import Enforcer
 from skillweave.schema.fused import BridgeRule, FusedBlueprint
 from skillweave.schema.fusion import Conflict, Mediation
 from skillweave.world.world import World
-from synth.fusion.bridge_proof import Bridges, Shown, proof_of, prove
+from synth.fusion.bridge_proof import Bridges, Shown, goes_through, proof_of, prove
 from synth.fusion.bridges import bridge_faults
 from synth.planner.search import Search
 
@@ -82,9 +81,11 @@ def _together(ground: Ground, rules: Sequence[BridgeRule], alone: dict[str, Show
             fault = _unshown(found[rule.rule])
             if fault:
                 return f"with all of them on, of {rule.rule}: {fault}"
-            if before.mended and not found[rule.rule].mended and before.met is not None:
-                way = ", ".join(step.tool for step in before.met.before)
-                return f"what {rule.rule} asks for could be brought about by {way}, and no more with all of them on"
+            ways = [step.tool for step in before.met.before] if before.met and before.mended else []
+            if bridges.guarded(ways) and not (found[rule.rule].mended or bridges.is_mended(rule.rule)):
+                return (
+                    f"{' and '.join(ways)} could bring about what {rule.rule} asks for, and no more with all of them on"
+                )
     finally:
         bridges.close()
     return found
@@ -110,11 +111,11 @@ def mediation(
     proposed: Sequence[str],
     share: float,
 ) -> Mediation:
-    """The record: the rules numbered, each with who holds it and its proof; `proposed` are the names that stories use."""
+    """The record: the rules numbered, each with its holder and its proof; `proposed` are the names that stories use."""
     numbers = {rule.rule: f"B{place}" for place, rule in enumerate(found.bridges, start=1)}
-    agents = agent_rules(list(numbers.values()), share, Random(f"{ground.seed}/enforcers"))
+    agents = agent_rules(numbers, _carried_out(ground, found), share, Random(f"{ground.seed}/enforcers"))
     bridges = [
-        rule.model_copy(update={"rule": numbers[rule.rule], "enforced_by": _holder(numbers[rule.rule], agents)})
+        rule.model_copy(update={"rule": numbers[rule.rule], "enforced_by": "agent" if rule.rule in agents else "tool"})
         for rule in found.bridges
     ]
     proofs = [proof_of(numbers[name], shown) for name, shown in found.shown.items()]
@@ -130,16 +131,24 @@ def mediation(
     )
 
 
-def agent_rules(numbers: Sequence[str], share: float, random: Random) -> frozenset[str]:
-    """The rules that the agent holds: that share of them, and one at least where there are two or more."""
-    if not share or not numbers:
-        return frozenset()
-    least = 1 if len(numbers) > 1 else 0
-    return frozenset(random.sample(list(numbers), max(least, round(len(numbers) * share))))
+def agent_rules(rules: Collection[str], able: Collection[str], share: float, random: Random) -> frozenset[str]:
+    """The rules that the agent holds: that share of all, and one at least of two or more; only of those `able`."""
+    least = 1 if share and len(rules) > 1 else 0
+    wanted = max(least, round(len(rules) * share))
+    return frozenset(random.sample(sorted(able), min(wanted, len(able))))
 
 
-def _holder(number: str, agents: frozenset[str]) -> Enforcer:
-    return "agent" if number in agents else "tool"
+def _carried_out(ground: Ground, found: Settled) -> list[str]:
+    """The rules that the agent can hold: a call that breaks one would be carried out."""
+    world = World(
+        ground.fused.with_bridges([rule.model_copy(update={"enforced_by": "agent"}) for rule in found.bridges]),
+        ground.content,
+        now=ground.now,
+    )
+    try:
+        return [name for name, shown in found.shown.items() if shown.broken and goes_through(world, shown.broken)]
+    finally:
+        world.close()
 
 
 def changed_by(ground: Ground, bridges: Sequence[BridgeRule]) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from skillweave.schema.entity import Entity
 from skillweave.schema.fused import FusedBlueprint, FusedEntity, Member
 from skillweave.schema.record import Row
 from skillweave.world import database
-from synth.fusion.blueprint import PERSON_KEY
+from synth.fusion.person import PERSON_KEY
 from synth.history.generation import state_of
 
 

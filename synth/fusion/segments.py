@@ -1,8 +1,9 @@
 """Feasibility first: whether each domain's part of a story can be had on its own world, before any world is fused.
 
 What the links will supply is bound from the other side: rows that the other world shows the same person, results of the
-calls that were made there. Bridge rules are not asked: they can only forbid more. A story that falls here would fall on
-the fused world for everybody, where looking for it costs far more.
+calls that were made there. Where a person lacks rows, a past is lived for them on the single world, as tasks will have
+it. Bridge rules are not asked: they can only forbid more. A story that falls here would fall on the fused world for
+everybody, where looking for it costs far more.
 """
 
 from collections import Counter
@@ -12,14 +13,17 @@ from itertools import islice
 from random import Random
 
 from skillweave.schema.call import CallResult
+from skillweave.schema.change import RowChange
 from skillweave.schema.fusion import Pruned, StoryCall, Storyline
 from skillweave.schema.record import Json, Row, Value
+from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.fusion.links import Place, place_of
 from synth.gates.views import rows_of
 from synth.graph.columns import origins
 from synth.planner.search import Search
+from synth.tasks.creation import Creation
 
 TRIES = 3
 """Sets of arguments of one call, and rows of the other side for it, that are tried each."""
@@ -27,14 +31,20 @@ ROWS = 8
 """Rows of the other side that are looked at for one call."""
 CALLS = 40
 """Calls of one story that are made for one person."""
+GIVEN = 6
+"""Persons who are given a past."""
+
+Pasts = Mapping[str, Sequence[RowChange]]
+"""Server -> what a past has changed there."""
 
 
 class Stuck(Exception):
     """Nobody could be served beyond this call; the message says why."""
 
-    def __init__(self, call: StoryCall, reason: str) -> None:
+    def __init__(self, call: StoryCall, place: int, reason: str) -> None:
         super().__init__(f"{call.tool}: {reason}")
         self.server = call.server
+        self.place = place
 
 
 @dataclass
@@ -49,12 +59,15 @@ class Segments:
     def pruned(self, storyline: Storyline) -> Pruned | None:
         """Why a story can be had by nobody; None where somebody could have it."""
         reasons: Counter[tuple[str, str]] = Counter()
-        for place, account in enumerate(self.accounts):
-            attempt = _Attempt(self.worlds, account, storyline, Random(f"{self.seed}/{storyline.name}/{place}"))
-            stuck = attempt.run()
+        lost: list[tuple[Mapping[str, str], Stuck]] = []
+        for account in self.accounts:
+            stuck = self._attempt(storyline, account, {})
             if stuck is None:
                 return None
             reasons[stuck.server, str(stuck)] += 1
+            lost.append((account, stuck))
+        if any(self._with_a_past(storyline, account, stuck) for account, stuck in lost[:GIVEN]):
+            return None
         if not reasons:
             return Pruned(
                 storyline=storyline.name, server=storyline.calls[0].server, reason="nobody is in all", saved=0
@@ -62,6 +75,28 @@ class Segments:
         (server, reason), _ = max(reasons.items(), key=lambda entry: (entry[1], entry[0]))
         saved = len(self.accounts) * len(storyline.calls)
         return Pruned(storyline=storyline.name, server=server, reason=reason, saved=saved)
+
+    def _attempt(self, storyline: Storyline, account: Mapping[str, str], pasts: Pasts) -> "Stuck | None":
+        random = Random(f"{self.seed}/{storyline.name}/{sorted(account.items())}")
+        return _Attempt(self.worlds, account, storyline, random, pasts).run()
+
+    def _with_a_past(self, storyline: Storyline, account: Mapping[str, str], stuck: "Stuck") -> bool:
+        """Whether a person could have the story after some past in the domain that it got stuck in."""
+        calls = [TemplateCall(tool=call.tool) for call in storyline.calls if call.server == stuck.server]
+        template = TaskTemplate(
+            id=storyline.name, server=stuck.server, kind="do", title=storyline.title, calls=calls, reasons=[]
+        )
+
+        def reached(past: list[RowChange]) -> int:
+            """Calls of the domain that got through, with that past."""
+            later = self._attempt(storyline, account, {stuck.server: past})
+            if later is None:
+                return len(calls)
+            return sum(call.server == stuck.server for call in storyline.calls[: later.place])
+
+        before = sum(call.server == stuck.server for call in storyline.calls[: stuck.place])
+        creation = Creation(self.worlds[stuck.server], template, self.seed)
+        return creation.lead(account[stuck.server], min(before, len(calls) - 1), reached)
 
 
 @dataclass
@@ -78,6 +113,7 @@ class _Attempt:
     account: Mapping[str, str]
     storyline: Storyline
     random: Random
+    pasts: Pasts
     made: list[_Made] = field(default_factory=list)
     calls: int = 0
     deepest: int = -1
@@ -86,8 +122,10 @@ class _Attempt:
 
     def run(self) -> Stuck | None:
         """None where all calls were made; else at what it got stuck."""
-        servers = dict.fromkeys(call.server for call in self.storyline.calls)
-        sessions = {server: self.worlds[server].session(caller=self.account[server]) for server in servers}
+        sessions = {
+            server: world.session(caller=self.account[server], patch=self.pasts.get(server, ()))
+            for server, world in self.worlds.items()
+        }
         try:
             return None if self._from(0, sessions) else self.stuck
         finally:
@@ -113,7 +151,7 @@ class _Attempt:
                     self.made.pop()
                 session.undo(mark)
         if place > self.deepest:
-            self.deepest, self.stuck = place, Stuck(call, "no lawful call, with what the links supply")
+            self.deepest, self.stuck = place, Stuck(call, place, "no lawful call, with what the links supply")
         return False
 
     def _search(self, call: StoryCall, session: ContractSession, fixed: Mapping[str, Value]) -> Search:

@@ -12,7 +12,7 @@ from random import Random
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination
 from skillweave.schema.fused import FusedBlueprint
-from skillweave.schema.fusion import Crossing, Fusion, Pruned, Storyline
+from skillweave.schema.fusion import Crossing, Fusion, Storyline
 from skillweave.schema.record import Row
 from skillweave.schema.tool_graph import ToolGraph
 from skillweave.world.world import World

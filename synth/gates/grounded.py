@@ -16,6 +16,7 @@ from skillweave.world.replay import source_of
 from skillweave.world.world import World
 from synth.gates.alike import alike
 from synth.gates.attempt import Attempt, attempt, carry_out, opened
+from synth.gates.known import in_reads, said_by_user
 from synth.gates.rejection import Rejected
 from synth.gates.sourced import sourced
 from synth.gates.told import told, told_values
@@ -38,7 +39,7 @@ def grounded(
     groups = _by_row(combination)
     others = [alike(world, combination, said) for said in groups]
     right = [[_meant(world, combination, said, None)] for said in groups]
-    wrong = [[_meant(world, combination, said, key) for key in keys] for said, keys in zip(groups, others, strict=True)]
+    wrong = [[*_misread(world, combination, said, keys)] for said, keys in zip(groups, others, strict=True)]
     tried = 0
     for meant in _readings(right, wrong):
         tried += 1
@@ -76,6 +77,29 @@ def _readings(right: Sequence[Sequence[Meant]], wrong: Sequence[Sequence[Meant]]
                 yield {place: value for meant in reading for place, value in meant.items()}
 
 
+def _misread(world: World, combination: Combination, said: Sequence[SaidRow], keys: Sequence[str]) -> Iterator[Meant]:
+    """The arguments, for each other row that could be meant."""
+    shown: set[Json] | None = None
+    for key in keys:
+        try:
+            yield _meant(world, combination, said, key)
+        except LookupError as fault:
+            shown = _shown(world, combination, said[0]) if shown is None else shown
+            if key in shown:
+                raise Rejected("row not told apart", f"{said[0].columns} fits {key!r} too, {fault}") from fault
+
+
+def _shown(world: World, combination: Combination, said: SaidRow) -> set[Json]:
+    """All texts that reads can show the caller in the domain of a row: nobody can mean what is not among them."""
+    reads = [
+        tool for tool in world.blueprint.tools if tool.kind == "read" and world.role(tool.name) == world.role(said.read)
+    ]
+    with world.session(caller=combination.caller, now=combination.now, patch=combination.patch) as session:
+        return {
+            known.value for known in in_reads(session, reads, said_by_user(combination)) if isinstance(known.value, str)
+        }
+
+
 def _meant(world: World, combination: Combination, said: Sequence[SaidRow], key: str | None) -> Meant:
     """The arguments if `key` is the row that is meant; None: as the golden calls have them."""
     found: Meant = {}
@@ -90,11 +114,14 @@ def _meant(world: World, combination: Combination, said: Sequence[SaidRow], key:
 
 
 def _beside(world: World, combination: Combination, said: SaidRow, name: str, key: str) -> Json:
-    """What the read that shows the row meant would give for an argument, if another row of it were meant."""
+    """What the read that shows the row meant would give for an argument if another of its rows were meant.
+
+    LookupError where it does not show that one.
+    """
     grounding = combination.golden[said.call].grounding[name]
     source = source_of(grounding)
     if source is None:
-        raise Rejected("row not told apart", f"{said.columns} fits {key!r} too, and {name!r} is {grounding}")
+        raise LookupError(f"and {name!r} is {grounding}")
     column = source.path.rpartition(".")[2]
     entity = world.blueprint.entity(said.entity or "")
     keys = [c for c, origin in origins(world.blueprint.tool(said.read)).items() if origin == (entity.table, entity.key)]
@@ -103,7 +130,7 @@ def _beside(world: World, combination: Combination, said: SaidRow, name: str, ke
         for row in views(world, session, combination, combination.golden[source.call]):
             if column in row and any(row.get(k) == key for k in keys):
                 return str(row[column])[:10] if source.as_date else row[column]
-    raise Rejected("row not told apart", f"{said.columns} fits {key!r} too, of which {column!r} is not known")
+    raise LookupError(f"of which {column!r} is not known")
 
 
 def _could_be(world: World, combination: Combination, other: Attempt) -> bool:

@@ -4,12 +4,14 @@ Where a person cannot have one because rows are lacking, the rows are created in
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.change import RowChange
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.task import Login
 from skillweave.schema.template import TaskTemplate
@@ -20,7 +22,7 @@ from synth.tasks.combine import callers_of, combination_for
 from synth.tasks.creation import Creation
 from synth.tasks.instance import NoInstance
 
-GIVEN = 10
+GIVEN = 6
 """Persons who are given a past, for one template."""
 
 
@@ -38,7 +40,7 @@ def instances(
     blueprint: Blueprint,
     database: Path,
     now: str,
-    templates: Sequence[TaskTemplate],
+    templates: list[TaskTemplate],
     stated: Collection[str],
     count: int,
     seed: str,
@@ -81,26 +83,24 @@ class _Maker:
                 self.reasons[str(reason)] += 1
                 without.append((caller, login, reason.call))
         creation = Creation(self.world, self.template, self.seed)
-        for caller, login, stuck in without[:GIVEN]:
+        # Whoever got furthest lacks least.
+        for caller, login, stuck in sorted(without, key=lambda one: -one[2])[:GIVEN]:
             if len(self.passed) == self.count:
                 return
-            next((made for made in self._created(creation, caller, login, stuck) if self._judge(made)), None)
+            creation.lead(caller, stuck, partial(self._reached, caller, login))
 
-    def _created(self, creation: Creation, caller: str, login: Login, stuck: int) -> Iterator[Combination]:
-        for patch in creation.pasts(caller, stuck):
-            try:
-                yield combination_for(
-                    self.world, self.template, caller, login, self.seed, number=self._number, patch=patch
-                )
-            except NoInstance:
-                continue
+    def _reached(self, caller: str, login: Login, patch: list[RowChange]) -> int:
+        """How many calls the template gets for a person with a patch; what passes the gates is kept."""
+        whole = len(self.template.calls)
+        try:
+            made = self._combination(caller, login, patch)
+        except NoInstance as reason:
+            return reason.call
+        return whole if self._judge(made) else whole - 1
 
-    def _combination(self, caller: str, login: Login) -> Combination:
-        return combination_for(self.world, self.template, caller, login, self.seed, number=self._number)
-
-    @property
-    def _number(self) -> int:
-        return len(self.passed) + len(self.fallen)
+    def _combination(self, caller: str, login: Login, patch: Sequence[RowChange] = ()) -> Combination:
+        number = len(self.passed) + len(self.fallen)
+        return combination_for(self.world, self.template, caller, login, self.seed, number=number, patch=patch)
 
     def _judge(self, combination: Combination) -> bool:
         try:

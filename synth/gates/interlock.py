@@ -5,7 +5,7 @@ it, no remaining call returns it, and no read that the remaining domains offer c
 nothing. The links have to join all domains; one direction is enough.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -42,7 +42,7 @@ def interlock(world: World, combination: Combination, said: Sequence[Known] | No
     found = crossings(world, combination, said)
     without: dict[str, Json] = {member.server: "carried out all the same" for member in _fused(world).members}
     for crossing in reversed(found):
-        lost = f"breaks {crossing.rule}" if crossing.rule else f"has no {crossing.parameter}"
+        lost = f"breaks {crossing.rule}" if crossing.rule else f"has lost its {crossing.parameter}"
         without[crossing.source] = f"call {crossing.call} ({crossing.tool}) {lost}"
     demanded = sum(call.demanded_by is not None for call in combination.golden)
     return {
@@ -61,6 +61,9 @@ def crossings(world: World, combination: Combination, said: Sequence[Known] | No
     for member in fused.members:
         left_out = {place for place, owner in enumerate(owners) if owner == member.server}
         broken = Remainder(world, combination, left_out, words).carried_out()
+        # A write without its argument is not made; that it would break a rule as well is worth knowing.
+        told = Remainder(world, combination, left_out, words, forgetful=False).carried_out()
+        broken += [one for one in told if one.rule and one not in broken]
         found += [_crossing(combination, member.server, owners[one.call], one) for one in broken]
     apart = _apart([member.server for member in fused.members], found)
     if apart:
@@ -125,25 +128,24 @@ class Remainder:
                 if place in self.left_out and call.tool not in self.world.sign_ins:
                     self._results.append(None)
                     continue
-                broken = self._make(session, place, call)
-                found += [broken] if broken else []
+                found += self._make(session, place, call)
         return found
 
-    def _make(self, session: ContractSession, place: int, call: GoldenCall) -> Broken | None:
+    def _make(self, session: ContractSession, place: int, call: GoldenCall) -> list[Broken]:
         tool = self.world.blueprint.tool(call.tool)
         arguments, lost = self._bound(session, call)
         if lost:
             self._results.append(None)
             self._failed = True
-            return Broken(place, parameter=lost) if tool.kind == "write" else None
+            return [Broken(place, parameter=name) for name in lost] if tool.kind == "write" else []
         result = session.call(call.tool, arguments)
         self._results.append(result if result.ok else None)
         if result.ok:
             broke = result.violations if tool.kind == "write" else []
-            return Broken(place, rule=broke[0], held_by="agent") if broke else None
+            return [Broken(place, rule=rule, held_by="agent") for rule in broke]
         broken = self._refused(place, tool, result)
         self._failed = True
-        return broken
+        return [broken] if broken else []
 
     def _refused(self, place: int, tool: Tool, result: CallResult) -> Broken | None:
         """The rule at which a call failed; None where that is no wonder, or no harm."""
@@ -153,14 +155,15 @@ class Remainder:
             guard.rule not in member.rules.values() for member in _fused(self.world).members
         )
         if guard is None or (guard.concern in STRUCTURAL and not is_bridge):
-            if not self._failed:
+            if self.forgetful and not self._failed:
                 raise Rejected("interlock cannot be tried", f"call {place} ({tool.name}) fails: {result.error}")
             return None
         return Broken(place, rule=guard.rule, held_by="tool") if tool.kind == "write" else None
 
-    def _bound(self, session: ContractSession, call: GoldenCall) -> tuple[dict[str, Json], str | None]:
-        """The call's arguments, and the first of them that nobody can know any more."""
+    def _bound(self, session: ContractSession, call: GoldenCall) -> tuple[dict[str, Json], list[str]]:
+        """The call's arguments, and those of them that nobody can know any more."""
         arguments = dict(call.arguments)
+        lost: dict[str, list[Known]] = {}
         for name, golden in call.arguments.items():
             source = source_of(call.grounding.get(name, ""))
             if source is None:
@@ -168,17 +171,19 @@ class Remainder:
             result = self._results[source.call]
             if result is not None:
                 arguments[name] = _taken(result, source.path, golden, source.as_date)
-            elif self.forgetful and not self._can_know(session, name, source.path, golden):
-                return arguments, name
-        return arguments, None
+            elif self.forgetful:
+                lost[name] = [Known(name, golden), Known(source.path.rpartition(".")[2], golden)]
+        for known in self._all_known(session) if lost else ():
+            lost = {name: wanted for name, wanted in lost.items() if not is_known(wanted, known)}
+        return arguments, list(lost)
 
-    def _can_know(self, session: ContractSession, name: str, path: str, value: Json) -> bool:
-        wanted = [Known(name, value), Known(path.rpartition(".")[2], value)]
-        if any(is_known(wanted, one) for one in (*self.said, *in_results(self._results))):
-            return True
+    def _all_known(self, session: ContractSession) -> Iterator[Known]:
+        """All that can be known at this moment without what was left out."""
+        yield from self.said
+        yield from in_results(self._results)
         servers = {_fused(self.world).member_of(self.combination.golden[place].tool).server for place in self.left_out}
         reads = [tool for tool in _fused(self.world).tools if tool.kind == "read" and tool.server not in servers]
-        return any(is_known(wanted, one) for one in in_reads(session, reads, self.said))
+        yield from in_reads(session, reads, self.said)
 
 
 def _taken(result: CallResult, path: str, golden: Json, as_date: bool) -> Json:

@@ -26,6 +26,7 @@ KEYS = 12
 """Rows of one kind that reads are asked about."""
 ROUNDS = 2
 """How often reads are asked again about what they have shown."""
+_SCALAR = (str, int, float)
 
 
 class Known(NamedTuple):
@@ -118,13 +119,13 @@ def _choices(
         case "boolean":
             return [*found, True, False]
         case "date":
-            days = [str(known.value)[:10] for known in said if kind_of(known.value) in ("date", "datetime")]
+            days = sorted({str(known.value)[:10] for known in said if kind_of(known.value) in ("date", "datetime")})
             today = date.fromisoformat(now[:10])
             weeks = [(today + timedelta(weeks=week)).isoformat() for week in range(-1, WEEKS)]
             return list(dict.fromkeys([*found, *days, *weeks]))
         case "string" | "integer" | "number":
             kind = parameter.type
-            given = [known.value for known in said if kind_of(known.value) == kind and known.value is not None]
-            return list(dict.fromkeys([*found, *given]))
+            given = {known.value for known in said if kind_of(known.value) == kind and isinstance(known.value, _SCALAR)}
+            return [*found, *sorted(given, key=str)]
         case _:
             return found

@@ -5,6 +5,7 @@ made anew from what they changed, and doing nothing or too little has to fail.
 """
 
 import multiprocessing
+import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
@@ -40,6 +41,8 @@ from synth.policy.manual import stated_rules
 from synth.tasks.fills import filled_by
 from synth.tasks.naming import tool_word
 
+_NUMBER = re.compile(r"_\d+$")
+"""Of a second fact of the same name."""
 SHARD = 100
 """Tasks that one process takes at a time."""
 
@@ -106,7 +109,8 @@ def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
 
 def _apart(world: World, combination: Combination, task: Task) -> Iterator[str]:
     """Links that the task has on record and that do not show, or the reverse; all that the user knows may be said."""
-    said = [Known(fact.id.rpartition(".")[2], fact.value) for fact in task.scenario.facts if fact.value is not None]
+    facts = [fact for fact in task.scenario.facts if fact.value is not None]
+    said = [Known(_NUMBER.sub("", fact.id.rpartition(".")[2]), fact.value) for fact in facts]
     if interlock(world, combination, said) != task.gates.interlock:
         yield "the links between its domains are not those on record"
 

@@ -5,11 +5,11 @@ and `stories`, rendered from the contracts at hand. What speaks of a tool that a
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import yaml
@@ -108,13 +108,20 @@ class Bridge:
     header: Header
     template: str
 
-    def stories(self, sides: dict[str, Side]) -> list[Storyline]:
-        """Its stories between these companies, those left out that speak of what is not there."""
-        parsed: Any = yaml.load(environment().from_string(self.template).render(**sides), LOADER) or {}
+    def rules(self, sides: dict[str, Side]) -> dict[str, BridgeRule]:
+        """Its rules between these companies, by name, those left out that speak of what is not there."""
         fused = next(iter(sides.values())).fused
-        rules = {rule.rule: rule for raw in parsed.get("rules") or [] if (rule := _rule(raw, fused))}
-        found = (_story(raw, rules, fused) for raw in parsed.get("stories") or [])
+        return {rule.rule: rule for raw in self._rendered(sides).get("rules") or [] if (rule := _rule(raw, fused))}
+
+    def stories(self, sides: dict[str, Side], known: Mapping[str, BridgeRule]) -> list[Storyline]:
+        """The same of its stories; beside its own rules they may lean on those `known` of other files."""
+        fused = next(iter(sides.values())).fused
+        rules = {**known, **self.rules(sides)}
+        found = (_story(raw, rules, fused) for raw in self._rendered(sides).get("stories") or [])
         return [story for story in found if story is not None]
+
+    def _rendered(self, sides: dict[str, Side]) -> dict[str, Any]:
+        return yaml.load(environment().from_string(self.template).render(**sides), LOADER) or {}
 
 
 def stories_between(fused: FusedBlueprint, seed: int) -> list[Storyline]:
@@ -126,6 +133,19 @@ def stories_between(fused: FusedBlueprint, seed: int) -> list[Storyline]:
 
 
 def _told(fused: FusedBlueprint, members: Sequence[Member], seed: int) -> Iterator[Storyline]:
+    pairs = combinations(members, 2) if len(members) > 2 else ()
+    known = {
+        name: rule
+        for pair in pairs
+        for bridge, sides in _standing(fused, pair, seed)
+        for name, rule in bridge.rules(sides).items()
+    }
+    for bridge, sides in _standing(fused, members, seed):
+        yield from bridge.stories(sides, known)
+
+
+def _standing(fused: FusedBlueprint, members: Sequence[Member], seed: int) -> Iterator[tuple[Bridge, dict[str, Side]]]:
+    """The files whose services these companies are, with who stands on which side."""
     services = [variant(seed, member.server).service.header.service for member in members]
     for bridge in bridges().values():
         aliases = list(bridge.header.sides)
@@ -133,8 +153,8 @@ def _told(fused: FusedBlueprint, members: Sequence[Member], seed: int) -> Iterat
             continue
         for order in permutations(range(len(members))):
             if all(services[place] == bridge.header.sides[alias] for place, alias in zip(order, aliases, strict=True)):
-                sides = {alias: _side(fused, members[place], seed) for place, alias in zip(order, aliases, strict=True)}
-                yield from bridge.stories(sides)
+                placed = zip(order, aliases, strict=True)
+                yield bridge, {alias: _side(fused, members[place], seed) for place, alias in placed}
 
 
 def _side(fused: FusedBlueprint, member: Member, seed: int) -> Side:

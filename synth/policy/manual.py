@@ -21,10 +21,10 @@ _HINT = re.compile(
     re.IGNORECASE,
 )
 _SQL = re.compile(
-    r"\b(?:SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|NOT EXISTS)\b|:(?:caller|now|new_id)\b|julianday\("
+    r"\b(?:SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|NOT EXISTS)\b|:(?:caller|person|now|new_id)\b|julianday\("
 )
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
-_NUMBER = re.compile(r"\bR\d+\b")
+_NUMBER = re.compile(r"\b[RB]\d+\b")
 
 
 def stated_rules(tool: Tool) -> dict[str, str]:
@@ -39,12 +39,16 @@ def faults(text: str, blueprint: Blueprint) -> list[str]:
     rules = {rule: says for tool in blueprint.tools for rule, says in stated_rules(tool).items()}
     found = [*_section_faults(policy, blueprint)]
     found += [f"there is no rule [{rule}]; leave its number out" for rule in policy.rules if rule not in rules]
-    sections = {match["name"]: _flat(match["body"]) for match in _SECTION.finditer(text)}
+    sections = {match["name"]: flat(match["body"]) for match in _SECTION.finditer(text)}
     for tool in blueprint.tools:
         if tool.name in sections:
             found += _tool_faults(tool, sections[tool.name])
-    general = _flat(_SECTION.sub("", text))
-    return [*found, *_general_faults(general), *_leaks(text, blueprint, rules.values())]
+    return [*found, *_general_faults(general_part(text)), *_leaks(text, blueprint, rules.values())]
+
+
+def general_part(text: str) -> str:
+    """What stands outside of the tools' sections, on one line."""
+    return flat(_SECTION.sub("", text))
 
 
 def _section_faults(policy: Policy, blueprint: Blueprint) -> Iterator[str]:
@@ -59,7 +63,7 @@ def _section_faults(policy: Policy, blueprint: Blueprint) -> Iterator[str]:
 def _tool_faults(tool: Tool, section: str) -> Iterator[str]:
     left = section
     for rule, says in stated_rules(tool).items():
-        stated = f"[{rule}] {_flat(says)}"
+        stated = f"[{rule}] {flat(says)}"
         if stated not in section:
             yield f"the section of {tool.name} must hold, word for word: {stated}"
         left = left.replace(stated, " ")
@@ -99,5 +103,6 @@ def _leaks(text: str, blueprint: Blueprint, sentences: Iterable[str]) -> Iterato
         yield f"the text holds SQL ({sql[0]!r}); say it in words"
 
 
-def _flat(text: str) -> str:
+def flat(text: str) -> str:
+    """A text on one line."""
     return re.sub(r"\s+", " ", text).strip()

@@ -52,11 +52,12 @@ async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
         count=ctx.params.stories,
         check=lambda answer: story_faults(answer, fused),
     )
+    people = ctx.read(ENTITY_ROWS, combination.person)
     ground = Ground(
         fused=fused,
         blueprints=blueprints,
         databases={server: ctx.path(DATABASE, server) for server in combination.domains},
-        people=ctx.read(ENTITY_ROWS, combination.person),
+        people=people,
         graph=fused_graph(fused, {server: ctx.read(TOOL_GRAPHS, server) for server in combination.domains}),
         referred_by=await _words(ctx, fused, columns),
         now=ctx.now,

@@ -1,24 +1,66 @@
-"""s16: put every combination through the gates, by execution; the rest is counted by reason."""
+"""s16: put every combination through the gates, by execution; the rest is counted by reason.
 
+Where domains are joined, the golden calls of what is kept are then replayed in every fused world that has the domain:
+its bridge rules apart, they must give there what they give at home.
+"""
+
+import asyncio
+from itertools import chain
 from pathlib import Path
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.fusion import Replays
 from skillweave.schema.policy import Policy
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
-from synth.artifacts import BLUEPRINTS, COMBINATIONS, DATABASE, POLICIES, TEMPLATES, VALIDATED
+from synth.artifacts import (
+    BLUEPRINTS,
+    COMBINATIONS,
+    CONTRACTS,
+    DATABASE,
+    FUSED_REPLAYS,
+    MEDIATIONS,
+    POLICIES,
+    TEMPLATES,
+    VALIDATED,
+)
 from synth.context import Context
+from synth.fusion.replays import Home, replayed_in
 from synth.gates.gauntlet import validated
 from synth.gates.rejection import Rejected
 from synth.step import Params, step
 
 
+async def replay_fused(ctx: Context[Params], keys: list[str]) -> None:
+    """Replay the golden calls of all single domains in the fused worlds."""
+    kept = {key: [one.combination for one in ctx.read(VALIDATED, key)] for key in keys}
+
+    async def replay(name: str) -> Replays:
+        contract = ctx.read(CONTRACTS, name)
+        homes = [
+            Home(ctx.read(BLUEPRINTS, member.server), ctx.path(DATABASE, member.server), kept.get(member.server, []))
+            for member in contract.members
+        ]
+        bridges = ctx.read(MEDIATIONS, name).bridges
+        return await ctx.offload(replayed_in, contract, bridges, ctx.path(DATABASE, name), ctx.now, homes)
+
+    mediated = set(ctx.keys(MEDIATIONS))
+    found = await asyncio.gather(*(replay(name) for name in ctx.keys(CONTRACTS) if name in mediated))
+    ctx.count("goldens replayed in fused worlds", sum(replays.replayed for replays in found))
+    ctx.count("goldens that bridge rules change", sum(len({*chain(*replays.changed.values())}) for replays in found))
+    if found:
+        ctx.write(FUSED_REPLAYS, "_fused_replays", list(found))
+
+
 @step(
     each=BLUEPRINTS,
-    reads=[BLUEPRINTS, DATABASE, POLICIES, TEMPLATES, COMBINATIONS],
+    reads=[BLUEPRINTS, DATABASE, POLICIES, TEMPLATES, COMBINATIONS, CONTRACTS, MEDIATIONS],
     writes=[VALIDATED],
     params=Params,
+    join=replay_fused,
+    join_writes=[FUSED_REPLAYS],
+    mode="single",
 )
 async def task_filtering(ctx: Context[Params], key: str) -> None:
     stated = Policy(world=key, text=ctx.read(POLICIES)).rules

@@ -18,8 +18,20 @@ from skillweave.schema.telling import Telling
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.tools import name_of
 from skillweave.world.world import World
-from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_TOPICS, POLICIES, QUERIES, TEMPLATES, TOOL_LISTS, VALIDATED
+from synth.artifacts import (
+    BLUEPRINTS,
+    CONTRACTS,
+    DATABASE,
+    DOMAIN_TOPICS,
+    MEDIATIONS,
+    POLICIES,
+    QUERIES,
+    TEMPLATES,
+    TOOL_LISTS,
+    VALIDATED,
+)
 from synth.context import Context
+from synth.fusion.contract import contract_of, servers_of
 from synth.step import Params, step
 from synth.tasks.assemble import Assembly
 from synth.tasks.persona import persona_of
@@ -38,15 +50,16 @@ class InstantiationParams(Params):
 
 @step(
     each=BLUEPRINTS,
-    reads=[DOMAIN_TOPICS, BLUEPRINTS, TOOL_LISTS, DATABASE, POLICIES, TEMPLATES, VALIDATED],
+    fused=CONTRACTS,
+    reads=[DOMAIN_TOPICS, BLUEPRINTS, CONTRACTS, MEDIATIONS, TOOL_LISTS, DATABASE, POLICIES, TEMPLATES, VALIDATED],
     writes=[QUERIES],
     params=InstantiationParams,
     questions=[TELL],
 )
 async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> None:
-    blueprint = ctx.read(BLUEPRINTS)
+    blueprint = contract_of(ctx)
     world = World(blueprint, ctx.path(DATABASE), now=ctx.now)
-    assembly = Assembly(world, ctx.read(DOMAIN_TOPICS))
+    assembly = Assembly(world, [ctx.read(DOMAIN_TOPICS, server) for server in servers_of(blueprint)])
     usable = set(Policy(world=key, text=ctx.read(POLICIES)).tools) & {name_of(tool) for tool in ctx.read(TOOL_LISTS)}
     templates = {template.id: template for template in ctx.read(TEMPLATES)}
 
@@ -63,6 +76,7 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
                 TELL,
                 key=combination.id,
                 server=key,
+                blueprint=blueprint,
                 request=request,
                 check=lambda answer: telling_faults(answer, request, combination),
             )

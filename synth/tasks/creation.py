@@ -4,7 +4,7 @@ They come about as all rows of a world do: by lawful calls of the person, days b
 makes of them. Nothing of it is ever written into the shared database.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -21,39 +21,53 @@ from synth.history.office import candidates, perform
 from synth.planner.search import search_in
 from synth.planner.values import CLOCK
 
-ATTEMPTS = 6
-"""Pasts that one person is given."""
-STEPS = 3
-"""Calls in one past, at most."""
-DAYS = (1, 2, 3, 5, 8, 12)
-"""How long ago a past may begin."""
+STEPS = 12
+"""Calls of one person that are tried."""
+ASTRAY = 3
+"""Calls in a row that may lead nowhere before they are taken back."""
+DAYS = (2, 3, 5, 8, 12)
+"""How long ago a call may lie."""
+CHOICES = 4
+"""Tools of which one is sought that the person can call at that time."""
+
+Reached = Callable[[list[RowChange]], int]
+"""How far a template's calls get with a patch; all of them: as many as there are."""
 
 
 @dataclass
 class Creation:
-    """Gives persons a past with which a template's calls may become possible."""
+    """Gives persons a past with which a template's calls become possible."""
 
     world: World
     template: TaskTemplate
     seed: str
 
-    def pasts(self, caller: str, stuck: int) -> Iterator[list[RowChange]]:
-        """Patches that keep the invariants, for a person who does not get beyond the template's call `stuck`."""
-        wanted = self._wanted(stuck)
-        blueprint = self.world.blueprint
-        writes = [
-            tool
-            for tool in blueprint.tools
-            if tool.kind == "write" and touches(columns_written([effect.sql for effect in tool.effects]), wanted)
-        ]
-        events = [event for event in blueprint.events if touches(columns_written(event.effects), wanted)]
-        for attempt in range(ATTEMPTS if writes else 0):
-            random = Random(f"{self.seed}/{self.template.id}/{caller}/past/{attempt}")
-            with self.world.session(caller=caller) as session:
-                yield from self._lived(session, writes, events, random)
+    def lead(self, caller: str, stuck: int, reached: Reached) -> bool:
+        """Try pasts of a person who does not get beyond the template's call `stuck`; whether one got through them all.
 
-    def _wanted(self, stuck: int) -> Columns:
-        """What the guards of the calls up to that one look at, and the rows of other domains that they name."""
+        A past that leads further is gone on with.
+        """
+        random = Random(f"{self.seed}/{self.template.id}/{caller}/past")
+        with self.world.session(caller=caller) as session:
+            kept, astray = session.mark(), 0
+            writes, events = self._bearing(stuck)
+            for _ in range(STEPS if writes else 0):
+                if not self._step(session, writes, events, random):
+                    continue
+                far = reached(session.diff())
+                if far == len(self.template.calls):
+                    return True
+                astray = 0 if far > stuck else astray + 1
+                if far > stuck:
+                    kept, stuck = session.mark(), far
+                    writes, events = self._bearing(stuck)
+                elif astray == ASTRAY:
+                    session.undo(kept)
+                    astray = 0
+        return False
+
+    def _bearing(self, stuck: int) -> tuple[list[Tool], list[Event]]:
+        """Writes and events that bear on the guards of the calls up to that one, and on rows that they name."""
         found: set[tuple[str, str | None]] = set()
         for call in self.template.calls[: stuck + 1]:
             for guard in self.world.blueprint.tool(call.tool).guards:
@@ -61,26 +75,34 @@ class Creation:
             for reference in call.names.values():
                 entity, _ = self.world.blueprint.target(reference)
                 found |= {(entity.table, attribute.name) for attribute in entity.attributes}
-        return frozenset(found)
+        wanted: Columns = frozenset(found)
+        writes = [
+            tool
+            for tool in self.world.blueprint.tools
+            if tool.kind == "write" and touches(columns_written([effect.sql for effect in tool.effects]), wanted)
+        ]
+        return writes, [
+            event for event in self.world.blueprint.events if touches(columns_written(event.effects), wanted)
+        ]
 
-    def _lived(
-        self, session: ContractSession, writes: Sequence[Tool], events: Sequence[Event], random: Random
-    ) -> Iterator[list[RowChange]]:
-        """What has changed after each step of one past."""
-        days = random.choice(DAYS)
-        before: list[RowChange] = []
-        for step in range(STEPS):
-            session.now = self._ago(timedelta(days=days * (STEPS - step) / STEPS))
-            tool = random.choice(writes)
-            arguments = next(search_in(session, tool, random, nodes=60, soon=True).meeting(), None)
+    def _step(self, session: ContractSession, writes: Sequence[Tool], events: Sequence[Event], random: Random) -> bool:
+        """One lawful call days ago, and what the back office has made of it since; False, and nothing, without one."""
+        before = session.mark()
+        session.now = self._ago(timedelta(days=random.choice(DAYS)))
+        for tool in random.sample(writes, min(CHOICES, len(writes))):
+            search = search_in(session, tool, random, nodes=60, soon=random.random() < 0.5)
+            arguments = next(search.meeting(), None)
             result = session.call(tool.name, arguments) if arguments is not None else None
-            session.now = self._ago(timedelta(hours=1))
-            self._happens(session, events)
-            after = session.diff()
-            lawful = result is None or not result.violations
-            if after != before and lawful and broken_invariant(session, self.world.blueprint) is None:
-                yield after
-            before = after
+            if result is not None and result.ok and not result.violations:
+                session.now = self._ago(timedelta(hours=1))
+                self._happens(session, events)
+                session.now = self.world.now
+                if broken_invariant(session, self.world.blueprint) is None:
+                    return True
+            session.undo(before)
+            session.now = self._ago(timedelta(days=random.choice(DAYS)))
+        session.undo(before)
+        return False
 
     def _happens(self, session: ContractSession, events: Sequence[Event]) -> None:
         """The back office deals with the rows that have come about."""

@@ -119,8 +119,9 @@ def _wish(template: TaskTemplate, combination: Combination, known: _Known, place
                 unwanted.append(said.parameter)
             else:
                 values[said.parameter] = name
-    rows = _rows(combination, known, step)
     call = template.calls[place]
+    asked = [combination.steps[n] for n, one in enumerate(template.calls[:place]) if one.demanded_by is None]
+    rows = _rows(combination, known, step, asked)
     references = {p.name: p.refers_to for p in known.tool(call.tool).parameters if p.refers_to and p.name in call.same}
     linked = {name: entity.partition(".")[0] for name, entity in references.items() if name not in rows}
     return Wish(
@@ -135,14 +136,18 @@ def _wish(template: TaskTemplate, combination: Combination, known: _Known, place
     )
 
 
-def _rows(combination: Combination, known: _Known, step: int) -> dict[str, RowKnown]:
-    """The rows that a call is about, each once: by the argument that names it, else by one that is taken from it."""
+def _rows(combination: Combination, known: _Known, step: int, asked: Sequence[int]) -> dict[str, RowKnown]:
+    """The rows that a call is about, each once: by the argument that names it, else by one that is taken from it.
+
+    What is only taken from a row that one of the calls before has named needs no words.
+    """
     arguments = combination.golden[step].arguments
+    named = {(row.entity, row.key) for row in combination.rows if row.call in asked and row.parameter}
     found: dict[tuple[str | None, str | None], SaidRow] = {}
     for row in combination.rows:
         if row.call == step and row.parameter:
-            place = (row.entity, row.key)
-            if place not in found or arguments[row.parameter] == row.key:
+            place, is_name = (row.entity, row.key), arguments[row.parameter] == row.key
+            if is_name or (place not in found and place not in named):
                 found[place] = row
     return {row.parameter: known.row(row) for row in found.values() if row.parameter}
 

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 from skillweave.schema.fused import BridgeRule, FusedBlueprint
-from skillweave.schema.record import Json
+from skillweave.schema.record import Json, Row
 from skillweave.world.world import World
 from synth.fusion.blueprint import fuse
+from synth.fusion.rows import fused_rows
+from synth.history.generation import state_of
 from tests.codegen.served import serve_from
-from tests.fusion.libraries import fused_world, library
+from tests.fusion.libraries import NOW, databases, library, people
 
 NAME = "North__South"
 BOTH = "PER-P003"
@@ -47,7 +49,20 @@ def two_libraries() -> tuple[FusedBlueprint, World]:
         library("South", core="Reader", key="reader_id", statuses=("lent", "here", "lost")),
     ]
     fused = fuse(libraries).with_bridges(BRIDGES)
-    return fused, fused_world(fused, libraries)
+    rows = {
+        table: [_with_other_keys(row) for row in found] if table.startswith("South__") else found
+        for table, found in fused_rows(fused, databases(libraries), people(libraries)).items()
+    }
+    rows["Person"] = [{**row, "South": row["South"] and f"REA{str(row['South'])[3:]}"} for row in rows["Person"]]
+    return fused, World(fused, state_of(rows, fused), now=NOW)
+
+
+def _with_other_keys(row: Row) -> Row:
+    """A row of the South, whose readers' keys shall not be those of the North's members."""
+    return {
+        name: f"REA{value[3:]}" if isinstance(value, str) and value.startswith("MEM-") else value
+        for name, value in row.items()
+    }
 
 
 def serve_libraries(folder: Path, tasks: tuple[Json, ...] = ()) -> Path:

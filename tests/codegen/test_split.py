@@ -18,6 +18,7 @@ from skillweave.schema.call import TRANSFER
 from tests.codegen.fused import BOTH, FINED, NAME, ONLY_NORTH, serve_libraries
 from tests.codegen.test_server import over_stdio, told
 from tests.codegen.wire import listening
+from tests.world.clinic import a_world
 
 NORTH, SOUTH = {"email": "p3@example.org"}, {"email": "p1@example.org"}
 
@@ -124,7 +125,7 @@ def test_a_shared_state_is_dumped_once_when_the_last_client_has_left(server: Pat
             async with entered(f"{base}/south/mcp", "a") as south:
                 await told(north, "north__sign_in", **NORTH)
                 assert (await told(south, "south__change_phone", phone="+2"))[0]
-            assert dump.stat().st_size == 0 if dump.exists() else True
+            assert not dump.exists()
             assert (await told(north, "north__change_phone", phone="+3"))[1]["tier"] == "was +2"
         for _ in range(100):
             if dump.exists() and dump.stat().st_size:
@@ -142,8 +143,20 @@ def test_a_shared_state_is_dumped_once_when_the_last_client_has_left(server: Pat
 
 def phone_of(path: Path) -> str:
     with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT COUNT(*) FROM sqlite_schema WHERE type IN ('view', 'trigger')").fetchone() == (0,)
+        assert connection.execute(
+            "SELECT COUNT(*) FROM sqlite_schema WHERE type IN ('view', 'trigger')"
+        ).fetchone() == (0,)
         return str(connection.execute(f"SELECT phone FROM Person WHERE person_id = '{BOTH}'").fetchone()[0])
+
+
+def test_a_state_of_another_world_is_told(server: Path, tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign.sqlite"
+    foreign.write_bytes(a_world().content)
+    done = subprocess.run(
+        [sys.executable, str(server), "--state", str(foreign)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "the state is of another world: its table 'Person' lacks" in done.stderr
 
 
 def test_over_stdio_one_member_can_be_offered_alone(server: Path) -> None:

@@ -9,8 +9,10 @@ from skillweave.errors import WorldError
 from skillweave.schema.fused import FusedBlueprint, Member
 from synth.fusion.blueprint import fuse
 from synth.fusion.proof import Place, Prover, pairs, proven
+from synth.offline.service import catalogue
 from tests.fusion.awkward import READS, WRITES
 from tests.fusion.libraries import library
+from tests.history.worlds import a_blueprint
 
 ALIKE = [library("Library", reads=READS, writes=WRITES), library("Archive")]
 """Two domains with the same tables: what is redirected from one to the other prepares all the same."""
@@ -71,3 +73,13 @@ def test_the_statement_without_a_proof_is_named(fused: FusedBlueprint) -> None:
     tools = [wrong if tool.name == wrong.name else tool for tool in fused.tools]
     with pytest.raises(WorldError, match="Library, mark_copy returns: rewritten it does not touch the same columns"):
         proven(ALIKE, fused.model_copy(update={"tools": tools}))
+
+
+@pytest.mark.parametrize("person", ["Patient", "Traveller"])
+def test_every_statement_of_the_catalogue_is_proven_with_all_its_domains_in_one_world(person: str) -> None:
+    headers = [service.header for service in catalogue().values() if service.header.person == person]
+    together = [a_blueprint(header.settings[0].domain) for header in headers]
+    found = proven(together, fuse(together))
+    assert len(together) >= 4
+    assert {rewrite.server for rewrite in found} == {one.server for one in together}
+    assert {rewrite.proof for rewrite in found} == {"same code", "same code, columns apart", "through the view"}

@@ -3,7 +3,8 @@ from random import Random
 import pytest
 
 from skillweave.schema.policy import Policy
-from synth.offline.manual.writer import Writer, plural
+from synth.offline.manual.sections import plural
+from synth.offline.manual.writer import Writer
 from synth.policy.manual import faults, stated_rules
 from tests.policy.contracts import DOMAINS, a_contract
 

@@ -124,10 +124,13 @@ class Memory:
     def _reported(self, sentence: Sentence, *, asking: bool) -> list[int]:
         """The open errands that a report settles."""
         done = deeds_of(sentence.text)
-        waiting = [p for p in self.open_deeds if self.voiced[p] or self._likeness(p, sentence) >= LIKE_ENOUGH]
+        enough = max([LIKE_ENOUGH, *(self._likeness(place, sentence) + 1 for place in self.agreed)])
+        waiting = [p for p in self.open_deeds if self.voiced[p] or self._likeness(p, sentence) >= enough]
         strong = [place for place in waiting if self._matches(place, sentence, done)]
         agreed_to = [place for place in self.on_standby(range(len(self.errands))) if self._is_of(place, sentence, done)]
         if strong or agreed_to:
+            meant = frozenset().union(*(deeds_of(self.errands[place].whole) for place in agreed_to))
+            strong = [place for place in strong if deeds_of(self.errands[place].whole) & done - meant or not agreed_to]
             strong = strong if wording("both").search(sentence.text) else self._without_twins(strong, done)
             return [*strong, *agreed_to]
         waiting += self.on_standby(self.agreed)
@@ -162,11 +165,10 @@ class Memory:
     def _is_of(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
         """Whether a report is of what the user only agrees to, rather than of what they ask for."""
         rivals = [other for other in self.open_deeds if deeds_of(self.errands[other].whole) & done]
-        mine = self._likeness(place, sentence)
-        alike = max((self._likeness(other, sentence) for other in rivals), default=0)
-        return bool(deeds_of(self.errands[place].whole) & done) and (
-            mine > alike or (mine > 0 and place in self.agreed)
-        )
+        mine, is_its_deed = self._likeness(place, sentence), bool(deeds_of(self.errands[place].whole) & done)
+        if place in self.agreed:
+            return mine > 0 and (is_its_deed or not rivals)
+        return is_its_deed and mine > max((self._likeness(other, sentence) for other in rivals), default=0)
 
     def _matches(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
         """Whether a report is of that errand: of its deed and, where several have it, of its thing."""

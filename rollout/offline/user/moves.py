@@ -150,7 +150,8 @@ def _to_proposal(memory: Memory, reading: Reading, *, declined: bool) -> list[Mo
     if declined and not any(place in memory.open for place in reading.proposed):
         return [Move("no_thanks")]
     agreed_to = _agreed_to(memory, reading)
-    about = agreed_to or [place for place in reading.proposed if place in memory.open] or reading.proposed
+    wanted = [place for place in reading.proposed if place in memory.open]
+    about = agreed_to or [place for place in wanted if memory.voiced[place]] or wanted or reading.proposed
     about = about or memory.open_deeds[:1]
     facts = tuple(topic.fact for topic in reading.conflicts if reading.concerns(topic, about))
     if reading.is_extra and not facts:

@@ -5,13 +5,14 @@ A deed of another sort, something in addition, or something in its place; values
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from evaluator.words.mentions import mentions
-from rollout.offline.user.lexicon import deeds_of, stems, strong_deeds_of, wording
+from rollout.offline.user.lexicon import deeds_of, lexicon, stem, stems, strong_deeds_of, wording
 from rollout.offline.user.moods import Sentence
 from rollout.offline.user.topics import Topic
 from rollout.user.telling.errands import Errand
-from rollout.user.telling.fact_words import is_said
+from rollout.user.telling.fact_words import MOMENT, is_said
 
 _CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
 _KEEP = re.compile(r"\bkeep (?!in mind|me|you|an? )", re.IGNORECASE)
@@ -26,10 +27,13 @@ def is_named(errand: Errand, text: str) -> bool:
 
 
 def is_agreed_to(errand: Errand, text: str, topics: Sequence[Topic]) -> bool:
-    """Whether a text speaks of the deed and of the very thing of what the user only agrees to."""
+    """Whether a text speaks of the very thing of what the user only agrees to, and of its deed, or of its being needed
+    first: agents and people seldom have the same word for it."""
     beside = frozenset().union(*(stems(str(topic.fact.value)) for topic in topics if not topic.is_row))
-    shared = (stems(errand.whole) & stems(text)) - beside
-    return bool(deeds_of(errand.whole) & deeds_of(text)) and any(not _is_deed(word) for word in shared)
+    shared = (stems(MOMENT.sub(" ", errand.whole)) & stems(MOMENT.sub(" ", text))) - beside
+    things = [word for word in shared if word in _nouns() or not _is_deed(word)]
+    is_of_deed = bool(deeds_of(errand.whole) & deeds_of(text)) or wording("needed_first").search(text) is not None
+    return is_of_deed and bool(things)
 
 
 def is_extra(proposed: Sequence[Sentence], errands: Sequence[Errand], topics: Sequence[Topic]) -> bool:
@@ -112,6 +116,12 @@ def _things(about: frozenset[str], errands: Sequence[Errand]) -> bool:
     """Whether words are of a thing that an errand is about, rather than of its deed."""
     said = frozenset().union(*(stems(errand.whole) for errand in errands))
     return any(not _is_deed(word) for word in about & said)
+
+
+@cache
+def _nouns() -> frozenset[str]:
+    """Stems of the things that are called by the word for a deed."""
+    return frozenset(stem(noun) for noun in lexicon()["nouns"])
 
 
 def _is_deed(word: str) -> bool:

@@ -13,7 +13,7 @@ from rollout.offline.user.labels import mislabelled
 from rollout.offline.user.lexicon import deeds_of, stems, wording
 from rollout.offline.user.moods import Sentence, sentences_of
 from rollout.offline.user.offers import is_agreed_to, is_beside, is_extra, is_instead, is_named, owns, says
-from rollout.offline.user.topics import Topic, topics_of
+from rollout.offline.user.topics import Topic, of_company, topics_of
 from rollout.user.telling.errands import Errand
 
 _SAYS_SOMETHING = re.compile(r"\d|\b(?:by|with|to|for|from) [a-z]+ ?[a-z]*")
@@ -80,7 +80,7 @@ class Reading:
         asking = self.questions
         if wording("one_time_code").search(self.text):
             asking = [sentence for sentence in asking if not wording("identity").search(sentence.text)]
-        found = [topic for sentence in asking for topic in self._topics(sentence)]
+        found = of_company([topic for sentence in asking for topic in self._topics(sentence)], self.text)
         return list({topic.fact.id: topic for topic in found}.values())
 
     def _topics(self, question: Sentence) -> list[Topic]:

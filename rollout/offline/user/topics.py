@@ -16,6 +16,7 @@ from rollout.user.telling.fact_words import LABELLED, MINE, is_said
 from skillweave.schema.task import Fact
 
 _MOMENT_ENDINGS = ("_at", "_on", "check_in", "check_out", "_date", "_until", "_from")
+_OF_COMPANY = re.compile(r"(?P<what>.+?) for (?P<company>[A-Z].*)")
 _ENDS = re.compile(r"(?:return|end|check_out|latest|until|to)\b|ends_|return_|new_return|valid_until|latest_on|expires")
 
 
@@ -94,9 +95,19 @@ class Topic:
     @cached_property
     def column_stems(self) -> frozenset[str]:
         """Of the words that name what of its record it is."""
-        label = LABELLED.match(self.fact.text) or MINE.match(self.fact.text)
-        words = [*self.column.split("_"), *(WORD.findall(label["label"].lower()) if label else [])]
+        words = [*self.column.split("_"), *WORD.findall(self._label.partition(f" for {self.company}")[0].lower())]
         return frozenset(stem(word) for word in words if word not in lexicon()["empty"])
+
+    @cached_property
+    def company(self) -> str:
+        """Whom it is for, where several companies are asked: `Smile Dental` of `Method for Smile Dental: card.`"""
+        found = _OF_COMPANY.fullmatch(self._label)
+        return found["company"] if found else ""
+
+    @property
+    def _label(self) -> str:
+        match = LABELLED.match(self.fact.text) or MINE.match(self.fact.text)
+        return match["label"] if match else ""
 
 
 def topics_of(question: str, topics: Sequence[Topic]) -> list[Topic]:
@@ -118,6 +129,12 @@ def topics_of(question: str, topics: Sequence[Topic]) -> list[Topic]:
         named = [topic for topic in named if not topic.is_moment or topic.record_stems & said]
     named = _of_the_record(named, rest) or _of_record(others, rest)
     return [*own, *(named or _among_choices(others, rest))]
+
+
+def of_company(found: Sequence[Topic], text: str) -> list[Topic]:
+    """The facts without those for another company, where one of the sort is for a company that the text names."""
+    named = {topic.column for topic in found if topic.company and topic.company.lower() in text.lower()}
+    return [one for one in found if one.column not in named or one.company.lower() in text.lower()]
 
 
 def _names(topic: Topic, question: str) -> bool:

@@ -49,7 +49,7 @@ class People:
     def make_views(self, connection: sqlite3.Connection, columns: Mapping[str, list[str]]) -> None:
         """Make the members' views on a connection; `columns` are those of the tables."""
         for member in self.members.values():
-            self._make_view(connection, member, set(columns[member.table]))
+            self._make_view(connection, member, set(columns.get(member.table, ())))
 
     def _make_view(self, connection: sqlite3.Connection, member: Member, own: set[str]) -> None:
         key = member.columns[0]

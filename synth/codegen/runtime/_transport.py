@@ -196,7 +196,7 @@ def holding(sessions: Sessions) -> Callable[[Any, Any], Any]:
             raise MCPError(code=types.METHOD_NOT_FOUND, message="Sessions are needed: begin with initialize.")
         connection = context.session._connection
         if "session" not in connection.state:
-            shared = context.request.headers.get(SHARED) if context.request is not None else None
+            shared = context.request.headers.get(SHARED) or None
             session = connection.state["session"] = sessions.begin(shared)
             connection.exit_stack.callback(sessions.leave, session)
         return await proceed(context)

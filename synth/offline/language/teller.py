@@ -150,7 +150,7 @@ class Teller:
             if name in wish.values:
                 self.told.add(wish.values[name])
                 return self._words[wish.values[name]]
-            return name_in_words(name)
+            return f"that {name_in_words(name)}"
 
         return _one(_SLOT.sub(words, phrase))
 
@@ -174,7 +174,9 @@ class Teller:
             frames = more if doing or place else forms["hear_first"][style]
             parts.append(self.random.choice(frames).format(ask=phrase))
         parts += consents
-        talks = self.random.random() < (0.45 if style in TERSE else 0.85)
+        # What is wanted of several companies is one story only by its reason.
+        often = (0.45, 0.85) if not self.companies.titles else (0.8, 1.0)
+        talks = self.random.random() < often[style not in TERSE]
         if talks:
             parts.insert(0 if self.random.random() < 0.7 else len(parts), self.request.reason)
         greeting = self.random.choice(forms["greetings"][style])

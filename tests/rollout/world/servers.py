@@ -30,11 +30,11 @@ with open(os.path.join(os.path.dirname(here), "starts.txt"), "a") as starts:
 AT_START
 import _session
 real = _session.Session.call
-def planted(self, name, arguments):
+def planted(self, name, arguments, *others):
     if name == "{PLANTED}":
         pass
         IN_CALL
-    return real(self, name, arguments)
+    return real(self, name, arguments, *others)
 _session.Session.call = planted
 runpy.run_path(os.path.join(here, "real.py"), run_name="__main__")
 '''

@@ -101,6 +101,9 @@ class Speech:
         demanded = [at for at in unexplained if course.script.calls[at].needed_for is not None][:1]
         if demanded and not course.is_asked_again(act):
             return self._demand("demanded", demanded[0]) + " " + self._drawn("ask", wanted=wanted)
+        companies = {course.script.calls[at].company for at, _ in act.wanted}
+        if kinds != {"auth"} and len(companies) == 1 and all(companies):
+            wanted += f", for {companies.pop()}"
         if course.is_asked_again(act):
             return self._random.choice(phrases()["again"]) + self._drawn("ask", wanted=wanted)
         if kinds == {"auth"}:

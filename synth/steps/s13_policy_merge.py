@@ -1,0 +1,142 @@
+"""s13: reconcile the rules of the domains that were joined, write their one policy, and have its server written.
+
+A mediator settles what contradicts, on record, and gives the rules between the domains. Each of those is met once and
+broken once by execution, with all of them on; what is still wrong with one after the author's repairs drops that rule.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import Field
+
+from skillweave.errors import AuthorError
+from skillweave.llm.question import question
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.fusion import Conflict, Fusion, Mediation
+from synth.artifacts import (
+    BLUEPRINTS,
+    CONTRACTS,
+    DATABASE,
+    DOMAIN_COMBINATIONS,
+    FUSIONS,
+    MEDIATIONS,
+    POLICIES,
+    SERVER_TESTS,
+    SERVERS,
+    every,
+)
+from synth.codegen.write import QUESTIONS, SERVER_REPORTS, written_server
+from synth.context import Context
+from synth.fusion.conflicts import conflict_faults
+from synth.fusion.mediation import Ground, Settled, mediation, settled
+from synth.policy.manual import stated_rules
+from synth.policy.merged import merged_faults
+from synth.policy.review import reworded
+from synth.policy.reworded import sentences_of
+from synth.questions.types import Mediated
+from synth.step import Params, step
+
+MEDIATE = question("fusion.mediate", returns=Mediated)
+MERGE = question("policy.merge", returns=str, form="text")
+
+
+class MergeParams(Params):
+    agent_rules: float = Field(default=0.4, ge=0, le=1)
+    """Share of the bridge rules that the agent holds, not the tool."""
+
+
+class Agreed(NamedTuple):
+    """A mediator's answer, and which of its rules hold."""
+
+    conflicts: list[Conflict]
+    rules: Settled
+
+
+@step(
+    each=DOMAIN_COMBINATIONS,
+    reads=[FUSIONS, CONTRACTS, DATABASE, every(POLICIES), every(BLUEPRINTS)],
+    writes=[MEDIATIONS, POLICIES, SERVERS, SERVER_TESTS, SERVER_REPORTS],
+    params=MergeParams,
+    questions=[MEDIATE, MERGE, *QUESTIONS],
+    mode="cross",
+)
+async def policy_merge(ctx: Context[MergeParams], key: str) -> None:
+    fusion, contract, database = ctx.read(FUSIONS), ctx.read(CONTRACTS), ctx.path(DATABASE).read_bytes()
+    manuals = {server: ctx.read(POLICIES, server) for server in fusion.domains}
+    contract = as_told(contract, manuals, {server: ctx.read(BLUEPRINTS, server) for server in fusion.domains})
+    made = await _mediation(ctx, Ground(contract, database, ctx.now, f"{ctx.seed}/{key}"), fusion)
+    whole = contract.with_bridges(made.bridges)
+    ctx.write(POLICIES, key, await _policy(ctx, whole, made, manuals))
+    ctx.write(MEDIATIONS, key, made)
+    written = await written_server(ctx, ctx.read(CONTRACTS).with_bridges(made.bridges), database)
+    ctx.write(SERVERS, key, written.source)
+    ctx.write(SERVER_TESTS, key, written.tests)
+    ctx.write(SERVER_REPORTS, key, written.report)
+
+
+async def _mediation(ctx: Context[MergeParams], ground: Ground, fusion: Fusion) -> Mediation:
+    agreed = await _agreed(ctx, ground, fusion)
+    proposed = [rule.rule for story in fusion.storylines for rule in story.bridges]
+    made = await ctx.offload(mediation, ground, agreed.rules, agreed.conflicts, proposed, ctx.params.agent_rules)
+    for name, reason in made.dropped.items():
+        ctx.reject(f"{name} ({reason})", "bridge rule dropped")
+    ctx.count("conflicts", len(made.conflicts))
+    ctx.count("bridge rules", len(made.bridges))
+    ctx.count("bridge rules of the agent", sum(rule.enforced_by == "agent" for rule in made.bridges))
+    ctx.count("calls of single domains changed", sum(map(len, made.changed.values())))
+    return made
+
+
+async def _agreed(ctx: Context[MergeParams], ground: Ground, fusion: Fusion) -> Agreed:
+    """The last answer of the mediator, less the rules with which something was wrong to the end.
+
+    AuthorError where there is none, or none whose conflicts can be printed.
+    """
+    proposed = {rule.rule: rule for story in fusion.storylines for rule in story.bridges}
+    last: list[Agreed] = []
+
+    async def check(answer: Mediated) -> Sequence[str]:
+        found = await ctx.offload(settled, ground, answer.bridges)
+        last.append(Agreed(answer.conflicts, found))
+        wrong = [f"bridge rule {name}: {reason}" for name, reason in found.dropped.items()]
+        return [*conflict_faults(answer.conflicts, ground.fused), *wrong]
+
+    try:
+        await ctx.ask(
+            MEDIATE,
+            contract=ground.fused,
+            storylines=fusion.storylines,
+            proposed=list(proposed.values()),
+            check=check,
+        )
+    except AuthorError:
+        if not last or conflict_faults(last[-1].conflicts, ground.fused):
+            raise
+    return last[-1]
+
+
+async def _policy(ctx: Context[MergeParams], whole: FusedBlueprint, made: Mediation, manuals: Mapping[str, str]) -> str:
+    text = await ctx.ask(
+        MERGE,
+        contract=whole,
+        rules={tool.name: stated_rules(tool) for tool in whole.tools},
+        manuals=dict(manuals),
+        conflicts=made.conflicts,
+        bridges=made.bridges,
+        check=lambda answer: merged_faults(answer, whole, made.conflicts),
+    )
+    return text.strip() + "\n"
+
+
+def as_told(
+    contract: FusedBlueprint, manuals: Mapping[str, str], blueprints: Mapping[str, Blueprint]
+) -> FusedBlueprint:
+    """The contract with its rules in the words of the companies' manuals, where those were worded anew."""
+    sentences: dict[str, str] = {}
+    for member in contract.members:
+        own = sentences_of(manuals[member.server], blueprints[member.server])
+        sentences |= {member.rules[rule]: says for rule, says in own.items()}
+    told = reworded(contract, sentences)
+    assert isinstance(told, FusedBlueprint)
+    return told

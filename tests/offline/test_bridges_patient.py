@@ -1,0 +1,124 @@
+"""The catalogue's stories and rules between the services of patients, for each set of companies and more variants."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations
+
+import pytest
+
+from skillweave.schema.fused import BridgeRule, FusedBlueprint
+from skillweave.schema.fusion import Storyline
+from synth.fusion.blueprint import fuse
+from synth.fusion.bridges import bridge_faults
+from synth.fusion.links import links_of
+from synth.fusion.story_faults import story_faults
+from synth.offline.bridging import stories_between
+from synth.offline.service import catalogue
+from synth.offline.variation import variant
+from tests.policy.contracts import a_contract
+
+SETTINGS = sorted(
+    setting.domain
+    for service in catalogue().values()
+    if service.header.person == "Patient"
+    for setting in service.header.settings
+)
+SEEDS = (7, 11)
+UNRELATED = [("DentalClinic", "PhysioPractice")]
+"""Companies of which the catalogue tells no story."""
+PAIRS = [pair for pair in combinations(SETTINGS, 2) if pair not in UNRELATED]
+TRIPLES = [
+    ("BloodLab", "CornerPharmacy", "DentalClinic"),
+    ("BloodLab", "HealthPlan", "MailPharmacy"),
+    ("BloodLab", "HealthPlan", "ImagingCentre"),
+    ("CornerPharmacy", "DentalClinic", "DentalPlan"),
+    ("HealthPlan", "ImagingCentre", "PhysioPractice"),
+    ("DentalPlan", "MailPharmacy", "PhysioPractice"),
+]
+FEWEST = 3
+"""Ways to ask, and reasons, that each story has."""
+
+
+@cache
+def a_fused_contract(servers: tuple[str, ...], seed: int) -> FusedBlueprint:
+    return fuse([a_contract(server, seed) for server in servers])
+
+
+@cache
+def told(servers: tuple[str, ...], seed: int = 7) -> list[Storyline]:
+    return stories_between(a_fused_contract(servers, seed), seed)
+
+
+def rules_of(stories: Sequence[Storyline]) -> dict[str, BridgeRule]:
+    """All rules that the stories lean on; one name is one rule."""
+    found: dict[str, BridgeRule] = {}
+    for rule in (rule for story in stories for rule in story.bridges):
+        assert found.setdefault(rule.rule, rule) == rule, rule.rule
+    return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("servers", [*PAIRS, *TRIPLES], ids="-".join)
+def test_stories_can_be_tried_and_their_rules_run_and_say_what_they_hold(servers: tuple[str, ...], seed: int) -> None:
+    fused, stories = a_fused_contract(servers, seed), told(servers, seed)
+    assert len(stories) >= 2
+    assert story_faults(stories, fused) == []
+    assert bridge_faults([*rules_of(stories).values()], fused) == {}
+
+
+@pytest.mark.parametrize("servers", [*PAIRS, *TRIPLES], ids="-".join)
+def test_every_story_ties_the_companies_together(servers: tuple[str, ...]) -> None:
+    fused = a_fused_contract(servers, 7)
+    for story in told(servers):
+        demanded = {call.demanded_by for call in story.calls}
+        leaning = {rule.rule for rule in story.bridges} - demanded
+        assert [*links_of(story, fused)] or leaning, story.name
+        titles = [member.title for member in fused.members]
+        assert all(sum(title in reason for title in titles) >= 2 for reason in story.reasons), story.name
+
+
+@pytest.mark.parametrize("servers", [*PAIRS, *TRIPLES], ids="-".join)
+def test_what_is_asked_for_is_told_in_many_ways_and_with_its_own_parameters(servers: tuple[str, ...]) -> None:
+    fused = a_fused_contract(servers, 7)
+    for story in told(servers):
+        assert len(story.reasons) >= FEWEST, story.name
+        for call in story.calls:
+            tool = fused.tool(fused.member(call.server).tools[call.tool])
+            taken = {parameter.name for parameter in tool.parameters}
+            is_asked = tool.kind == "write" and call.demanded_by is None
+            assert len(call.ask) >= FEWEST if is_asked else not call.ask, (story.name, call.tool)
+            assert {name for ask in call.ask for name in re.findall(r"\{(\w+)\}", ask)} <= taken, story.name
+
+
+@pytest.mark.parametrize("service", ["dental_clinic", "pharmacy", "diagnostic_lab", "health_insurance"])
+def test_half_of_the_stories_with_another_service_rest_on_a_call_that_a_rule_demands(service: str) -> None:
+    def of(server: str) -> str:
+        return variant(7, server).service.header.service
+
+    pairs = [pair for pair in PAIRS if service in map(of, pair)]
+    stories = [story for pair in pairs for story in told(pair)]
+    assert 2 * sum(any(call.demanded_by for call in story.calls) for story in stories) >= len(stories)
+
+
+def test_no_story_speaks_of_a_tool_that_a_company_does_not_have() -> None:
+    dental = {story.name for story in told(("DentalClinic", "DentalPlan"))}
+    physio = {story.name for story in told(("DentalPlan", "PhysioPractice"))}
+    assert "claim_with_statement" in dental - physio
+    assert "wait_while_approved" in physio - dental
+
+
+def test_both_sides_of_the_same_service_have_stories() -> None:
+    assert {story.name for story in told(("BloodLab", "ImagingCentre"))} >= {
+        "scan_paid_from_health_account",
+        "test_paid_from_health_account",
+    }
+
+
+def test_a_story_of_three_leans_on_the_rules_of_pairs() -> None:
+    stories = told(("BloodLab", "HealthPlan", "MailPharmacy"))
+    pair = rules_of(told(("BloodLab", "MailPharmacy")))
+    renewal = next(story for story in stories if story.name == "renewal_and_test_claim")
+    shared = {rule.rule: rule.says for rule in renewal.bridges if rule.rule in pair}
+    assert shared
+    assert all(pair[name].says == says for name, says in shared.items())
