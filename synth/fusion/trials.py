@@ -3,14 +3,12 @@
 Pure: the same arguments give the same record, so it can run in another process.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from random import Random
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Combination
 from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.fusion import Crossing, Fusion, Storyline
 from skillweave.schema.record import Row
@@ -19,12 +17,11 @@ from skillweave.world.world import World
 from synth.fusion.rows import fused_state
 from synth.fusion.segments import Segments
 from synth.fusion.stories import template_of
+from synth.gates.instances import Maker
 from synth.gates.interlock import crossings
-from synth.gates.rejection import Rejected
-from synth.tasks.combine import combinations_of
 
 PERSONS = 24
-"""Persons for whom a story is tried."""
+"""Persons for whom the parts of a story are tried."""
 
 
 @dataclass(frozen=True)
@@ -86,16 +83,9 @@ def _accounts(ground: Ground) -> list[dict[str, str]]:
 def _proof(ground: Ground, world: World, story: Storyline) -> tuple[list[Crossing] | str, int]:
     """The links that carrying the story out shows, or the commonest reason why nobody's would do; and the searches."""
     template = template_of(story, world.blueprint, ground.graph, ground.referred_by)  # type: ignore[arg-type]
-    callers = Random(f"{ground.seed}/{story.name}").sample(world.callers, len(world.callers))[:PERSONS]
-    reasons: Counter[str] = Counter()
-    tries = 0
-    for made in combinations_of(world, template, callers, PERSONS, f"{ground.seed}/trial"):
-        tries += 1
-        if isinstance(made, Combination):
-            try:
-                return crossings(world, made), tries
-            except Rejected as fault:
-                reasons[str(fault)] += 1
-        else:
-            reasons[str(made)] += 1
-    return (max(sorted(reasons), key=reasons.__getitem__) if reasons else "nobody is in all domains"), tries
+    maker = Maker(world, template, partial(crossings, world), 1, f"{ground.seed}/trial")
+    maker.make()
+    tries = maker.reasons.total() + len(maker.passed)
+    if maker.passed:
+        return maker.passed[0], tries
+    return max(sorted(maker.reasons), key=maker.reasons.__getitem__, default="nobody is in all domains"), tries

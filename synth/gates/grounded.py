@@ -6,6 +6,7 @@ at once, would do as well lawfully and end otherwise, the task has two right ans
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
+from math import prod
 
 from evaluator.checks.state import check_state
 from skillweave.schema.combination import Combination, SaidRow
@@ -38,6 +39,8 @@ def grounded(
     weighed = told(world, combination, template, made)
     groups = _by_row(combination)
     others = [alike(world, combination, said) for said in groups]
+    if prod(len(keys) + 1 for keys in others) > MOST:
+        others = [_own(world, combination, said[0], keys) for said, keys in zip(groups, others, strict=True)]
     right = [[_meant(world, combination, said, None)] for said in groups]
     wrong = [[*_misread(world, combination, said, keys)] for said, keys in zip(groups, others, strict=True)]
     tried = 0
@@ -87,6 +90,14 @@ def _misread(world: World, combination: Combination, said: Sequence[SaidRow], ke
             shown = _shown(world, combination, said[0]) if shown is None else shown
             if key in shown:
                 raise Rejected("row not told apart", f"{said[0].columns} fits {key!r} too, {fault}") from fault
+
+
+def _own(world: World, combination: Combination, said: SaidRow, keys: Sequence[str]) -> Sequence[str]:
+    """Of a row that a list of the caller's own shows, the others that it shows; of one that is searched for, all."""
+    if any(parameter.required for parameter in world.blueprint.tool(said.read).parameters):
+        return keys
+    shown = _shown(world, combination, said)
+    return [key for key in keys if key in shown]
 
 
 def _shown(world: World, combination: Combination, said: SaidRow) -> set[Json]:

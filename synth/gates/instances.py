@@ -4,11 +4,11 @@ Where a person cannot have one because rows are lacking, the rows are created in
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.change import RowChange
@@ -21,6 +21,8 @@ from synth.gates.rejection import Rejected
 from synth.tasks.combine import callers_of, combination_for
 from synth.tasks.creation import Creation
 from synth.tasks.instance import NoInstance
+
+T = TypeVar("T")
 
 GIVEN = 6
 """Persons who are given a past, for one template."""
@@ -49,7 +51,7 @@ def instances(
     world = World(blueprint, database, now=now)
     found = Made([], [], [], 0)
     for template in templates:
-        maker = _Maker(world, template, stated, count, seed)
+        maker = Maker(world, template, partial(_validated, world, template, stated), count, seed)
         maker.make()
         found.validated.extend(maker.passed)
         found.fallen.extend(maker.fallen)
@@ -60,14 +62,23 @@ def instances(
     return found._replace(created=sum(bool(one.combination.patch) for one in found.validated))
 
 
+def _validated(
+    world: World, template: TaskTemplate, stated: Collection[str], combination: Combination
+) -> ValidatedTask:
+    return validated(world, combination, template, stated)
+
+
 @dataclass
-class _Maker:
+class Maker(Generic[T]):
+    """Makes instances of one template until enough have passed."""
+
     world: World
     template: TaskTemplate
-    stated: Collection[str]
+    judge: Callable[[Combination], T]
+    """What an instance is kept as; Rejected where it is not."""
     count: int
     seed: str
-    passed: list[ValidatedTask] = field(default_factory=list)
+    passed: list[T] = field(default_factory=list)
     fallen: list[tuple[str, str, str]] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
 
@@ -104,7 +115,7 @@ class _Maker:
 
     def _judge(self, combination: Combination) -> bool:
         try:
-            self.passed.append(validated(self.world, combination, self.template, self.stated))
+            self.passed.append(self.judge(combination))
         except Rejected as rejected:
             self.fallen.append((combination.id, rejected.reason, rejected.detail))
             self.reasons[rejected.reason] += 1

@@ -13,7 +13,7 @@ from skillweave.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.fused import FusedBlueprint
-from skillweave.schema.fusion import Conflict, Fusion, Mediation
+from skillweave.schema.fusion import Fusion, Mediation
 from synth.artifacts import (
     BLUEPRINTS,
     CONTRACTS,
@@ -49,7 +49,7 @@ class MergeParams(Params):
 class Agreed(NamedTuple):
     """A mediator's answer, and which of its rules hold."""
 
-    conflicts: list[Conflict]
+    answer: Mediated
     rules: Settled
 
 
@@ -78,7 +78,7 @@ async def policy_merge(ctx: Context[MergeParams], key: str) -> None:
 async def _mediation(ctx: Context[MergeParams], ground: Ground, fusion: Fusion) -> Mediation:
     agreed = await _agreed(ctx, ground, fusion)
     proposed = [rule.rule for story in fusion.storylines for rule in story.bridges]
-    made = await ctx.offload(mediation, ground, agreed.rules, agreed.conflicts, proposed, ctx.params.agent_rules)
+    made = await ctx.offload(mediation, ground, agreed.rules, agreed.answer.conflicts, proposed, ctx.params.agent_rules)
     for name, reason in made.dropped.items():
         ctx.reject(f"{name} ({reason})", "bridge rule dropped")
     ctx.count("conflicts", len(made.conflicts))
@@ -97,8 +97,9 @@ async def _agreed(ctx: Context[MergeParams], ground: Ground, fusion: Fusion) -> 
     last: list[Agreed] = []
 
     async def check(answer: Mediated) -> Sequence[str]:
-        found = await ctx.offload(settled, ground, answer.bridges)
-        last.append(Agreed(answer.conflicts, found))
+        known = [before.rules for before in last if before.answer.bridges == answer.bridges]
+        found = known[0] if known else await ctx.offload(settled, ground, answer.bridges)
+        last.append(Agreed(answer, found))
         wrong = [f"bridge rule {name}: {reason}" for name, reason in found.dropped.items()]
         return [*conflict_faults(answer.conflicts, ground.fused), *wrong]
 
@@ -111,7 +112,7 @@ async def _agreed(ctx: Context[MergeParams], ground: Ground, fusion: Fusion) -> 
             check=check,
         )
     except AuthorError:
-        if not last or conflict_faults(last[-1].conflicts, ground.fused):
+        if not last or conflict_faults(last[-1].answer.conflicts, ground.fused):
             raise
     return last[-1]
 

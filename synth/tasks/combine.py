@@ -15,7 +15,7 @@ from synth.planner.slots import slots
 from synth.tasks.builder import Builder
 from synth.tasks.instance import NoInstance
 
-SPARE = 40
+SPARE = 16
 """Calls that are taken back, in a fused world, to look for an instance of one caller."""
 
 

@@ -16,7 +16,7 @@ from skillweave.schema.template import TaskTemplate
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.graph.edges import Columns, columns_read, columns_written, touches
-from synth.history.invariants import broken_invariant
+from synth.history.invariants import Watch
 from synth.history.office import candidates, perform
 from synth.planner.search import search_in
 from synth.planner.values import CLOCK
@@ -41,6 +41,9 @@ class Creation:
     world: World
     template: TaskTemplate
     seed: str
+
+    def __post_init__(self) -> None:
+        self._watch = Watch(self.world.blueprint)
 
     def lead(self, caller: str, stuck: int, reached: Reached) -> bool:
         """Try pasts of a person who does not get beyond the template's call `stuck`; whether one got through them all.
@@ -97,7 +100,7 @@ class Creation:
                 session.now = self._ago(timedelta(hours=1))
                 self._happens(session, events)
                 session.now = self.world.now
-                if broken_invariant(session, self.world.blueprint) is None:
+                if self._watch.broken(session) is None:
                     return True
             session.undo(before)
             session.now = self._ago(timedelta(days=random.choice(DAYS)))

@@ -7,7 +7,6 @@ from itertools import combinations, product
 
 import pytest
 
-from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.fused import BridgeRule, FusedBlueprint
 from skillweave.schema.fusion import StoryCall, Storyline
 from synth.fusion.blueprint import fuse
@@ -15,7 +14,7 @@ from synth.fusion.bridges import bridge_faults
 from synth.fusion.story_faults import story_faults
 from synth.offline.bridging import stories_between
 from synth.offline.service import catalogue
-from synth.offline.variation import variant
+from tests.policy.contracts import a_contract
 
 SERVICES = ("airline", "car_rental", "hotel", "travel_insurance")
 SLOT = re.compile(r"\{(\w+)\}")
@@ -27,24 +26,15 @@ def sets_of(size: int) -> list[tuple[str, ...]]:
     return [found for names in combinations(SERVICES, size) for found in product(*(settings[name] for name in names))]
 
 
-def a_blueprint(domain: str, seed: int) -> Blueprint:
-    made = variant(seed, domain)
-    return Blueprint(
-        server=domain,
-        domain=made.setting.topic,
-        title=made.setting.title,
-        core_entity=made.rendered.core_entity,
-        entities=made.rendered.entities,
-        relationships=made.rendered.relationships,
-        tools=made.rendered.tools,
-        invariants=made.rendered.invariants,
-        events=made.rendered.events,
-    )
+def triples() -> list[tuple[str, ...]]:
+    """Of three services each, their first settings and their last ones."""
+    every = sets_of(3)
+    return [found for number, found in enumerate(every) if number % 8 in (0, 7)]
 
 
 @cache
 def a_world(domains: tuple[str, ...], seed: int) -> tuple[FusedBlueprint, list[Storyline]]:
-    fused = fuse([a_blueprint(domain, seed) for domain in domains])
+    fused = fuse([a_contract(domain, seed) for domain in domains])
     return fused, stories_between(fused, seed)
 
 
@@ -61,7 +51,7 @@ def test_every_pair_has_sound_stories_and_rules(domains: tuple[str, ...], seed: 
     assert bridge_faults(list(rules_of(stories).values()), fused) == {}
 
 
-@pytest.mark.parametrize("domains", sets_of(3), ids="-".join)
+@pytest.mark.parametrize("domains", triples(), ids="-".join)
 def test_every_triple_has_sound_stories_and_rules(domains: tuple[str, ...]) -> None:
     fused, stories = a_world(domains, 7)
     assert stories
@@ -69,7 +59,7 @@ def test_every_triple_has_sound_stories_and_rules(domains: tuple[str, ...]) -> N
     assert bridge_faults(list(rules_of(stories).values()), fused) == {}
 
 
-@pytest.mark.parametrize("domains", [*sets_of(2), *sets_of(3)], ids="-".join)
+@pytest.mark.parametrize("domains", [*sets_of(2), *triples()], ids="-".join)
 def test_rules_of_one_name_are_one_rule(domains: tuple[str, ...]) -> None:
     texts: dict[str, set[str]] = {}
     for story in a_world(domains, 7)[1]:
@@ -85,7 +75,7 @@ def test_at_least_half_of_the_stories_of_a_pair_need_a_call_that_a_rule_demands(
     assert 2 * len(demanding) >= len(stories)
 
 
-@pytest.mark.parametrize("domains", [*sets_of(2), *sets_of(3)], ids="-".join)
+@pytest.mark.parametrize("domains", [*sets_of(2), *triples()], ids="-".join)
 def test_every_call_is_asked_for_in_several_ways_that_name_only_its_own_arguments(domains: tuple[str, ...]) -> None:
     fused, stories = a_world(domains, 7)
     for story, call, phrases in _asked(stories):

@@ -9,7 +9,8 @@ from skillweave.world.world import World
 from synth.history.build import build
 from synth.history.generation import state_of
 from synth.history.simulation import Plan
-from synth.planner.search import Search
+from synth.planner.search import Search, search_in
+from tests.gates import services
 from tests.history.worlds import NOW, a_blueprint, reference_rows
 from tests.world.clinic import a_world
 
@@ -106,3 +107,13 @@ def test_an_unknown_rule_is_a_key_error() -> None:
     world = a_world()
     with world.session() as session, pytest.raises(KeyError):
         Search(world.blueprint, world.blueprint.tools[0], session, None, session.now, Random(1)).breaking("R999")
+
+
+def test_a_guard_over_two_domains_is_met_for_the_person_whose_key_the_tool_s_domain_has() -> None:
+    joined = services.world("Clinic", "Insurer", bridges=[services.PAID_FIRST])
+    with joined.session(caller="PER-P001") as session:
+        claim = joined.blueprint.tool("insurer__claim_back")
+        assert next(search_in(session, claim, Random(1)).meeting(), None) is None
+        assert session.call("clinic__settle_bill", {"bill_id": services.bill("Clinic", 1)}).ok
+        found = next(search_in(session, claim, Random(1)).meeting())
+        assert session.call(claim.name, found).ok

@@ -150,9 +150,7 @@ def _to_proposal(memory: Memory, reading: Reading, *, declined: bool) -> list[Mo
     if declined and not any(place in memory.open for place in reading.proposed):
         return [Move("no_thanks")]
     agreed_to = _agreed_to(memory, reading)
-    wanted = [place for place in reading.proposed if place in memory.open]
-    about = agreed_to or [place for place in wanted if memory.voiced[place]] or wanted or reading.proposed
-    about = about or memory.open_deeds[:1]
+    about = agreed_to or _wanted(memory, reading) or reading.proposed or memory.open_deeds[:1]
     facts = tuple(topic.fact for topic in reading.conflicts if reading.concerns(topic, about))
     if reading.is_extra and not facts:
         memory.refusals += 1
@@ -170,6 +168,17 @@ def _to_proposal(memory: Memory, reading: Reading, *, declined: bool) -> list[Mo
     for place in memory.agreed:
         memory.voiced[place] = True
     return [Move("yes")]
+
+
+def _wanted(memory: Memory, reading: Reading) -> list[int]:
+    """What a proposal is about of what the user wants; of alike deeds the one that they have brought up."""
+    named = [place for place in reading.proposed if place in memory.open]
+    voiced = [place for place in named if memory.voiced[place]]
+    if voiced or not named:
+        return voiced
+    deeds = frozenset().union(*(deeds_of(memory.errands[place].whole) for place in named)) & deeds_of(reading.text)
+    alike = [p for p in memory.open_deeds if memory.voiced[p] and deeds_of(memory.errands[p].whole) & deeds]
+    return alike or named
 
 
 def _agreed_to(memory: Memory, reading: Reading) -> list[int]:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from rollout.user.telling.telling import TELLINGS
 from skillweave.schema.task import Task
-from tests.rollout.offline_user.chats import STOP, a_story, answer, talk
+from tests.rollout.offline_user.chats import STOP, a_story, answer, role, talk
 
 GOAL = (
     "You want to claim back the cost of your cleaning on 12 January from Aurora Plan. "
@@ -120,3 +121,68 @@ def test_they_never_bring_it_up_as_a_request() -> None:
     said = talk(a_claim(), ["How can I help you?", "I have submitted your claim. Is there anything else?"])
     assert not any("pay" in one for one in said)
     assert STOP in said[1]
+
+
+def test_a_deed_that_both_have_is_of_what_was_agreed_to() -> None:
+    story = a_story(
+        "You want to put your filling invoice through under the benefit that pays 85 percent. "
+        "If Aurora Plan needs it first, you agree to clear your invoice for the filling by card.",
+        "Hi, I'd like to put my filling invoice through under the benefit that pays 85 percent.",
+        [("invoice.treatment_name", "It is my filling invoice.", "filling", "first"), FACTS[-1]],
+    )
+    said = talk(
+        story,
+        [
+            "Before I can submit the claim, I would pay your invoice (filling), by card [B1]. Shall I go ahead?",
+            "It worked: your invoice has been paid (filling).",
+            "I would now submit the claim (invoice: filling). Shall I go ahead?",
+            "I have submitted the claim. Anything else?",
+        ],
+    )
+    assert [STOP in one for one in said] == [False, False, False, True]
+
+
+def test_an_agent_has_another_word_for_what_they_agreed_to() -> None:
+    story = a_story(
+        "You want to claim your liver panel back. "
+        "If Aurora Plan needs it first, you agree to let your insurer have your liver panel report.",
+        "Hi, I'd like to claim my liver panel back.",
+        [("report.test_type_name", "It is my report on the liver panel.", "liver panel", "first")],
+    )
+    said = talk(
+        story,
+        [
+            "I can only submit the claim after one step [B4]: I would first request the report copy (liver panel). "
+            "May I go ahead?",
+            "The report copy has been requested. Which benefit do you mean?",
+            "I have submitted the claim. Anything else?",
+        ],
+    )
+    assert is_yes(said[0])
+    assert [STOP in one for one in said] == [False, False, True]
+
+
+def test_of_two_ways_to_pay_they_tell_that_of_the_company_asked_about() -> None:
+    story = a_story(
+        "You want to settle your account with Aurora Plan. After that you want to pay your bill at Smile Dental.",
+        "Hi, I want to settle my account with Aurora Plan. Then I want to pay my bill at Smile Dental.",
+        [
+            ("pay_balance.method", "Method for Aurora Plan: card.", "card", "asked"),
+            ("pay_bill.method", "Method for Smile Dental: bank transfer.", "bank_transfer", "asked"),
+        ],
+    )
+    said = answer(story, "Could you tell me the method (card or bank transfer), for Smile Dental?").lower()
+    assert "bank transfer" in said
+    assert "card" not in said
+
+
+def test_a_yes_is_of_what_they_have_asked_for_so_far() -> None:
+    story = a_story(
+        "You want to settle your account with Aurora Plan. After that you want to pay your bill at Smile Dental.",
+        "Hi, I want to settle my account with Aurora Plan. After that I want to pay my bill at Smile Dental.",
+    )
+    said = talk(
+        role(story, TELLINGS.index("piecemeal")),
+        ["I will pay the balance by card, if you agree. Shall I?", "I have paid the balance. Anything else?"],
+    )
+    assert "Smile Dental" in said[1]

@@ -1,0 +1,135 @@
+"""Words of several companies in one conversation, and what a user only agrees to."""
+
+import pytest
+
+from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.task import Persona
+from skillweave.schema.telling import Known, Request, RowKnown, Telling, Wish
+from skillweave.user_prompt import STYLES
+from synth.fusion.blueprint import fuse
+from synth.graph.columns import origins
+from synth.offline.answers.asked import Asked
+from synth.offline.answers.tasks import references
+from synth.offline.answers.tell import tell
+from synth.offline.language.companies import talk_of_all
+from synth.offline.variation import variant
+from tests.policy.contracts import a_contract
+
+SEED = 7
+
+
+@pytest.fixture(scope="module")
+def ferry_and_hotel() -> FusedBlueprint:
+    return fuse([a_contract("CoastFerry"), a_contract("CityHotel")])
+
+
+CROSSING = RowKnown(entity="CoastFerry__Reservation", columns={"sailing_code": "reservation.sailing_code"})
+STAY = RowKnown(entity="CityHotel__Reservation", columns={"room_type_name": "stay.room_type_name"})
+
+
+def a_request(style: str = "formal", *, needed: bool = True) -> Request:
+    """Cancel a stay, for which the crossing has to be cancelled first."""
+    known = [
+        Known(id="reservation.sailing_code", value="LM10", words="LM10", type="string", about="reservation: code"),
+        Known(
+            id="stay.room_type_name", value="Market Double", words="Market Double", type="string", about="stay: type"
+        ),
+        Known(id="crossing.reason", value="work", words="work", type="string", about="cancel: reason"),
+        Known(id="stay.reason", value="travel_disruption", words="travel_disruption", type="string", about="c: reason"),
+        Known(id="me.email", value="ann@example.com", words="ann@example.com", type="string", about="me: email"),
+    ]
+    wishes = [
+        Wish(
+            tool="coast_ferry__cancel_reservation",
+            kind="do",
+            rows={"reservation_id": CROSSING},
+            values={"reason": "crossing.reason"},
+            ask="cancel {reservation_id} because of {reason}",
+            only_if_needed=needed,
+        ),
+        Wish(
+            tool="city_hotel__cancel_reservation",
+            kind="do",
+            rows={"reservation_id": STAY},
+            values={"reason": "stay.reason"},
+            ask="give up {reservation_id} on account of {reason}",
+        ),
+        Wish(tool="city_hotel__cancel_reservation", kind="hear", ask="what it costs me"),
+    ]
+    persona = Persona(name="Ann Lee", age=40, style=style, patience=5)
+    reason = "No ferry, no hotel."
+    return Request(title="t", company="A and B", persona=persona, reason=reason, wishes=wishes, known=known)
+
+
+def told(request: Request, blueprint: FusedBlueprint, key: str = "k") -> Telling:
+    variables = {"server": blueprint.server, "request": request, "blueprint": blueprint}
+    return tell(Asked("tasks.tell", key, variables, SEED))
+
+
+def test_a_noun_that_two_companies_share_says_whose_it_is(ferry_and_hotel: FusedBlueprint) -> None:
+    talks = {name: variant(SEED, name).rendered.talk for name in ("CoastFerry", "CityHotel")}
+    talk, companies = talk_of_all(ferry_and_hotel, talks)
+    assert talk.entities["CityHotel__Reservation"].noun == "reservation with The Calder House Hotel"
+    assert talk.entities["CoastFerry__Reservation"].noun == "reservation with Sandpiper Coast Ferries"
+    assert talk.entities["CityHotel__RoomType"].noun == "room type"
+    assert companies.titles["city_hotel__book_room"] == "The Calder House Hotel"
+
+
+def test_an_enum_value_is_said_in_the_words_of_the_company_whose_it_is(ferry_and_hotel: FusedBlueprint) -> None:
+    texts = {fact.id: fact.text for fact in told(a_request(), ferry_and_hotel).facts}
+    assert texts["crossing.reason"] == "Reason for Sandpiper Coast Ferries: work commitments."
+    assert texts["stay.reason"] == "Reason for The Calder House Hotel: trouble with the journey."
+    assert texts["me.email"] == "My email is ann@example.com."
+
+
+def test_what_is_only_agreed_to_is_no_request_and_stands_last_in_the_goal(ferry_and_hotel: FusedBlueprint) -> None:
+    goal = told(a_request(), ferry_and_hotel).goal
+    asked, _, agreed = goal.partition("If The Calder House Hotel needs it first, you agree to ")
+    assert "LM10" in agreed
+    assert agreed.startswith("cancel your reservation with Sandpiper Coast Ferries")
+    assert asked.startswith("You want to give up your ")
+    assert "cancel" not in asked
+    assert "what it costs you" in asked
+
+
+@pytest.mark.parametrize("style", sorted(STYLES))
+def test_consent_is_left_out_told_in_general_or_told_in_full(style: str, ferry_and_hotel: FusedBlueprint) -> None:
+    ways = set()
+    for number in range(40):
+        telling = told(a_request(style), ferry_and_hotel, str(number))
+        tells = {fact.id: fact.tell for fact in telling.facts}
+        in_full = "LM10" in telling.first_message
+        assert (tells["reservation.sailing_code"] == "first") == in_full
+        assert (tells["crossing.reason"] == "first") == ("work commitments" in telling.first_message)
+        in_general = "Sandpiper" in telling.first_message and "work commitments" not in telling.first_message
+        ways.add("full" if in_full else "general" if in_general else "none")
+        assert telling.first_message.count("give up") == 1
+    assert ways == {"full", "general", "none"}
+
+
+def test_a_story_of_several_companies_is_told_with_its_reason(ferry_and_hotel: FusedBlueprint) -> None:
+    messages = [told(a_request("friendly"), ferry_and_hotel, str(number)).first_message for number in range(20)]
+    assert all("No ferry, no hotel." in message for message in messages)
+
+
+def test_both_wishes_are_requests_where_neither_is_only_agreed_to(ferry_and_hotel: FusedBlueprint) -> None:
+    goal = told(a_request(needed=False), ferry_and_hotel).goal
+    assert goal.startswith("You want to cancel your ")
+    assert "After that you want to give up your " in goal
+    assert "agree" not in goal
+
+
+def test_rows_of_each_read_are_referred_to_as_its_company_s_customers_do(ferry_and_hotel: FusedBlueprint) -> None:
+    columns = {tool.name: list(origins(tool)) for tool in ferry_and_hotel.tools if tool.kind == "read"}
+    joined = references(Asked("tasks.references", "k", {"blueprint": ferry_and_hotel, "columns": columns}, SEED))
+    found = {words.read: words.columns for words in joined}
+    for server in ("CoastFerry", "CityHotel"):
+        blueprint, tools = a_contract(server), ferry_and_hotel.member(server).tools
+        own = {tool.name: list(origins(tool)) for tool in blueprint.tools if tool.kind == "read"}
+        alone = references(Asked("tasks.references", "k", {"blueprint": blueprint, "columns": own}, SEED))
+        assert alone
+        assert {tools[words.read]: words.columns for words in alone}.items() <= found.items()
+
+
+def test_the_same_question_gives_the_same_words(ferry_and_hotel: FusedBlueprint) -> None:
+    assert told(a_request(), ferry_and_hotel) == told(a_request(), ferry_and_hotel)

@@ -1,0 +1,144 @@
+"""s14 and s15 on a fused world: stories become templates, and instances come out validated."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from skillweave.llm.backend import Backend
+from skillweave.llm.request import Reply, Request
+from skillweave.manifest import ItemRecord, Output
+from skillweave.schema.fused import BridgeRule
+from skillweave.schema.fusion import Fusion, Mediation
+from skillweave.schema.tool_graph import ToolGraph
+from skillweave.store import Store
+from synth.artifacts import (
+    COMBINATIONS,
+    CONTRACTS,
+    DATABASE,
+    FUSIONS,
+    MEDIATIONS,
+    POLICIES,
+    TEMPLATES,
+    TOOL_GRAPHS,
+    VALIDATED,
+    Artifact,
+)
+from synth.context import Context, Setting
+from synth.engine.codec import decode, encode
+from synth.engine.perform import Performer
+from synth.graph.edges import auth_edges, data_edges
+from synth.step import Step
+from synth.steps.s14_task_template_generation import task_template_generation
+from synth.steps.s15_instance_combos_selection import instance_combos_selection
+from tests.gates.services import NOW, PAID_FIRST, contract, world
+from tests.tasks.test_stories import BRIDGED, PAID, REFERRED, rules
+
+R = TypeVar("R")
+T = TypeVar("T")
+NAME = "Clinic__Insurer"
+WORDS = "[" + ", ".join(f'{{"read": "{read}", "columns": ["billed_at"]}}' for read in REFERRED) + "]"
+
+
+class Run:
+    """A run's artifacts up to the merged policy; the steps after it."""
+
+    def __init__(self, outputs: Path, bridges: list[BridgeRule]) -> None:
+        self.store = Store(outputs)
+        self.visible: dict[tuple[str, str], Output] = {}
+        fused = contract("Clinic", "Insurer")
+        graph = ToolGraph(
+            server=NAME,
+            tools=[tool.name for tool in fused.tools],
+            edges=[*auth_edges(fused), *data_edges(fused)],
+        )
+        fusion = Fusion(
+            name=NAME, domains=["Clinic", "Insurer"], storylines=[PAID], proofs={}, pruned=[], rejected={}, searches=0
+        )
+        self._put(CONTRACTS, encode(CONTRACTS, fused))
+        self._put(FUSIONS, encode(FUSIONS, fusion))
+        self._put(MEDIATIONS, encode(MEDIATIONS, Mediation(name=NAME, conflicts=[], bridges=bridges, proofs=[])))
+        self._put(TOOL_GRAPHS, encode(TOOL_GRAPHS, graph))
+        self._put(DATABASE, world("Clinic", "Insurer").content)
+        self._put(POLICIES, "\n".join(f"[{rule}] So it is." for rule in rules(BRIDGED)).encode())
+
+    def run(self, step: Step[Any]) -> ItemRecord:
+        """The step's item of the fused world; what it writes is seen by the next."""
+        context: Context[Any] = Context(
+            step,
+            NAME,
+            params=step.params(),
+            setting=Setting(7, NOW, ()),
+            store=self.store,
+            visible=self.visible,
+            services=self,
+        )
+        record = Performer().perform(step, context, [])
+        self.visible |= {(output.artifact, output.key): output for output in record.outputs}
+        return record
+
+    def read(self, artifact: Artifact[T]) -> T:
+        """What a step has written."""
+        path = artifact.path(NAME)
+        return decode(artifact, self.store.read(path), path)
+
+    def backend(self, step: str, role: str) -> Backend:
+        """An author who knows how people refer to bills."""
+        return _Author()
+
+    async def offload(self, function: Callable[..., R], *arguments: object) -> R:
+        """Work for the pool, done in place."""
+        return function(*arguments)
+
+    def log(self, step: str, key: str, message: str) -> None:
+        """Nobody reads it."""
+
+    def _put(self, artifact: Artifact[Any], content: bytes) -> None:
+        path = f"given/{artifact.path(NAME)}"
+        self.store.write(path, content)
+        self.visible[artifact.pattern, NAME] = Output(
+            artifact=artifact.pattern, key=NAME, label=artifact.label(NAME), path=path, digest="", size=0, mtime_ns=0
+        )
+
+
+class _Author:
+    name = "test/author"
+
+    async def complete(self, request: Request) -> Reply:
+        """The one answer."""
+        return Reply(WORDS)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_stories_become_validated_tasks(tmp_path: Path) -> None:
+    run = Run(tmp_path, [PAID_FIRST])
+    assert run.run(task_template_generation).state == "done"
+    assert [one.id for one in run.read(TEMPLATES)] == [f"{NAME}/story"]
+    record = run.run(instance_combos_selection)
+    assert record.state == "done", record.reasons
+    made = run.read(VALIDATED)
+    assert {one.combination.caller for one in made} == {"PER-P001", "PER-P002", "PER-P003"}
+    assert all(one.gates.interlock["crossings"] for one in made)
+    assert record.figures == {"validated": 3, "validated on created rows": 1}
+    assert not run.store.exists(COMBINATIONS.path(NAME))
+
+
+def test_a_story_whose_bridge_rule_was_dropped_is_rejected_with_the_reason(tmp_path: Path) -> None:
+    run = Run(tmp_path, [])
+    record = run.run(task_template_generation)
+    assert record.rejected == {"a bridge rule that it leans on was not kept": 1}
+    assert run.read(TEMPLATES) == []
+
+
+@pytest.mark.parametrize("unstated", ["B1", "R3"])
+def test_a_task_whose_rules_the_merged_policy_does_not_state_is_rejected(tmp_path: Path, unstated: str) -> None:
+    run = Run(tmp_path, [PAID_FIRST])
+    stated = [rule for rule in rules(BRIDGED) if rule != unstated]
+    run._put(POLICIES, "\n".join(f"[{rule}] So it is." for rule in stated).encode())
+    run.run(task_template_generation)
+    record = run.run(instance_combos_selection)
+    assert record.rejected["rule not in the policy"] >= 3
+    assert run.read(VALIDATED) == []
