@@ -92,7 +92,7 @@ def _misread(world: World, combination: Combination, said: Sequence[SaidRow], ke
                 raise Rejected("row not told apart", f"{said[0].columns} fits {key!r} too, {fault}") from fault
 
 
-def _own(world: World, combination: Combination, said: SaidRow, keys: Sequence[str]) -> Sequence[str]:
+def _own(world: World, combination: Combination, said: SaidRow, keys: list[str]) -> list[str]:
     """Of a row that a list of the caller's own shows, the others that it shows; of one that is searched for, all."""
     if any(parameter.required for parameter in world.blueprint.tool(said.read).parameters):
         return keys
