@@ -86,9 +86,7 @@ def _sum(items: Sequence[Record], figure: str) -> int:
 
 
 def _rejected(items: Sequence[Record], reason: str) -> int:
-    return sum(
-        count for item in items for told, count in item.get("rejected", {}).items() if told.startswith(reason)
-    )
+    return sum(count for item in items for told, count in item.get("rejected", {}).items() if told.startswith(reason))
 
 
 def _step(name: str, items: Sequence[Record]) -> Record:

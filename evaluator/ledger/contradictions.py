@@ -92,7 +92,15 @@ class Contradictions:
     def _bound(self, clause: str, value: Value) -> OwnFact | None:
         """The fact whose keyword stands right before the value, where the value fits none of that keyword."""
         rivals = [fact for fact in self._facts if self._is_of_type(fact, value) and _is_said_of(fact, clause, value)]
-        return rivals[0] if rivals and not any(fact.fits(value) for fact in rivals) else None
+        if not rivals or any(fact.fits(value) for fact in rivals) or self._is_of_another(clause, value, rivals):
+            return None
+        return rivals[0]
+
+    def _is_of_another(self, clause: str, value: Value, rivals: Sequence[OwnFact]) -> bool:
+        """Whether the clause names the record of another fact that the value fits: `my order due on 20 March`."""
+        said, nouns = set(re.findall(r"[a-z]+", clause.lower())), {fact.entity.split("_")[-1] for fact in rivals}
+        own = {fact.entity.split("_")[-1] for fact in self._facts if fact.fits(value)}
+        return bool(own & said - nouns)
 
     def _is_of_type(self, fact: OwnFact, value: Value) -> bool:
         is_name = value.kind == "name"

@@ -82,7 +82,5 @@ async def _words(
 ) -> dict[str, list[str]]:
     """By which columns people refer to the rows of each read."""
     reads = {tool.name: columns[tool.name] for tool in fused.tools if tool.kind == "read"}
-    words = await ctx.ask(
-        REFERENCES, blueprint=fused, columns=reads, check=lambda answer: word_faults(answer, reads)
-    )
+    words = await ctx.ask(REFERENCES, blueprint=fused, columns=reads, check=lambda answer: word_faults(answer, reads))
     return {row.read: list(row.columns) for row in words}

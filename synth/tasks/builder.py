@@ -161,7 +161,7 @@ class Builder:
         for name, value in arguments.items():
             parameter = tool.parameter(name)
             if parameter.refers_to is None:
-                finder.known[name] = Given(value, named.get(name))
+                finder.known[name] = _given(value, named.get(name), linked.get(name))
             elif name not in linked:
                 open_rows.append(parameter)
         found = dict(named)
@@ -225,7 +225,7 @@ class Builder:
             if given.found:
                 grounding[name] = f"{self._emit(given.found)}{given.column or given.found.column}"
             else:
-                grounding[name] = "user"
+                grounding[name] = given.source or "user"
         wanted = GoldenCall(tool=lookup.read, arguments=arguments, grounding=grounding)
         calls = self.made.golden
         place = next((n for n in range(self.made.fresh_from, len(calls)) if calls[n] == wanted), len(calls))
@@ -234,7 +234,9 @@ class Builder:
             for name, given in lookup.arguments.items():
                 if given.found:
                     self._said_row(place, name, given.found)
-                else:
+                elif given.row:
+                    self._said_row(place, name, given.row)
+                elif not given.source:
                     self.made.values.append(SaidValue(call=place, parameter=name, value=given.value))
         many = isinstance(self.made.results[place].value, list)
         return f"call {place} [{lookup.index}]." if many else f"call {place} "
@@ -275,6 +277,13 @@ class Builder:
                 for table, column in places:
                     kept = self.made.open_columns.setdefault(table, [])
                     kept += [column] if column not in kept else []
+
+
+def _given(value: Value, found: Lookup | None, link: Linked | None) -> Given:
+    """An argument as its look-ups are given it: with its own source where an earlier call has given it."""
+    if link is None or link.of is None:
+        return Given(value, found)
+    return Given(value, source=link.source({}), row=link.of.lookup)
 
 
 def _filled(tool: Tool, parameter: str) -> list[tuple[str, str]]:

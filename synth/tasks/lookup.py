@@ -33,6 +33,10 @@ class Given:
     found: "Lookup | None" = None
     column: str | None = None
     """The column of the row found that holds the value; None: the one that was looked for."""
+    source: str = ""
+    """Where an earlier call has given the value; empty: nowhere ..."""
+    row: "Lookup | None" = None
+    """... and the row that it is of, where the user has spoken of it."""
 
 
 @dataclass(frozen=True)
