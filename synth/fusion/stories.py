@@ -15,10 +15,19 @@ class NoTemplate(Exception):
 
 
 def template_of(
-    storyline: Storyline, fused: FusedBlueprint, graph: ToolGraph, referred_by: Mapping[str, Sequence[str]]
+    storyline: Storyline,
+    fused: FusedBlueprint,
+    graph: ToolGraph,
+    referred_by: Mapping[str, Sequence[str]],
+    numbers: Mapping[str, str],
 ) -> TaskTemplate:
-    """The template of a story; `fused` has the bridge rules. NoTemplate where one that it leans on is not kept."""
-    numbers = _numbers(storyline, fused)
+    """The template of a story. `numbers`: a bridge rule's name -> its number in the world, for those that are kept.
+
+    NoTemplate where a rule that the story leans on is not kept.
+    """
+    lost = [rule.rule for rule in storyline.bridges if rule.rule not in numbers]
+    if lost:
+        raise NoTemplate(f"the bridge rule {lost[0]} is not kept")
     return TaskTemplate(
         id=f"{fused.server}/{storyline.name}",
         server=fused.server,
@@ -30,17 +39,6 @@ def template_of(
         tell=storyline.tell,
         reasons=storyline.reasons,
     )
-
-
-def _numbers(storyline: Storyline, fused: FusedBlueprint) -> dict[str, str]:
-    """The author's name for a bridge rule -> its number; an error code is of one bridge rule only."""
-    found = {}
-    for bridge in storyline.bridges:
-        guards = [guard for guard in fused.tool(bridge.tool).guards if guard.error == bridge.error]
-        if not guards:
-            raise NoTemplate(f"the bridge rule {bridge.rule} is not kept")
-        found[bridge.rule] = guards[-1].rule
-    return found
 
 
 def _call(call: StoryCall, fused: FusedBlueprint, graph: ToolGraph, numbers: Mapping[str, str]) -> TemplateCall:

@@ -16,7 +16,7 @@ from skillweave.schema.tool_graph import ToolGraph
 from skillweave.world.world import World
 from synth.fusion.rows import fused_state
 from synth.fusion.segments import Segments
-from synth.fusion.stories import template_of
+from synth.fusion.stories import NoTemplate, template_of
 from synth.gates.instances import Maker
 from synth.gates.interlock import crossings
 
@@ -53,8 +53,9 @@ def tried(ground: Ground, storylines: Sequence[Storyline]) -> Fusion:
     searches = 0
     for story in storylines:
         if story.name not in lost:
-            world = World(ground.fused.with_bridges(story.bridges), state, now=ground.now)
-            found, tries = _proof(ground, world, story)
+            fused = ground.fused.with_bridges(story.bridges)
+            world = World(fused, state, now=ground.now)
+            found, tries = _proof(ground, fused, world, story)
             world.close()
             searches += tries
             if isinstance(found, str):
@@ -80,9 +81,13 @@ def _accounts(ground: Ground) -> list[dict[str, str]]:
     return [{server: str(key) for server, key in one.items()} for one in found if all(one.values())][:PERSONS]
 
 
-def _proof(ground: Ground, world: World, story: Storyline) -> tuple[list[Crossing] | str, int]:
+def _proof(ground: Ground, fused: FusedBlueprint, world: World, story: Storyline) -> tuple[list[Crossing] | str, int]:
     """The links that carrying the story out shows, or the commonest reason why nobody's would do; and the searches."""
-    template = template_of(story, world.blueprint, ground.graph, ground.referred_by)  # type: ignore[arg-type]
+    names = {rule.rule: rule.rule for rule in story.bridges}
+    try:
+        template = template_of(story, fused, ground.graph, ground.referred_by, names)
+    except NoTemplate as fault:
+        return str(fault), 0
     maker = Maker(world, template, partial(crossings, world), 1, f"{ground.seed}/trial")
     maker.make()
     tries = maker.reasons.total() + len(maker.passed)

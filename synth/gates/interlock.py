@@ -44,12 +44,35 @@ def interlock(world: World, combination: Combination, said: Sequence[Known] | No
     for crossing in reversed(found):
         lost = f"breaks {crossing.rule}" if crossing.rule else f"has lost its {crossing.parameter}"
         without[crossing.source] = f"call {crossing.call} ({crossing.tool}) {lost}"
-    demanded = sum(call.demanded_by is not None for call in combination.golden)
     return {
         "crossings": [crossing.model_dump(mode="json") for crossing in found],
         "without": without,
-        "demanded_calls": demanded,
+        "demanded": {rule: [*calls] for rule, calls in sorted(demanded(world, combination, said).items())},
     }
+
+
+def demanded(world: World, combination: Combination, said: Sequence[Known] | None = None) -> dict[str, list[int]]:
+    """Bridge rule -> golden writes, counted from 0, without any one of which a later call breaks it."""
+    words = said_by_user(combination) if said is None else said
+    bridges = _bridges(_fused(world))
+    found: dict[str, list[int]] = {}
+    for place, call in enumerate(combination.golden):
+        if world.blueprint.tool(call.tool).kind != "write":
+            continue
+        try:
+            later = Remainder(world, combination, {place}, words, forgetful=False).carried_out()
+        except Rejected:
+            # What follows names a row that this call makes: it is needed by more than a rule.
+            continue
+        for rule in sorted({one.rule or "" for one in later} & bridges):
+            found.setdefault(rule, []).append(place)
+    return found
+
+
+def _bridges(fused: FusedBlueprint) -> set[str]:
+    """Numbers of the rules that are nobody's own."""
+    own = {rule for member in fused.members for rule in member.rules.values()}
+    return {guard.rule for tool in fused.tools for guard in tool.guards} - own
 
 
 def crossings(world: World, combination: Combination, said: Sequence[Known] | None = None) -> list[Crossing]:
@@ -151,10 +174,7 @@ class Remainder:
         """The rule at which a call failed; None where that is no wonder, or no harm."""
         rule = result.error.rule if result.error else None
         guard = next((guard for guard in tool.guards if guard.rule == rule), None)
-        is_bridge = guard is not None and all(
-            guard.rule not in member.rules.values() for member in _fused(self.world).members
-        )
-        if guard is None or (guard.concern in STRUCTURAL and not is_bridge):
+        if guard is None or (guard.concern in STRUCTURAL and guard.rule not in _bridges(_fused(self.world))):
             if self.forgetful and not self._failed:
                 raise Rejected("interlock cannot be tried", f"call {place} ({tool.name}) fails: {result.error}")
             return None

@@ -66,10 +66,11 @@ async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
     """The stories of a fused world whose bridge rules were all kept."""
     contract, graph = fused_contract(ctx), ctx.read(TOOL_GRAPHS)
     referred_by = await _referred_by(ctx, contract)
+    numbers = ctx.read(MEDIATIONS).numbers
     kept = []
     for story in ctx.read(FUSIONS).storylines:
         try:
-            kept.append(template_of(story, contract, graph, referred_by))
+            kept.append(template_of(story, contract, graph, referred_by, numbers))
         except NoTemplate as fault:
             ctx.reject(f"{story.name} ({fault})", "a bridge rule that it leans on was not kept")
     return kept

@@ -184,7 +184,7 @@ def test_a_demanded_call_without_which_the_rule_is_broken_is_kept() -> None:
     joined = world(*PAIR, bridges=[PAID_FIRST])
     assert reason(joined, demanded("call 0 [0].bill_id")) is None
     figure = interlock(joined, demanded("call 0 [0].bill_id"))
-    assert figure["demanded_calls"] == 1
+    assert figure["demanded"] == {"B1": [1]}
     # The claim has lost its reference; made all the same, it would break the rule.
     found = crossings(joined, demanded("call 0 [0].bill_id"))
     assert [one.rule or one.parameter for one in found] == ["reference", "amount_cents", "B1"]

@@ -58,7 +58,9 @@ class Run:
         )
         self._put(CONTRACTS, encode(CONTRACTS, fused))
         self._put(FUSIONS, encode(FUSIONS, fusion))
-        self._put(MEDIATIONS, encode(MEDIATIONS, Mediation(name=NAME, conflicts=[], bridges=bridges, proofs=[])))
+        numbers = {"paid_first": rule.rule for rule in bridges}
+        mediation = Mediation(name=NAME, conflicts=[], bridges=bridges, numbers=numbers, proofs=[])
+        self._put(MEDIATIONS, encode(MEDIATIONS, mediation))
         self._put(TOOL_GRAPHS, encode(TOOL_GRAPHS, graph))
         self._put(DATABASE, world("Clinic", "Insurer").content)
         self._put(POLICIES, "\n".join(f"[{rule}] So it is." for rule in rules(BRIDGED)).encode())
