@@ -69,7 +69,7 @@ async def policy_merge(ctx: Context[MergeParams], key: str) -> None:
     whole = contract.with_bridges(made.bridges)
     ctx.write(POLICIES, key, await _policy(ctx, whole, made, manuals))
     ctx.write(MEDIATIONS, key, made)
-    written = await written_server(ctx, ctx.read(CONTRACTS).with_bridges(made.bridges), database)
+    written = await written_server(ctx, ctx.read(CONTRACTS).with_bridges(made.bridges), database, made.proofs)
     ctx.write(SERVERS, key, written.source)
     ctx.write(SERVER_TESTS, key, written.tests)
     ctx.write(SERVER_REPORTS, key, written.report)

@@ -58,7 +58,7 @@ class Run:
         )
         self._put(CONTRACTS, encode(CONTRACTS, fused))
         self._put(FUSIONS, encode(FUSIONS, fusion))
-        numbers = {"paid_first": rule.rule for rule in bridges}
+        numbers = dict.fromkeys(["paid_first"][: len(bridges)], "B1")
         mediation = Mediation(name=NAME, conflicts=[], bridges=bridges, numbers=numbers, proofs=[])
         self._put(MEDIATIONS, encode(MEDIATIONS, mediation))
         self._put(TOOL_GRAPHS, encode(TOOL_GRAPHS, graph))
