@@ -16,6 +16,7 @@ from skillweave import manifest
 from skillweave.schema import comparison, evaluation, pruned, result, taught, trajectory
 from synth import artifacts
 from synth.artifacts import Artifact
+from synth.codegen import write
 from synth.engine.pipeline import Pipeline, load_pipeline
 
 INTRO = """\
@@ -25,10 +26,10 @@ Made by `python -m docs.generate` from `skillweave/schema`, `skillweave/manifest
 them there.
 
 What the pipeline writes under `outputs/`, and every record in it. `{key}` in a path is mostly the name of a domain,
-which is also that of its server and its world: `DentalClinic`. Readers are strict: an unknown field is an error, a
-field without a default must be given, one left out takes its default. Text is UTF-8. No file but `manifest.json` holds
-a time of day, and none holds a path of the machine that it was made on. Logs, `.cache/` and `.prefect/` are no part of
-a dataset.
+which is also that of its server and its world: `DentalClinic`; where domains are joined it is their fused world's:
+`DentalClinic__HealthPlan`. Readers are strict: an unknown field is an error, a field without a default must be given,
+one left out takes its default. Text is UTF-8. No file but `manifest.json` holds a time of day, and none holds a path of
+the machine that it was made on. Logs, `.cache/` and `.prefect/` are no part of a dataset.
 """
 
 MANIFEST = """\
@@ -130,7 +131,7 @@ def page() -> str:
 def declared(pipeline: Pipeline) -> list[Declared]:
     """The artifacts that steps write or read, in the order in which they are declared, each once."""
     found: dict[str, Declared] = {}
-    for module in (artifacts.__name__, *(step.module for step in pipeline.steps)):
+    for module in (artifacts.__name__, *(step.module for step in pipeline.steps), write.__name__):
         for constant in constants(module):
             value = getattr(importlib.import_module(module), constant.name, None)
             if isinstance(value, Artifact):

@@ -23,7 +23,7 @@ class Assigned(NamedTuple):
 def readable(kind: str) -> str:
     """A type as people write it down: `Literal['do', 'inform']` -> `do | inform`."""
     plain = re.sub(r"Annotated\[(\w+), .*\]", r"\1", kind)
-    return re.sub(r"Literal\[([^]]*)\]", lambda match: match[1].replace("'", "").replace(", ", " | "), plain)
+    return re.sub(r"Literal\[([^]]*)\]", lambda match: " | ".join(re.findall(r"'([^']*)'", match[1])), plain)
 
 
 def constants(module: str) -> list[Assigned]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from sys import maxsize
 from typing import NamedTuple, get_args
 
 from evaluator.statistics import LEVEL, RESAMPLES, Interval, Row, bootstrap_rows, pass_at_k, pass_hat_k
@@ -143,9 +144,21 @@ def _difficulty(task: TaskTally) -> str:
     return _DIFFICULTIES[calls - 1]
 
 
+def _domains(task: TaskTally) -> str:
+    count = task.traits.domains
+    return f"{count} domain{'s' * (count > 1)}" if count else UNKNOWN
+
+
+def _by_count(value: str) -> tuple[int, str]:
+    """Fewest first, the unknown last."""
+    count = value.partition(" ")[0]
+    return (int(count) if count.isdecimal() else maxsize, value)
+
+
 _DIFFICULTIES = ["1 call", *(f"{calls} calls" for calls in range(2, MANY_CALLS)), f"{MANY_CALLS} and more calls"]
 _TRAITS = {
     "world": _Trait(lambda task: task.traits.world, _in_order([])),
+    "domains": _Trait(_domains, _by_count),
     "kind": _Trait(lambda task: task.traits.kind, _in_order(get_args(Kind))),
     "split": _Trait(lambda task: task.traits.split, _in_order(get_args(Split))),
     "difficulty": _Trait(_difficulty, _in_order(_DIFFICULTIES)),

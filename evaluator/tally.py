@@ -31,6 +31,8 @@ class Traits(NamedTuple):
     persona: str
     calls: int
     """Golden calls; 0 where they are not known."""
+    domains: int
+    """0 where they are not known."""
 
 
 @dataclass(slots=True)
@@ -120,6 +122,7 @@ class Tally:
             intern(result.split or ""),
             intern(result.persona or ""),
             result.calls or 0,
+            len(result.domains),
         )
         task = self.tasks.setdefault(result.task_id, TaskTally(traits))
         # Results that disagree about their task must not depend on which comes first.

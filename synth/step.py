@@ -1,8 +1,9 @@
 """A step of the pipeline: an async function of one item, plus the names of what it reads and writes.
 
-A step's full name is its module's name: `s02_entity_extraction`. An item is one key of the artifact `each`,
-or of `fused` where domains are joined; a step without one has the single item `all`. An item waits for the items of earlier steps that make what it reads: those of
-its own key, or all of them where it reads `every(...)`, has no key, or is the join.
+A step's full name is its module's name: `s02_entity_extraction`. An item is one key of the artifact `each`, or of
+`fused` where domains are joined; a step without one has the single item `all`. An item waits for the items of earlier
+steps that make what it reads: those of its own key, or all of them where it reads `every(...)`, has no key, or is the
+join.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -27,14 +27,20 @@ _HARMLESS = re.compile(
     r"|\b(?:i'm|i am) not in a (?:hurry|rush)\b"
     r"|\bif (?:so\b|possible\b|needed\b|necessary\b|i (?:may|can|could)\b|you (?:can|could|would|will|like|please|want"
     r"|don't mind|wouldn't mind|have to|need)\b|(?:that|it)(?:'s| is| works| was)? "
-    r"(?:ok|okay|fine|all right|alright|possible|correct|right|what|how|no trouble|for you|the one)\b)"
+    r"(?:ok|okay|fine|all right|alright|possible|correct|right|what|how|no trouble|for you|the one)\b"
+    r"|(?:that|it) works(?: for you)?(?=\s*(?:$|[,.!?;:\n-])))"
+    r"|(?<!only )\bif (?:that|it|this|[\w ]{3,40}?) (?:really )?(?:has to|must|needs?) (?:\w+ ){0,4}first\b"
     r"|\bas long as (?:it takes|you (?:need|like))\b"
 )
 _START = r"(?:^|[.!?,;:\n(-]\s*|\b(?:please|but|oh|no|ok|okay|actually|then|yes)[ ,]+)"
 _END = r"(?=\s*(?:$|[,.!?;:\n-]))"
 _WISH = r"(?:it|that|this|to (?:go ahead|proceed|continue|do (?:it|that|this)|confirm))\b"
+_THOUGHT = (
+    r"(?: (?:that's|that is|it's|it is|this is) (?:\w+ )?(?:right|correct|fine|ok|okay|good|great|it)\b)?"
+)
+"""What is denied in `I don't think that's it`."""
 _I_REFUSE = (
-    rf"i (?:(?:really )?{_DONT} (?:\w+ )?(?:agree|wish|think|confirm|accept)\b"
+    rf"i (?:(?:really )?{_DONT} (?:\w+ )?(?:agree|wish|think|confirm|accept)\b{_THOUGHT}"
     rf"|(?:really )?(?:{_DONT}|wouldn't|would not) (?:\w+ )?(?:want|like|need) {_WISH}"
     r"|(?:cannot|can't|can not|won't|will not|would not|wouldn't) (?:\w+ )?(?:agree|confirm|accept|go ahead)\b"
     r"|refuse\b|decline\b|(?:rather|prefer) (?!that one|this one|not to wait))"

@@ -3,7 +3,6 @@
 The points follow from the task alone. Words of a task stand in them as JSON strings, since they are data as well.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from evaluator.judge.prompt import as_line, shortened
+from evaluator.words.goal import CONSENT, NEXT_WISH, wishes_of
 from skillweave.llm.question import question
 from skillweave.schema.record import Record
 from skillweave.schema.task import FactToTell, Kind, Task
@@ -29,10 +29,8 @@ OF_KIND: dict[Kind, str] = {
     "unavailable": "Did the agent say plainly that it has no means to do this, and hand the user over to a human?",
     "clarify": "Did the agent ask for what the user had left out before it acted on it?",
 }
-WORDING: tuple[str, ...] = (REQUEST, OUTCOME, FACT, HONEST, *OF_KIND.values())
+WORDING: tuple[str, ...] = (REQUEST, OUTCOME, FACT, HONEST, *OF_KIND.values(), NEXT_WISH.pattern, CONSENT.pattern)
 """All that a version of the prompt depends on beside the prompt itself."""
-_NEXT_WISH = re.compile(r"(?<=[.!?])\s+(?=You want\b)")
-"""Goals are told in the second person: each wish begins with `You want`."""
 
 
 class PointAnswer(Record):
@@ -105,8 +103,7 @@ def _complaints(where: str, asked: dict[str, str], answered: Sequence[str]) -> I
 
 def _requests(task: Task) -> list[str]:
     template = OUTCOME if task.kind in ("refuse", "unavailable") else REQUEST
-    wishes = _NEXT_WISH.split(task.scenario.goal.strip())
-    return [template.format(_quoted(wish)) for wish in wishes if wish]
+    return [template.format(_quoted(wish)) for wish in wishes_of(task.scenario.goal)]
 
 
 def _fact(fact: FactToTell) -> str:

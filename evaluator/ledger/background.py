@@ -42,6 +42,10 @@ class Background:
             found.hear(text)
         return found
 
+    def has_words(self, words: str) -> bool:
+        """Whether the user's texts say something in these very words."""
+        return self.all_known.has_words(words)
+
     def _hear_facts(self, told: Iterable[Fact]) -> None:
         values = {fact.id: fact.values for fact in self.facts}
         for fact in told:

@@ -20,6 +20,9 @@ _GAP = re.compile(
     r"time|number|"
     r"day|please|as|in|that|this|by|no|again|mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?\b|'s)*"
 )
+_SINCE = re.compile(r"\bfrom(?: [\w'-]+){0,4} $", re.I)
+_TO = re.compile(r"\bto\b")
+"""`From my day of departure to 26 April` says when it begins, and ends with another value."""
 _DEADLINE = re.compile(
     r"(?:\b(?:by|until|till|before|due(?: on)?|(?<=\d) to|(?<=[ap]m) to|through|than|valid(?: until)?|ready(?: on)?)|"
     r"-) ?(?:the )?$",
@@ -41,14 +44,22 @@ class Contradictions:
     """Finds them in the clauses of one utterance."""
 
     def __init__(
-        self, facts: Sequence[OwnFact], names: Names, year: int, known: Callable[[], Known], heard: str
+        self,
+        facts: Sequence[OwnFact],
+        names: Names,
+        year: int,
+        known: Callable[[], Known],
+        heard: str,
+        is_own: Callable[[str], bool],
     ) -> None:
-        """`known` gives what was said so far; `heard` is the assistant's last message; `year` is the clock's."""
+        """`known` gives what was said so far; `heard` is the assistant's last message; `year` is the clock's; `is_own`
+        tells whether the user's own texts have these very words."""
         self._facts = facts
         self._names = names
         self._year = year
         self._said = known
         self._last = heard
+        self._is_own = is_own
         self._methods = [fact for fact in facts if fact.method is not None]
         self._plain = [fact for fact in facts if fact.plain] if " or " in heard.lower() else []
 
@@ -91,10 +102,14 @@ class Contradictions:
 
     def _bound(self, clause: str, value: Value) -> OwnFact | None:
         """The fact whose keyword stands right before the value, where the value fits none of that keyword."""
-        rivals = [fact for fact in self._facts if self._is_of_type(fact, value) and _is_said_of(fact, clause, value)]
+        rivals = [fact for fact in self._facts if self._is_of_type(fact, value) and self._is_said_of(fact, clause, value)]
         if not rivals or any(fact.fits(value) for fact in rivals) or self._is_of_another(clause, value, rivals):
             return None
         return rivals[0]
+
+    def _is_said_of(self, fact: OwnFact, clause: str, value: Value) -> bool:
+        said = [*_said_of(fact, clause, value)]
+        return bool(said) and not any(self._is_own(words) for words in said)
 
     def _is_of_another(self, clause: str, value: Value, rivals: Sequence[OwnFact]) -> bool:
         """Whether the clause names the record of another fact that the value fits: `my order due on 20 March`."""
@@ -229,16 +244,18 @@ def _puts_up(passage: str) -> bool:
     return offers(passage) or "?" in passage.partition(_NEXT)[0]
 
 
-def _is_said_of(fact: OwnFact, clause: str, value: Value) -> bool:
+def _said_of(fact: OwnFact, clause: str, value: Value) -> Iterator[str]:
+    """Words that give the value for the fact, from its keyword on: `departure on 26 April`."""
     before = value.before(clause)
     lowered = before.lower()
     for keyword in fact.keywords:
         if keyword not in lowered:
             continue
         for match in _whole(keyword).finditer(before):
-            if _GAP.fullmatch(before[match.end() :].lower()):
-                return True
-    return False
+            gap = before[match.end() :].lower()
+            is_end = _TO.search(gap) is not None and _SINCE.search(before[: match.start()]) is not None
+            if _GAP.fullmatch(gap) and not is_end:
+                yield before[match.start() :] + value.text
 
 
 @lru_cache(maxsize=1024)

@@ -51,7 +51,9 @@ class FactLedger:
         background = self._background
         found = [Fault("contradicts", name, "name") for name in background.person.other_names(utterance)]
         year = background.known.now.year
-        contradictions = Contradictions(background.facts, background.names, year, self._known_so_far, self._heard)
+        contradictions = Contradictions(
+            background.facts, background.names, year, self._known_so_far, self._heard, background.has_words
+        )
         if not contradictions.reads_words and is_free_of_values(utterance, background.names):
             return found
         spoken = _Spoken(background.known, self._known_so_far)

@@ -123,7 +123,7 @@ class Section(Record):
     overall: Group
     """All trials."""
     by: dict[str, dict[str, Group]]
-    """`world`, `kind`, `split`, `difficulty`, `persona` -> value -> its trials."""
+    """`world`, `domains`, `kind`, `split`, `difficulty`, `persona` -> value -> its trials."""
     failures: dict[str, Failures]
     """Class of failure -> how many, most frequent first."""
     checks: dict[str, CheckMean]

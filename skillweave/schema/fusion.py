@@ -58,7 +58,9 @@ class StoryCall(Record):
     names: dict[str, str] = Field(default_factory=dict)
     """Parameter -> `<Server>.<Entity>` of another domain: it is given the key of such a row."""
     given: dict[str, Value] = Field(default_factory=dict)
-    """Parameter -> the value that the user says in any case."""
+    """Parameter -> the value that the user says in any case; null: nothing is given."""
+    rows: dict[str, dict[str, list[Value]]] = Field(default_factory=dict)
+    """Parameter -> columns that the row it names must have, with the values allowed."""
     ask: list[str] = Field(default_factory=list)
     """Verb phrases that fit after `I would like to`, with `{parameter}` for the row or value in words."""
     demanded_by: str | None = None

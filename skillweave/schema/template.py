@@ -27,7 +27,9 @@ class TemplateCall(Record):
     """Parameter -> `Entity.attribute` of another domain: the row whose key it is given, although its own contract knows
     it as mere text."""
     given: dict[str, Value] = Field(default_factory=dict)
-    """Parameter -> the value that the user says in any case."""
+    """Parameter -> the value that the user says in any case; null: nothing is given."""
+    rows: dict[str, dict[str, list[Value]]] = Field(default_factory=dict)
+    """Parameter -> columns that the row it names must have, with the values allowed."""
     ask: list[str] = Field(default_factory=list)
     """Verb phrases by which people ask for it in this story; empty: as they do elsewhere."""
     demanded_by: str | None = None

@@ -13,6 +13,7 @@ from skillweave.schema.fusion import Conflict, Mediation
 from skillweave.world.world import World
 from synth.fusion.bridge_proof import Bridges, Shown, goes_through, proof_of, prove
 from synth.fusion.bridges import bridge_faults
+from synth.fusion.seen import is_seen
 from synth.planner.search import Search
 
 TRIED = 12
@@ -139,14 +140,19 @@ def agent_rules(rules: Collection[str], able: Collection[str], share: float, ran
 
 
 def _carried_out(ground: Ground, found: Settled) -> list[str]:
-    """The rules that the agent can hold: a call that breaks one would be carried out."""
+    """The rules that the agent can hold: it can see what they ask about, and a call that breaks one is carried out."""
     world = World(
         ground.fused.with_bridges([rule.model_copy(update={"enforced_by": "agent"}) for rule in found.bridges]),
         ground.content,
         now=ground.now,
     )
     try:
-        return [name for name, shown in found.shown.items() if shown.broken and goes_through(world, shown.broken)]
+        rules = {rule.rule: rule for rule in found.bridges}
+        return [
+            name
+            for name, shown in found.shown.items()
+            if shown.broken and is_seen(ground.fused, rules[name]) and goes_through(world, shown.broken)
+        ]
     finally:
         world.close()
 

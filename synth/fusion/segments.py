@@ -22,6 +22,7 @@ from skillweave.world.world import World
 from synth.fusion.links import Place, place_of
 from synth.gates.views import rows_of
 from synth.graph.columns import origins
+from synth.planner.fitting import choices, fitting
 from synth.planner.search import Search
 from synth.tasks.creation import Creation
 
@@ -138,7 +139,7 @@ class _Attempt:
         call = self.storyline.calls[place]
         session = sessions[call.server]
         for fixed, rows in islice(self._supplied(call, place, sessions), TRIES):
-            for arguments in islice(self._search(call, session, fixed).meeting(), TRIES):
+            for arguments in islice(self._arguments(call, session, fixed), TRIES):
                 self.calls += 1
                 if self.calls > CALLS:
                     return False
@@ -154,10 +155,16 @@ class _Attempt:
             self.deepest, self.stuck = place, Stuck(call, place, "no lawful call, with what the links supply")
         return False
 
-    def _search(self, call: StoryCall, session: ContractSession, fixed: Mapping[str, Value]) -> Search:
+    def _arguments(
+        self, call: StoryCall, session: ContractSession, fixed: Mapping[str, Value]
+    ) -> Iterator[dict[str, Value]]:
         blueprint = session.world.blueprint
         tool = blueprint.tool(call.tool)
-        return Search(blueprint, tool, session, session.caller, session.now, self.random, fixed, nodes=120)
+        wanted = {name: columns for name, columns in call.rows.items() if name not in fixed}
+        for chosen in choices(blueprint, tool, wanted, session, self.random):
+            given = {**fixed, **chosen}
+            search = Search(blueprint, tool, session, session.caller, session.now, self.random, given, nodes=120)
+            yield from search.meeting()
 
     def _supplied(
         self, call: StoryCall, place: int, sessions: Mapping[str, ContractSession]
@@ -178,7 +185,10 @@ class _Attempt:
             yield {}
             return
         parameter, reference = next(iter(call.names.items()))
-        shown = shown_rows(sessions[reference.partition(".")[0]], reference.partition(".")[2])
+        server, _, entity = reference.partition(".")
+        key = self._key(reference)
+        fit = fitting(self.worlds[server].blueprint, f"{entity}.{key}", call.rows.get(parameter, {}), sessions[server])
+        shown = [row for row in shown_rows(sessions[server], entity) if row[key] in fit]
         for row in self.random.sample(shown, min(ROWS, len(shown))):
             yield {parameter: row}
 

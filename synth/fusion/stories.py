@@ -50,6 +50,7 @@ def _call(call: StoryCall, fused: FusedBlueprint, graph: ToolGraph, numbers: Map
         same=call.same,
         names={parameter: f"{entity.name}.{entity.key}" for parameter, entity in entities.items()},
         given=call.given,
+        rows=call.rows,
         ask=call.ask,
         demanded_by=None if call.demanded_by is None else numbers[call.demanded_by],
         found_by={**sources_of(tool, fused, graph, {*call.same, *call.given}), **shown},

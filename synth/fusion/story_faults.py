@@ -63,8 +63,24 @@ def _call_faults(place: int, call: StoryCall, tool: Tool, story: Storyline, fuse
             yield f"{name!r} names a row of {reference!r}; it must be one of {', '.join(sorted(entities))}"
         elif reference.startswith(f"{call.server}."):
             yield f"{name!r} names a row of its own company"
+    for name in call.rows:
+        yield from _row_faults(name, call, tool, fused)
     for name, link in call.same.items():
         yield from _link_faults(place, name, link, story, fused)
+
+
+def _row_faults(name: str, call: StoryCall, tool: Tool, fused: FusedBlueprint) -> Iterator[str]:
+    """What is wrong with the columns that the row which an argument names must have."""
+    server, _, origin = call.names.get(name, "").partition(".")
+    referred = next((one.refers_to or "" for one in tool.parameters if one.name == name), "").partition(".")[0]
+    entities = [*fused.entities, *fused.relationships]
+    entity = next((e for e in entities if e.name == referred or (e.server, e.origin) == (server, origin)), None)
+    if entity is None or name in {*call.same, *call.given}:
+        yield f"{name!r} names no row that is free to be chosen by its columns"
+        return
+    columns = {attribute.name for attribute in entity.attributes}
+    for column in sorted(call.rows[name].keys() - columns):
+        yield f"the row of {name!r} has no {column!r}; it has {', '.join(sorted(columns))}"
 
 
 def _link_faults(place: int, name: str, link: str, story: Storyline, fused: FusedBlueprint) -> Iterator[str]:

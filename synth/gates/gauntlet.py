@@ -7,6 +7,7 @@ from skillweave.schema.task import Gates
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.gates.criteria import criteria_of
+from synth.gates.fresh import fresh
 from synth.gates.golden import golden
 from synth.gates.grounded import grounded
 from synth.gates.indifferent import indifferent
@@ -15,6 +16,7 @@ from synth.gates.lawful import lawful
 from synth.gates.minimal import minimal
 from synth.gates.not_already_true import not_already_true
 from synth.gates.observable import observable
+from synth.gates.otherwise import otherwise
 
 
 def validated(world: World, combination: Combination, template: TaskTemplate, stated: Collection[str]) -> ValidatedTask:
@@ -29,7 +31,12 @@ def validated(world: World, combination: Combination, template: TaskTemplate, st
         not_already_true=not_already_true(world, combination, criteria),
         minimal=minimal(world, combination, criteria, made),
         equivalents=indifferent(world, combination, template, criteria, made),
-        grounded={**fixed, "varied": observable(world, combination, criteria)},
+        grounded={
+            **fixed,
+            "varied": observable(world, combination, criteria),
+            "read_again": fresh(world, combination),
+            "other_ways": otherwise(world, combination, criteria),
+        },
         lawful=kept,
         interlock=interlock(world, combination) if len(world.blueprint.roles) > 1 else {},
     )

@@ -2,7 +2,7 @@
 
 A link is shown where a remaining write then breaks a rule, or has lost an argument's only source: the user does not say
 it, no remaining call returns it, and no read that the remaining domains offer can. That the joint goal is missed shows
-nothing. The links have to join all domains; one direction is enough.
+nothing. The links have to join all domains; one direction is enough. A mere day is never a link.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -23,6 +23,8 @@ from synth.gates.attempt import opened
 from synth.gates.known import Known, in_reads, in_results, is_known, said_by_user
 from synth.gates.rejection import Rejected
 from synth.gates.views import rows_of
+from synth.graph.edges import columns_read
+from synth.tasks.words import kind_of
 
 
 class Broken(NamedTuple):
@@ -87,7 +89,11 @@ def crossings(world: World, combination: Combination, said: Sequence[Known] | No
         # A write without its argument is not made; that it would break a rule as well is worth knowing.
         told = Remainder(world, combination, left_out, words, forgetful=False).carried_out()
         broken += [one for one in told if one.rule and one not in broken]
-        found += [_crossing(combination, member.server, owners[one.call], one) for one in broken]
+        found += [
+            _crossing(combination, member.server, owners[one.call], one)
+            for one in broken
+            if _is_owed_to(fused, combination, member.server, left_out, one)
+        ]
     apart = _apart([member.server for member in fused.members], found)
     if apart:
         raise Rejected("not interlocked", f"nothing joins {', '.join(apart)} with the rest")
@@ -97,6 +103,19 @@ def crossings(world: World, combination: Combination, said: Sequence[Known] | No
             if not any(one.rule == call.demanded_by for one in later):
                 raise Rejected("demanded by nothing", f"without {call.tool} nothing breaks {call.demanded_by}")
     return found
+
+
+def _is_owed_to(
+    fused: FusedBlueprint, combination: Combination, server: str, left_out: Collection[int], broken: Broken
+) -> bool:
+    """Whether what broke needs that domain itself, and not merely another call that broke before."""
+    call = combination.golden[broken.call]
+    if broken.parameter is not None:
+        source = source_of(call.grounding[broken.parameter])
+        return source is not None and source.call in left_out
+    guard = next(guard for guard in fused.tool(call.tool).guards if guard.rule == broken.rule)
+    own = {entity.table for entity in [*fused.entities, *fused.relationships] if entity.server == server}
+    return bool(own & {table for table, _ in columns_read(guard.holds)})
 
 
 def _fused(world: World) -> FusedBlueprint:
@@ -191,7 +210,8 @@ class Remainder:
             result = self._results[source.call]
             if result is not None:
                 arguments[name] = _taken(result, source.path, golden, source.as_date)
-            elif self.forgetful:
+            elif self.forgetful and kind_of(golden) != "date":
+                # A day is no secret: there are few, and people try some.
                 lost[name] = [Known(name, golden), Known(source.path.rpartition(".")[2], golden)]
         for known in self._all_known(session) if lost else ():
             lost = {name: wanted for name, wanted in lost.items() if not is_known(wanted, known)}

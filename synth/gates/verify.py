@@ -28,12 +28,14 @@ from skillweave.world.canonical import dump
 from skillweave.world.world import World
 from synth.gates.attempt import Attempt
 from synth.gates.criteria import criteria_of
+from synth.gates.fresh import fresh
 from synth.gates.golden import golden
 from synth.gates.interlock import interlock
 from synth.gates.known import Known
 from synth.gates.lawful import lawful
 from synth.gates.minimal import minimal
 from synth.gates.not_already_true import not_already_true
+from synth.gates.otherwise import otherwise
 from synth.gates.rejection import Rejected
 from synth.gates.told import is_guess
 from synth.gates.views import rows_of
@@ -103,6 +105,8 @@ def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
     yield from _untold(task, made)
     not_already_true(world, combination, task.criteria)
     minimal(world, combination, task.criteria, made)
+    fresh(world, combination)
+    otherwise(world, combination, task.criteria)
     if isinstance(world.blueprint, FusedBlueprint):
         yield from _apart(world, combination, task)
 

@@ -19,7 +19,7 @@ from skillweave.schema.fusion import StoryCall, Storyline
 from skillweave.schema.record import Record
 from synth.graph.columns import origins
 from synth.offline.service import LOADER, environment
-from synth.offline.variation import variant
+from synth.offline.variation import Variant, variant
 
 MOST_MERGED = 4
 """Stories of larger sets that are merged from those of pairs."""
@@ -36,7 +36,12 @@ class Side:
 
     fused: FusedBlueprint
     member: Member
-    words: dict[str, str]
+    variant: Variant
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The words of its setting."""
+        return self.variant.setting.words
 
     @property
     def server(self) -> str:
@@ -87,6 +92,12 @@ class Side:
         found = self._entity([entity])
         there = {attribute.name for attribute in found.attributes} if found else set()
         return next((name for name in names if name in there), "nothing")
+
+    def values(self, entity: str, column: str) -> list[str]:
+        """What an attribute holds in the rows that an entity begins with; empty where the service lists none."""
+        entities = [*self.variant.rendered.entities, *self.variant.rendered.relationships]
+        listed = next((one.rows.literal for one in entities if one.name == entity), None) or []
+        return list(dict.fromkeys(str(row[column]) for row in listed if column in row))
 
     def _entity(self, names: Sequence[str]) -> FusedEntity | None:
         return next((self._entities[name] for name in names if name in self._entities), None)
@@ -158,7 +169,7 @@ def _standing(fused: FusedBlueprint, members: Sequence[Member], seed: int) -> It
 
 
 def _side(fused: FusedBlueprint, member: Member, seed: int) -> Side:
-    return Side(fused, member, variant(seed, member.server).setting.words)
+    return Side(fused, member, variant(seed, member.server))
 
 
 def _merged(fused: FusedBlueprint, seed: int) -> list[Storyline]:
@@ -190,7 +201,8 @@ def _joint(stories: Sequence[Storyline]) -> Storyline:
         name="_and_".join(story.name for story in stories)[:48].rstrip("_"),
         title="; ".join(story.title for story in stories),
         calls=calls,
-        reasons=[reason for story in stories for reason in story.reasons],
+        # Only together do the reasons name all companies.
+        reasons=[" ".join(reasons) for reasons in zip(*(story.reasons for story in stories), strict=False)],
         bridges=list({rule.rule: rule for story in stories for rule in story.bridges}.values()),
     )
 

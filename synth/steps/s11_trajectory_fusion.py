@@ -1,8 +1,8 @@
 """s11: have stories told that need several domains at once, and prove that they do.
 
-First each domain's part is tried on its own world, with what the other side would supply: a story whose part is not to be
-had falls here, cheaply. The others are carried out on the fused world, and each domain's calls are left out in turn: what
-remains must break, at a rule or at an argument that has lost its only source.
+First each domain's part is tried on its own world, with what the other side would supply: a story whose part is not to
+be had falls here, cheaply. The others are carried out on the fused world, and each domain's calls are left out in turn:
+what remains must break, at a rule or at an argument that has lost its only source.
 """
 
 from pydantic import Field

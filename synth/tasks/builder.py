@@ -18,6 +18,7 @@ from skillweave.schema.task import GoldenCall
 from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
+from synth.planner.fitting import Columns, choices, fitting
 from synth.planner.search import Arguments, search_in
 from synth.tasks.fills import filled_by
 from synth.tasks.instance import Instance, NoInstance
@@ -124,14 +125,14 @@ class Builder:
     def _named(self, call: TemplateCall) -> Iterator[dict[str, Lookup]]:
         """Rows of other domains whose keys the call can be given, each as it is looked up."""
         finder = self._finder()
-        choices: list[list[Lookup]] = []
+        shown: list[list[Lookup]] = []
         for parameter, reference in call.names.items():
             sources = call.found_by.get(parameter, [])
-            keys = finder.keys(reference, sources)
+            keys = self._allowed(finder.keys(reference, sources), reference, call.rows.get(parameter))
             self.random.shuffle(keys)
             found = (finder.find(reference, key, sources) for key in keys)
-            choices.append([*islice((lookup for lookup in found if lookup), ROWS)])
-        for rows in product(*choices):
+            shown.append([*islice((lookup for lookup in found if lookup), ROWS)])
+        for rows in product(*shown):
             yield dict(zip(call.names, rows, strict=True))
 
     def _finder(self) -> Finder:
@@ -144,7 +145,15 @@ class Builder:
         fixed |= {parameter: _scalar(lookup.key) for parameter, lookup in named.items()}
         fixed |= {parameter: link.value for parameter, link in linked.items()}
         optional = 0.4 if tool.kind == "write" else 0.0
-        return search_in(self.session, tool, self.random, fixed, optional=optional).meeting()
+        wanted = {name: columns for name, columns in call.rows.items() if name not in fixed}
+        for chosen in choices(self.world.blueprint, tool, wanted, self.session, self.random):
+            yield from search_in(self.session, tool, self.random, {**fixed, **chosen}, optional=optional).meeting()
+
+    def _allowed(self, keys: list[str], reference: str, columns: Columns | None) -> list[str]:
+        if not columns:
+            return keys
+        fit = set(fitting(self.world.blueprint, reference, columns, self.session))
+        return [key for key in keys if key in fit]
 
     def _look_up(
         self,

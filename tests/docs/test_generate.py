@@ -103,3 +103,4 @@ def test_tables_keep_their_columns_whatever_the_cells_hold() -> None:
 def test_types_are_written_as_people_read_them() -> None:
     assert readable("list[Literal['do', 'inform']] | None") == "list[do | inform] | None"
     assert readable("Annotated[str, AfterValidator(_checked)]") == "str"
+    assert readable("Literal['same code', 'same code, columns apart']") == "same code | same code, columns apart"

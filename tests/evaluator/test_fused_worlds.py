@@ -14,6 +14,7 @@ from evaluator.variants.candidates import keys_of
 from evaluator.variants.workbench import Workbench
 from skillweave.schema.task import GoldenCall
 from skillweave.world.world import World
+from tests.evaluator.conversations import a_conversation, agent, user
 from tests.evaluator.trials import Made, a_call, a_golden, a_task_of, a_trial, scored
 from tests.world.fused.domains import a_fused_blueprint, a_fused_database, a_fused_world
 from tests.world.fused.test_session import BRIDGE
@@ -94,3 +95,13 @@ def test_candidates_for_an_argument_are_the_callers_own_rows_of_that_domain() ->
 def test_accounts_are_no_names_of_things() -> None:
     names = names_of(WORLD)
     assert [text for text in ("Ana Lopez", "CP-0001", "GP-0001") if text in names] == ["Ana Lopez"]
+
+
+def test_a_tools_own_name_tells_whether_to_call_it_off_is_a_yes() -> None:
+    blueprint = a_fused_blueprint()
+    for origin, found in (("cancel_note", []), ("set_note", ["call 0 (gym__set_note)"])):
+        changed = {"origin": origin, "confirm": True}
+        tools = [one.model_copy(update=changed if one.name == "gym__set_note" else {}) for one in blueprint.tools]
+        world = World(blueprint.model_copy(update={"tools": tools}), a_fused_database(blueprint), now=WORLD.now)
+        messages = [user("My note, please."), agent("Shall I?"), user("Cancel that."), agent(None, ("gym__set_note", {}))]
+        assert check_policy(a_conversation(world, a_task_of(world, **TASK), *messages)).unconfirmed == found

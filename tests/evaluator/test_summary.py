@@ -118,13 +118,28 @@ def test_groups_are_named_and_in_order() -> None:
             a_result("D", calls=1, persona=None),
         ]
     ).by
-    assert list(found) == ["world", "kind", "split", "difficulty", "persona"]
+    assert list(found) == ["world", "domains", "kind", "split", "difficulty", "persona"]
     assert list(found["difficulty"]) == ["1 call", "2 calls", "10 and more calls"]
     assert list(found["kind"]) == ["do", "inform"]
     assert list(found["split"]) == ["train", "validation", "test"]
     assert list(found["persona"]) == ["brief", "unknown"]
     assert found["difficulty"]["10 and more calls"].rate == 0.5
     assert found["split"]["train"].rate == 0.5
+
+
+def test_results_are_grouped_by_how_many_domains_their_tasks_lie_in() -> None:
+    many = [f"Server{number}" for number in range(10)]
+    found = summarise(
+        [
+            a_result("A", domains=many),
+            a_result("B", domains=many[:2], passed=False),
+            a_result("C", domains=many[:2]),
+            a_result("D"),
+            a_result("E", domains=[]),
+        ]
+    ).by["domains"]
+    assert list(found) == ["1 domain", "2 domains", "10 domains", "unknown"]
+    assert found["2 domains"].rate == 0.5
 
 
 def test_floors_are_means_over_the_groups_tasks_and_not_over_trials() -> None:

@@ -29,8 +29,8 @@ Twist = Callable[[Request, str], str]
 
 
 class Downstream:
-    def __init__(self, outputs: Path) -> None:
-        config = load_config(ROOT / "config.yaml", OVERRIDES, {})
+    def __init__(self, outputs: Path, overrides: tuple[str, ...] = OVERRIDES) -> None:
+        config = load_config(ROOT / "config.yaml", overrides, {})
         self.outputs = outputs
         self.store = Store(outputs)
         self.pipeline = load_pipeline("synth.steps")

@@ -58,6 +58,43 @@ class Wild(OfflineAuthor):
         return super().__call__(request)
 
 
+class Linkless(OfflineAuthor):
+    """Its links lead from nowhere to nowhere."""
+
+    question = "fusion.links"
+    text = '[{"kind": "value", "source": "Mars", "producer": "ask", "target": "Venus", "consumer": "tell", "why": "x"}]'
+
+    def __call__(self, request: Request) -> str:
+        return self.text if request.question == self.question else super().__call__(request)
+
+
+class Storyless(Linkless):
+    """Its stories are of companies that there are not."""
+
+    question = "fusion.stories"
+    text = (
+        '[{"name": "one", "title": "One", "reasons": ["Why not?"], '
+        '"calls": [{"server": "Mars", "tool": "ask"}, {"server": "Venus", "tool": "tell"}]}]'
+    )
+
+
+class Quarrelsome(Linkless):
+    """It settles nothing, and its one rule would do damage."""
+
+    question = "fusion.mediate"
+    text = (
+        '{"conflicts": [], "bridges": [{"rule": "x", "tool": "health_plan__submit_claim", "concern": "eligibility", '
+        '"holds": "1); DROP TABLE Patient; SELECT (1", "error": "x", "says": "Claims are for Sundays."}]}'
+    )
+
+
+class Speechless(Linkless):
+    """Its policies say nothing of the rules."""
+
+    question = "policy.merge"
+    text = "# Rules\n\nBe nice to each other.\n"
+
+
 def _spoiled(text: str, question: str, random: Random) -> str:
     if question == "database.generator":
         return random.choice(WILD_GENERATORS)

@@ -1,4 +1,4 @@
-"""A small run: two domains with short histories, in a process of its own, as users run it."""
+"""Small runs: two domains with short histories, in a process of their own, as users run it."""
 
 import os
 import subprocess
@@ -15,20 +15,35 @@ OVERRIDES = (
     "steps.s06_database_generation.visits=500",
     "steps.s15_instance_combos_selection.per_template=2",
 )
+JOINED = (
+    "domains.seeds=[medical laboratory, health insurance]",
+    "steps.s01_domain_expansion.target_domains=2",
+    "steps.s06_database_generation.histories=1",
+    "steps.s06_database_generation.visits=400",
+    "steps.s10_domain_combos_selection.cross_domain_combinations=1",
+    "steps.s11_trajectory_fusion.stories=3",
+    "steps.s15_instance_combos_selection.per_template=1",
+    "steps.s15_instance_combos_selection.per_storyline=2",
+)
+"""Two domains that serve the same persons, with a few stories that need both."""
+LAB, PLAN = "BloodLab", "HealthPlan"
+WORLD = f"{LAB}__{PLAN}"
+"""What the two of `JOINED` make together."""
 UNSTABLE = frozenset({".gitignore", ".prefect", ".cache", "logs", "manifest.json", "evaluation"})
 """What need not be the same bytes in every run."""
-_MADE: dict[str, Path] = {}
+_MADE: dict[tuple[str, ...], Path] = {}
 
 
-def small_dataset(factory: pytest.TempPathFactory, api_url: str) -> Path:
+def small_dataset(factory: pytest.TempPathFactory, api_url: str, overrides: tuple[str, ...] = OVERRIDES) -> Path:
     """The outputs folder of a finished run, made once for all tests; not to be written to."""
-    if api_url not in _MADE:
+    made = (api_url, *overrides)
+    if made not in _MADE:
         outputs = factory.mktemp("small") / "outputs"
-        run = begin(outputs, hash_seed="1", workers=1, api_url=api_url)
+        run = begin(outputs, hash_seed="1", workers=1, api_url=api_url, overrides=overrides)
         shown = run.communicate()[0]
         assert run.returncode == 0, shown[-3000:]
-        _MADE[api_url] = outputs
-    return _MADE[api_url]
+        _MADE[made] = outputs
+    return _MADE[made]
 
 
 def begin(
@@ -38,13 +53,14 @@ def begin(
     workers: int = 2,
     api_url: str | None = None,
     overrides: tuple[str, ...] = OVERRIDES,
+    more: tuple[str, ...] = (),
 ) -> "subprocess.Popen[str]":
     """Start the run; with a Prefect server of its own where no address is given."""
     variables = {**os.environ, "PYTHONHASHSEED": hash_seed}
     variables.pop("PREFECT_API_URL", None)
     if api_url is not None:
         variables["PREFECT_API_URL"] = api_url
-    settings = [part for override in overrides for part in ("--set", override)]
+    settings = [*more, *(part for override in overrides for part in ("--set", override))]
     command = ["run", "--config", "config.yaml", "--outputs", str(outputs), "--workers", str(workers), *settings]
     return subprocess.Popen(
         [sys.executable, "-m", "synth", *command],

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -13,6 +15,8 @@ import pytest
 
 from tests.pipeline.small import ROOT, artifacts, begin, differing
 
+Begin = Callable[[], "subprocess.Popen[str]"]
+"""Starts a run, or goes on with it."""
 LONGEST = 600
 """Seconds that one run may take on a busy machine."""
 
@@ -47,11 +51,10 @@ def processes_of(session: int, outputs: Path) -> list[int]:
     return found
 
 
-def killed(outputs: Path, api_url: str | None, random: Random) -> bool:
-    """Start the run and kill it once it has got a random number of items further; False where it was done before."""
+def killed(begin: Begin, outputs: Path, further: int, random: Random) -> bool:
+    """Start the run and kill it once it has got a number of items further; False where it was done before."""
     already = journal_lines(outputs)
-    further = random.randint(1, 12)
-    run = begin(outputs, api_url=api_url)
+    run = begin()
     until = time.monotonic() + LONGEST
     while run.poll() is None and journal_lines(outputs) < already + further:
         assert time.monotonic() < until, "the run does not get on"
@@ -63,11 +66,12 @@ def killed(outputs: Path, api_url: str | None, random: Random) -> bool:
     return run.returncode == -signal.SIGKILL
 
 
-def assert_survives(outputs: Path, expected: Path, api_url: str | None, kills: int) -> None:
+def assert_survives(begin: Begin, outputs: Path, expected: Path, kills: int, furthest: int = 12) -> None:
+    """Kill a run at random moments, at most `furthest` items apart; what ends it has to have the expected bytes."""
     random = Random(f"kills/{kills}")
-    done = sum(killed(outputs, api_url, random) for _ in range(kills))
+    done = sum(killed(begin, outputs, random.randint(1, furthest), random) for _ in range(kills))
     assert done >= min(kills, 3)
-    last = begin(outputs, api_url=api_url)
+    last = begin()
     finished(last)
     assert differing(artifacts(expected), artifacts(outputs)) == []
     assert list((outputs / ".cache" / "tmp").iterdir()) == []
@@ -90,13 +94,15 @@ def test_workers_and_hash_seeds_change_no_byte(small: Path, tmp_path: Path, api_
 def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(
     small: Path, tmp_path: Path, api_url: str
 ) -> None:
-    assert_survives(tmp_path / "killed", small, api_url, 3)
+    outputs = tmp_path / "killed"
+    assert_survives(partial(begin, outputs, api_url=api_url), outputs, small, 3)
 
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_ten_kills_with_a_server_of_its_own(small: Path, tmp_path: Path) -> None:
-    assert_survives(tmp_path / "killed", small, None, 10)
+    outputs = tmp_path / "killed"
+    assert_survives(partial(begin, outputs), outputs, small, 10)
 
 
 @pytest.mark.long

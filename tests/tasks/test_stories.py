@@ -63,8 +63,8 @@ def template(storyline: Storyline, joined: World) -> TaskTemplate:
     assert isinstance(fused, FusedBlueprint)
     edges = [*auth_edges(fused), *data_edges(fused)]
     graph = ToolGraph(server=fused.server, tools=[tool.name for tool in fused.tools], edges=edges)
-    kept = {guard.rule for tool in fused.tools for guard in tool.guards} & {"B1"}
-    return template_of(storyline, fused, graph, REFERRED, {NAMED.rule: rule for rule in kept})
+    is_kept = any(guard.rule == "B1" for tool in fused.tools for guard in tool.guards)
+    return template_of(storyline, fused, graph, REFERRED, {NAMED.rule: "B1"} if is_kept else {})
 
 
 BRIDGED = world("Clinic", "Insurer", bridges=[PAID_FIRST])

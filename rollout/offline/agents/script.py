@@ -41,6 +41,8 @@ class PlannedCall:
     """The bridge rule for whose sake alone it is made ..."""
     needed_for: int | None = None
     """... and the position of the call that the rule holds up."""
+    is_demanded: bool = False
+    """Whether a bridge rule is broken without it, be it asked for or not."""
 
     @property
     def from_user(self) -> list[str]:
@@ -81,7 +83,7 @@ class Script:
 
         What a call took from a result that is left out it has as it was in the golden trajectory.
         """
-        left = {at for at, call in enumerate(self.calls) if call.demanded_by is not None}
+        left = {at for at, call in enumerate(self.calls) if call.is_demanded}
         for at in range(len(self.calls) - 1, -1, -1):
             users = {user for user, call in enumerate(self.calls) if at in call.takes_from}
             if self.calls[at].kind == "read" and users and users <= left:
@@ -109,7 +111,11 @@ def scripts_of(dataset: Dataset) -> Scripts:
 def script_of(task: Task, blueprint: Blueprint) -> Script:
     """The script of one task."""
     tools = [_tool(blueprint, call.tool) for call in task.golden]
-    planned = [_planned(call, tool, task) for call, tool in zip(task.golden, tools, strict=True)]
+    demanded = _demanded(task)
+    planned = [
+        replace(_planned(call, tool, task), is_demanded=call.demanded_by is not None or at in demanded)
+        for at, (call, tool) in enumerate(zip(task.golden, tools, strict=True))
+    ]
     if isinstance(blueprint, FusedBlueprint):
         titles = {member.server: member.title for member in blueprint.members}
         planned = [
@@ -149,6 +155,13 @@ def _planned(call: GoldenCall, tool: Tool, task: Task) -> PlannedCall:
         plain=tool.name,
         demanded_by=call.demanded_by,
     )
+
+
+def _demanded(task: Task) -> set[Json]:
+    """Positions of the golden calls of which the interlock gate has shown that a bridge rule is broken without them."""
+    by_rule = task.gates.interlock.get("demanded")
+    calls = by_rule.values() if isinstance(by_rule, dict) else []
+    return {place for places in calls if isinstance(places, list) for place in places if isinstance(place, int)}
 
 
 def _needed_for(position: int, call: PlannedCall, tools: Sequence[Tool]) -> int | None:

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from evaluator.words.goal import CONSENT
 from skillweave.schema.task import Task
 
 _SENTENCE = re.compile(
@@ -17,9 +18,6 @@ _OPENING = re.compile(
     r"^(?:(?:after that|afterwards|then|next|finally|also|and|once that is done|in addition),?\s+)*"
     r"you(?:'d|\s+would)?(?:\s+also)?\s+(?:want|like|need|wish|would like|have)\s+(?:to\s+)?",
     re.IGNORECASE,
-)
-_CONSENT = re.compile(
-    r"^(?:and\s+|also,?\s+)?if\b[^?!]*?\byou(?:'d|\s+would)?(?:\s+also)?\s+agree\s+to\s+", re.IGNORECASE
 )
 _HEAR = re.compile(r"^(?:know|find out|learn|hear|be informed (?:of|about))\s+(?=\w)", re.IGNORECASE)
 _YOU = re.compile(r"\b(you are|you're|you've|you'd|you'll|yourself|yours|your|you)\b", re.IGNORECASE)
@@ -149,8 +147,8 @@ def errands_of(goal: str, said: str = "") -> tuple[Errand, ...]:
     their own words."""
     found = []
     for sentence in _SENTENCE.split(goal.strip()):
-        consent = _CONSENT.match(sentence.strip())
-        opening = _CONSENT if consent else _OPENING
+        consent = CONSENT.match(sentence.strip())
+        opening = CONSENT if consent else _OPENING
         rest = opening.sub("", sentence.strip()).rstrip(" .")
         if not rest:
             continue
@@ -163,7 +161,7 @@ def errands_of(goal: str, said: str = "") -> tuple[Errand, ...]:
 
 def asked_for(goal: str) -> str:
     """The goal without what the user only agrees to."""
-    return " ".join(sentence for sentence in _SENTENCE.split(goal.strip()) if not _CONSENT.match(sentence.strip()))
+    return " ".join(sentence for sentence in _SENTENCE.split(goal.strip()) if not CONSENT.match(sentence.strip()))
 
 
 def errands_of_task(task: Task) -> tuple[Errand, ...]:

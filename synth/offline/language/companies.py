@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.telling import Known, Request
 from synth.offline.service import EntityTalk, Talk, ToolTalk
+from synth.tasks.words import name_in_words
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,22 @@ class Companies:
     """Tool or entity -> the company's name."""
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Tool or entity -> the company's words for enum values."""
+    tools: Mapping[str, str] = field(default_factory=dict)
+    """Tool -> its name in its own company."""
 
     def title_of(self, thing: Known, request: Request) -> str:
         """The company that a thing known has to do with; empty where nobody can say."""
         return self.titles.get(_owner(thing, request), "")
+
+    def said_with(self, phrase: str, entity: str, words: str) -> str:
+        """Words for a row without whose it is, where the phrase around them says that already."""
+        title = self.titles.get(entity, "")
+        return words.replace(f" with {title}", "") if title and title in phrase else words
+
+    def tool(self, name: str) -> str:
+        """A tool that nobody has words for: `pay balance with Northgate Health Cover`."""
+        title = self.titles.get(name)
+        return f"{name_in_words(self.tools[name])} with {title}" if title else name_in_words(name)
 
     def word(self, value: str, thing: Known, request: Request) -> str | None:
         """An enum value in the words of the company whose it is; None where they are its own name's."""
@@ -49,7 +62,8 @@ def talk_of_all(blueprint: FusedBlueprint, talks: Mapping[str, Talk]) -> tuple[T
         if tool.origin in own.tools:
             tools[tool.name] = own.tools[tool.origin]
     words = {value: word for talk in talks.values() for value, word in talk.values.items()}
-    return Talk(entities=entities, tools=tools, values=words), Companies(titles, values)
+    names = {tool.name: tool.origin for tool in blueprint.tools}
+    return Talk(entities=entities, tools=tools, values=words), Companies(titles, values, names)
 
 
 def _owner(thing: Known, request: Request) -> str:

@@ -19,6 +19,8 @@ from synth.tasks.words import name_in_words
 
 _ENUM = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _SLOT = re.compile(r"\{(\w+)\}")
+_PLACE = re.compile(r"(?P<before>\b(?:(?:by|from|on|with) )?(?:my )?)?\{(?P<name>\w+)\}")
+_ADVERB = re.compile(r"(?:by|from|on|with) (?:my )?")
 _SINGLE = re.compile(r"(?<![\d.,:])(\b1 (?:more |further )?(?:refill|day|night|hour|week|month|guest|pack|unit))s\b")
 TERSE = frozenset({"brief", "hurried", "hesitant"})
 """Styles that leave out at first what they can be asked for."""
@@ -113,7 +115,7 @@ class Teller:
             return self._told_so(wish)
         given = wish.rows.keys() | wish.values.keys() | wish.linked.keys()
         asks = [ask for ask in own.ask if set(_SLOT.findall(ask)) <= given] if own else []
-        phrase = self.random.choice(asks) if asks else name_in_words(wish.tool)
+        phrase = self.random.choice(asks) if asks else self.companies.tool(wish.tool)
         left = [name for name in [*wish.rows, *wish.values] if f"{{{name}}}" not in phrase]
         if self.request.persona.style in TERSE:
             left = [name for name in left if self.random.random() < 0.4]
@@ -142,17 +144,18 @@ class Teller:
 
     def _filled(self, phrase: str, wish: Wish) -> str:
         def words(slot: re.Match[str]) -> str:
-            name = slot.group(1)
+            before, name = slot["before"] or "", slot["name"]
             if name in wish.rows:
-                return self._refer(wish.rows[name])
+                row = wish.rows[name]
+                return before + self.companies.said_with(phrase, row.entity, self._refer(row))
             if name in wish.linked:
-                return f"that {self._noun(wish, name)}"
+                return f"{before}that {self._noun(wish, name)}"
             if name in wish.values:
                 self.told.add(wish.values[name])
-                return self._words[wish.values[name]]
-            return f"that {name_in_words(name)}"
+                return joined(before, self._words[wish.values[name]])
+            return f"{before}that {name_in_words(name)}"
 
-        return _one(_SLOT.sub(words, phrase))
+        return _one(_PLACE.sub(words, phrase))
 
     def _refer(self, row: RowKnown) -> str:
         vague = talk_of(self.talk, row.entity).mine and self.request.persona.style in TERSE
@@ -175,9 +178,8 @@ class Teller:
             parts.append(self.random.choice(frames).format(ask=phrase))
         parts += consents
         # What is wanted of several companies is one story only by its reason.
-        often = (0.45, 0.85) if not self.companies.titles else (0.8, 1.0)
-        talks = self.random.random() < often[style not in TERSE]
-        if talks:
+        talks = self.random.random() < (0.45, 0.85)[style not in TERSE]
+        if talks or self.companies.titles:
             parts.insert(0 if self.random.random() < 0.7 else len(parts), self.request.reason)
         greeting = self.random.choice(forms["greetings"][style])
         closing = self.random.choice(forms["closings"][style])
@@ -193,8 +195,23 @@ class Teller:
         owner, _, name = thing.about.partition(": ")
         if owner == "me":
             return f"My {name} is {words}."
-        company = self.companies.title_of(thing, self.request)
-        return f"{name.capitalize()}{f' for {company}' if company else ''}: {words}."
+        return _one(self._stated(thing, name, words)) if self.companies.titles else f"{name.capitalize()}: {words}."
+
+    def _stated(self, thing: Known, name: str, words: str) -> str:
+        """A value as a sentence, which says whom it is for where several companies may be given the like."""
+        parameter = re.sub(r"_\d+$", "", thing.id.partition(".")[2])
+        ways = _phrases()["stated"]
+        company = self.companies.title_of(thing, self.request) or "them"
+        way = self.random.choice(ways.get(parameter, ways["other"])).format(company=company, name=name, words="{words}")
+        return _PLACE.sub(lambda slot: joined(slot["before"] or "", words), way)
+
+
+def joined(before: str, words: str) -> str:
+    """A value behind `by ` or `from my `; of values that bring such words along, `by card`, nothing is said twice."""
+    brought = _ADVERB.match(words)
+    if not before or not brought:
+        return before + words
+    return f"{before}{words[brought.end() :]}" if before == "my " else words
 
 
 def _one(text: str) -> str:

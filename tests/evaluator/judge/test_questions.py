@@ -23,6 +23,20 @@ def test_each_wish_and_each_fact_is_a_point() -> None:
     assert found[3:] == [HONEST]
 
 
+def test_wishes_that_come_after_others_are_points_and_what_is_only_agreed_to_is_none() -> None:
+    goal = (
+        "You want to move your visit to Dr. Marsh. After that you want to claim the bill. You'd also like a receipt. "
+        "If Dr. Marsh's practice needs it first, you agree to pay the bill by card."
+    )
+    found = points(a_wish(goal=goal))
+    assert [question.partition(": ")[2] for question in found[:-1]] == [
+        '"You want to move your visit to Dr. Marsh."?',
+        '"After that you want to claim the bill."?',
+        '"You\'d also like a receipt."?',
+    ]
+    assert found[-1] == HONEST
+
+
 @pytest.mark.parametrize("kind", ["refuse", "unavailable", "clarify"])
 def test_each_kind_is_asked_what_it_is_about(kind: Kind) -> None:
     found = points(a_wish(kind))

@@ -110,7 +110,7 @@ def test_names_count_as_whole_words_in_any_case_and_single_words_only_as_they_ar
 
 
 def test_all_texts_of_a_role_may_be_said() -> None:
-    for name in ("dentist", "parcel", "flight", "hotel", "claim", "rental", "trip", "blood"):
+    for name in ("dentist", "parcel", "flight", "hotel", "claim", "rental", "trip", "blood", "journey"):
         role = role_of(name)
         texts = [role.opening, role.scenario.goal, role.scenario.reason, f"I am {role.persona.name}."]
         texts += [fact.text for fact in role.scenario.facts]

@@ -10,10 +10,14 @@ from rollout.offline.user import offline_user
 from rollout.user.telling.telling import TELLINGS
 from skillweave.dataset import Dataset
 from skillweave.schema.contract import Enforcer
+from skillweave.schema.message import Message
 from skillweave.schema.trajectory import TrajectoryRecord
+from tests.rollout.fused import companies
 from tests.rollout.fused.companies import a_dataset, a_world, tasks, tool
 from tests.rollout.offline_agents.clinic import a_user, called, held, passed, said_by
 
+OPENING = f"After that I'd like to {companies.CLAIM.format(my='my')}."
+GOAL = f"After that you want to {companies.CLAIM.format(my='your')}."
 ENFORCERS: tuple[Enforcer, ...] = ("tool", "agent")
 PAY, CLAIM = tool("pay_invoice"), tool("submit_claim")
 
@@ -125,6 +129,26 @@ def test_the_reads_that_only_a_demanded_call_needs_are_left_out_with_it() -> Non
         "invoice_reference": "call 0 [1].invoice_id",
         "service_date": "computed date(call 0 [1].treated_at)",
     }
+
+
+@pytest.mark.parametrize("enforced_by", ENFORCERS)
+def test_what_a_rule_demands_is_left_out_also_where_the_user_asked_for_it(
+    enforced_by: Enforcer, tmp_path: Path
+) -> None:
+    found = []
+    for task in tasks(enforced_by):
+        golden = [call.model_copy(update={"demanded_by": None}) for call in task.golden]
+        paying = next(place for place, call in enumerate(golden) if call.tool == PAY)
+        scenario = task.scenario.model_copy(update={"goal": f"You want to pay your cleaning bill by card. {GOAL}"})
+        first = Message(role="user", content=f"Hello! I'd like to pay my cleaning bill by card. {OPENING}")
+        gates = task.gates.model_copy(update={"interlock": {"demanded": {"B1": [paying]}}})
+        changed = {"golden": golden, "scenario": scenario, "messages": [first], "gates": gates}
+        found.append(task.model_copy(update=changed))
+    dataset = a_dataset(tmp_path / "outputs", found, enforced_by)
+    assert [record.id for record in played(dataset, "oracle") if not passed(record)] == []
+    blind = played(dataset, "policy_blind")
+    assert [record.id for record in blind if passed(record) or PAY in called(record)] == []
+    assert {record.stop_reason for record in blind} <= {"user_stop", "transfer"}
 
 
 def test_the_agent_is_told_whose_tools_are_whose(dataset: Dataset) -> None:
