@@ -201,10 +201,16 @@ def _joint(stories: Sequence[Storyline]) -> Storyline:
         name="_and_".join(story.name for story in stories)[:48].rstrip("_"),
         title="; ".join(story.title for story in stories),
         calls=calls,
-        # Only together do the reasons name all companies.
-        reasons=[" ".join(reasons) for reasons in zip(*(story.reasons for story in stories), strict=False)],
+        reasons=_reasons(stories),
         bridges=list({rule.rule: rule for story in stories for rule in story.bridges}.values()),
     )
+
+
+def _reasons(stories: Sequence[Storyline]) -> list[str]:
+    """A reason of each story in one: only together do they name all companies. Stories that are told alike for two
+    companies give different ones."""
+    turned = [[*story.reasons[place:], *story.reasons[:place]] for place, story in enumerate(stories)]
+    return [" ".join(reasons) for reasons in zip(*turned, strict=False)]
 
 
 def _shifted(call: StoryCall, shift: int) -> StoryCall:

@@ -130,6 +130,21 @@ def test_outcomes_are_kept_apart_and_told(toy: Toy) -> None:
     assert not any("notes/mute" in line for line in again)
 
 
+def test_a_join_goes_on_without_what_an_earlier_step_rejected(toy: Toy) -> None:
+    toy.configure("alpha", "beta", "endless")
+    assert toy.run()[0] == 0
+    assert [line.partition(":")[0] for line in (toy.outputs / "summary.txt").read_text().splitlines()] == [
+        "alpha",
+        "beta",
+    ]
+
+
+def test_a_join_is_skipped_where_nothing_that_it_stands_on_was_made(toy: Toy) -> None:
+    toy.configure("endless")
+    assert toy.run()[0] == 1
+    assert not (toy.outputs / "summary.txt").exists()
+
+
 def test_rejections_past_the_limit_fail_the_step(toy: Toy) -> None:
     toy.configure("alpha", "mute")
     assert toy.run()[0] == 0

@@ -17,6 +17,7 @@ CLAIM = StoryCall(
     same={"reference": "1.bill_id.bill_id", "amount_cents": "1.amount_cents", "day": "date(1.bill_id.billed_at)"},
 )
 HURRY = StoryCall(server="Insurer", tool="hurry_claim", same={"claim_id": "2.claim_id"})
+HURRY_IT = StoryCall(server="Insurer", tool="hurry_claim", same={"claim_id": "1.claim_id"})
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,16 @@ def test_what_the_other_side_returns_and_shows_is_supplied(worlds: dict[str, Wor
 def test_a_row_of_the_other_side_is_supplied_where_it_is_named(worlds: dict[str, World]) -> None:
     named = changed(CLAIM, names={"reference": "Clinic.Bill"}, same={"amount_cents": "1.reference.amount_cents"})
     assert pruned(worlds, [named, changed(HURRY, same={"claim_id": "1.claim_id"})], 2) is None
+
+
+def test_only_rows_of_the_kind_that_is_wanted_are_supplied(worlds: dict[str, World]) -> None:
+    """The second person's one bill is of 246.00."""
+    named = changed(CLAIM, names={"reference": "Clinic.Bill"}, same={"amount_cents": "1.reference.amount_cents"})
+    for amount, falls in ((24600, False), (1, True)):
+        wanted = changed(named, rows={"reference": {"amount_cents": [amount]}})
+        paid = changed(PAY, rows={"bill_id": {"amount_cents": [amount]}})
+        assert (pruned(worlds, [wanted, HURRY_IT], 2) is not None) == falls
+        assert (pruned(worlds, [paid, CLAIM], 2) is not None) == falls
 
 
 def test_a_part_that_nobody_can_have_is_pruned_with_its_company_and_reason(worlds: dict[str, World]) -> None:

@@ -48,6 +48,11 @@ def test_a_story_that_can_be_tried_has_no_faults() -> None:
         (changed(1, given={"weather": "fine"}), "call 2: claim_back takes no 'weather'; it takes amount_cents, day"),
         (changed(1, names={"reference": "Clinic.Ticket"}), "names a row of 'Clinic.Ticket'; it must be one of Clinic."),
         (changed(1, names={"reference": "Insurer.Bill"}), "'reference' names a row of its own company"),
+        (
+            changed(0, rows={"bill_id": {"colour": ["red"]}}),
+            "the row of 'bill_id' has no 'colour'; it has amount_cents",
+        ),
+        (changed(1, rows={"day": {"x": [1]}}), "'day' names no row that is free to be chosen by its columns"),
         (changed(1, same={"day": "tomorrow"}), "'tomorrow' is not of the form '<call>.<column>'"),
         (changed(1, same={"day": "2.day"}), "'2.day' names call 2; it must be one of 1 to 1"),
         (changed(1, same={"day": "0.day"}), "'0.day' names call 0; it must be one of 1 to 1"),
@@ -73,6 +78,12 @@ def test_a_company_whose_row_alone_is_named_has_a_part() -> None:
     hurry = StoryCall(server="Insurer", tool="hurry_claim", same={"claim_id": "1.claim_id"})
     story = STORY.model_copy(update={"calls": [named, hurry], "tell": [], "bridges": []})
     assert story_faults([story], FUSED) == []
+
+
+def test_columns_may_be_asked_for_of_its_own_row_and_of_one_that_is_named() -> None:
+    named = changed(1, names={"reference": "Clinic.Bill"}, given={}, rows={"reference": {"status": ["open"]}})
+    assert story_faults([named], FUSED) == []
+    assert story_faults([changed(0, rows={"bill_id": {"status": ["open"]}})], FUSED) == []
 
 
 def test_a_name_that_comes_twice_is_told_once() -> None:

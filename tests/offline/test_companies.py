@@ -12,6 +12,7 @@ from synth.offline.answers.asked import Asked
 from synth.offline.answers.tasks import references
 from synth.offline.answers.tell import tell
 from synth.offline.language.companies import talk_of_all
+from synth.offline.language.teller import joined
 from synth.offline.variation import variant
 from tests.policy.contracts import a_contract
 
@@ -77,8 +78,8 @@ def test_a_noun_that_two_companies_share_says_whose_it_is(ferry_and_hotel: Fused
 
 def test_an_enum_value_is_said_in_the_words_of_the_company_whose_it_is(ferry_and_hotel: FusedBlueprint) -> None:
     texts = {fact.id: fact.text for fact in told(a_request(), ferry_and_hotel).facts}
-    assert texts["crossing.reason"] == "Reason for Sandpiper Coast Ferries: work commitments."
-    assert texts["stay.reason"] == "Reason for The Calder House Hotel: trouble with the journey."
+    assert texts["crossing.reason"] == "The reason that I give Sandpiper Coast Ferries is work commitments."
+    assert texts["stay.reason"] == "The reason that I give The Calder House Hotel is trouble with the journey."
     assert texts["me.email"] == "My email is ann@example.com."
 
 
@@ -108,8 +109,41 @@ def test_consent_is_left_out_told_in_general_or_told_in_full(style: str, ferry_a
 
 
 def test_a_story_of_several_companies_is_told_with_its_reason(ferry_and_hotel: FusedBlueprint) -> None:
-    messages = [told(a_request("friendly"), ferry_and_hotel, str(number)).first_message for number in range(20)]
-    assert all("No ferry, no hotel." in message for message in messages)
+    for style in ("brief", "friendly"):
+        messages = [told(a_request(style), ferry_and_hotel, str(number)).first_message for number in range(20)]
+        assert all("No ferry, no hotel." in message for message in messages)
+
+
+@pytest.mark.parametrize(
+    ("before", "words", "together"),
+    [
+        ("by ", "card", "by card"),
+        ("by ", "by card", "by card"),
+        ("by ", "from my health account", "from my health account"),
+        ("from my ", "from my health account", "from my health account"),
+        ("my ", "from my health account", "my health account"),
+        ("from my ", "health account", "from my health account"),
+        ("", "by card", "by card"),
+    ],
+)
+def test_a_value_that_brings_its_preposition_along_is_said_once(before: str, words: str, together: str) -> None:
+    assert joined(before, words) == together
+
+
+def test_a_row_s_words_leave_out_the_company_that_the_phrase_names(ferry_and_hotel: FusedBlueprint) -> None:
+    talks = {name: variant(SEED, name).rendered.talk for name in ("CoastFerry", "CityHotel")}
+    _, companies = talk_of_all(ferry_and_hotel, talks)
+    words = "my reservation with The Calder House Hotel from 3 May"
+    phrase = "give up {reservation_id} at The Calder House Hotel"
+    assert companies.said_with(phrase, "CityHotel__Reservation", words) == "my reservation from 3 May"
+    assert companies.said_with("give up {reservation_id}", "CityHotel__Reservation", words) == words
+
+
+def test_a_tool_that_nobody_has_words_for_goes_by_its_own_name(ferry_and_hotel: FusedBlueprint) -> None:
+    _, companies = talk_of_all(
+        ferry_and_hotel, {name: variant(SEED, name).rendered.talk for name in ("CoastFerry", "CityHotel")}
+    )
+    assert companies.tool("city_hotel__redeem_points") == "redeem points with The Calder House Hotel"
 
 
 def test_both_wishes_are_requests_where_neither_is_only_agreed_to(ferry_and_hotel: FusedBlueprint) -> None:

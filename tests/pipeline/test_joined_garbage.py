@@ -31,7 +31,7 @@ def made_by(author: str, joined: Path, folder: Path) -> tuple[int, Path, dict[tu
     [
         ("Storyless", "s11", "no company 'Mars'"),
         ("Quarrelsome", "s13", "nothing settles privacy"),
-        ("Speechless", "s13", "policy.merge"),
+        ("Speechless", "s13", "needs one section between"),
     ],
 )
 def test_an_answer_that_stays_wrong_costs_the_fused_world_alone(

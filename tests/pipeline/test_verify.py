@@ -41,10 +41,11 @@ def drop_criterion(line: Line) -> bool:
 
 
 def open_column(line: Line) -> bool:
-    if writes(line):
-        after = next(change["after"] for change in line["criteria"]["state"] if change["after"])
-        after[sorted(after)[-1]] = {"$any": True}
-    return writes(line)
+    after = next((change["after"] for change in line["criteria"]["state"] if change["after"]), None)
+    if not writes(line) or after is None:
+        return False
+    after[sorted(after)[-1]] = {"$any": True}
+    return True
 
 
 def drop_golden(line: Line) -> bool:

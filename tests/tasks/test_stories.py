@@ -146,6 +146,17 @@ def second_bill(amount: int) -> RowChange:
     return RowChange(table="Clinic__Bill", op="insert", key=dict(key), after={**key, **cells})
 
 
+@pytest.mark.parametrize(("amount", "key"), [(12300, bill("Clinic", 1)), (777, "CLBIL-0009")])
+def test_only_a_row_of_the_kind_that_is_wanted_is_chosen(amount: int, key: str) -> None:
+    pay = PAY.model_copy(update={"rows": {"bill_id": {"amount_cents": [amount]}}, "demanded_by": None})
+    made = built(story(pay, CLAIM), PLAIN, (second_bill(777),))
+    assert next(call for call in made.golden if call.tool == "clinic__settle_bill").arguments["bill_id"] == key
+    claim, hurry = OF_A_ROW.calls
+    named = story(claim.model_copy(update={"rows": {"reference": {"amount_cents": [amount]}}}), hurry)
+    made = built(named, PLAIN, (second_bill(777),))
+    assert next(call for call in made.golden if call.tool == "insurer__claim_back").arguments["reference"] == key
+
+
 def test_another_row_that_the_words_fit_is_put_into_every_argument_that_comes_from_it() -> None:
     """Both bills could be meant, and all that is taken from the bill would be another's: two right answers."""
     twin = second_bill(777)

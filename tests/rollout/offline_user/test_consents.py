@@ -186,3 +186,24 @@ def test_a_yes_is_of_what_they_have_asked_for_so_far() -> None:
         ["I will pay the balance by card, if you agree. Shall I?", "I have paid the balance. Anything else?"],
     )
     assert "Smile Dental" in said[1]
+
+
+def test_a_thing_whose_name_begins_like_a_deed_is_a_thing() -> None:
+    story = a_story(
+        "You want to rent the car class Compact Hatch. After that you want to claim its price back. "
+        "If Harbourlight needs it first, you agree to settle that rental in full by bank transfer.",
+        "Hi, I want to rent the car class Compact Hatch. After that I want to claim its price back.",
+        [
+            ("car_class.car_class_name", "It is the car class Compact Hatch.", "Compact Hatch", "first"),
+            ("pay_rental.method", "Method: bank transfer.", "bank_transfer", "asked"),
+        ],
+    )
+    said = talk(
+        story,
+        [
+            "I have rented the car (car class: Compact Hatch).",
+            "Rule B1 asks for one thing before I can file the claim: I would pay your rental, by bank transfer. Do you "
+            "agree?",
+        ],
+    )
+    assert is_yes(said[1])

@@ -117,3 +117,15 @@ def test_codes_keep_their_capitals_in_lower_case_messages() -> None:
 def test_the_prompt_of_a_question_is_played_by_the_same_rules() -> None:
     played = role(a_question(), trial=3)
     assert "(when asked) My email is ana@example.com." in played.prompt
+
+
+def test_a_wallet_on_a_mobile_is_no_question_after_the_phone_number() -> None:
+    facts = [
+        ("me.phone", "My phone is +44 7700 991019.", "+44 7700 991019", "asked"),
+        ("pay_rental.method", "Method: bank transfer.", "bank_transfer", "asked"),
+    ]
+    story = a_story("You want to pay your rental.", "Hi, I'd like to pay my rental.", facts)
+    said = answer(story, "May I ask you for the method (card, bank transfer or mobile wallet)?").lower()
+    assert "bank transfer" in said
+    assert "991019" not in said
+    assert "991019" in answer(story, "What is your mobile number?")

@@ -1,5 +1,6 @@
 """s02: count letters; only whether there are many matters further on."""
 
+from skillweave.errors import AuthorError
 from synth.context import Context
 from synth.step import Params, step
 from tests.engine.toy.artifacts import LENGTHS, WORDS
@@ -11,4 +12,6 @@ class LengthParams(Params):
 
 @step(each=WORDS, reads=[WORDS], writes=[LENGTHS], params=LengthParams)
 async def lengths(ctx: Context[LengthParams], key: str) -> None:
+    if key == "endless":
+        raise AuthorError("nobody can count that far")
     ctx.write(LENGTHS, key, min(len(ctx.read(WORDS)), ctx.params.most))
