@@ -54,6 +54,11 @@ class Side:
         return self.member.title
 
     @property
+    def whose(self) -> str:
+        """The name before what is the company's own: `Brightwater Laboratories'`."""
+        return f"{self.title}'" if self.title.endswith("s") else f"{self.title}'s"
+
+    @property
     def me(self) -> str:
         """The person's key in this company, in SQL."""
         return f"(SELECT {self.member.account} FROM {self.fused.core.table} WHERE person_id = :person)"
