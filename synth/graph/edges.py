@@ -82,6 +82,6 @@ def columns_written(statements: Sequence[str]) -> Columns:
 @cache
 def columns_read(guard: str) -> Columns:
     """What a guard reads; a column counts for each table that it could be of."""
-    tree = parse(f"SELECT ({guard})").tree
+    tree = parse(f"SELECT (\n{guard}\n)").tree
     tables = {table.name for table in tree.find_all(exp.Table)}
     return frozenset((table, column.name) for column in tree.find_all(exp.Column) for table in tables)

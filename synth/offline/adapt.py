@@ -104,7 +104,7 @@ def carried_tool(tool: Tool, on: Ground) -> Tool | None:
     if select is None:
         return None
     guards = [guard.model_copy(update={"holds": on.named(guard.holds)}) for guard in tool.guards]
-    guards = [guard for guard in guards if on.supports(f"SELECT ({guard.holds})")]
+    guards = [guard for guard in guards if on.supports(f"SELECT (\n{guard.holds}\n)")]
     used = bindings(select).union(*(bindings(e.sql) for e in effects), *(bindings(g.holds) for g in guards))
     parameters = [carried for p in tool.parameters if p.name in used and (carried := _carried_parameter(p, on))]
     if used & {p.name for p in tool.parameters} - {p.name for p in parameters}:

@@ -32,7 +32,7 @@ class Wish:
     @property
     def sql(self) -> str:
         """What the database is asked, with `{}` for the guard."""
-        return f"({{}}) IS {'' if self.holds else 'NOT '}TRUE"
+        return f"(\n{{}}\n) IS {'' if self.holds else 'NOT '}TRUE"
 
 
 @dataclass

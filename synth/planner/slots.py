@@ -38,7 +38,7 @@ class Condition:
 def slots(tool: Tool) -> dict[str, Slot]:
     """The slots of a tool by parameter."""
     texts = (
-        *(f"SELECT ({guard.holds})" for guard in tool.guards),
+        *(f"SELECT (\n{guard.holds}\n)" for guard in tool.guards),
         *(effect.sql for effect in tool.effects),
         tool.returns.select,
     )
