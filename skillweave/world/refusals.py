@@ -17,6 +17,9 @@ from skillweave.world.moments import faults_in_times
 from skillweave.world.sql import Statement, parse
 
 Form = Literal["expression", "query", "change"]
+
+MOST_TEXT = 20_000
+"""Characters of one statement; reading its syntax takes time."""
 """What a guard, a `returns` and an effect must be."""
 
 _FORMS: dict[Form, str] = {
@@ -44,6 +47,8 @@ def texts_of(tool: Tool) -> frozenset[str]:
 
 def refused_in(text: str, form: Form, lineage: Lineage, texts: frozenset[str] = frozenset()) -> list[str]:
     """Reasons to refuse a statement or expression, in words; `texts` are the bindings that hold free text."""
+    if len(text) > MOST_TEXT:
+        return [f"is longer than {MOST_TEXT} characters"]
     try:
         statement = parse(text)
         if not _has_form(statement.tree, form):
