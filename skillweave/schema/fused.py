@@ -89,7 +89,7 @@ class PersonView(Record):
 class BridgeRule(Record):
     """A rule between domains: a guard of one domain's tool that asks for a state of another."""
 
-    rule: str
+    rule: FusedName
     """`B1`; before it is numbered, its author's name for it."""
     tool: FusedName
     """The tool that it guards, under its name in the fused world."""

@@ -73,13 +73,13 @@ class Storyline(Record):
     name: Name
     title: str
     """`Claim a dental bill from the insurer`."""
-    calls: list[StoryCall] = Field(min_length=2)
+    calls: list[StoryCall] = Field(min_length=2, max_length=20)
     """In the order in which they are to happen; look-ups are left out: they are found."""
     tell: list[Told] = Field(default_factory=list)
     """Values of results that the person wants to hear as well."""
     reasons: list[str] = Field(min_length=1)
     """Why somebody wants it, each a full sentence in the first person that ties the domains together."""
-    bridges: list[BridgeRule] = Field(default_factory=list)
+    bridges: list[BridgeRule] = Field(default_factory=list, max_length=12)
     """Bridge rules that it leans on, as its author would have them."""
 
 

@@ -12,6 +12,7 @@ from skillweave.world.contract.problem import Problem
 from skillweave.world.contract.statements import Statements
 from skillweave.world.contract.tools import RESERVED_ERRORS
 from skillweave.world.refusals import texts_of
+from synth.fusion.conflicts import NO_PROSE
 from synth.policy.audit import Rule, audit_rule, common_words
 
 ENGINE = frozenset({"caller", "person", "now"})
@@ -54,6 +55,8 @@ def _standing(rule: BridgeRule, fused: FusedBlueprint, taken: dict[str, set[str]
     if rule.tool not in writes:
         return [f"it guards {rule.tool!r}, which is no tool that changes something; there are {', '.join(writes)}"]
     found = []
+    if any(rule.rule in member.rules.values() for member in fused.members):
+        found.append(f"{rule.rule} is the number of a company's own rule; give it another name")
     if rule.error in RESERVED_ERRORS:
         found.append(f"the error code {rule.error!r} is the engine's own; take another")
     elif rule.error in taken[rule.tool]:
@@ -71,6 +74,8 @@ def _running(rule: BridgeRule, fused: FusedBlueprint, statements: Statements, co
     if refused:
         return [problem.message for problem in refused]
     found = []
+    if "\n" in rule.says or NO_PROSE.search(rule.says):
+        found.append("its sentence is to be one line of plain words, without SQL, marks or numbers of rules")
     own = fused.member_of(rule.tool)
     if servers_read(statements.access(rule.holds, "expression").reads, fused) <= {own.server}:
         found.append(f"it reads nothing of another company than {own.title}, whose tool it guards: that is no bridge")

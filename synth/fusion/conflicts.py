@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.fusion import Conflict
 
-_NO_PROSE = re.compile(r"\b(?:SELECT|EXISTS)\b|:(?:caller|person|now)\b|<!--|\[[RB]\d+\]")
+NO_PROSE = re.compile(r"\b(?:SELECT|EXISTS)\b|:(?:caller|person|now)\b|<!--|\[[RB]\d+\]")
 
 
 def conflict_faults(conflicts: Sequence[Conflict], contract: FusedBlueprint) -> list[str]:
@@ -31,6 +31,6 @@ def _faults(conflict: Conflict, owners: dict[str, str]) -> Iterator[str]:
         yield f"{where}: its rules are all of one company; name those of two, or none where general conduct is meant"
     if not conflict.resolution.strip():
         yield f"{where}: it says nothing of what holds now"
-    prose = _NO_PROSE.search(conflict.resolution)
+    prose = NO_PROSE.search(conflict.resolution)
     if prose:
         yield f"{where}: the resolution holds {prose[0]!r}; say it in words"

@@ -19,7 +19,7 @@ from synth.graph.edges import columns_read, columns_written
 Sort = Literal["money", "time", "key", "text", "number", "flag", "any"]
 """What a value is, as far as a contract shows it."""
 
-_LINK = re.compile(r"(?:date\()?(?P<call>\d+)\.(?:(?P<row>\w+)\.)?(?P<column>\w+)\)?")
+_LINK = re.compile(r"(?:date\()?(?P<call>[0-9]{1,4})\.(?:(?P<row>\w+)\.)?(?P<column>\w+)\)?")
 _FITS: frozenset[tuple[Sort, Sort]] = frozenset({("key", "text"), ("number", "money"), ("money", "number")})
 
 

@@ -4,7 +4,9 @@ What is wrong with a rule goes back to its author; what is still wrong at the en
 Rules can lock each other: what one asks for, another forbids. Of two that do, the later one goes.
 """
 
+import sqlite3
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
@@ -45,12 +47,17 @@ def settled(ground: Ground, rules: Sequence[BridgeRule]) -> Settled:
     """Which of the rules hold together."""
     dropped = {name: "; ".join(faults) for name, faults in bridge_faults(rules, ground.fused).items()}
     sound = [rule for rule in rules if rule.rule not in dropped]
-    alone = {rule.rule: _prove(ground, [rule])[rule.rule] for rule in sound}
-    dropped |= {name: fault for name, shown in alone.items() if (fault := _unshown(shown))}
+    alone: dict[str, Shown] = {}
+    for rule in sound:
+        fault, shown = _alone(ground, rule)
+        if fault:
+            dropped[rule.rule] = fault
+        else:
+            alone[rule.rule] = shown
     kept = [rule for rule in sound if rule.rule not in dropped]
-    shown = _together(ground, kept, alone)
-    if isinstance(shown, dict):
-        return Settled(kept, shown, dropped)
+    together = _together(ground, kept, alone)
+    if isinstance(together, dict):
+        return Settled(kept, together, dropped)
     return _one_by_one(ground, kept, alone, dropped)
 
 
@@ -87,13 +94,20 @@ def _together(ground: Ground, rules: Sequence[BridgeRule], alone: dict[str, Show
                 return (
                     f"{' and '.join(ways)} could bring about what {rule.rule} asks for, and no more with all of them on"
                 )
+    except sqlite3.Error as error:
+        return f"with all of them on, SQL fails on the data: {error}"
     finally:
         bridges.close()
     return found
 
 
-def _prove(ground: Ground, rules: Sequence[BridgeRule]) -> dict[str, Shown]:
-    return prove(ground.fused, ground.content, rules, ground.now, ground.seed)
+def _alone(ground: Ground, rule: BridgeRule) -> tuple[str, Shown]:
+    """What is wrong with a rule that is the only one, empty where nothing is; and what can be shown of it."""
+    try:
+        shown = prove(ground.fused, ground.content, [rule], ground.now, ground.seed)[rule.rule]
+    except sqlite3.Error as error:
+        return f"its SQL fails on the data: {error}", Shown(None, None)
+    return _unshown(shown), shown
 
 
 def _unshown(shown: Shown) -> str:
@@ -175,7 +189,10 @@ def changed_by(ground: Ground, bridges: Sequence[BridgeRule]) -> dict[str, list[
                     Random(f"{ground.seed}/{person}/{name}"),
                     person=person,
                 )
-                arguments = next(search.meeting(), None)
+                arguments = None
+                # A rule may be too much work for one person's data; it then changes nothing that can be shown.
+                with suppress(sqlite3.Error):
+                    arguments = next(search.meeting(), None)
                 if arguments is not None:
                     result = session.peek(name, arguments)
                     broken = [verdict.rule for verdict in result.verdicts if not verdict.holds]

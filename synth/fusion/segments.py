@@ -9,7 +9,7 @@ everybody, where looking for it costs far more.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, product
 from random import Random
 
 from skillweave.schema.call import CallResult
@@ -181,16 +181,16 @@ class _Attempt:
 
     def _other_rows(self, call: StoryCall, sessions: Mapping[str, ContractSession]) -> Iterator[dict[str, Row]]:
         """For each parameter that names another domain's row, such a row; every combination that is tried."""
-        if not call.names:
-            yield {}
-            return
-        parameter, reference = next(iter(call.names.items()))
-        server, _, entity = reference.partition(".")
-        key = self._key(reference)
-        fit = fitting(self.worlds[server].blueprint, f"{entity}.{key}", call.rows.get(parameter, {}), sessions[server])
-        shown = [row for row in shown_rows(sessions[server], entity) if row[key] in fit]
-        for row in self.random.sample(shown, min(ROWS, len(shown))):
-            yield {parameter: row}
+        shown: list[list[Row]] = []
+        for parameter, reference in call.names.items():
+            server, _, entity = reference.partition(".")
+            key = self._key(reference)
+            allowed = call.rows.get(parameter, {})
+            fit = fitting(self.worlds[server].blueprint, f"{entity}.{key}", allowed, sessions[server])
+            rows = [row for row in shown_rows(sessions[server], entity) if row[key] in fit]
+            shown.append(self.random.sample(rows, min(ROWS, len(rows))))
+        for picked in product(*shown):
+            yield dict(zip(call.names, picked, strict=True))
 
     def _key(self, reference: str) -> str:
         server, _, entity = reference.partition(".")

@@ -1,10 +1,13 @@
 """What is wrong with an author's stories, in words for the author: tools, links and rows that are not there."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from skillweave.schema.contract import Tool
-from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.fused import BridgeRule, FusedBlueprint
 from skillweave.schema.fusion import StoryCall, Storyline
+from synth.fusion.bridges import bridge_faults
 from synth.fusion.links import place_of
 from synth.graph.columns import origins
 
@@ -15,7 +18,17 @@ def story_faults(stories: Sequence[Storyline], fused: FusedBlueprint) -> list[st
     found = [f"story {name!r} comes twice" for name in sorted(set(names)) if names.count(name) > 1]
     for story in stories:
         found += [f"story {story.name!r}: {fault}" for fault in _faults(story, fused)]
-    return found
+    return [*found, *_rule_faults(list(chain.from_iterable(story.bridges for story in stories)), fused)]
+
+
+def _rule_faults(rules: Sequence[BridgeRule], fused: FusedBlueprint) -> Iterator[str]:
+    """What is wrong with the bridge rules of all stories, which may share them."""
+    known: dict[str, BridgeRule] = {}
+    for rule in rules:
+        if known.setdefault(rule.rule, rule) != rule:
+            yield f"bridge rule {rule.rule!r} is given in two ways; give it in one, or two names"
+    for name, faults in bridge_faults(list(known.values()), fused).items():
+        yield from (f"bridge rule {name!r}: {fault}" for fault in faults)
 
 
 def _faults(story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
@@ -57,7 +70,11 @@ def _call_faults(place: int, call: StoryCall, tool: Tool, story: Storyline, fuse
     taken = {parameter.name for parameter in tool.parameters}
     for name in sorted({*call.same, *call.names, *call.given} - taken):
         yield f"{call.tool} takes no {name!r}; it takes {', '.join(sorted(taken)) or 'nothing'}"
-    entities = {f"{entity.server}.{entity.origin}" for entity in [*fused.entities, *fused.relationships]}
+    sources = Counter(chain(call.same, call.names, call.given))
+    for name in sorted(name for name, times in sources.items() if times > 1):
+        yield f"{name!r} is given in two ways; give it in one of same, names and given"
+    every = [*fused.entities, *fused.relationships]
+    entities = {f"{entity.server}.{entity.origin}" for entity in every if entity.server is not None}
     for name, reference in call.names.items():
         if reference not in entities:
             yield f"{name!r} names a row of {reference!r}; it must be one of {', '.join(sorted(entities))}"

@@ -3,6 +3,7 @@
 Pure: the same arguments give the same record, so it can run in another process.
 """
 
+import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -55,7 +56,11 @@ def tried(ground: Ground, storylines: Sequence[Storyline]) -> Fusion:
         if story.name not in lost:
             fused = ground.fused.with_bridges(story.bridges)
             world = World(fused, state, now=ground.now)
-            found, tries = _proof(ground, fused, world, story)
+            try:
+                found, tries = _proof(ground, fused, world, story)
+            except sqlite3.Error as error:
+                # What a rule asks of the data shows on the data: too much work, too long a text.
+                found, tries = f"SQL failed: {error}", 0
             world.close()
             searches += tries
             if isinstance(found, str):

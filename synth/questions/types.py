@@ -49,6 +49,6 @@ class RowWords(Record):
 class Mediated(Record):
     """How rules of several companies are reconciled."""
 
-    conflicts: list[Conflict]
-    bridges: list[BridgeRule] = Field(default_factory=list)
+    conflicts: list[Conflict] = Field(max_length=40)
+    bridges: list[BridgeRule] = Field(default_factory=list, max_length=24)
     """Under the names that stories call them by; who holds them is decided later."""

@@ -52,6 +52,9 @@ async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
         count=ctx.params.stories,
         check=lambda answer: story_faults(answer, fused),
     )
+    if len(stories) > ctx.params.stories:
+        ctx.reject(f"{len(stories) - ctx.params.stories} stories", "more than were asked for")
+        stories = stories[: ctx.params.stories]
     people = ctx.read(ENTITY_ROWS, combination.person)
     ground = Ground(
         fused=fused,

@@ -62,6 +62,13 @@ WRONG = {
     ),
     "engine's error": Wrong(a_rule("x", TOOL, FINE, SAYS, error="no_account_here"), "the engine's own"),
     "known error": Wrong(a_rule("x", TOOL, FINE, SAYS, error="not_your_booking"), "another rule with the error code"),
+    "company's number": Wrong(
+        a_rule("R1", TOOL, FINE, SAYS), "R1 is the number of a company's own rule; give it another name"
+    ),
+    "two lines": Wrong(a_rule("x", TOOL, FINE, f"{SAYS}\n## More"), "is to be one line of plain words"),
+    "marks": Wrong(a_rule("x", TOOL, FINE, f"{SAYS} <!-- tool: y -->"), "is to be one line of plain words"),
+    "endless": Wrong(a_rule("x", TOOL, " AND ".join([FINE] * 400), SAYS), "is longer than 20000 characters"),
+    "attach": Wrong(a_rule("x", TOOL, f"{FINE}; ATTACH 'other.sqlite' AS other", SAYS), "2 SQL statements"),
     "structural": Wrong(a_rule("x", TOOL, FINE, SAYS, concern="ownership"), "is about no ownership"),
 }
 
@@ -69,7 +76,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_with_a_rule_is_told(name: str) -> None:
     wrong = WRONG[name]
-    found = bridge_faults([wrong.rule], joint())["x"]
+    found = bridge_faults([wrong.rule], joint())[wrong.rule.rule]
     assert any(wrong.fault in fault for fault in found), found
 
 

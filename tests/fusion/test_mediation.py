@@ -125,3 +125,21 @@ def test_conflicts_that_cannot_be_printed_are_sent_back(conflicts: list[Conflict
     assert conflict_faults([PRIVACY, IDENTITY], joint()) == []
     found = conflict_faults(conflicts, joint())
     assert any(fault in one for one in found), found
+
+
+def test_a_rule_that_is_too_much_work_is_dropped_by_itself() -> None:
+    many = ", ".join(f"Library__Fine f{number}" for number in range(9))
+    heavy = a_rule(
+        "heavy",
+        CANCEL,
+        f"(SELECT COUNT(*) FROM {many}, Airline__Booking b, Airline__Booking c, Airline__Booking d) > 0",
+        "It takes more than 0 fines.",
+    )
+    found = settled(ground(), [heavy, ILL])
+    assert [rule.rule for rule in found.bridges] == [ILL.rule]
+    assert found.dropped == {"heavy": "its SQL fails on the data: interrupted"}
+
+
+def test_a_rule_may_end_in_a_comment() -> None:
+    found = settled(ground(), [ILL.model_copy(update={"holds": f"{ILL.holds} -- for illness"})])
+    assert [rule.rule for rule in found.bridges] == [ILL.rule]

@@ -139,10 +139,10 @@ def _tool(blueprint: Blueprint, name: str) -> Tool:
 
 def _planned(call: GoldenCall, tool: Tool, task: Task) -> PlannedCall:
     wordings = {
-        name: fact.text.partition(":")[2].strip(" .")
+        name: (fact.text.partition(":")[2] or fact.text).strip(" .")
         for name in call.arguments
         for fact in task.scenario.facts
-        if fact.id.rpartition(".")[2] == name and fact.value == call.arguments[name] and ":" in fact.text
+        if fact.id.rpartition(".")[2] == name and fact.value == call.arguments[name]
     }
     return PlannedCall(
         tool=call.tool,

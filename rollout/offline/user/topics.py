@@ -17,6 +17,7 @@ from skillweave.schema.task import Fact
 
 _MOMENT_ENDINGS = ("_at", "_on", "check_in", "check_out", "_date", "_until", "_from")
 _OF_COMPANY = re.compile(r"(?P<what>.+?) for (?P<company>[A-Z].*)")
+_PAYS = re.compile(r"I pay (?P<company>[A-Z].+?) (?:by|with|from|out of|in) ")
 _ENDS = re.compile(r"(?:return|end|check_out|latest|until|to)\b|ends_|return_|new_return|valid_until|latest_on|expires")
 
 
@@ -82,7 +83,7 @@ class Topic:
     @property
     def is_row(self) -> bool:
         """Whether it tells one record from others."""
-        return self.fact.value is not None and self.fact.text.startswith("It is ")
+        return self.fact.value is not None and self.fact.text.startswith(("It is my ", "It is the "))
 
     @cached_property
     def record_stems(self) -> frozenset[str]:
@@ -100,8 +101,9 @@ class Topic:
 
     @cached_property
     def company(self) -> str:
-        """Whom it is for, where several companies are asked: `Smile Dental` of `Method for Smile Dental: card.`"""
-        found = _OF_COMPANY.fullmatch(self._label)
+        """Whom it is for, where several companies are asked: `Smile Dental` of `Method for Smile Dental: card.`, and of
+        `I pay Smile Dental by card.`"""
+        found = _OF_COMPANY.fullmatch(self._label) or _PAYS.match(self.fact.text)
         return found["company"] if found else ""
 
     @property

@@ -46,7 +46,7 @@ def forms_of(fact: Fact) -> list[str]:
     value = fact.value
     if value is None or isinstance(value, bool | list | dict):
         return []
-    found = [str(value), str(value).replace("_", " ")]
+    found = [str(value), str(value).replace("_", " "), str(value).replace("_", "-")]
     if isinstance(value, int):
         found += [f"{value / 100:,.2f}", f"{value:,}"] if "cents" in fact.id else [f"{value:,}"]
     if isinstance(value, float):
