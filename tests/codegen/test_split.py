@@ -159,6 +159,16 @@ def test_a_state_of_another_world_is_told(server: Path, tmp_path: Path) -> None:
     assert "the state is of another world: its table 'Person' lacks" in done.stderr
 
 
+def test_an_empty_state_is_told(server: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.sqlite"
+    empty.touch()
+    done = subprocess.run(
+        [sys.executable, str(server), "--state", str(empty)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "the state is an empty file" in done.stderr
+
+
 def test_over_stdio_one_member_can_be_offered_alone(server: Path) -> None:
     async def use() -> None:
         async with over_stdio(server, "--member", "south", "--caller", BOTH) as client:

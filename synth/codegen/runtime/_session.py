@@ -77,6 +77,8 @@ class Session:
             tool.name: tool for tool in tools if tool.name not in hidden and not (tool.kind == "auth" and state.caller)
         }
         self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        if not state.database:
+            raise ValueError("the state is an empty file; give a SQLite database")
         self.connection.deserialize(state.database)
         columns, last, digits = origin(state.database)
         patch = sorted(state.patch, key=lambda change: ORDER.index(change["op"]))
