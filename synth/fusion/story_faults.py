@@ -1,5 +1,6 @@
 """What is wrong with an author's stories, in words for the author: tools, links and rows that are not there."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -70,6 +71,10 @@ def _call_faults(place: int, call: StoryCall, tool: Tool, story: Storyline, fuse
     taken = {parameter.name for parameter in tool.parameters}
     for name in sorted({*call.same, *call.names, *call.given} - taken):
         yield f"{call.tool} takes no {name!r}; it takes {', '.join(sorted(taken)) or 'nothing'}"
+    for phrase in call.ask:
+        strange = sorted({*re.findall(r"\{[^{}]*\}|[{}]", phrase)} - {f"{{{name}}}" for name in taken})
+        if strange:
+            yield f"the phrase {phrase!r} holds {strange[0]!r}; in braces stand parameters: {', '.join(sorted(taken))}"
     sources = Counter(chain(call.same, call.names, call.given))
     for name in sorted(name for name, times in sources.items() if times > 1):
         yield f"{name!r} is given in two ways; give it in one of same, names and given"

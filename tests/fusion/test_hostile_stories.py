@@ -1,5 +1,7 @@
 """What is wrong with an author's stories is told before any of them is tried."""
 
+from typing import Any
+
 import pytest
 
 from skillweave.schema.fused import BridgeRule
@@ -47,9 +49,11 @@ def test_a_rule_that_cannot_be_run_goes_back_to_the_stories_author(change: dict[
     [
         ({"names": {"booking_id": "None.Person"}}, "it must be one of Airline."),
         ({"names": {"booking_id": "Library.Fine"}, "given": {"booking_id": "BOO-1"}}, "is given in two ways"),
+        ({"ask": ["cancel {booking_id.__class__}"]}, "holds '{booking_id.__class__}'"),
+        ({"ask": ["cancel {"]}, "holds '{'"),
         ({"same": {"booking_id": "9" * 5000 + ".fine_id"}}, "is not of the form"),
     ],
 )
-def test_an_argument_has_one_source_that_is_there(change: dict[str, dict[str, str]], fault: str) -> None:
+def test_an_argument_has_one_source_and_phrases_name_arguments(change: dict[str, Any], fault: str) -> None:
     found = story_faults([a_story(WAIVE, CANCEL.model_copy(update=change))], joint())
     assert any(fault in one for one in found), found
