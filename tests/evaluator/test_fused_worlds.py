@@ -103,5 +103,10 @@ def test_a_tools_own_name_tells_whether_to_call_it_off_is_a_yes() -> None:
         changed = {"origin": origin, "confirm": True}
         tools = [one.model_copy(update=changed if one.name == "gym__set_note" else {}) for one in blueprint.tools]
         world = World(blueprint.model_copy(update={"tools": tools}), a_fused_database(blueprint), now=WORLD.now)
-        messages = [user("My note, please."), agent("Shall I?"), user("Cancel that."), agent(None, ("gym__set_note", {}))]
+        messages = [
+            user("My note, please."),
+            agent("Shall I?"),
+            user("Cancel that."),
+            agent(None, ("gym__set_note", {})),
+        ]
         assert check_policy(a_conversation(world, a_task_of(world, **TASK), *messages)).unconfirmed == found

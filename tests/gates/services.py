@@ -238,7 +238,7 @@ PAID_FIRST = BridgeRule(
     holds="NOT EXISTS (SELECT 1 FROM Clinic__Bill b JOIN Person p ON p.Clinic = b.member_id "
     "WHERE p.person_id = :person AND b.status = 'open')",
     error="clinic_unpaid",
-    says="A claim is only taken once all bills of the clinic are paid.",
+    says="A claim is only taken while no bill of the clinic is open.",
 )
 
 
