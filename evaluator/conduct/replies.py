@@ -35,9 +35,7 @@ _HARMLESS = re.compile(
 _START = r"(?:^|[.!?,;:\n(-]\s*|\b(?:please|but|oh|no|ok|okay|actually|then|yes)[ ,]+)"
 _END = r"(?=\s*(?:$|[,.!?;:\n-]))"
 _WISH = r"(?:it|that|this|to (?:go ahead|proceed|continue|do (?:it|that|this)|confirm))\b"
-_THOUGHT = (
-    r"(?: (?:that's|that is|it's|it is|this is) (?:\w+ )?(?:right|correct|fine|ok|okay|good|great|it)\b)?"
-)
+_THOUGHT = r"(?: (?:that's|that is|it's|it is|this is) (?:\w+ )?(?:right|correct|fine|ok|okay|good|great|it)\b)?"
 """What is denied in `I don't think that's it`."""
 _I_REFUSE = (
     rf"i (?:(?:really )?{_DONT} (?:\w+ )?(?:agree|wish|think|confirm|accept)\b{_THOUGHT}"

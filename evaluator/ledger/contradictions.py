@@ -102,7 +102,9 @@ class Contradictions:
 
     def _bound(self, clause: str, value: Value) -> OwnFact | None:
         """The fact whose keyword stands right before the value, where the value fits none of that keyword."""
-        rivals = [fact for fact in self._facts if self._is_of_type(fact, value) and self._is_said_of(fact, clause, value)]
+        rivals = [
+            fact for fact in self._facts if self._is_of_type(fact, value) and self._is_said_of(fact, clause, value)
+        ]
         if not rivals or any(fact.fits(value) for fact in rivals) or self._is_of_another(clause, value, rivals):
             return None
         return rivals[0]

@@ -26,6 +26,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.world.canonical import dump
 from skillweave.world.world import World
+from synth.fusion.verify import contract_faults
 from synth.gates.attempt import Attempt
 from synth.gates.criteria import criteria_of
 from synth.gates.fresh import fresh
@@ -66,7 +67,8 @@ def verify_tasks(outputs: Path, workers: int = 1) -> Verified:
         context = multiprocessing.get_context("forkserver")
         with ProcessPoolExecutor(min(workers, len(shards)), mp_context=context) as pool:
             found = list(pool.map(_shard, *zip(*shards, strict=True)))
-    return Verified(sum(lines.values()), [*chain.from_iterable(found), *_repeated(outputs, worlds)])
+    wrong = [*chain.from_iterable(found), *_repeated(outputs, worlds), *contract_faults(outputs)]
+    return Verified(sum(lines.values()), wrong)
 
 
 def faults_of(dataset: Dataset, world_name: str, line: bytes) -> list[str]:

@@ -207,3 +207,31 @@ def test_a_thing_whose_name_begins_like_a_deed_is_a_thing() -> None:
         ],
     )
     assert is_yes(said[1])
+
+
+def test_of_two_ways_to_pay_told_in_sentences_they_tell_that_of_the_company_asked_about() -> None:
+    story = a_story(
+        "You want to settle your account with Aurora Plan. After that you want to pay your bill at Smile Dental.",
+        "Hi, I want to settle my account with Aurora Plan. Then I want to pay my bill at Smile Dental.",
+        [
+            ("pay_balance.method", "I pay Aurora Plan by card.", "card", "asked"),
+            ("pay_bill.method", "I pay Smile Dental by bank transfer.", "bank_transfer", "asked"),
+        ],
+    )
+    said = answer(story, "Could you tell me the method (card or bank transfer), for Smile Dental?").lower()
+    assert "bank transfer" in said
+    assert "by card" not in said
+
+
+def test_a_value_of_another_wish_is_no_objection_to_what_they_agreed_to() -> None:
+    story = a_story(
+        "You want to take the room at the non-refundable rate. "
+        "If The Calder House needs it first, you agree to settle your booking by bank transfer.",
+        "Hi, I'd like to take the room at the non-refundable rate.",
+        [
+            ("pay_booking.method", "I pay Kestrel Air by bank transfer.", "bank_transfer", "asked"),
+            ("book_room.rate_plan", "I want the non-refundable rate.", "non_refundable", "first"),
+        ],
+    )
+    asked = "Before I can book the room, I would pay your booking (Saver), by bank transfer [B1]. Do you agree?"
+    assert is_yes(answer(story, asked))
