@@ -35,7 +35,7 @@ from synth.tasks.instance import NoInstance
 class ComboParams(Params):
     per_template: int = Field(default=5, ge=1)
     """Instances of one template, at most."""
-    per_storyline: int = Field(default=6, ge=1)
+    per_storyline: int = Field(default=8, ge=1)
     """Instances of one story of a fused world, at most."""
 
 

@@ -73,7 +73,7 @@ def rules_of(stories: Sequence[Storyline]) -> dict[str, BridgeRule]:
 )
 def test_stories_can_be_tried_and_their_rules_run_and_say_what_they_hold(servers: tuple[str, ...], seed: int) -> None:
     fused, stories = a_fused_contract(servers, seed), told(servers, seed)
-    assert len(stories) >= (1 if servers == ("DentalPlan", "HealthPlan") else 2)
+    assert stories
     assert story_faults(stories, fused) == []
     assert bridge_faults([*rules_of(stories).values()], fused) == {}
 
@@ -142,11 +142,10 @@ def test_a_claim_goes_under_the_benefit_for_what_was_done(servers: tuple[str, ..
 
 
 def test_a_merged_story_gives_a_reason_of_each_of_its_parts() -> None:
-    merged = next(one for one in told(("BloodLab", "DentalClinic", "PhysioPractice")) if "due" in one.name)
+    merged = next(one for one in told(("BloodLab", "DentalClinic", "PhysioPractice")) if one.name.startswith("report_"))
     assert merged.reasons[0] == (
-        "I pay all my bills on one day, and Larkfield Dental Care and Brightwater Laboratories should fall on the same "
-        "one. Brightwater Laboratories and Stride Physiotherapy together are too much for this week, but later I can "
-        "manage both at once."
+        "I have my results from Brightwater Laboratories, and now I want to go ahead at Larkfield Dental Care. "
+        "The results from Brightwater Laboratories were what I was waiting for before going to Stride Physiotherapy."
     )
 
 
