@@ -26,7 +26,7 @@ LARGEST = 5
 
 
 class CombinationParams(Params):
-    cross_domain_combinations: int = Field(default=16, ge=0)
+    cross_domain_combinations: int = Field(default=14, ge=0)
     """Combinations to choose; fewer only where there are no more."""
     max_domains_per_combo: int = Field(default=3, ge=2, le=LARGEST)
     """Domains of one combination, at most."""
