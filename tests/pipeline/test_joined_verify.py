@@ -126,7 +126,7 @@ def other_rule(outputs: Path) -> set[str]:
 )
 def test_what_is_changed_is_found_in_the_tasks_that_rest_on_it(copy: Path, change: Change, said: str) -> None:
     spoiled = change(copy)
-    faults = verify_tasks(copy).faults
+    faults = [fault for fault in verify_tasks(copy).faults if fault.startswith("queries/")]
     assert spoiled
     assert {fault.split(": ")[1] for fault in faults} == spoiled, faults
     for fault in faults:
