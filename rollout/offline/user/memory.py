@@ -127,8 +127,10 @@ class Memory:
         enough = max([LIKE_ENOUGH, *(self._likeness(place, sentence) + 1 for place in self.agreed)])
         waiting = [p for p in self.open_deeds if self.voiced[p] or self._likeness(p, sentence) >= enough]
         strong = [place for place in waiting if self._matches(place, sentence, done)]
-        agreed_to = [place for place in self.on_standby(range(len(self.errands))) if self._is_of(place, sentence, done)]
+        agreed_to = self._agreed_to(sentence, done)
         if strong or agreed_to:
+            # What has nothing of an errand but the verb is of what was agreed to.
+            strong = [place for place in strong if not agreed_to or self._likeness(place, sentence)]
             meant = frozenset().union(*(deeds_of(self.errands[place].whole) for place in agreed_to))
             strong = [place for place in strong if deeds_of(self.errands[place].whole) & done - meant or not agreed_to]
             strong = strong if wording("both").search(sentence.text) else self._without_twins(strong, done)
@@ -162,12 +164,22 @@ class Memory:
                 kept.append(place)
         return sorted(kept)
 
+    def _agreed_to(self, sentence: Sentence, done: frozenset[str]) -> list[int]:
+        """What the user only agrees to and a report is of; of several, those whose very deed it names, or the likest."""
+        found = [place for place in self.on_standby(range(len(self.errands))) if self._is_of(place, sentence, done)]
+        if len(found) < 2:
+            return found
+        named = [place for place in found if deeds_of(self.errands[place].whole) & done]
+        return named or [max(found, key=lambda place: self._likeness(place, sentence))]
+
     def _is_of(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
         """Whether a report is of what the user only agrees to, rather than of what they ask for."""
         rivals = [other for other in self.open_deeds if deeds_of(self.errands[other].whole) & done]
-        mine, is_its_deed = self._likeness(place, sentence), bool(deeds_of(self.errands[place].whole) & done)
+        mine = self._likeness(place, sentence)
+        is_its_deed = bool(deeds_of(self.errands[place].whole) & done)
         if place in self.agreed:
-            return mine > 0 and (is_its_deed or not rivals)
+            nearest = max((self._likeness(other, sentence) for other in rivals), default=0)
+            return mine > 0 and (is_its_deed or mine > nearest)
         return is_its_deed and mine > max((self._likeness(other, sentence) for other in rivals), default=0)
 
     def _matches(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
