@@ -165,7 +165,7 @@ class Memory:
         return sorted(kept)
 
     def _agreed_to(self, sentence: Sentence, done: frozenset[str]) -> list[int]:
-        """What the user only agrees to and a report is of; of several, those whose very deed it names, or the likest."""
+        """What the user only agrees to and a report is of; of several those whose deed it names, or the likest."""
         found = [place for place in self.on_standby(range(len(self.errands))) if self._is_of(place, sentence, done)]
         if len(found) < 2:
             return found
