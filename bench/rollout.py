@@ -25,6 +25,7 @@ from rollout.task import Answer, Definition, Outcome, Response, Runtime, Task
 from rollout.trajectory import Setting
 from rollout.world.contract_session import HeldContract
 from skillweave.llm.gate import Gate
+from skillweave.llm.lane import Lane
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec, connect
 from skillweave.llm.request import Request
@@ -130,7 +131,7 @@ def endpoint(latency: float) -> Iterator[int]:
 async def held(world: World, port: int, conversations: int, ledger: Ledger) -> Watch:
     """Hold so many conversations; what was seen of them."""
     spec = AuthorSpec(provider="openai", model="bench", base_url=f"http://127.0.0.1:{port}/v1", max_retries=0)
-    backend = connect(spec, ledger=ledger, gate=Gate(SLOTS))
+    backend = connect(spec, ledger=ledger, lane=Lane("test", Gate(SLOTS)))
     # Connected, as a run is before it begins; the SDK takes a second to load.
     await backend.complete(Request(messages=(Message(role="user", content="Hello."),)))
     dispatcher = PipelinedDispatcher(Width(8, conversations, 8))

@@ -33,7 +33,7 @@ class Judging:
         """Conversations of which no usable answer came."""
 
     def added(self, results: Iterator[Done]) -> Iterator[Done]:
-        """The results with their judgements, as these come in. Raises BudgetError, ProviderError."""
+        """The results with their judgements, as these come in. Raises StopError, ProviderError."""
         waiting: dict[Future[Judged], tuple[Done, Task]] = {}
         for done in results:
             if done.is_error:

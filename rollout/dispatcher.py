@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rollout.trajectory import Trajectory
-from skillweave.errors import BudgetError
+from skillweave.errors import StopError
 
 Finished = Callable[[Trajectory], None]
 """Called with each trajectory once its `.result` is whole."""
@@ -35,7 +35,7 @@ class Dispatcher(ABC):
 
     @abstractmethod
     async def dispatch(self, trajectories: Iterable[Trajectory], finished: Finished) -> None:
-        """Run all to their end. BudgetError once nothing is under way any more, where the budget was spent."""
+        """Run all to their end. StopError once nothing is under way any more, where the budget was spent."""
 
 
 class BatchDispatcher(Dispatcher):
@@ -77,7 +77,7 @@ class _Pipeline:
         self._finished = finished
         self._initialized: asyncio.Queue[Trajectory | None] = asyncio.Queue(width.generate)
         self._generated: asyncio.Queue[Trajectory | None] = asyncio.Queue(width.evaluate)
-        self._spent: BudgetError | None = None
+        self._spent: StopError | None = None
 
     async def run(self) -> None:
         broken: Exception | None = None
@@ -123,7 +123,7 @@ class _Pipeline:
                     continue
                 try:
                     await trajectory.generate_trajectory()
-                except BudgetError as error:
+                except StopError as error:
                     self._spent = error
                 else:
                     await self._generated.put(trajectory)
@@ -153,7 +153,7 @@ async def _held(trajectory: Trajectory) -> AsyncIterator[None]:
 
 async def _each(
     chunk: Sequence[Trajectory], width: int, stage: Callable[[Trajectory], Awaitable[None]]
-) -> BudgetError | None:
+) -> StopError | None:
     """One stage of all, `width` at a time; whether the budget was spent in it. Errors are raised at the end."""
     free = asyncio.Semaphore(width)
 
@@ -162,8 +162,8 @@ async def _each(
             await stage(trajectory)
 
     found = await asyncio.gather(*map(go, chunk), return_exceptions=True)
-    spent = next((one for one in found if isinstance(one, BudgetError)), None)
+    spent = next((one for one in found if isinstance(one, StopError)), None)
     for one in found:
-        if isinstance(one, BaseException) and not isinstance(one, BudgetError):
+        if isinstance(one, BaseException) and not isinstance(one, StopError):
             raise one
     return spent

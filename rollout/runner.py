@@ -43,7 +43,7 @@ class AgentRunner:
         return [found[id] for id in order]
 
     async def stream(self, batch: Iterable[tuple[Task, int]], written: Written) -> None:
-        """Hand each trajectory over as it ends. BudgetError once nothing is under way, where the budget was spent."""
+        """Hand each trajectory over as it ends. StopError once nothing is under way, where the budget was spent."""
 
         def finished(trajectory: Trajectory) -> None:
             if trajectory.result is not None:

@@ -1,17 +1,15 @@
 """Speakers: the backends of agent and user, which share one limit of requests, one ledger and one budget."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from rollout.parts import blamed, part
 from skillweave.config.models import AuthorConfig, Config
 from skillweave.dataset import Dataset
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
-from skillweave.llm.configured import spec_of
-from skillweave.llm.gate import Gate
+from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.models import connect, split_name
+from skillweave.llm.models import split_name
 from skillweave.llm.wrappers.meter import Metered, Price
 
 FREE = Price(0.0, 0.0)
@@ -24,8 +22,11 @@ class Speakers:
         """`dataset` is opened only for an agent that knows it."""
         self._config = config
         self._dataset = dataset
-        self._gate = Gate(config.rollout.max_concurrency)
         self.ledger = Ledger()
+        # Conversations are sampled: what was said once is not to be said again in the next trial.
+        self._connections = Connections(
+            config.llm, ledger=self.ledger, slots=config.rollout.max_concurrency, caches=False
+        )
 
     def agent(self, base_url: str | None = None) -> Backend:
         """Who plays the agent; at `base_url` where the run has started its server. Raises ConfigError."""
@@ -55,18 +56,4 @@ class Speakers:
         return Metered(offline_user(self._config.seed), self.ledger, FREE)
 
     def _connected(self, speaker: AuthorConfig, base_url: str | None, *, record_tokens: bool = False) -> Backend:
-        llm = self._config.llm
-        price = llm.prices.get(speaker.model)
-        if price is None and llm.budget_usd is not None:
-            raise ConfigError(
-                f"llm.budget_usd is {llm.budget_usd:g}, and nobody knows what {speaker.model!r} costs; "
-                f"give llm.prices.{speaker.model} {{input, output}} in US dollars for a million tokens"
-            )
-        spec = spec_of(speaker, llm)
-        return connect(
-            replace(spec, base_url=base_url or spec.base_url, record_tokens=record_tokens),
-            ledger=self.ledger,
-            price=Price(price.input, price.output) if price else None,
-            budget_usd=llm.budget_usd,
-            gate=self._gate,
-        )
+        return self._connections.connect(speaker, base_url=base_url, record_tokens=record_tokens)

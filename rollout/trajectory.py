@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from rollout.agent import Agent, AgentSettings, Step
 from rollout.task import Answer, Failure, Outcome, Runtime, Task
-from skillweave.errors import ArtifactError, BudgetError, ProviderError, SkillweaveError, WorldError
+from skillweave.errors import ArtifactError, ProviderError, SkillweaveError, StopError, WorldError
 from skillweave.llm.backend import Backend
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import (
@@ -138,7 +138,7 @@ class Trajectory:
             if self._runtime is None or self._agent is None or _is_broken(ended):
                 return ended, {}
             return ended, await self._bounded(self.task.complete_runtime(self._runtime, self._agent.history))
-        except BudgetError:
+        except StopError:
             raise
         except Exception as error:
             return _Ended("error", _error_of(error)), {}
@@ -152,7 +152,7 @@ class Trajectory:
         try:
             async with asyncio.timeout(self.setting.limits.timeout_s) as clock:
                 return await self._converse(self._agent, self._runtime)
-        except BudgetError:
+        except StopError:
             raise
         except TimeoutError as error:
             if not clock.expired():

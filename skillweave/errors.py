@@ -29,8 +29,16 @@ class ProviderError(SkillweaveError):
         """True where the same request may succeed at once, and nobody tried it again yet."""
 
 
-class BudgetError(ProviderError):
-    """The budget is spent. The user can act; what is answered is kept."""
+class StopError(ProviderError):
+    """Nothing more can be asked for now: the run stops, what is answered is kept, and the same command goes on."""
+
+
+class BudgetError(StopError):
+    """The budget does not allow another request."""
+
+
+class OutageError(StopError):
+    """An endpoint is down, and was waited for as long as the configuration allows."""
 
 
 class WorldError(SkillweaveError):

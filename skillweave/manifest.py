@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 
 from skillweave.digest import digest_json
 from skillweave.errors import ArtifactError
+from skillweave.schema.asking import Asking
 from skillweave.schema.record import Json, Record
 from skillweave.store import CACHE, Store
 
@@ -92,6 +93,11 @@ class ItemRecord(Record):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+    """Of what has a price; nothing was paid for `unpriced` requests as far as anybody knows."""
+    unpriced: int = 0
+    """Requests whose price is not known."""
+    askings: list[Asking] = Field(default_factory=list)
+    """How each question went with each author."""
 
     @property
     def name(self) -> str:
@@ -251,7 +257,7 @@ def _past(item: ItemRecord, output: Output) -> dict[str, Json]:
         "author": dict(item.authors),
         "seconds": item.seconds,
         "tokens": item.input_tokens + item.output_tokens,
-        "cost_usd": item.cost_usd,
+        "cost_usd": None if item.unpriced else item.cost_usd,
     }
 
 

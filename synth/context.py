@@ -13,10 +13,9 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from skillweave.digest import digest_bytes, digest_file, digest_json
 from skillweave.errors import ArtifactError
-from skillweave.llm.ask import Check, ask
-from skillweave.llm.backend import Backend
+from skillweave.llm.ask import Check, Line, ask
+from skillweave.llm.ledger import Ledger
 from skillweave.llm.question import Question
-from skillweave.llm.request import Reply, Request
 from skillweave.manifest import Output
 from skillweave.store import CACHE, Store
 from synth.artifacts import Artifact, Every
@@ -32,8 +31,8 @@ A = ParamSpec("A")
 class Services(Protocol):
     """What the engine lends to a context."""
 
-    def backend(self, step: str, role: str) -> Backend:
-        """The author of a role."""
+    def line(self, step: str, role: str) -> Line:
+        """Who is asked for a role in a step."""
         ...
 
     def offload(self, function: Callable[..., R], *arguments: object) -> Awaitable[R]:
@@ -53,10 +52,7 @@ class Account:
     outputs: dict[str, Output] = field(default_factory=dict)
     rejected: dict[str, int] = field(default_factory=dict)
     figures: dict[str, int | float] = field(default_factory=dict)
-    asked: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
+    ledger: Ledger = field(default_factory=Ledger)
 
 
 @dataclass(frozen=True)
@@ -153,15 +149,20 @@ class Context(Generic[P]):
         """Ask the author of the question's role. Raises AuthorError, which rejects the item unless it is caught."""
         if question not in self._step.questions:
             raise ArtifactError(f"{self._step.name} asks {question.name!r}; declare it in @step(questions=...)")
-        self.account.asked += 1
+        line = self._services.line(self._step.name, question.role)
+        self.account.ledger.parent = line.ledger
+        author, *fallback = line.backends
         return await ask(
-            self._services.backend(self._step.name, question.role),
+            author,
             question,
             key=self.key if key is None else key,
             variables=variables,
             check=check,
             repairs=self.params.repairs,
-            on_reply=self._on_reply,
+            continuations=line.continuations,
+            fallback=fallback,
+            step=self._step.name,
+            ledger=self.account.ledger,
         )
 
     async def offload(self, function: Callable[A, R], *arguments: A.args, **named: A.kwargs) -> R:
@@ -221,11 +222,6 @@ class Context(Generic[P]):
             size=stamp.size,
             mtime_ns=stamp.mtime_ns,
         )
-
-    def _on_reply(self, request: Request, reply: Reply) -> None:
-        self.account.input_tokens += reply.input_tokens
-        self.account.output_tokens += reply.output_tokens
-        self.account.cost_usd += reply.cost_usd or 0.0
 
 
 SEEDS_LABEL = "domains.seeds"

@@ -1,5 +1,6 @@
 """A Prefect server that all tests share: starting one takes as long as many runs."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -20,3 +21,9 @@ def api_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.url
     finally:
         server.close()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Replies are kept apart from the user's own, by our processes and those that we start."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))

@@ -6,7 +6,6 @@ budget that is spent, says nothing of a conversation: it ends the judging, and t
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Literal, get_args
 
@@ -23,14 +22,12 @@ from evaluator.judge.questions import (
 )
 from skillweave.config.models import Config
 from skillweave.digest import digest_json
-from skillweave.errors import AuthorError, BudgetError, ConfigError, ProviderError
+from skillweave.errors import AuthorError, ConfigError, ProviderError, StopError
 from skillweave.llm.ask import ask
 from skillweave.llm.backend import Backend
-from skillweave.llm.configured import spec_of
+from skillweave.llm.connections import Connections
 from skillweave.llm.gate import Gate
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.models import NETWORK, connect
-from skillweave.llm.wrappers.meter import Price
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.score import JudgedAnswer, JudgedCheck
@@ -62,18 +59,16 @@ class Judged:
 class Judge:
     """Judges conversations, many at once, on one event loop."""
 
-    def __init__(self, config: Config, *, checks: Collection[str] = (), cache: Path | None = None) -> None:
-        """`checks` are made of every task, beside those that the configuration asks for; `cache` is a file of replies.
-
-        Raises ConfigError where nobody can judge.
-        """
+    def __init__(self, config: Config, *, checks: Collection[str] = ()) -> None:
+        """`checks` are made of every task, beside what the configuration asks for. Raises ConfigError."""
         settings = config.evaluation
         enabled = {"rubric": settings.enable_rubric, "subjective": settings.enable_subjective}
         self.checks = tuple(name for name in JUDGED if name in checks or enabled[name])
         """Checks that are made of every task; `rubric` is also made where a task's reward asks for it."""
         self.ledger = Ledger()
         self._settings = settings
-        self._backend = _connected(config, self.ledger, cache)
+        self._backend, *self._fallback = _connected(config, self.ledger)
+        self._continuations = config.llm.continuations
         self._gate = Gate(config.llm.max_concurrency)
         self._unreached = 0
 
@@ -102,7 +97,7 @@ class Judge:
         )
 
     async def judge(self, task: Task, messages: Sequence[Message]) -> Judged:
-        """What the judge says of a conversation. Raises BudgetError, and ProviderError where the endpoint is down."""
+        """What the judge says of a conversation. Raises StopError, and ProviderError where the endpoint is down."""
         wanted = self.wanted(task)
         if not wanted:
             return Judged()
@@ -118,7 +113,7 @@ class Judge:
         except AuthorError as error:
             self._unreached = 0
             return Judged(fault=_one_line(error))
-        except BudgetError:
+        except StopError:
             raise
         except ProviderError as error:
             self._unreached += 1
@@ -130,7 +125,8 @@ class Judge:
 
     async def close(self) -> None:
         """Let go of connections and of the cache."""
-        await self._backend.close()
+        for backend in (self._backend, *self._fallback):
+            await backend.close()
 
     async def _ask(self, task: Task, messages: Sequence[Message], asked: Asked) -> Judgement:
         return await ask(
@@ -145,6 +141,8 @@ class Judge:
             },
             check=complaints_of(asked),
             ledger=self.ledger,
+            fallback=self._fallback,
+            continuations=self._continuations,
         )
 
     def _judged(self, asked: Asked, answer: Judgement) -> Judged:
@@ -163,25 +161,12 @@ class Judge:
         return JudgedCheck(score=mean, judge=self.name, prompt_version=self.version, answers=given)
 
 
-def _connected(config: Config, ledger: Ledger, cache: Path | None) -> Backend:
-    """The judge of the configuration. Raises ConfigError where it cannot judge, or nobody knows what it costs."""
-    author, llm = config.llm.judge, config.llm
-    price = llm.prices.get(author.model)
+def _connected(config: Config, ledger: Ledger) -> list[Backend]:
+    """The judge of the configuration and who follows where it fails. Raises ConfigError where one cannot judge."""
+    judge = config.llm.judge
+    connections = Connections(config.llm, ledger=ledger)
     try:
-        spec = spec_of(author, llm)
-        is_paid = spec.provider in NETWORK
-        if is_paid and price is None and llm.budget_usd is not None:
-            raise ConfigError(
-                f"llm.budget_usd is {llm.budget_usd:g}, and nobody knows what {author.model!r} costs; "
-                f"give llm.prices.{author.model} {{input, output}} in US dollars for a million tokens"
-            )
-        return connect(
-            spec,
-            ledger=ledger,
-            price=Price(price.input, price.output) if price else None,
-            budget_usd=llm.budget_usd,
-            cache=cache if llm.cache and is_paid else None,
-        )
+        return [connections.connect(author) for author in (judge, *judge.fallback)]
     except ConfigError as error:
         raise ConfigError(f"rubric and subjective need a judge, which llm.judge names: {error}") from error
 

@@ -9,7 +9,7 @@ from rollout.folder import Held
 from rollout.tally import USER_SHARE, Tally
 from skillweave.command import one_line
 from skillweave.config.models import Config
-from skillweave.errors import BudgetError
+from skillweave.errors import StopError
 
 MOST = 5
 """Tasks that cannot be read, or torn lines, that are shown."""
@@ -17,9 +17,7 @@ SHOWN = 300
 """Characters of an error."""
 
 
-def show_report(
-    config: Config, options: Options, held: Held, asked: int, tally: Tally, spent: BudgetError | None
-) -> int:
+def show_report(config: Config, options: Options, held: Held, asked: int, tally: Tally, spent: StopError | None) -> int:
     """Print it; the exit status."""
     for place in held.torn[:MOST]:
         print(f"{one_line(str(options.rollouts / place))}: torn, counts for nothing")

@@ -20,7 +20,7 @@ from rollout.task import Task, TaskSource
 from rollout.trajectory import Limits, Setting
 from skillweave.config.models import Config, SpeakerConfig
 from skillweave.dataset import Dataset
-from skillweave.errors import BudgetError, ProviderError, SkillweaveError
+from skillweave.errors import ProviderError, SkillweaveError, StopError
 from skillweave.llm.backend import Backend
 from skillweave.llm.models import split_name
 from skillweave.lock import locked
@@ -61,7 +61,7 @@ async def _run(config: Config, options: Options, folder: RolloutFolder) -> int:
                 batch = _batch(cast.source, pairs, tally, shown)
                 try:
                     await _stream(config, cast, batch, len(pairs), _writer(folder, tally, shown))
-                except BudgetError as error:
+                except StopError as error:
                     spent = error
         return show_report(config, options, held, len(pairs), tally, spent)
 

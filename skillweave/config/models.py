@@ -11,6 +11,9 @@ from skillweave.schema.record import Json
 
 TaskMode = Literal["single", "cross_domain", "both"]
 Runner = Literal["threads", "dask", "ray"]
+Api = Literal["chat", "responses"]
+Strength = Literal["limits", "seatbelt", "namespaces", "bubblewrap"]
+"""How generated code can be confined, weakest first; docs/sandbox.md says what each is."""
 
 MAX_SEED = 2**63 - 1
 MAX_SEED_CHARS = 200
@@ -69,10 +72,16 @@ class AuthorConfig(Section):
     api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     """The environment variable that holds the key; null is OPENAI_API_KEY or ANTHROPIC_API_KEY for the provider's own
     endpoint, and no key for others."""
+    api: Api | None = None
+    """For openai: chat completions or responses; null is responses at OpenAI's own endpoint and chat at others."""
     structured: bool = True
-    """Send the schema of the answer along, for endpoints that decode by it."""
+    """Send the schema of the answer along, for endpoints that decode by it; one that refuses it is asked without."""
     stream: bool = False
     """Read replies as a stream."""
+    reasoning_effort: str | None = Field(default=None, pattern=r"^[a-z]{1,16}$")
+    """How hard a model that reasons should think: low, medium, high, or what else it knows; null leaves it open."""
+    extra: dict[str, Json] = Field(default_factory=dict)
+    """Further fields of the request's body, as the endpoint knows them: `{top_k: 20}`."""
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1)
@@ -91,30 +100,61 @@ class AuthorConfig(Section):
         return {"model": value} if isinstance(value, str) else value
 
 
+class RoleConfig(AuthorConfig):
+    fallback: list[AuthorConfig] = Field(default_factory=list)
+    """Who is asked next, in this order, where this author cannot be reached, refuses, or gives no usable answer."""
+
+
 class PriceConfig(Section):
-    input: float = Field(ge=0)
     """US dollars for a million tokens."""
+
+    input: float = Field(ge=0)
     output: float = Field(ge=0)
+    cached_input: float | None = Field(default=None, ge=0)
+    """Of prompt tokens that the provider read from its cache; null: as `input`."""
+    cache_write: float | None = Field(default=None, ge=0)
+    """Of prompt tokens that it wrote to its cache; null: as `input`."""
+
+
+class EndpointConfig(Section):
+    """How an endpoint is to be spared; null: no limit beyond the common ones."""
+
+    max_concurrency: int | None = Field(default=None, ge=1)
+    """Requests under way at once."""
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+    """Of prompts and answers together."""
 
 
 class LlmConfig(Section):
-    textual: AuthorConfig = AuthorConfig()
+    textual: RoleConfig = RoleConfig()
     """Answers about meaning: domains, entities, contracts, policies, stories."""
-    coding: AuthorConfig = AuthorConfig()
+    coding: RoleConfig = RoleConfig()
     """Writes code: data generators, servers, tests."""
-    judge: AuthorConfig = AuthorConfig()
+    judge: RoleConfig = RoleConfig()
     """Judges where something is judged."""
     max_concurrency: int = Field(default=16, ge=1)
     """Requests under way at once."""
     max_retries: int = Field(default=4, ge=0)
     timeout: float = Field(default=120.0, gt=0)
     """Seconds for one request."""
+    endpoints: dict[str, EndpointConfig] = Field(default_factory=dict)
+    """Limits of single endpoints, by provider (`openai`) or base URL."""
+    outage_s: float = Field(default=600.0, gt=0)
+    """Seconds that an endpoint which is down is waited for; then the run stops, with everything saved."""
+    continuations: int = Field(default=3, ge=0)
+    """How often an answer that was cut off at the token limit is continued."""
     budget_usd: float | None = Field(default=None, ge=0)
-    """Stop asking when this much is spent; null: no limit."""
+    """What all runs on one outputs folder may cost together; the run stops before more is spent. null: no limit."""
+    max_answer_tokens: int = Field(default=16384, ge=1)
+    """With a budget: the longest answer allowed where an author's `max_tokens` leaves it open; it is reserved for."""
     prices: dict[str, PriceConfig] = Field(default_factory=dict)
-    """`provider/model` -> {input, output}, for the cost in reports."""
-    cache: bool = True
-    """Keep replies of paid providers, so that no answer is paid for twice."""
+    """`provider/model` -> {input, output}. Without one a cost is unknown, and a budget cannot be kept."""
+    cache: bool | str = True
+    """Keep the replies of paid providers in one SQLite file that all runs share, so that no answer is paid for twice:
+    true is `skillweave/replies.sqlite` in the user's cache folder; a path is a file of one's own."""
+    record: str | None = None
+    """A cassette (JSONL) that every reply is added to; `replay/<cassette>` answers from it."""
 
 
 class ServeConfig(Section):
@@ -234,13 +274,24 @@ class ExecutionConfig(Section):
 
 
 class SandboxConfig(Section):
-    """Limits on generated code."""
+    """Where and within what limits generated code runs."""
 
+    minimum: Strength = "limits"
+    """Refuse to run generated code on a machine that offers less than this."""
     memory_mb: int = Field(default=1024, ge=64)
-    cpu_s: float = Field(default=60.0, gt=0)
+    """Of address space."""
+    cpu_s: int = Field(default=60, ge=1)
     wall_s: float = Field(default=120.0, gt=0)
     processes: int = Field(default=32, ge=1)
-    output_mb: int = Field(default=16, ge=1)
+    """Threads of the code; it may start no processes."""
+    file_mb: int = Field(default=64, ge=1)
+    """The largest file that it may write."""
+    disk_mb: int = Field(default=256, ge=1)
+    """All its files together."""
+    files: int = Field(default=2000, ge=1)
+    """How many files it may leave."""
+    output_mb: int = Field(default=64, ge=1)
+    """What it may print."""
 
 
 class Config(Section):

@@ -1,16 +1,18 @@
-"""Ask an author a question: render, complete, parse, check, and send back what is wrong, a bounded number of times.
+"""Ask for an answer: render, complete, parse, check, and send back what is wrong, a bounded number of times.
 
-This is the only way to an author. An answer is returned parsed and checked, or AuthorError says why there is none.
+This is the only way to an author. Who fails is followed by the next author of the list, if there is one. An answer is
+returned parsed and checked, or an error says why there is none.
 """
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Generic, NamedTuple, TypeVar
 
-from skillweave.errors import AuthorError
+from skillweave.errors import AuthorError, BudgetError, ProviderError
 from skillweave.llm.backend import Backend
-from skillweave.llm.ledger import Ledger
+from skillweave.llm.continuation import continued
+from skillweave.llm.ledger import Ledger, Place, place_of
 from skillweave.llm.parse import ParseError, parse
 from skillweave.llm.question import Question
 from skillweave.llm.request import Reply, Request, Sampling
@@ -21,92 +23,151 @@ Check = Callable[[T], Sequence[str] | Awaitable[Sequence[str]]]
 """What is wrong with an answer that has the right form, in words for its author; empty where it is right."""
 
 COMPLAINT = "Your answer cannot be used:\n\n{reasons}\n\nAnswer again, in full and in the same form."
+CUT = "the answer was cut off at the token limit; answer more briefly"
 LOUD = 400
 """Longest reason shown in an error's message; the reasons themselves are kept whole."""
 SHOWN = 200
 """Longest refusal shown."""
 
 
+class Line(NamedTuple):
+    """Who is asked, one after the other as each fails, and how."""
+
+    backends: Sequence[Backend]
+    ledger: Ledger
+    """What is asked by all who ask this line."""
+    continuations: int = 0
+    """How often an answer that was cut off is continued."""
+
+
+class Verdict(NamedTuple, Generic[T]):
+    """What a reply is worth."""
+
+    answer: tuple[T] | None
+    """Boxed, since None may be one."""
+    reasons: tuple[str, ...] = ()
+    """What is wrong with it; empty where the answer is accepted."""
+    kind: str = ""
+    """Of the complaint, as `Asking.complaints` names it."""
+
+
 async def ask(
-    backend: Backend,
+    author: Backend,
     question: Question[T],
     *,
     key: str,
     variables: Mapping[str, object],
     check: Check[T] | None = None,
     repairs: int = 2,
-    on_reply: Callable[[Request, Reply], None] | None = None,
+    continuations: int = 0,
+    fallback: Sequence[Backend] = (),
+    step: str = "",
     ledger: Ledger | None = None,
     sampling: Sampling | None = None,
 ) -> T:
-    """The answer. `repairs` is how often a faulty one is sent back. Raises AuthorError, ProviderError, ConfigError."""
+    """The answer, of the author or, where it fails, of the first of `fallback` that does not.
+
+    `repairs` is how often a faulty answer is sent back, `continuations` how often one that was cut off is continued.
+    Raises AuthorError, ProviderError, ConfigError.
+    """
     ledger = ledger or Ledger()
     request = Request(
         messages=question.render(variables),
         schema=question.schema,
-        model=backend.name.partition("/")[2],
         sampling=sampling or Sampling(),
         question=question.name,
         key=key,
         variables=variables,
+        step=step,
+        ledger=ledger,
     )
-    ledger.asked(question.name)
-    while True:
-        reply = await _complete(backend, request, ledger)
-        if on_reply:
-            on_reply(request, reply)
-        answer, reasons = await _judge(question, reply, check)
-        if answer is not None and not reasons:
-            ledger.answered(question.name, request.attempt)
-            return answer[0]
-        if request.attempt >= repairs or reply.stop == "context_window" or _repeats(request, reply):
-            ledger.rejected(question.name)
-            raise _rejection(question.name, key, request.attempt + 1, reasons)
-        request = _again(request, reply, reasons)
+    for each in (author, *fallback)[:-1]:
+        try:
+            return await _Asked(each, question, check, repairs, continuations, ledger).answer(request)
+        except BudgetError:
+            raise
+        except (AuthorError, ProviderError):
+            continue
+    last = fallback[-1] if fallback else author
+    return await _Asked(last, question, check, repairs, continuations, ledger).answer(request)
 
 
-async def _complete(backend: Backend, request: Request, ledger: Ledger) -> Reply:
-    """A reply that says something, or is cut off. Raises AuthorError for one that was refused or withheld."""
-    try:
-        reply = await backend.complete(request)
-    except AuthorError as error:
-        ledger.rejected(request.question)
-        raise AuthorError(
-            str(error), question=request.question, key=request.key, reasons=error.reasons or (str(error),)
-        ) from error
-    withheld = _withheld(backend.name, reply)
-    if withheld:
-        ledger.rejected(request.question)
+@dataclass(frozen=True)
+class _Asked(Generic[T]):
+    """A question that is put to one author."""
+
+    author: Backend
+    question: Question[T]
+    check: Check[T] | None
+    repairs: int
+    continuations: int
+    ledger: Ledger
+
+    async def answer(self, request: Request) -> T:
+        request = replace(request, model=self.author.name.partition("/")[2])
+        place = place_of(request, self.author.name)
+        self.ledger.add(place, asked=1)
+        try:
+            while True:
+                reply = await continued(self._complete, request, await self._complete(request), self.continuations)
+                verdict = await _judge(self.question, reply, self.check)
+                if verdict.answer is not None and not verdict.reasons:
+                    self.ledger.add(place, **({"first_try": 1} if request.attempt == 0 else {"repaired": 1}))
+                    return verdict.answer[0]
+                self.ledger.complain(place, verdict.kind)
+                if request.attempt >= self.repairs or verdict.kind == "too_long" or _repeats(request, reply):
+                    raise _rejection(request, verdict.reasons)
+                request = _again(request, reply, verdict.reasons)
+        except (AuthorError, ProviderError):
+            self.ledger.add(place, rejected=1)
+            raise
+
+    async def _complete(self, request: Request) -> Reply:
+        """A reply that says something, or is cut off. Raises AuthorError for one that was refused or withheld."""
+        place = place_of(request, self.author.name)
+        self.ledger.add(place, prompt_chars=sum(len(said.content or "") for said in request.messages))
+        try:
+            reply = await self.author.complete(request)
+        except AuthorError as error:
+            self.ledger.complain(place, "unknown")
+            raise AuthorError(
+                str(error), question=request.question, key=request.key, reasons=error.reasons or (str(error),)
+            ) from error
+        except ProviderError:
+            self.ledger.complain(place, "unreached")
+            raise
+        self.ledger.add(place, reply_chars=len(reply.text), kept=int(reply.cached))
+        self._refuse_withheld(request, reply, place)
+        return reply
+
+    def _refuse_withheld(self, request: Request, reply: Reply, place: Place) -> None:
+        """Raise AuthorError where nobody would get another answer by asking again."""
+        if reply.refusal is not None:
+            kind, withheld = "refused", f"{self.author.name} refused to answer: {reply.refusal[:SHOWN]!r}"
+        elif reply.stop == "content_filter":
+            kind, withheld = "withheld", f"the content filter of {self.author.name} withheld the answer"
+        else:
+            return
+        self.ledger.complain(place, kind)
         raise AuthorError(withheld, question=request.question, key=request.key, reasons=(withheld,))
-    return reply
 
 
-def _withheld(name: str, reply: Reply) -> str | None:
-    """Why nobody would get another answer by asking again, if so."""
-    if reply.refusal is not None:
-        return f"{name} refused to answer: {reply.refusal[:SHOWN]!r}"
-    return f"the content filter of {name} withheld the answer" if reply.stop == "content_filter" else None
-
-
-async def _judge(
-    question: Question[T], reply: Reply, check: Check[T] | None
-) -> tuple[tuple[T] | None, tuple[str, ...]]:
-    """The answer, boxed since None may be one, and what is wrong with it."""
+async def _judge(question: Question[T], reply: Reply, check: Check[T] | None) -> Verdict[T]:
     if reply.stop == "context_window":
-        return None, ("the question and its repairs do not fit into the model's context window",)
-    cut = ["the answer was cut off at the token limit; answer more briefly"] if reply.stop == "length" else []
+        return Verdict(None, ("the question and its repairs do not fit into the model's context window",), "too_long")
+    cut = [CUT] if reply.stop == "length" else []
     try:
         answer = parse(question, reply.text)
     except ParseError as error:
-        return None, (*cut, *error.complaints)
+        return Verdict(None, (*cut, *error.complaints), "cut" if cut else "form")
     if cut and question.form != "json":
         # JSON shows by itself whether it is whole; text and code do not.
-        return None, tuple(cut)
+        return Verdict(None, tuple(cut), "cut")
     if check is None:
-        return (answer,), ()
+        return Verdict((answer,))
     found = check(answer)
     reasons = await found if inspect.isawaitable(found) else found
-    return (answer,), tuple(reasons)
+    return Verdict((answer,), tuple(reasons), "check")
 
 
 def _repeats(request: Request, reply: Reply) -> bool:
@@ -124,12 +185,13 @@ def _again(request: Request, reply: Reply, reasons: tuple[str, ...]) -> Request:
     )
 
 
-def _rejection(question: str, key: str, answers: int, reasons: tuple[str, ...]) -> AuthorError:
+def _rejection(request: Request, reasons: tuple[str, ...]) -> AuthorError:
     shown = "; ".join(reason if len(reason) <= LOUD else reason[:LOUD] + "..." for reason in reasons)
+    answers = request.attempt + 1
     tries = "1 answer" if answers == 1 else f"{answers} answers"
     return AuthorError(
-        f"question {question!r} for {key!r}: no usable answer in {tries}; last: {shown}",
-        question=question,
-        key=key,
+        f"question {request.question!r} for {request.key!r}: no usable answer in {tries}; last: {shown}",
+        question=request.question,
+        key=request.key,
         reasons=reasons,
     )

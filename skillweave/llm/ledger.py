@@ -1,72 +1,68 @@
-"""Ledger: what questions were asked, how they went, and what they cost.
+"""Ledger: what was asked of whom, how it went, and what it cost, by step, question and author.
 
-It may be shared by threads and event loops. Tokens are counted where they are spent: a cached reply costs nothing.
+It may be shared by threads and event loops. A child's entries are its parent's too, so that an item has figures of its
+own and the run has them all. Tokens are counted where they are spent: a reply from the cache costs nothing.
 """
 
 import threading
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from skillweave.llm.request import Reply
+from skillweave.llm.request import Request
+from skillweave.schema.asking import Asking, summed
 
 
-@dataclass(frozen=True)
-class Entry:
-    """The account of one question."""
+class Place(NamedTuple):
+    """Where in a ledger something is entered."""
 
-    asked: int = 0
-    first_try: int = 0
-    repaired: int = 0
-    rejected: int = 0
-    requests: int = 0
-    """Replies that were paid for."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
-    """Requests whose price is not known."""
+    step: str
+    question: str
+    author: str
+
+
+def place_of(request: Request, author: str) -> Place:
+    """Where a request to an author is entered."""
+    return Place(request.step, request.question, author)
 
 
 class Ledger:
-    def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
+    def __init__(self, parent: "Ledger | None" = None) -> None:
+        self.parent = parent
+        """Where all is entered, too."""
+        self._entries: dict[Place, Asking] = {}
         self._lock = threading.Lock()
 
-    def asked(self, question: str) -> None:
-        self._add(question, asked=1)
+    def add(self, place: Place, **amounts: float) -> None:
+        """Add to numbers of an entry, by the names of `Asking`."""
+        with self._lock:
+            self._entries[place] = self._at(place).plus(**amounts)
+        if self.parent is not None:
+            self.parent.add(place, **amounts)
 
-    def answered(self, question: str, attempt: int) -> None:
-        self._add(question, **({"first_try": 1} if attempt == 0 else {"repaired": 1}))
+    def complain(self, place: Place, kind: str) -> None:
+        """Enter that something was wrong with a reply; `Asking.complaints` names the kinds."""
+        with self._lock:
+            self._entries[place] = self._at(place).complained(kind)
+        if self.parent is not None:
+            self.parent.complain(place, kind)
 
-    def rejected(self, question: str) -> None:
-        self._add(question, rejected=1)
-
-    def spent(self, question: str, reply: Reply) -> None:
-        """A reply was paid for."""
-        self._add(
-            question,
-            requests=1,
-            input_tokens=reply.input_tokens,
-            output_tokens=reply.output_tokens,
-            cost_usd=reply.cost_usd or 0.0,
-            unpriced=int(reply.cost_usd is None),
-        )
-
-    def entries(self) -> dict[str, Entry]:
-        """A copy, by question, sorted."""
+    def entries(self) -> dict[Place, Asking]:
+        """A copy, sorted."""
         with self._lock:
             return dict(sorted(self._entries.items()))
 
-    def total(self) -> Entry:
-        """All questions together."""
-        total = Entry()
-        for entry in self.entries().values():
-            total = _sum(total, vars(entry))
-        return total
+    def askings(self, step: str | None = None) -> list[Asking]:
+        """By question and author, sorted; of all steps together, or of one."""
+        found: dict[tuple[str, str], list[Asking]] = {}
+        for place, entry in self.entries().items():
+            if step in (None, place.step):
+                found.setdefault((place.question, place.author), []).append(entry)
+        return [
+            summed(entries, question=question, author=author) for (question, author), entries in sorted(found.items())
+        ]
 
-    def _add(self, question: str, **amounts: float) -> None:
-        with self._lock:
-            self._entries[question] = _sum(self._entries.get(question, Entry()), amounts)
+    def total(self) -> Asking:
+        """Everything together."""
+        return summed(list(self.entries().values()))
 
-
-def _sum(entry: Entry, amounts: dict[str, float]) -> Entry:
-    return replace(entry, **{name: getattr(entry, name) + amount for name, amount in amounts.items()})
+    def _at(self, place: Place) -> Asking:
+        return self._entries.get(place) or Asking(question=place.question, author=place.author)

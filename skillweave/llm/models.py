@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypedDict, get_args
 
+from skillweave.config.models import Api
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
 from skillweave.llm.backends.anthropic import AnthropicBackend
@@ -15,7 +16,7 @@ from skillweave.llm.backends.offline import Answer, OfflineBackend
 from skillweave.llm.backends.openai import OpenAIBackend
 from skillweave.llm.backends.replay import ReplayBackend
 from skillweave.llm.backends.vllm import VllmBackend
-from skillweave.llm.gate import Gate
+from skillweave.llm.lane import Lane
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.request import Sampling
 from skillweave.llm.wrappers.cache import Cache
@@ -23,6 +24,7 @@ from skillweave.llm.wrappers.defaults import Defaults
 from skillweave.llm.wrappers.meter import Metered, Price
 from skillweave.llm.wrappers.record import Recorder
 from skillweave.llm.wrappers.retry import Retrying
+from skillweave.schema.record import Json
 
 Provider = Literal["offline", "openai", "anthropic", "vllm", "replay"]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
@@ -40,7 +42,7 @@ class _Settings(TypedDict):
     timeout: float
     max_retries: int
     stream: bool
-    gate: Gate | None
+    lane: Lane | None
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,13 @@ class AuthorSpec:
     timeout: float = 120.0
     """Seconds for one request."""
     max_retries: int = 4
+    api: Api | None = None
+    """For openai: which of its APIs; None is responses at its own endpoint and chat at others."""
     structured: bool = True
     """Send the answer's schema along, for endpoints that decode by it."""
+    reasoning_effort: str | None = None
+    extra: Mapping[str, Json] = field(default_factory=dict)
+    """Further fields of the request's body."""
     stream: bool = False
     """Read replies as a stream."""
     record_tokens: bool = False
@@ -89,12 +96,12 @@ def connect(
     ledger: Ledger | None = None,
     price: Price | None = None,
     budget_usd: float | None = None,
-    gate: Gate | None = None,
+    lane: Lane | None = None,
     cache: Path | None = None,
     record: Path | None = None,
 ) -> Backend:
     """The backend that `spec` names. `offline` is the built-in author. Raises ConfigError, ArtifactError."""
-    backend = _provider(spec, offline, gate)
+    backend = _provider(spec, offline, lane)
     if spec.provider in NETWORK:
         backend = Retrying(backend, spec.max_retries)
     if ledger is not None:
@@ -107,7 +114,7 @@ def connect(
     return Defaults(backend, spec.model, spec.sampling)
 
 
-def _provider(spec: AuthorSpec, offline: Answer | None, gate: Gate | None) -> Backend:
+def _provider(spec: AuthorSpec, offline: Answer | None, lane: Lane | None) -> Backend:
     if spec.provider == "replay":
         return ReplayBackend(Path(spec.model))
     settings = _Settings(
@@ -116,7 +123,7 @@ def _provider(spec: AuthorSpec, offline: Answer | None, gate: Gate | None) -> Ba
         timeout=spec.timeout,
         max_retries=spec.max_retries,
         stream=spec.stream,
-        gate=gate,
+        lane=lane,
     )
     if spec.provider == "anthropic":
         return AnthropicBackend(spec.model, **settings)

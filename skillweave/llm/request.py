@@ -1,17 +1,20 @@
 """What is sent to an author, and what comes back.
 
-Network backends read, send and record messages, tools, schema, model and sampling only; question, key and variables
-are for the offline author and for bookkeeping.
+Network backends read, send and record messages, tools, schema, model and sampling only; question, key, variables, step
+and ledger are for the offline author and for bookkeeping.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from skillweave.schema.message import Message, ToolCall
 from skillweave.schema.record import Json
+
+if TYPE_CHECKING:
+    from skillweave.llm.ledger import Ledger
 
 Stop = Literal["stop", "length", "tool_calls", "content_filter", "context_window"]
 
@@ -56,6 +59,10 @@ class Request:
     tools: tuple[Mapping[str, Json], ...] = ()
     """OpenAI tool definitions."""
     tool_choice: Literal["auto", "required", "none"] = "auto"
+    step: str = ""
+    """The step of the pipeline that asks."""
+    ledger: "Ledger | None" = field(default=None, compare=False)
+    """Where it is entered what the request came to; None leaves it to the backend's own."""
 
     def conversation_digest(self) -> str:
         """Equal for equal words of the same item and attempt, whichever model they are for."""
@@ -87,7 +94,11 @@ class Reply:
     text: str
     """Empty where nothing was said: with tool calls, and in refused, withheld and empty replies."""
     input_tokens: int = 0
+    """All of the prompt's, those that the provider read from its cache or wrote to it among them."""
+    cached_input_tokens: int = 0
+    cache_write_tokens: int = 0
     output_tokens: int = 0
+    """Those of the reasoning among them."""
     model: str = ""
     """The model that answered, as the endpoint names it."""
     stop: Stop = "stop"

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from skillweave.config.load import check_section, nearest
-from skillweave.config.models import AuthorConfig, Config
+from skillweave.config.models import AuthorConfig, Config, RoleConfig
 from skillweave.digest import digest_file
 from skillweave.errors import ConfigError
 from skillweave.llm import configured
+from skillweave.llm.ask import Line
 from skillweave.llm.backend import Backend
-from skillweave.llm.gate import Gate
+from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.models import AuthorSpec, connect
+from skillweave.llm.models import AuthorSpec
 from skillweave.llm.request import Reply, Request
-from skillweave.llm.wrappers.meter import Price
 
 R = TypeVar("R")
 ROLES = ("textual", "coding", "judge")
@@ -38,35 +38,26 @@ class BuiltIn(Protocol):
 
 
 class Authors:
-    def __init__(self, config: Config, built_in: str, cache: Path) -> None:
+    def __init__(self, config: Config, built_in: str) -> None:
         """`built_in` is `module:Class` of the offline author."""
         self._config = config
         self._built_in_name = built_in
         self._built_in: BuiltIn | None = None
-        self._cache = cache
-        self._backends: dict[AuthorConfig, Backend] = {}
-        self._identities: dict[tuple[AuthorConfig, str, tuple[str, ...]], str] = {}
+        self._backends: dict[str, Backend] = {}
+        self._identities: dict[tuple[str, str, tuple[str, ...]], str] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.RLock()
-        self._gate: Gate | None = None
         self.ledger = Ledger()
+        self._connections = Connections(config.llm, ledger=self.ledger)
 
-    def backend(self, step: str, role: str) -> Backend:
-        """Who answers for a role in a step. Raises ConfigError."""
-        author = self._author(step, role)
-        with self._lock:
-            if author not in self._backends:
-                self._backends[author] = _OnLoop(self._connect(author), self)
-            return self._backends[author]
+    def line(self, step: str, role: str) -> Line:
+        """Who answers for a role in a step: the author, then those that follow where it fails. Raises ConfigError."""
+        backends = [self._backend(author) for author in self._line(step, role)]
+        return Line(backends, self.ledger, self._config.llm.continuations)
 
     def identity(self, step: str, role: str, key: str, questions: Sequence[str]) -> str:
-        """`provider/model#what its answers to these questions follow from`."""
-        author = self._author(step, role)
-        known = (author, key, tuple(questions))
-        with self._lock:
-            if known not in self._identities:
-                self._identities[known] = self._identify(*known)
-            return self._identities[known]
+        """`provider/model#what its answers to these questions follow from`, of each in turn."""
+        return ", then ".join(self._identity(author, key, tuple(questions)) for author in self._line(step, role))
 
     def call(self, work: Coroutine[Any, Any, R]) -> "asyncio.Future[R]":
         """Run on the authors' loop; to be awaited on the caller's."""
@@ -87,29 +78,29 @@ class Authors:
             self._loop = None
             self._backends.clear()
 
-    def _author(self, step: str, role: str) -> AuthorConfig:
+    def _line(self, step: str, role: str) -> list[AuthorConfig]:
+        """The author of a role in a step, and who follows it."""
+        found: RoleConfig = getattr(self._config.llm, role)
         overrides = self._config.steps.get(step, {}).get("llm")
-        if overrides is None:
-            found: AuthorConfig = getattr(self._config.llm, role)
-            return found
-        return _override(step, overrides).get(role) or getattr(self._config.llm, role)
+        if overrides is not None:
+            found = _override(step, overrides).get(role) or found
+        return [found, *found.fallback]
 
-    def _connect(self, author: AuthorConfig) -> Backend:
-        spec = spec_of(author, self._config)
-        if spec.provider == "offline":
-            return connect(spec, offline=self._offline(), ledger=self.ledger)
-        llm = self._config.llm
-        if self._gate is None:
-            self._gate = Gate(llm.max_concurrency)
-        price = llm.prices.get(author.model)
-        return connect(
-            spec,
-            ledger=self.ledger,
-            price=Price(price.input, price.output) if price else None,
-            budget_usd=llm.budget_usd,
-            gate=self._gate,
-            cache=self._cache if llm.cache and spec.provider != "replay" else None,
-        )
+    def _backend(self, author: AuthorConfig) -> Backend:
+        key = _key(author)
+        with self._lock:
+            if key not in self._backends:
+                is_ours = spec_of(author, self._config).provider == "offline"
+                backend = self._connections.connect(author, offline=self._offline() if is_ours else None)
+                self._backends[key] = _OnLoop(backend, self)
+            return self._backends[key]
+
+    def _identity(self, author: AuthorConfig, key: str, questions: tuple[str, ...]) -> str:
+        known = (_key(author), key, questions)
+        with self._lock:
+            if known not in self._identities:
+                self._identities[known] = self._identify(author, key, questions)
+            return self._identities[known]
 
     def _offline(self) -> BuiltIn:
         if self._built_in is None:
@@ -124,7 +115,8 @@ class Authors:
             return f"{author.model}#{self._offline().digest(key, questions)}"
         if spec.provider == "replay":
             return f"{author.model}#{digest_file(Path(spec.model))}"
-        sampling = ",".join(f"{name}={value}" for name, value in sorted(spec.sampling.given().items()))
+        given = {**spec.sampling.given(), **spec.extra, "reasoning_effort": spec.reasoning_effort}
+        sampling = ",".join(f"{name}={value}" for name, value in sorted(given.items()) if value is not None)
         return f"{author.model}#{spec.base_url or ''},{sampling}"
 
 
@@ -154,7 +146,12 @@ def spec_of(author: AuthorConfig, config: Config) -> AuthorSpec:
     return spec
 
 
-def _override(step: str, overrides: object) -> Mapping[str, AuthorConfig]:
+def _key(author: AuthorConfig) -> str:
+    """Equal for equal authors, whoever follows them."""
+    return author.model_dump_json(exclude={"fallback"})
+
+
+def _override(step: str, overrides: object) -> Mapping[str, RoleConfig]:
     if not isinstance(overrides, dict):
         raise ConfigError(f"steps.{step}.llm is {overrides!r}; it should be a mapping of roles to authors")
     for role in overrides:
@@ -162,7 +159,7 @@ def _override(step: str, overrides: object) -> Mapping[str, AuthorConfig]:
             raise ConfigError(f"unknown role {role!r} in steps.{step}.llm; {nearest(str(role), ROLES)}")
     return {
         role: check_section(
-            AuthorConfig,
+            RoleConfig,
             {"model": author} if isinstance(author, str) else author,
             where=f"steps.{step}.llm.{role}",
             source="config",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from skillweave.errors import AuthorError, SkillweaveError
+from skillweave.errors import AuthorError, SkillweaveError, StopError
 from skillweave.manifest import ItemRecord, State
 from synth.context import Context
 from synth.step import JOIN, Step
@@ -24,10 +24,13 @@ class Performer:
     # Reentrant: a signal handler stops what its own thread may be starting.
     _lock: "threading.RLock" = field(default_factory=threading.RLock)
     is_stopped: bool = False
+    why_stopped: str | None = None
+    """What stopped it, if it was not the user."""
 
-    def stop(self) -> None:
+    def stop(self, why: str | None = None) -> None:
         """Begin nothing more, and cancel what runs at its next wait."""
         self.is_stopped = True
+        self.why_stopped = self.why_stopped or why
         with self._lock:
             for task, loop in self._running.items():
                 loop.call_soon_threadsafe(task.cancel)
@@ -42,6 +45,10 @@ class Performer:
         except AuthorError as error:
             state, reasons = "rejected", list(error.reasons) or [str(error)]
             context.log(f"rejected: {error}")
+        except StopError as error:
+            context.log(f"stopped: {error}")
+            self.stop(str(error))
+            return interrupted(step, context.key)
         except asyncio.CancelledError:
             return interrupted(step, context.key)
         except Exception as error:
@@ -49,6 +56,7 @@ class Performer:
             state, reasons = "failed", [_said(error)]
             context.log("".join(traceback.format_exception(error)).rstrip())
         account = context.account
+        spent = account.ledger.total()
         return ItemRecord(
             step=step.name,
             key=context.key,
@@ -59,10 +67,12 @@ class Performer:
             reads=dict(sorted(account.reads.items())),
             outputs=[output for _, output in sorted(account.outputs.items())],
             seconds=round(time.perf_counter() - started, 3),
-            asked=account.asked,
-            input_tokens=account.input_tokens,
-            output_tokens=account.output_tokens,
-            cost_usd=account.cost_usd,
+            asked=spent.asked,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            cost_usd=spent.cost_usd,
+            unpriced=spent.unpriced,
+            askings=account.ledger.askings(),
         )
 
     async def _run(self, step: Step[Any], context: Context[Any], done_keys: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from skillweave.code import CodeIndex
 from skillweave.config.models import Config
 from skillweave.digest import digest_json
 from skillweave.errors import ArtifactError
-from skillweave.llm.backend import Backend
+from skillweave.llm.ask import Line
 from skillweave.manifest import Fingerprint, ItemRecord, Manifest, Output
 from skillweave.store import CACHE, TEMPORARY, Store
 from synth.artifacts import Artifact
@@ -56,7 +56,7 @@ class Run:
         self.setting = Setting(config.seed, config.simulation_time, tuple(config.domains.seeds))
         self.manifest = Manifest(self.store)
         self.joined = JoinedFiles(self.store, self.manifest, read_only=spec.read_only)
-        self.authors = Authors(config, spec.author, spec.outputs / CACHE / "replies.sqlite")
+        self.authors = Authors(config, spec.author)
         self._code = CodeIndex(
             sorted({"skillweave", "synth", "evaluator", spec.package.partition(".")[0]}),
             spec.outputs / CACHE / "code.json",
@@ -189,7 +189,7 @@ class Run:
         """Raise ConfigError where an author that steps ask cannot be had: an unknown name, a missing key."""
         for step in steps:
             for question in step.questions:
-                self.authors.backend(step.name, question.role)
+                self.authors.line(step.name, question.role)
 
     @property
     def is_stopped(self) -> bool:
@@ -209,9 +209,9 @@ class Run:
         if not self.spec.read_only:
             self._code.save()
 
-    def backend(self, step: str, role: str) -> Backend:
-        """The author of a role in a step."""
-        return self.authors.backend(step, role)
+    def line(self, step: str, role: str) -> Line:
+        """Who is asked for a role in a step."""
+        return self.authors.line(step, role)
 
     def offload(self, function: Callable[..., R], *arguments: object) -> Awaitable[R]:
         """Run a function in the process pool."""

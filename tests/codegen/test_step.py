@@ -12,7 +12,9 @@ import pytest
 
 from skillweave.digest import digest_bytes
 from skillweave.errors import AuthorError
+from skillweave.llm.ask import Line
 from skillweave.llm.backends.offline import OfflineBackend
+from skillweave.llm.ledger import Ledger
 from skillweave.llm.request import Request
 from skillweave.manifest import Output
 from skillweave.sandbox.limits import Limits
@@ -64,9 +66,9 @@ class Services:
     def __init__(self, author: Coder) -> None:
         self.author = OfflineBackend(author)
 
-    def backend(self, step: str, role: str) -> OfflineBackend:
+    def line(self, step: str, role: str) -> Line:
         assert role == "coding"
-        return self.author
+        return Line([self.author], Ledger())
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         # Nearly all tests ask for the proof of the same world.

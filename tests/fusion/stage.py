@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from skillweave.llm.backend import Backend
+from skillweave.llm.ask import Line
+from skillweave.llm.ledger import Ledger
 from skillweave.llm.request import Reply, Request
 from skillweave.manifest import ItemRecord, Output
 from skillweave.schema.record import Record
@@ -62,9 +63,9 @@ class Stage:
         found = self._visible[artifact.pattern, key]
         return decode(artifact, self.store.read(found.path), found.label)
 
-    def backend(self, step: str, role: str) -> Backend:
+    def line(self, step: str, role: str) -> Line:
         """The author."""
-        return _Author(self)
+        return Line([_Author(self)], Ledger())
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         """Work for the pool, done in place."""

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from skillweave.llm.backend import Backend
+from skillweave.llm.ask import Line
+from skillweave.llm.ledger import Ledger
 from skillweave.llm.request import Reply, Request
 from skillweave.manifest import ItemRecord, Output
 from skillweave.schema.fused import BridgeRule
@@ -89,9 +90,9 @@ class Run:
         path = artifact.path(NAME)
         return decode(artifact, self.store.read(path), path)
 
-    def backend(self, step: str, role: str) -> Backend:
+    def line(self, step: str, role: str) -> Line:
         """Always the same author."""
-        return self
+        return Line([self], Ledger())
 
     async def complete(self, request: Request) -> Reply:
         """An answer."""

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from skillweave.llm.backend import Backend
+from skillweave.llm.ask import Line
 from skillweave.manifest import ItemRecord, Output
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.fused import FusedBlueprint
@@ -85,7 +85,7 @@ class Run:
         path = artifact.path(key)
         return decode(artifact, self.store.read(path), path)
 
-    def backend(self, step: str, role: str) -> Backend:
+    def line(self, step: str, role: str) -> Line:
         raise AssertionError("the step asks nobody")
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:

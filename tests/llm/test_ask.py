@@ -37,7 +37,7 @@ def test_a_right_answer_is_asked_once(a_question: Maker) -> None:
     (request,) = script.requests
     assert (request.question, request.key, request.variables) == ("thing.ask", "red", {"thing": "red"})
     assert (request.model, request.attempt) == ("script", 0)
-    assert ledger.entries()["thing.ask"].first_try == 1
+    assert ledger.total().first_try == 1
 
 
 def test_null_can_be_an_answer(a_question: Maker) -> None:
@@ -54,7 +54,7 @@ def test_a_faulty_answer_is_sent_back_with_the_exact_complaints(a_question: Make
     assert complaint.role == "user"
     assert complaint.content is not None
     assert "- 0: Input should be a valid integer" in complaint.content
-    assert ledger.entries()["thing.ask"].repaired == 1
+    assert ledger.total().repaired == 1
 
 
 def test_what_a_check_finds_goes_back_too(a_question: Maker) -> None:
@@ -81,7 +81,7 @@ def test_rounds_are_bounded_and_the_last_reasons_kept(a_question: Maker) -> None
     assert len(script.requests) == 3
     assert (caught.value.question, caught.value.key) == ("thing.ask", "red")
     assert "line 1 column 2" in caught.value.reasons[0]
-    assert ledger.entries()["thing.ask"].rejected == 1
+    assert ledger.total().rejected == 1
 
 
 def test_an_author_that_repeats_itself_is_stopped(a_question: Maker) -> None:
@@ -151,7 +151,7 @@ def test_a_refusal_is_not_argued_with(a_question: Maker, reply: Reply, words: st
     with pytest.raises(AuthorError, match=words) as caught:
         put(a_question(int), script, ledger=ledger)
     assert len(script.requests) == 1
-    assert (caught.value.key, ledger.entries()["thing.ask"].rejected) == ("red", 1)
+    assert (caught.value.key, ledger.total().rejected) == ("red", 1)
 
 
 def test_an_empty_answer_is_sent_back_once(a_question: Maker) -> None:

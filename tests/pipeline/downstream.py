@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from skillweave.config.load import load_config
 from skillweave.digest import digest_bytes
-from skillweave.llm.backend import Backend
+from skillweave.llm.ask import Line
+from skillweave.llm.ledger import Ledger
 from skillweave.llm.request import Reply, Request
 from skillweave.manifest import ItemRecord, Manifest
 from skillweave.store import Store
@@ -83,9 +84,9 @@ class Downstream:
         assert record.state == "done", record.reasons
         return {output.label for output in record.outputs if before.get(output.label) != output.digest}
 
-    def backend(self, step: str, role: str) -> Backend:
+    def line(self, step: str, role: str) -> Line:
         """The offline author, twisted."""
-        return _Author(self)
+        return Line([_Author(self)], Ledger())
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         """Work for the pool, done in place."""

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 import pytest
 
 from skillweave.errors import AuthorError
-from skillweave.llm.backend import Backend
+from skillweave.llm.ask import Line
+from skillweave.llm.ledger import Ledger
 from skillweave.llm.request import Reply, Request
 from skillweave.manifest import Output
 from skillweave.schema.blueprint import Blueprint
@@ -46,8 +47,8 @@ class Services:
     def __init__(self, author: Author) -> None:
         self._author = author
 
-    def backend(self, step: str, role: str) -> Backend:
-        return self._author
+    def line(self, step: str, role: str) -> Line:
+        return Line([self._author], Ledger())
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         return function(*arguments)

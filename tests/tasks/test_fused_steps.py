@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from skillweave.llm.backend import Backend
+from skillweave.llm.ask import Line
+from skillweave.llm.ledger import Ledger
 from skillweave.llm.request import Reply, Request
 from skillweave.manifest import ItemRecord, Output
 from skillweave.schema.fused import BridgeRule
@@ -85,9 +86,9 @@ class Run:
         path = artifact.path(NAME)
         return decode(artifact, self.store.read(path), path)
 
-    def backend(self, step: str, role: str) -> Backend:
+    def line(self, step: str, role: str) -> Line:
         """An author who knows how people refer to bills."""
-        return _Author()
+        return Line([_Author()], Ledger())
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         """Work for the pool, done in place."""

@@ -9,7 +9,7 @@ from typing import Any
 from skillweave.llm.backends.anthropic_message import read_events, read_message
 from skillweave.llm.backends.anthropic_wire import CHOICES, system_text, turns, wire_tools
 from skillweave.llm.backends.endpoint import Endpoint, read_key
-from skillweave.llm.gate import Gate
+from skillweave.llm.lane import Lane
 from skillweave.llm.request import Reply, Request
 
 ENDPOINT = "https://api.anthropic.com"
@@ -30,7 +30,7 @@ class AnthropicBackend(Endpoint):
         timeout: float = 120.0,
         max_retries: int = 4,
         stream: bool = False,
-        gate: Gate | None = None,
+        lane: Lane | None = None,
     ) -> None:
         # Another endpoint is sent a key only where the user names one.
         variable = api_key_env if base_url is not None else api_key_env or KEY_VARIABLE
@@ -42,7 +42,7 @@ class AnthropicBackend(Endpoint):
             timeout=timeout,
             max_retries=max_retries,
             stream=stream,
-            gate=gate,
+            lane=lane,
         )
 
     def _sdk(self) -> Any:

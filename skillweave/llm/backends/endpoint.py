@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from skillweave.errors import ConfigError, ProviderError
 from skillweave.llm.backends.fault import content_refused, no_longer_fits, translated
 from skillweave.llm.backends.gated import CLOCK, gated
-from skillweave.llm.gate import Gate
+from skillweave.llm.lane import Lane
 from skillweave.llm.request import Reply, Request
 
 LONGEST_PAUSE = 120.0
@@ -39,7 +39,7 @@ class Endpoint(ABC):
         timeout: float = 120.0,
         max_retries: int = 4,
         stream: bool = False,
-        gate: Gate | None = None,
+        lane: Lane | None = None,
     ) -> None:
         self.name = name
         self._base_url = base_url
@@ -47,7 +47,7 @@ class Endpoint(ABC):
         self._timeout = timeout
         self._max_retries = max_retries
         self._stream = stream
-        self._gate = gate
+        self._lane = lane
         # One more than there are tries, so that the SDK, which knows more, speaks first.
         self._deadline = (max_retries + 2) * timeout + max_retries * LONGEST_PAUSE
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
@@ -127,8 +127,8 @@ class Endpoint(ABC):
         return translated(error, self.name, retries=self._max_retries, again=has_begun or not is_known, secret=secret)
 
     def _http(self, kind: type) -> Any:
-        """The SDK's HTTP client, made to pass the gate."""
-        return (kind if self._gate is None else gated(kind, self._gate))(timeout=self._timeout)
+        """The SDK's HTTP client, made to take the lane."""
+        return (kind if self._lane is None else gated(kind, self._lane))(timeout=self._timeout)
 
     def _client(self) -> Any:
         loop = asyncio.get_running_loop()

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from typing import Any
 
-from skillweave.llm.gate import Gate
+from skillweave.llm.lane import Lane
 
 CLOCK: ContextVar[asyncio.Timeout | None] = ContextVar("clock", default=None)
 """The limit on the time of a whole exchange; what is spent waiting for a slot is not counted."""
@@ -17,8 +17,8 @@ ROUNDS = 4
 """Rounds of the event loop in which who got the slot sends, before what was answered is read."""
 
 
-def gated(client: type, gate: Gate) -> type:
-    """A class of an SDK's HTTP clients whose requests pass the gate."""
+def gated(client: type, lane: Lane) -> type:
+    """A class of an SDK's HTTP clients whose requests take the lane."""
     # The SDKs bring it; it is imported with them and not before.
     from httpx2 import AsyncByteStream
 
@@ -39,27 +39,27 @@ def gated(client: type, gate: Gate) -> type:
             finally:
                 if self._is_held:
                     self._is_held = False
-                    await gate.__aexit__()
+                    await lane.leave()
 
     class Gated(client):  # type: ignore[misc]
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             if stream:
                 return await self._streamed(request, options)
-            await _enter(gate)
+            await _enter(lane)
             try:
                 response = await super().send(request, **options)
             finally:
-                await gate.__aexit__()
+                await lane.leave()
             for _ in range(ROUNDS):
                 await asyncio.sleep(0)
             return response
 
         async def _streamed(self, request: Any, options: dict[str, Any]) -> Any:
-            await _enter(gate)
+            await _enter(lane)
             try:
                 response = await super().send(request, stream=True, **options)
             except BaseException:
-                await gate.__aexit__()
+                await lane.leave()
                 raise
             response.stream = Held(response.stream)
             return response
@@ -67,14 +67,14 @@ def gated(client: type, gate: Gate) -> type:
     return Gated
 
 
-async def _enter(gate: Gate) -> None:
+async def _enter(lane: Lane) -> None:
     """Wait for a slot, with the clock held."""
     loop, clock = asyncio.get_running_loop(), CLOCK.get()
     limit = clock.when() if clock is not None else None
     if clock is None or limit is None:
-        await gate.__aenter__()
+        await lane.enter(0, patience=0.0)
         return
     left = limit - loop.time()
     clock.reschedule(None)
-    await gate.__aenter__()
+    await lane.enter(0, patience=0.0)
     clock.reschedule(loop.time() + left)

@@ -9,7 +9,7 @@ from skillweave.llm.backends.chunks import read_chunks
 from skillweave.llm.backends.completion import read_completion
 from skillweave.llm.backends.endpoint import Endpoint, read_key
 from skillweave.llm.backends.structured import response_format, unwrap
-from skillweave.llm.gate import Gate
+from skillweave.llm.lane import Lane
 from skillweave.llm.request import Reply, Request
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
@@ -32,7 +32,7 @@ class OpenAIBackend(Endpoint):
         max_retries: int = 4,
         structured: bool = True,
         stream: bool = False,
-        gate: Gate | None = None,
+        lane: Lane | None = None,
         record_tokens: bool = False,
     ) -> None:
         # Another endpoint is sent a key only where the user names one.
@@ -44,7 +44,7 @@ class OpenAIBackend(Endpoint):
             timeout=timeout,
             max_retries=max_retries,
             stream=stream,
-            gate=gate,
+            lane=lane,
         )
         self._is_openai = base_url is None
         self._structured = structured

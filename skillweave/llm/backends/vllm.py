@@ -9,7 +9,7 @@ from typing import Any
 
 from skillweave.llm.backends.chat_wire import strict_tool
 from skillweave.llm.backends.openai import OpenAIBackend
-from skillweave.llm.gate import Gate
+from skillweave.llm.lane import Lane
 from skillweave.llm.request import Request
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
@@ -29,7 +29,7 @@ class VllmBackend(OpenAIBackend):
         structured: bool = True,
         stream: bool = False,
         record_tokens: bool = False,
-        gate: Gate | None = None,
+        lane: Lane | None = None,
     ) -> None:
         super().__init__(
             model,
@@ -41,7 +41,7 @@ class VllmBackend(OpenAIBackend):
             structured=structured,
             stream=stream,
             record_tokens=record_tokens,
-            gate=gate,
+            lane=lane,
         )
 
     def _body(self, request: Request) -> dict[str, Any]:

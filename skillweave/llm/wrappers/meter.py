@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from skillweave.errors import BudgetError
 from skillweave.llm.backend import Backend
-from skillweave.llm.ledger import Ledger
+from skillweave.llm.ledger import Ledger, place_of
 from skillweave.llm.request import Reply, Request
 
 MILLION = 1_000_000
@@ -45,7 +45,15 @@ class Metered:
         if self._price is not None:
             cost = reply.input_tokens * self._price.input + reply.output_tokens * self._price.output
             reply = replace(reply, cost_usd=cost / MILLION)
-        self._ledger.spent(request.question, reply)
+        (request.ledger or self._ledger).add(
+            place_of(request, self.name),
+            replies=1,
+            input_tokens=reply.input_tokens,
+            cached_input_tokens=reply.cached_input_tokens,
+            output_tokens=reply.output_tokens,
+            cost_usd=reply.cost_usd or 0.0,
+            unpriced=int(reply.cost_usd is None),
+        )
         return reply
 
     async def close(self) -> None:

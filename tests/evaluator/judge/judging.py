@@ -50,13 +50,17 @@ def judged(
     """What a judge says of a conversation about each of the tasks, all at once."""
 
     async def all_at_once() -> list[Judged]:
-        judge = Judge(config, cache=cache, **options)
+        judge = Judge(config if cache is None else _keeping(config, cache), **options)
         try:
             return await asyncio.gather(*(judge.judge(task, messages) for task in tasks))
         finally:
             await judge.close()
 
     return asyncio.run(all_at_once())
+
+
+def _keeping(config: Config, cache: Path) -> Config:
+    return config.model_copy(update={"llm": config.llm.model_copy(update={"cache": str(cache)})})
 
 
 def heard(server: ScriptedServer, request: int = 0) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from skillweave.errors import ProviderError
 from skillweave.llm.gate import Gate
+from skillweave.llm.lane import Lane
 from skillweave.llm.models import AuthorSpec, Provider, connect
 from skillweave.llm.request import Request
 from skillweave.schema.message import Message
@@ -36,7 +37,7 @@ def test_slots_limit_what_is_on_the_wire_and_come_back(provider: Provider, strea
         return answers(provider, streamed=streamed, delay=0.05)
 
     async def run(server: ScriptedServer) -> float:
-        backend = connect(spec(server, provider, stream=streamed), gate=Gate(3))
+        backend = connect(spec(server, provider, stream=streamed), lane=Lane("test", Gate(3)))
         await backend.complete(REQUEST)
         begun = time.monotonic()
         replies = await asyncio.gather(*(backend.complete(REQUEST) for _ in range(12)))
@@ -53,7 +54,7 @@ def test_a_pause_before_the_next_try_holds_no_slot(streamed: bool) -> None:
     ends: list[float] = []
 
     async def run(server: ScriptedServer) -> None:
-        backend = connect(spec(server, stream=streamed), gate=Gate(1))
+        backend = connect(spec(server, stream=streamed), lane=Lane("test", Gate(1)))
 
         async def ask() -> None:
             await backend.complete(REQUEST)
@@ -73,7 +74,7 @@ def test_a_pause_before_the_next_try_holds_no_slot(streamed: bool) -> None:
 @pytest.mark.parametrize("streamed", [False, True])
 def test_failed_and_abandoned_requests_give_their_slot_back(streamed: bool) -> None:
     async def run(server: ScriptedServer) -> None:
-        backend = connect(spec(server, stream=streamed, max_retries=0), gate=Gate(1))
+        backend = connect(spec(server, stream=streamed, max_retries=0), lane=Lane("test", Gate(1)))
         with pytest.raises(ProviderError):
             await backend.complete(REQUEST)
         with pytest.raises(TimeoutError):
@@ -88,7 +89,7 @@ def test_failed_and_abandoned_requests_give_their_slot_back(streamed: bool) -> N
 
 def test_the_wait_for_a_slot_is_not_part_of_the_time_limit() -> None:
     async def run(server: ScriptedServer) -> None:
-        backend = connect(spec(server, timeout=1.0, max_retries=0), gate=Gate(1))
+        backend = connect(spec(server, timeout=1.0, max_retries=0), lane=Lane("test", Gate(1)))
         replies = await asyncio.gather(*(backend.complete(REQUEST) for _ in range(8)))
         await backend.close()
         assert len(replies) == 8

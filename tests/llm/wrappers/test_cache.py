@@ -19,7 +19,7 @@ class Counting:
 
     def __call__(self, _: Request) -> Reply:
         self.asked += 1
-        return Reply(self.reply, 5, 6, "m", cost_usd=0.5)
+        return Reply(self.reply, input_tokens=5, output_tokens=6, model="m", cost_usd=0.5)
 
 
 def a_request(**changes: Any) -> Request:

@@ -29,7 +29,16 @@ def replay(path: Path, request: Request) -> Reply:
 
 
 def test_a_recorded_reply_is_replayed_whole(tmp_path: Path) -> None:
-    reply = Reply("é \ud800", 3, 4, "m", "tool_calls", (CALL,), "because", 0.25)
+    reply = Reply(
+        "é \ud800",
+        input_tokens=3,
+        output_tokens=4,
+        model="m",
+        stop="tool_calls",
+        tool_calls=(CALL,),
+        reasoning="because",
+        cost_usd=0.25,
+    )
     record(tmp_path / "c.jsonl", a_request(), reply=reply)
     assert replay(tmp_path / "c.jsonl", a_request()) == reply
 
