@@ -18,6 +18,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from skillweave.config.models import ExecutionConfig
 from skillweave.manifest import ItemRecord
 from synth.engine.opened import agenda, opened, opening
+from synth.engine.perform import is_interrupted
 from synth.engine.run import Run, RunSpec
 from synth.engine.schedule import Item, Schedule, Work
 from synth.engine.stopping import stopping
@@ -59,7 +60,11 @@ def _do_all(run: Run, schedule: Schedule, work: list[Work]) -> None:
     while under_way:
         item = ended.get()
         record = futures[item].result()
-        run.manifest.absorb(record)
+        if is_interrupted(record):
+            # Wherever it ran, nothing more is to be begun.
+            run.end("; ".join(record.reasons[1:]) or record.reasons[0])
+        else:
+            run.manifest.absorb(record)
         following = [] if run.is_stopped else schedule.settle(item, record)
         _submit(run, schedule, following, futures, ended)
         under_way += len(following) - 1

@@ -44,7 +44,8 @@ def joined(begun: str, rest: str) -> str:
         rest = OPENING.sub("", rest, count=1)
     longest = min(len(begun), len(rest), MOST_OVERLAP)
     for length in range(longest, LEAST_OVERLAP - 1, -1):
-        if begun.endswith(rest[:length]):
+        # What stands there more than once (blanks, zeros, the like of rows) may well come once more.
+        if begun.find(rest[:length]) == len(begun) - length:
             return begun + rest[length:]
     return begun + rest
 

@@ -64,6 +64,8 @@ def _records(schedule: Schedule, step: Step[Any]) -> list[ItemRecord]:
 
 def _last_line(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], options: Options) -> str:
     outputs = run.spec.outputs
+    if run.why_stopped is not None:
+        return f"stopped: {run.why_stopped}; what was finished is kept in {outputs}; run the same command to go on"
     if run.is_stopped:
         return f"interrupted; what was finished is kept in {outputs}; run the same command to go on"
     wrong = failures(run, schedule, steps)

@@ -71,6 +71,6 @@ def _run(run: Run, selection: Selection, options: Options) -> int:
     with closing(run), display() as shown:
         schedule = drive(run, before, steps, shown)
     show_report(run, schedule, steps, options)
-    if run.is_stopped:
+    if run.is_stopped and run.why_stopped is None:
         return 130
-    return 1 if failures(run, schedule, steps) else 0
+    return 1 if run.why_stopped or failures(run, schedule, steps) else 0

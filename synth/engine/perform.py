@@ -25,12 +25,17 @@ class Performer:
     _lock: "threading.RLock" = field(default_factory=threading.RLock)
     is_stopped: bool = False
     why_stopped: str | None = None
-    """What stopped it, if it was not the user."""
+    """What ended it, if it was not the user."""
 
-    def stop(self, why: str | None = None) -> None:
+    def end(self, why: str) -> None:
+        """Begin nothing more; what runs goes on, since what it has asked for is paid for."""
+        if not self.is_stopped:
+            self.why_stopped = why
+        self.is_stopped = True
+
+    def stop(self) -> None:
         """Begin nothing more, and cancel what runs at its next wait."""
         self.is_stopped = True
-        self.why_stopped = self.why_stopped or why
         with self._lock:
             for task, loop in self._running.items():
                 loop.call_soon_threadsafe(task.cancel)
@@ -47,8 +52,7 @@ class Performer:
             context.log(f"rejected: {error}")
         except StopError as error:
             context.log(f"stopped: {error}")
-            self.stop(str(error))
-            return interrupted(step, context.key)
+            return interrupted(step, context.key, str(error))
         except asyncio.CancelledError:
             return interrupted(step, context.key)
         except Exception as error:
@@ -92,9 +96,14 @@ class Performer:
                 del self._running[task]
 
 
-def interrupted(step: Step[Any], key: str) -> ItemRecord:
+def interrupted(step: Step[Any], key: str, why: str | None = None) -> ItemRecord:
     """What an item comes to that was not let run to its end; it is not put in the manifest."""
-    return ItemRecord(step=step.name, key=key, state="skipped", reasons=[INTERRUPTED])
+    return ItemRecord(step=step.name, key=key, state="skipped", reasons=[INTERRUPTED, *([why] if why else [])])
+
+
+def is_interrupted(record: ItemRecord) -> bool:
+    """Whether the item is still to be done."""
+    return record.reasons[:1] == [INTERRUPTED]
 
 
 def _said(error: Exception) -> str:

@@ -24,7 +24,7 @@ from synth.engine.authors import Authors
 from synth.engine.decide import UNCOUNTED, Decision, decide
 from synth.engine.item import Visible, artifacts_of, obstacle, visible_to
 from synth.engine.joined import JoinedFiles, is_unchanged
-from synth.engine.perform import INTERRUPTED, Performer
+from synth.engine.perform import Performer, is_interrupted
 from synth.engine.pipeline import load_pipeline, step_params
 from synth.engine.pool import Pool
 from synth.step import Step
@@ -116,7 +116,7 @@ class Run:
         )
         done = [record.key for record in upstream if record.step == step.name and record.state == "done"]
         record = self._sole_writer(self._performer.perform(step, context, done))
-        if record.reasons == [INTERRUPTED]:
+        if is_interrupted(record):
             return record
         self._clear(self.manifest.item(step.name, key), record, kept=record.state == "done")
         fingerprint = self.fingerprint(step)
@@ -148,7 +148,7 @@ class Run:
 
     def finish(self, step: Step[Any], records: Sequence[ItemRecord]) -> None:
         """Write the joined files of a step, all its items being settled."""
-        if self.spec.read_only or any(record.reasons == [INTERRUPTED] for record in records):
+        if self.spec.read_only or any(is_interrupted(record) for record in records):
             return
         for artifact, made in _joined_values(step, records):
             self.joined.write(artifact, step.name, made)
@@ -195,6 +195,15 @@ class Run:
     def is_stopped(self) -> bool:
         """Whether the run was told to stop."""
         return self._performer.is_stopped
+
+    @property
+    def why_stopped(self) -> str | None:
+        """What ended the run before its end, if it was not the user."""
+        return self._performer.why_stopped
+
+    def end(self, why: str) -> None:
+        """Begin no further item; those that run go on."""
+        self._performer.end(why)
 
     def stop(self) -> None:
         """Begin no further item, and cancel those that run at their next wait."""

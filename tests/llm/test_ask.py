@@ -127,10 +127,16 @@ def test_transport_errors_pass(a_question: Maker) -> None:
         asyncio.run(ask(OfflineBackend(broken), a_question(int), key="red", variables={"thing": 1}))
 
 
-def test_every_reply_is_shown(a_question: Maker) -> None:
-    seen: list[tuple[int, str]] = []
-    put(a_question(int), Script("x", "1"), on_reply=lambda request, reply: seen.append((request.attempt, reply.text)))
-    assert seen == [(0, "x"), (1, "1")]
+def test_how_it_went_is_entered_by_step_question_and_author(a_question: Maker) -> None:
+    run = Ledger()
+    item = Ledger(run)
+    put(a_question(int), Script("x", "1"), ledger=item, step="s01")
+    assert item.entries() == run.entries()
+    ((place, asking),) = run.entries().items()
+    assert place == ("s01", "thing.ask", "offline/script")
+    assert (asking.asked, asking.first_try, asking.repaired, asking.rejected) == (1, 0, 1, 0)
+    assert asking.complaints == {"form": 1}
+    assert asking.reply_chars == 2
 
 
 def test_a_conversation_that_no_longer_fits_is_no_answer(a_question: Maker) -> None:

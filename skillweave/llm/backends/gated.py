@@ -5,12 +5,27 @@ slot that becomes free is in use again at once.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextvars import ContextVar
+from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from skillweave.llm.lane import Lane
 
+
+@dataclass
+class Tally:
+    """How often a request was sent, and what came of it at the wire."""
+
+    sent: int = 0
+    """HTTP requests, further tries among them."""
+    declined: int = 0
+    """Those that were answered by an error's status."""
+
+
+TALLY: ContextVar[Tally | None] = ContextVar("tally", default=None)
+"""Where it is counted what the wire does for whoever asks."""
 CLOCK: ContextVar[asyncio.Timeout | None] = ContextVar("clock", default=None)
 """The limit on the time of a whole exchange; what is spent waiting for a slot is not counted."""
 ROUNDS = 4
@@ -47,7 +62,7 @@ def gated(client: type, lane: Lane) -> type:
                 return await self._streamed(request, options)
             await _enter(lane)
             try:
-                response = await super().send(request, **options)
+                response = await _counted(super().send(request, **options))
             finally:
                 await lane.leave()
             for _ in range(ROUNDS):
@@ -57,7 +72,7 @@ def gated(client: type, lane: Lane) -> type:
         async def _streamed(self, request: Any, options: dict[str, Any]) -> Any:
             await _enter(lane)
             try:
-                response = await super().send(request, stream=True, **options)
+                response = await _counted(super().send(request, stream=True, **options))
             except BaseException:
                 await lane.leave()
                 raise
@@ -65,6 +80,17 @@ def gated(client: type, lane: Lane) -> type:
             return response
 
     return Gated
+
+
+async def _counted(sending: Awaitable[Any]) -> Any:
+    """The response, with the request and an error's status entered in the tally."""
+    tally = TALLY.get()
+    if tally is None:
+        return await sending
+    tally.sent += 1
+    response = await sending
+    tally.declined += response.status_code >= HTTPStatus.BAD_REQUEST
+    return response
 
 
 async def _enter(lane: Lane) -> None:
