@@ -1,6 +1,7 @@
 """Speakers: the backends of agent and user, which share one limit of requests, one ledger and one budget."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from rollout.parts import blamed, part
 from skillweave.config.models import AuthorConfig, Config
@@ -10,22 +11,21 @@ from skillweave.llm.backend import Backend
 from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import split_name
-from skillweave.llm.wrappers.meter import Metered, Price
-
-FREE = Price(0.0, 0.0)
+from skillweave.llm.price import FREE
+from skillweave.llm.wrappers.meter import Metered
 
 
 class Speakers:
     """Connects the two sides of a run."""
 
-    def __init__(self, config: Config, dataset: Callable[[], Dataset]) -> None:
-        """`dataset` is opened only for an agent that knows it."""
+    def __init__(self, config: Config, dataset: Callable[[], Dataset], folder: Path | None = None) -> None:
+        """`dataset` is opened only for an agent that knows it; the runs on `folder` share the budget."""
         self._config = config
         self._dataset = dataset
         self.ledger = Ledger()
         # Conversations are sampled: what was said once is not to be said again in the next trial.
         self._connections = Connections(
-            config.llm, ledger=self.ledger, slots=config.rollout.max_concurrency, caches=False
+            config.llm, ledger=self.ledger, folder=folder, slots=config.rollout.max_concurrency, caches=False
         )
 
     def agent(self, base_url: str | None = None) -> Backend:
@@ -33,7 +33,7 @@ class Speakers:
         speaker, own = self._config.rollout.agent, self._config.rollout.parts.backend
         if own is not None:
             with blamed("backend", own):
-                return Metered(part("backend", own)(self._config), self.ledger)
+                return self._connections.metered(part("backend", own)(self._config))
         provider, name = split_name(speaker.model)
         if provider == "offline":
             if self._config.rollout.parts.agent == "react":

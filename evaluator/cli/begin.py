@@ -69,4 +69,4 @@ def _judge(options: Options, desk: Desk, results: ResultsFile) -> "Judge | None"
         return None
     from evaluator.judge.judge import Judge
 
-    return Judge(options.config, checks=options.judged)
+    return Judge(options.config, checks=options.judged, folder=results.store.root)

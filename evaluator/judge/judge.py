@@ -6,6 +6,7 @@ budget that is spent, says nothing of a conversation: it ends the judging, and t
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import Literal, get_args
 
@@ -59,15 +60,16 @@ class Judged:
 class Judge:
     """Judges conversations, many at once, on one event loop."""
 
-    def __init__(self, config: Config, *, checks: Collection[str] = ()) -> None:
-        """`checks` are made of every task, beside what the configuration asks for. Raises ConfigError."""
+    def __init__(self, config: Config, *, checks: Collection[str] = (), folder: Path | None = None) -> None:
+        """`checks` are made of every task, beside what the configuration asks for; the runs on `folder` share the
+        budget. Raises ConfigError."""
         settings = config.evaluation
         enabled = {"rubric": settings.enable_rubric, "subjective": settings.enable_subjective}
         self.checks = tuple(name for name in JUDGED if name in checks or enabled[name])
         """Checks that are made of every task; `rubric` is also made where a task's reward asks for it."""
         self.ledger = Ledger()
         self._settings = settings
-        self._backend, *self._fallback = _connected(config, self.ledger)
+        self._backend, *self._fallback = _connected(config, self.ledger, folder)
         self._continuations = config.llm.continuations
         self._gate = Gate(config.llm.max_concurrency)
         self._unreached = 0
@@ -161,10 +163,10 @@ class Judge:
         return JudgedCheck(score=mean, judge=self.name, prompt_version=self.version, answers=given)
 
 
-def _connected(config: Config, ledger: Ledger) -> list[Backend]:
+def _connected(config: Config, ledger: Ledger, folder: Path | None) -> list[Backend]:
     """The judge of the configuration and who follows where it fails. Raises ConfigError where one cannot judge."""
     judge = config.llm.judge
-    connections = Connections(config.llm, ledger=ledger)
+    connections = Connections(config.llm, ledger=ledger, folder=folder)
     try:
         return [connections.connect(author) for author in (judge, *judge.fallback)]
     except ConfigError as error:

@@ -44,7 +44,7 @@ def run_rollouts(options: Options) -> int:
 
 
 async def _run(config: Config, options: Options, folder: RolloutFolder) -> int:
-    speakers = Speakers(config, lambda: Dataset(Path(config.outputs_dir)))
+    speakers = Speakers(config, lambda: Dataset(Path(config.outputs_dir)), options.rollouts)
     async with _cast(config, speakers, options) as cast:
         with blamed("tasks", config.rollout.parts.tasks):
             ids = selected(cast.source, options.tasks, options.limit)

@@ -1,9 +1,11 @@
-"""Connections: the backends of one process, by author. They share the ledger, the cache, the cassette that is recorded
-and the limits of endpoints.
+"""Connections: the backends of one process, by author.
+
+They share the ledger, the purse, the cache, the cassette that is recorded and the limits of endpoints.
 """
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from skillweave.config.models import AuthorConfig, LlmConfig
@@ -14,17 +16,32 @@ from skillweave.llm.configured import spec_of
 from skillweave.llm.gate import Gate
 from skillweave.llm.lane import Lane
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.models import NETWORK, AuthorSpec, connect
-from skillweave.llm.wrappers.meter import Price
+from skillweave.llm.models import NETWORK, PROVIDERS, AuthorSpec, connect
+from skillweave.llm.price import FREE, Price
+from skillweave.llm.purse import Purse
+from skillweave.llm.request import Sampling
+from skillweave.llm.wrappers.defaults import Defaults
+from skillweave.llm.wrappers.meter import Metered
 
 REPLIES = Path("skillweave") / "replies.sqlite"
+UNPAID = tuple(provider for provider in PROVIDERS if provider not in NETWORK)
 
 
 class Connections:
-    def __init__(self, llm: LlmConfig, *, ledger: Ledger, slots: int | None = None, caches: bool = True) -> None:
-        """`slots` requests at once over all endpoints, `llm.max_concurrency` by default."""
+    def __init__(
+        self,
+        llm: LlmConfig,
+        *,
+        ledger: Ledger,
+        folder: Path | None = None,
+        slots: int | None = None,
+        caches: bool = True,
+    ) -> None:
+        """`folder` is whose runs share the budget, None this process alone; `slots` requests at once over all
+        endpoints, `llm.max_concurrency` by default."""
         self.ledger = ledger
         self._llm = llm
+        self._purse = Purse(folder, llm.budget_usd)
         self._gate = Gate(slots or llm.max_concurrency)
         self._lanes: dict[str, Lane] = {}
         self._cache = cache_path(llm) if caches else None
@@ -41,32 +58,52 @@ class Connections:
         """The author's backend; `base_url` stands in for its own. Raises ConfigError, ArtifactError."""
         spec = spec_of(author, self._llm, base_url=base_url, record_tokens=record_tokens)
         is_network = spec.provider in NETWORK
+        if is_network:
+            spec = replace(spec, sampling=spec.sampling.or_else(self._limit))
         return connect(
             spec,
             offline=offline,
             ledger=self.ledger,
-            price=self._price(spec) if is_network else None,
-            budget_usd=self._llm.budget_usd if is_network else None,
+            price=self._price(spec.name),
+            purse=self._purse if is_network else None,
             lane=self._lane(spec) if is_network else None,
             cache=self._cache if is_network else None,
             record=self._record,
         )
 
-    def _price(self, spec: AuthorSpec) -> Price | None:
+    def metered(self, backend: Backend) -> Backend:
+        """A backend that was made elsewhere, paid for like the others. Raises ConfigError."""
+        paid = Metered(backend, self.ledger, self._price(backend.name), self._purse)
+        return Defaults(paid, backend.name.partition("/")[2], self._limit)
+
+    @property
+    def _limit(self) -> Sampling:
+        """With a budget every answer has a limit, so that there is a most that it can cost."""
+        return Sampling(max_tokens=None if self._llm.budget_usd is None else self._llm.max_answer_tokens)
+
+    def _price(self, name: str) -> Price | None:
         """Raises ConfigError where there is a budget and nobody knows what the author costs."""
-        found = self._llm.prices.get(spec.name)
+        found = price_of(name, self._llm)
         if found is None and self._llm.budget_usd is not None:
             raise ConfigError(
-                f"llm.budget_usd is {self._llm.budget_usd:g}, and nobody knows what {spec.name!r} costs; "
-                f"give llm.prices.{spec.name} {{input, output}} in US dollars for a million tokens"
+                f"llm.budget_usd is {self._llm.budget_usd:g}, and nobody knows what {name!r} costs; "
+                f"give llm.prices.{name} {{input, output}} in US dollars for a million tokens"
             )
-        return None if found is None else Price(found.input, found.output)
+        return found
 
     def _lane(self, spec: AuthorSpec) -> Lane:
         name = spec.base_url or spec.provider
         if name not in self._lanes:
             self._lanes[name] = Lane(name, self._gate)
         return self._lanes[name]
+
+
+def price_of(name: str, llm: LlmConfig) -> Price | None:
+    """What the author `provider/model` costs; None where nobody knows."""
+    if name.partition("/")[0] in UNPAID:
+        return FREE
+    found = llm.prices.get(name)
+    return None if found is None else Price(found.input, found.output, found.cached_input, found.cache_write)
 
 
 def cache_path(llm: LlmConfig) -> Path | None:

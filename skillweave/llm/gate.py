@@ -30,14 +30,15 @@ class Gate:
             raise
 
     async def __aexit__(self, *_: object) -> None:
-        self._release()
+        self.release()
 
-    def _release(self) -> None:
+    def release(self) -> None:
+        """Give a slot back."""
         with self._lock:
             while self._queue:
                 waiter = self._queue.popleft()
                 try:
-                    _soon(waiter.get_loop())(self._wake, waiter)
+                    soon(waiter.get_loop())(self._wake, waiter)
                 except RuntimeError:
                     # Its loop is closed: nobody waits there any more.
                     continue
@@ -46,7 +47,7 @@ class Gate:
 
     def _wake(self, waiter: Waiter) -> None:
         if waiter.done():
-            self._release()
+            self.release()
         else:
             waiter.set_result(None)
 
@@ -57,10 +58,10 @@ class Gate:
                 self._queue.remove(waiter)
                 return
         if waiter.done() and not waiter.cancelled():
-            self._release()
+            self.release()
 
 
-def _soon(loop: asyncio.AbstractEventLoop) -> Callable[..., object]:
+def soon(loop: asyncio.AbstractEventLoop) -> Callable[..., object]:
     """How to have something done on a loop: on our own without the wake-up call that another one needs."""
     try:
         is_ours = asyncio.get_running_loop() is loop

@@ -1,6 +1,7 @@
 """From a name such as `openai/gpt-5` to a backend that is ready to be asked.
 
-The order of the wrappers is the meaning: what is cached is not paid for, not limited and not retried.
+The order of the wrappers is the meaning: what is cached is not paid for, not limited and not retried; each try is paid
+for by itself.
 """
 
 from collections.abc import Mapping
@@ -18,10 +19,12 @@ from skillweave.llm.backends.replay import ReplayBackend
 from skillweave.llm.backends.vllm import VllmBackend
 from skillweave.llm.lane import Lane
 from skillweave.llm.ledger import Ledger
+from skillweave.llm.price import Price
+from skillweave.llm.purse import Purse
 from skillweave.llm.request import Sampling
 from skillweave.llm.wrappers.cache import Cache
 from skillweave.llm.wrappers.defaults import Defaults
-from skillweave.llm.wrappers.meter import Metered, Price
+from skillweave.llm.wrappers.meter import Metered
 from skillweave.llm.wrappers.record import Recorder
 from skillweave.llm.wrappers.retry import Retrying
 from skillweave.schema.record import Json
@@ -40,7 +43,6 @@ class _Settings(TypedDict):
     base_url: str | None
     api_key_env: str | None
     timeout: float
-    max_retries: int
     stream: bool
     lane: Lane | None
 
@@ -95,17 +97,18 @@ def connect(
     offline: Answer | None = None,
     ledger: Ledger | None = None,
     price: Price | None = None,
-    budget_usd: float | None = None,
+    purse: Purse | None = None,
     lane: Lane | None = None,
     cache: Path | None = None,
     record: Path | None = None,
 ) -> Backend:
     """The backend that `spec` names. `offline` is the built-in author. Raises ConfigError, ArtifactError."""
+    lane = lane or Lane(spec.name)
     backend = _provider(spec, offline, lane)
-    if spec.provider in NETWORK:
-        backend = Retrying(backend, spec.max_retries)
     if ledger is not None:
-        backend = Metered(backend, ledger, price, budget_usd)
+        backend = Metered(backend, ledger, price, purse)
+    if spec.provider in NETWORK:
+        backend = Retrying(backend, spec.max_retries, lane)
     if cache is not None and not spec.record_tokens:
         # A kept reply may lack the tokens, which are wanted as sampled.
         backend = Cache(backend, cache)
@@ -121,7 +124,6 @@ def _provider(spec: AuthorSpec, offline: Answer | None, lane: Lane | None) -> Ba
         base_url=spec.base_url,
         api_key_env=spec.api_key_env,
         timeout=spec.timeout,
-        max_retries=spec.max_retries,
         stream=spec.stream,
         lane=lane,
     )

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from skillweave.errors import ConfigError
 from skillweave.schema.message import Message
@@ -39,11 +39,14 @@ class Question(Generic[T]):
     package: str = "synth.questions"
     """The package that holds the prompt file."""
     form: Form = "json"
+    most: int | None = None
+    """Elements of an answer that is a list, at most; None: as its type says."""
 
     @cached_property
     def adapter(self) -> TypeAdapter[T]:
         """The validator of answers."""
-        return TypeAdapter(self.returns)
+        bounded: Any = self.returns if self.most is None else Annotated[self.returns, Field(max_length=self.most)]
+        return TypeAdapter(bounded)
 
     @cached_property
     def schema(self) -> dict[str, Json] | None:
@@ -66,7 +69,7 @@ class Question(Generic[T]):
     def answer_format(self) -> str:
         """What a prompt says of the form of the answer: `{{ answer_format }}`."""
         if self.form == "json":
-            return AS_JSON.format(schema=json.dumps(_untitled(self.schema), indent=1, ensure_ascii=False))
+            return AS_JSON.format(schema=json.dumps(_shown(self.schema), ensure_ascii=False))
         return AS_CODE if self.form == "code" else AS_TEXT
 
     @cached_property
@@ -132,11 +135,12 @@ def question(
     role: Role = "textual",
     package: str = "synth.questions",
     form: Form = "json",
+    most: int | None = None,
 ) -> Question[T]:
     """Declare a question. Its prompt is read when it is first asked."""
     if form != "json" and returns is not str:
         raise ConfigError(f"question {name!r} of form {form!r} must return str, not {returns!r}")
-    return Question(name=name, returns=returns, role=role, package=package, form=form)
+    return Question(name=name, returns=returns, role=role, package=package, form=form, most=most)
 
 
 def _source(package: str, name: str) -> str:
@@ -152,10 +156,34 @@ def _as_json(value: object) -> str:
     return json.dumps(to_jsonable_python(value, exclude_none=True), indent=1, ensure_ascii=False)
 
 
-def _untitled(schema: Json) -> Json:
-    """The schema without the titles that Pydantic derives from names: they say nothing new to an author."""
+def _shown(schema: Json) -> Json:
+    """The schema in fewer words: without the titles that Pydantic derives from names, and with plain choices merged."""
     if isinstance(schema, list):
-        return [_untitled(part) for part in schema]
+        return [_shown(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    return {key: _untitled(part) for key, part in schema.items() if not (key == "title" and isinstance(part, str))}
+    told = {key: _shown(part) for key, part in schema.items() if not _is_noise(key, part)}
+    choices = told.get("anyOf")
+    if isinstance(choices, list):
+        merged = _merged(choices)
+        if merged is not None:
+            del told["anyOf"]
+            return {**merged, **told}
+    return told
+
+
+def _is_noise(key: str, part: Json) -> bool:
+    return (key == "title" and isinstance(part, str)) or (key == "default" and part is None)
+
+
+def _merged(choices: list[Json]) -> dict[str, Json] | None:
+    """A choice between plain types as one schema with several; None where it is between more than that."""
+    merged: dict[str, Json] = {}
+    types: list[Json] = []
+    for choice in choices:
+        if not isinstance(choice, dict) or not isinstance(choice.get("type"), str) or {"enum", "const"} & choice.keys():
+            return None
+        # Every other keyword speaks of values of one type alone, so that it leaves the others as they are.
+        types.append(choice["type"])
+        merged |= choice
+    return {**merged, "type": types} if len(set(map(str, types))) == len(types) else None

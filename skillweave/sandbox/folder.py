@@ -8,6 +8,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -30,20 +31,20 @@ def place(folder: Path, files: Files) -> None:
 
 class Contents(NamedTuple):
     entries: list[os.DirEntry[str]]
-    """Everything beneath the folder, links not followed."""
+    """What is beneath the folder, links not followed."""
     hidden: bool
     """Whether there are folders that cannot be listed: locked, or too deep for a path."""
 
 
-def contents(folder: Path) -> Contents:
-    """What is in the folder; what goes away meanwhile is not."""
+def contents(folder: Path, most: int) -> Contents:
+    """What is in the folder, one entry beyond `most` at most; what goes away meanwhile is not."""
     found: list[os.DirEntry[str]] = []
     hidden = False
     folders = [str(folder)]
-    while folders:
+    while folders and len(found) <= most:
         try:
             with os.scandir(folders.pop()) as listing:
-                for entry in listing:
+                for entry in islice(listing, most + 1 - len(found)):
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
                     found.append(entry)
@@ -56,7 +57,7 @@ def contents(folder: Path) -> Contents:
 
 def excess(folder: Path, limits: Limits) -> str | None:
     """How the folder exceeds the limits, if it does."""
-    found, hidden = contents(folder)
+    found, hidden = contents(folder, limits.files)
     if hidden:
         return "it made folders that cannot be looked into"
     if len(found) > limits.files:
@@ -69,23 +70,34 @@ def excess(folder: Path, limits: Limits) -> str | None:
 
 
 def written(folder: Path, given: Files, limits: Limits) -> dict[str, bytes]:
-    """Regular files that are new or changed, as far as the limits reach."""
+    """Regular files that are new or changed, as far as the limits reach.
+
+    Files with several names are left out, and those whose path is not printable: nothing good is called so.
+    """
     before = {name: text.encode() if isinstance(text, str) else text for name, text in given.items()}
     files: dict[str, bytes] = {}
     left = limits.disk_bytes
-    for entry in sorted(contents(folder).entries, key=lambda entry: entry.path)[: limits.files]:
+    for entry in sorted(contents(folder, limits.files).entries, key=lambda entry: entry.path)[: limits.files]:
         name = Path(entry.path).relative_to(folder).as_posix()
-        try:
-            about = entry.stat(follow_symlinks=False)
-            if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1 or about.st_size > left:
-                continue
-            content = Path(entry.path).read_bytes()
-        except OSError:
-            continue
-        if before.get(name) != content:
+        content = _content(entry.path, left) if name.isprintable() else None
+        if content is not None and before.get(name) != content:
             files[name] = content
             left -= len(content)
     return files
+
+
+def _content(path: str, most: int) -> bytes | None:
+    """What a regular file of one name and at most that size holds. It is judged by what was opened, not by its name."""
+    try:
+        # A pipe would keep us waiting for somebody who writes to it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1 or about.st_size > most:
+            return None
+        return file.read(about.st_size)
 
 
 def delete(folder: Path) -> None:

@@ -13,11 +13,12 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, NamedTuple, Self
 
 from skillweave.sandbox.folder import Files, delete, place
 from skillweave.sandbox.limits import Limits
-from skillweave.sandbox.strength import Offer, launcher_command, offer, package_folder
+from skillweave.sandbox.seatbelt import profile
+from skillweave.sandbox.strength import Offer, launcher_command, offer, package_folder, require
 
 SYSTEM = (
     "/lib",
@@ -31,12 +32,21 @@ SYSTEM = (
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 INNER_ID = "1000"
+TRUSTED: dict[str, int] = {"bubblewrap": 2, "namespaces": 1}
+"""Processes that confine the code and stand around it, by strength."""
 DISMISSED = b"."
 """A word on the line, so that the launcher can tell our leave from our death."""
 GRACE = 5.0
 """Seconds for the launcher to kill what it started before it is killed itself."""
 
 Stream = int | IO[bytes]
+
+
+class Ending(NamedTuple):
+    status: int | None
+    """Of the code, 128 and more for signals. None where it was ended, or where the launcher itself came to grief."""
+    passed: str = ""
+    """The bound that it was ended for, if it was: one of `Limits.of_watch`."""
 
 
 class Jail:
@@ -52,12 +62,14 @@ class Jail:
         stdout: Stream = subprocess.PIPE,
         stderr: Stream = subprocess.PIPE,
     ) -> None:
+        found = offer()
+        require(limits.minimum, found)
         self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="skillweave-")))
         try:
             place(self.folder, files)
             self.line, theirs = socket.socketpair()
             with theirs:
-                plan = _plan(self.folder, arguments, limits, readable, packages, offer())
+                plan = _plan(self.folder, arguments, limits, readable, packages, found)
                 self.process = subprocess.Popen(
                     launcher_command({**plan, "line": theirs.fileno()}),
                     stdin=stdin,
@@ -72,12 +84,13 @@ class Jail:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
-    def exit_status(self) -> int | None:
-        """Of the code, 128 and more for signals; waits for it. None where the launcher itself came to grief."""
+    def ending(self) -> Ending:
+        """How the code ended; waits for it."""
         report = b""
         while not report.endswith(b"\n") and (part := self.line.recv(64)):
             report += part
-        return int(report) if report else None
+        word = report.decode("ascii").strip()
+        return Ending(int(word)) if word.isdigit() else Ending(None, word)
 
     def kill(self) -> None:
         """End everything in the jail, now; returns when it is over."""
@@ -129,12 +142,17 @@ def _plan(
         "readable": [*visible, *DEVICES],
         "writable": [str(folder)],
         "limits": limits.of_kernel(),
+        "bounds": limits.of_watch(),
+        "trusted": TRUSTED.get(found.strength, 0),
     }
     if "seccomp" not in found.kernel:
         # Without the filter that tells threads from processes, neither may be started.
         plan["limits"] = limits.of_kernel() | {"RLIMIT_NPROC": (0, 0)}
-    if found.bubblewrap is not None:
-        plan["bubblewrap"] = _bubblewrap(found.bubblewrap, folder, visible, plan)
+    payload = launcher_command({**plan, "stage": "payload"})
+    if found.strength == "bubblewrap":
+        plan["wrapper"] = [str(found.program), *_bubblewrap(folder, visible), *payload]
+    elif found.strength == "seatbelt":
+        plan["wrapper"] = [str(found.program), "-p", profile([*visible, package_folder()], [str(folder)]), *payload]
     return plan
 
 
@@ -162,10 +180,12 @@ def _environment(folder: Path) -> dict[str, str]:
     }
 
 
-def _bubblewrap(program: str, folder: Path, visible: list[str], plan: dict[str, object]) -> list[str]:
-    command = [program, "--unshare-all", "--unshare-user", "--uid", INNER_ID, "--gid", INNER_ID, "--cap-drop", "ALL"]
-    command += ["--die-with-parent", "--new-session", "--clearenv"]
+def _bubblewrap(folder: Path, visible: list[str]) -> list[str]:
+    options = ["--unshare-all", "--unshare-user", "--uid", INNER_ID, "--gid", INNER_ID, "--cap-drop", "ALL"]
+    options += ["--die-with-parent", "--new-session", "--clearenv"]
     for path in [*visible, package_folder()]:
-        command += ["--ro-bind", path, path]
-    command += ["--dev", "/dev", "--bind", str(folder), str(folder), "--chdir", str(folder), "--"]
-    return [*command, *launcher_command({**plan, "stage": "payload"})]
+        options += ["--ro-bind", path, path]
+    options += ["--dev", "/dev", "--bind", str(folder), str(folder)]
+    # Both lie in memory, and what is written to them would count for nobody.
+    options += ["--remount-ro", "/dev", "--remount-ro", "/"]
+    return [*options, "--chdir", str(folder), "--"]

@@ -3,18 +3,19 @@
 Whatever the code does, this returns an Outcome: code that hangs, dies or floods is a result, not an error of ours.
 """
 
+import contextlib
 import os
 import selectors
 import signal
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from skillweave.sandbox.folder import Files, excess, written
-from skillweave.sandbox.jail import Jail
+from skillweave.sandbox.jail import Ending, Jail
 from skillweave.sandbox.limits import Limits
 
 Status = Literal["ok", "failed", "timeout", "flooded", "killed"]
@@ -55,17 +56,28 @@ def run(
     library; installed packages only with `packages`. Blocks: call it from a thread where an event loop runs.
     """
     limits = limits or Limits()
-    with tempfile.TemporaryFile() as given:
-        given.write(stdin)
-        given.seek(0)
-        with Jail(files, command, limits=limits, readable=readable, packages=packages, stdin=given) as jail:
-            watched = _Watched(jail, limits)
-            stopped = watched.until_end()
-            status = None if stopped else jail.exit_status()
-            jail.kill()
-            out, err = (jail.scrub(part).decode("utf-8", "replace") for part in watched.output())
-            verdict, reason = stopped or _verdict(status, err, limits)
-            return Outcome(verdict, out, err, written(jail.folder, files, limits), reason)
+    with (
+        _reading(stdin) as given,
+        Jail(files, command, limits=limits, readable=readable, packages=packages, stdin=given) as jail,
+    ):
+        watched = _Watched(jail, limits)
+        stopped = watched.until_end()
+        ending = Ending(None) if stopped else jail.ending()
+        jail.kill()
+        out, err = (jail.scrub(part).decode("utf-8", "replace") for part in watched.output())
+        verdict, reason = stopped or _verdict(ending, err, limits)
+        return Outcome(verdict, out, err, written(jail.folder, files, limits), reason)
+
+
+@contextlib.contextmanager
+def _reading(content: bytes) -> Iterator[IO[bytes]]:
+    """A file of that content which cannot be written to."""
+    descriptor, name = tempfile.mkstemp(prefix="skillweave-")
+    with os.fdopen(descriptor, "wb") as file, Path(name).open("rb") as given:
+        Path(name).unlink()
+        file.write(content)
+        file.flush()
+        yield given
 
 
 class _Watched:
@@ -116,9 +128,12 @@ class _Watched:
         return bool(chunk)
 
 
-def _verdict(status: int | None, stderr: str, limits: Limits) -> tuple[Status, str]:
+def _verdict(ending: Ending, stderr: str, limits: Limits) -> tuple[Status, str]:
+    status = ending.status
     if status == 0:
         return "ok", ""
+    if ending.passed:
+        return "killed", limits.passed(ending.passed)
     last = next((line for line in reversed(stderr.splitlines()) if line.strip()), "")[:500]
     if status is not None and status < 128:
         return "failed", f"it ended with status {status}" + (f": {last}" if last else "")

@@ -1,27 +1,30 @@
-"""How strongly this machine can confine generated code. Found out once by trying, and said in the log."""
+"""How strongly this machine can confine generated code. Found out once, by trying."""
 
 import functools
 import json
-import logging
 import shutil
 import subprocess
 import sys
+import tempfile
 from importlib import resources
-from typing import Literal, NamedTuple
+from typing import NamedTuple, get_args
 
-Strength = Literal["bubblewrap", "namespaces", "limits"]
-logger = logging.getLogger(__name__)
+from skillweave.config.models import Strength
+from skillweave.errors import ConfigError
+from skillweave.sandbox.seatbelt import profile
 
 BOOT = "import sys; sys.path.insert(0, {root!r}); from inside.launcher import main; main()"
 """The launcher is imported as a package of its own, so that nothing else of ours comes along."""
 PATIENCE = 30.0
 """Seconds for one trial on a busy machine."""
+WAY_OUT = "install bubblewrap, or allow user namespaces (Linux 5.13 or later)"
+PROGRAMS: dict[str, Strength] = {"bwrap": "bubblewrap", "sandbox-exec": "seatbelt"}
 
 
 class Offer(NamedTuple):
     strength: Strength
-    bubblewrap: str | None
-    """Path of the program."""
+    program: str | None
+    """Path of the program that confines, where one does."""
     kernel: list[str]
     """`landlock`, `seccomp`: used at every strength where they are there."""
 
@@ -35,24 +38,35 @@ def strength() -> Strength:
 def offer() -> Offer:
     """What works here, tried once a process."""
     kernel = _probe()
-    program = shutil.which("bwrap")
-    if program and _works(program):
-        found = Offer("bubblewrap", program, kernel)
-    elif {"namespaces", "landlock", "seccomp"} <= set(kernel):
-        found = Offer("namespaces", None, kernel)
-    else:
-        found = Offer("limits", None, kernel)
-    if found.strength == "limits":
-        also = [name for name in kernel if name != "namespaces"]
-        logger.warning(
-            "sandbox strength: LIMITS ONLY%s. Generated code is not kept from this machine's files or network as it "
-            "should be. Install bubblewrap, or allow user namespaces (Linux 5.13 or later), before you run code that "
-            "a model wrote.",
-            f" (with {', '.join(also)})" if also else "",
+    name = "sandbox-exec" if sys.platform == "darwin" else "bwrap"
+    program = shutil.which(name)
+    if program and _works([program, *_trial(PROGRAMS[name])]):
+        return Offer(PROGRAMS[name], program, kernel)
+    strong = {"namespaces", "landlock", "seccomp"} <= set(kernel)
+    return Offer("namespaces" if strong else "limits", None, kernel)
+
+
+def require(minimum: Strength, found: Offer | None = None) -> None:
+    """Raise ConfigError where less is offered than `minimum`."""
+    offered = (found or offer()).strength
+    order = get_args(Strength)
+    if order.index(offered) < order.index(minimum):
+        raise ConfigError(
+            f"sandbox.minimum is {minimum!r}, but this machine offers {offered!r} at most (of {', '.join(order)}); "
+            f"{WAY_OUT}, or lower sandbox.minimum"
         )
-    else:
-        logger.info("sandbox strength: %s", found.strength)
-    return found
+
+
+def caution() -> str | None:
+    """What a user has to know before code runs here, in one line; None where the code is confined."""
+    found = offer()
+    if found.strength != "limits":
+        return None
+    also = ", ".join(name for name in found.kernel if name != "namespaces")
+    return (
+        f"sandbox strength: LIMITS ONLY{also and f' (with {also})'}. Generated code is not kept from this machine's "
+        f"files or network as it should be. Before you run code that a model wrote: {WAY_OUT}."
+    )
 
 
 def launcher_command(plan: dict[str, object]) -> list[str]:
@@ -76,8 +90,15 @@ def _probe() -> list[str]:
         return []
 
 
-def _works(program: str) -> bool:
-    trial = [program, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", sys.executable, "-S", "-c", "0"]
+def _trial(wanted: Strength) -> list[str]:
+    """Arguments with which the program runs nothing, as confined as it can."""
+    nothing = [sys.executable, "-I", "-S", "-c", "0"]
+    if wanted == "seatbelt":
+        return ["-p", profile([sys.executable, sys.prefix, sys.base_prefix], [tempfile.gettempdir()]), *nothing]
+    return ["--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", *nothing]
+
+
+def _works(trial: list[str]) -> bool:
     try:
         return subprocess.run(trial, check=False, capture_output=True, timeout=PATIENCE, env={}).returncode == 0
     except (OSError, subprocess.SubprocessError):

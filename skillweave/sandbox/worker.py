@@ -5,7 +5,9 @@ Its main file reads a line from standard input and writes a line to standard out
 """
 
 import json
+import math
 import os
+import select
 import selectors
 import tempfile
 import threading
@@ -25,7 +27,7 @@ SERVE = "sandbox_worker.py"
 CHUNK = 65536
 TAIL = 2000
 """Characters of standard error that an error repeats at most."""
-LIFE = Limits(cpu_seconds=300)
+LIFE = Limits(seconds=20, cpu_seconds=300)
 """CPU time counts over the whole life of a worker; `seconds` is for one answer."""
 
 
@@ -74,11 +76,15 @@ class Worker:
         with self._lock:
             if self._failed is not None:
                 raise WorkerError(f"worker {self._main!r} is over: {self._failed}; start another one")
+            if self._said or select.select([self._stdout], [], [], 0)[0]:
+                self._receive()
+                self._fail(f"it spoke before it was asked: {self._said[:200]!r}")
             line = self._exchange(json.dumps(message).encode() + b"\n", timeout or self._limits.seconds)
             if too_much := excess(self._jail.folder, self._limits):
                 self._fail(too_much)
             try:
-                answer: Json = json.loads(line, parse_constant=_refuse)
+                answer: Json = json.loads(line, parse_constant=_refuse, parse_float=_finite)
+                json.dumps(answer, ensure_ascii=False).encode()
             except (ValueError, RecursionError) as error:
                 self._fail(f"it answered with a line that is no JSON ({error}): {line[:200]!r}")
             return answer
@@ -143,6 +149,11 @@ class Worker:
         said = self._jail.scrub(self._errors.read()).decode("utf-8", "replace").strip()
         self._failed = reason
         raise WorkerError(f"worker {self._main!r}: {reason}" + (f"; its last words:\n{said}" if said else ""))
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
 
 
 def _refuse(name: str) -> NoReturn:

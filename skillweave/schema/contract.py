@@ -8,8 +8,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from skillweave.schema.bounds import Description, Label, Scalar, Scalars, Sentence, Sql
 from skillweave.schema.names import Name
-from skillweave.schema.record import Json, Record, Value
+from skillweave.schema.record import Record
 
 ToolKind = Literal["auth", "read", "write"]
 Enforcer = Literal["tool", "agent"]
@@ -24,65 +25,65 @@ class Parameter(Record):
     """The binding in SQL, without its colon."""
     type: ParameterType
     """Checked on entry; nothing is coerced but an integer to a number."""
-    description: str
+    description: Description
     """For the agent."""
     required: bool = True
     """False: may be left out, and then binds NULL."""
-    enum: list[str] | None = None
+    enum: list[Label] | None = Field(default=None, max_length=64)
     """The only values allowed (type string)."""
-    refers_to: str | None = None
+    refers_to: Label | None = None
     """`Entity.attribute`: the argument names an existing row by its key."""
-    examples: list[Value] = Field(default_factory=list)
+    examples: Scalars = Field(default_factory=list)
     """Values that a person could give, for parameters whose values are in no table: `["card was stolen"]`."""
     observable: bool = True
     """False where no effect shows it: the outcome cannot tell which value was given."""
 
 
 class Guard(Record):
-    rule: str
+    rule: Label
     """`R7`: unique sentence of the policy; tools may share a rule (same `says`, same `enforced_by`)."""
     concern: Concern
     """What the rule is about. Existence, ownership and integrity are held by the tool."""
-    holds: str
+    holds: Sql
     """An SQL expression."""
     error: Name
     """The error code of a broken `tool` guard: `too_late`."""
-    says: str
+    says: Sentence
     """The rule as one sentence of the policy. It names each number, duration, share and enum value of the SQL."""
     enforced_by: Enforcer = "tool"
     """`agent`: the tool would carry the call out; only the policy forbids it."""
 
 
 class Effect(Record):
-    rule: str
+    rule: Label
     """Number of its sentence; an effect is a rule like any other."""
-    sql: str
+    sql: Sql
     """One INSERT, UPDATE or DELETE."""
-    says: str
+    says: Sentence
     """The effect as one sentence of the policy."""
 
 
 class Returns(Record):
     rows: Literal["one", "many"]
     """`one`: an object; `many`: a list."""
-    select: str
+    select: Sql
     """`many` has a total order; `one` gives exactly one row."""
 
 
 class Tool(Record):
     name: Name
     """Unique in the server."""
-    description: str
+    description: Description
     """For the agent."""
     kind: ToolKind
     """`auth` signs in, `read` changes nothing, `write` changes state."""
     confirm: bool = False
     """The policy asks the agent to confirm with the user before the call."""
-    parameters: list[Parameter] = Field(default_factory=list)
+    parameters: list[Parameter] = Field(default_factory=list, max_length=32)
     """In the order of the tool's signature."""
-    guards: list[Guard] = Field(default_factory=list)
+    guards: list[Guard] = Field(default_factory=list, max_length=64)
     """In the order in which they are tried."""
-    effects: list[Effect] = Field(default_factory=list)
+    effects: list[Effect] = Field(default_factory=list, max_length=32)
     """In the order in which they take place; each sees the former."""
     returns: Returns
     """What the caller gets; it sees all effects."""
@@ -100,9 +101,9 @@ class Invariant(Record):
 
     id: Name
     """Names it in messages: `no_double_booking`."""
-    never: str
+    never: Sql
     """A SELECT that returns no row, ever."""
-    says: str = ""
+    says: Sentence = ""
     """The same in words."""
 
 
@@ -111,9 +112,9 @@ class Event(Record):
 
     name: Name
     """Unique in the server."""
-    pick: str
+    pick: Sql
     """A SELECT of candidates; the columns of one drawn row are bound in `effects` by their names, beside `:now`."""
-    effects: list[str] = Field(min_length=1)
+    effects: list[Sql] = Field(min_length=1, max_length=16)
     """INSERT, UPDATE or DELETE statements, in order."""
     weight: float = 1.0
     """How readily a candidate is picked: the chance of each, each day, is about 6 % times this."""
@@ -124,13 +125,13 @@ class Witness(Record):
 
     tool: Name
     """The tool called."""
-    rule: str
+    rule: Label
     """The guard shown."""
     breaks: bool
     """True: the call is first refused (or forbidden) by this guard. False: it succeeds."""
-    setup: list[str] = Field(default_factory=list)
+    setup: list[Sql] = Field(default_factory=list, max_length=32)
     """INSERT or UPDATE statements that prepare the state."""
-    caller: str | None = None
+    caller: Label | None = None
     """Who calls; None: the author leaves it open."""
-    arguments: dict[str, Json] = Field(default_factory=dict)
-    """Of the call."""
+    arguments: dict[str, Scalar] = Field(default_factory=dict, max_length=32)
+    """Of the call: plain values."""

@@ -1,11 +1,12 @@
 """Entities: kinds of record with typed attributes, and how their first values are drawn."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from skillweave.schema.bounds import Description, Label, Scalar, Scalars, Sql
 from skillweave.schema.names import Name, table_of
-from skillweave.schema.record import Record, Row, Value
+from skillweave.schema.record import Record
 
 AttributeType = Literal["string", "integer", "number", "boolean", "date", "datetime"]
 Comparison = Literal["exact", "normalised", "free"]
@@ -14,9 +15,9 @@ Comparison = Literal["exact", "normalised", "free"]
 class Generate(Record):
     """How the values of an attribute are drawn. Exactly one of `values`, `low`, `sql`, `fake`, `pattern` is set."""
 
-    values: list[Value] | None = None
+    values: Scalars | None = None
     """Draw one of these."""
-    weights: list[float] | None = None
+    weights: list[float] | None = Field(default=None, max_length=64)
     """Relative weights of `values`."""
     low: float | None = None
     """Smallest number; for date and datetime an offset from the world's `now`, in `unit`."""
@@ -26,13 +27,13 @@ class Generate(Record):
     """Numbers are `low + k * step`; offsets too."""
     unit: Literal["days", "hours", "minutes"] = "days"
     """Of `low`, `high` and `step` for date and datetime."""
-    times: list[str] | None = None
+    times: list[Label] | None = Field(default=None, max_length=64)
     """For datetime: times of day to draw from, `HH:MM`; without it the drawn offset counts from `now` itself."""
-    sql: str | None = None
+    sql: Sql | None = None
     """An SQL expression over the row's own columns and other tables; computed after all drawn columns."""
-    fake: str | None = None
+    fake: Label | None = None
     """A kind of invented text: name, first_name, email, phone, street, city, postcode, company, sentence, word."""
-    pattern: str | None = None
+    pattern: Label | None = None
     """`#` is a digit, `?` a capital letter, the rest is literal: `AB-####`."""
     empty: float = Field(default=0.0, ge=0, le=1)
     """The share of rows in which the value is NULL (the attribute must be nullable)."""
@@ -54,13 +55,13 @@ class Attribute(Record):
     """The column's name in SQL."""
     type: AttributeType
     """Dates and times are text in SQL, booleans 0 and 1."""
-    description: str = ""
+    description: Description = ""
     """In words, where the name does not say it."""
-    enum: list[str] | None = None
+    enum: list[Label] | None = Field(default=None, max_length=64)
     """The only values allowed (type string)."""
     unit: Literal["cents"] | None = None
     """`cents` marks money, an integer."""
-    references: str | None = None
+    references: Label | None = None
     """`Entity.attribute`: a foreign key."""
     nullable: bool = False
     """May be NULL."""
@@ -68,7 +69,7 @@ class Attribute(Record):
     """No two rows have the same value."""
     shared: bool = False
     """Belongs to the shared person, not to the role that this domain gives it."""
-    initial: Value = None
+    initial: Scalar = None
     """The value of a freshly made row, for a status that tools then change."""
     generate: Generate | None = None
     """How values are drawn; None: a tool, a reference or `initial` gives them."""
@@ -87,7 +88,7 @@ class Rows(Record):
     """With `per`: at least this many ..."""
     high: int = 1
     """... between `low` and `high` rows."""
-    literal: list[Row] | None = None
+    literal: list[Annotated[dict[str, Scalar], Field(max_length=64)]] | None = Field(default=None, max_length=200)
     """These rows (for each row of `per`, where that is set); attributes left out are drawn."""
 
 
@@ -96,15 +97,15 @@ class Entity(Record):
 
     name: Name
     """PascalCase; the table is the same in snake case."""
-    description: str = ""
+    description: Description = ""
     """In words."""
     person: bool = False
     """Some one, not some thing."""
     role_of: Name | None = None
     """For the core person of a domain: the shared person that it is a role of (`Patient`)."""
-    prefix: str = ""
+    prefix: Label = ""
     """Of its ids; unique in the whole run, allocated by s05."""
-    attributes: list[Attribute] = Field(min_length=1)
+    attributes: list[Attribute] = Field(min_length=1, max_length=64)
     """The key first."""
     rows: Rows = Rows()
     """How many there are at the start."""

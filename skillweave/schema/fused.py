@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.bounds import Sentence, Sql
 from skillweave.schema.contract import Concern, Enforcer, Event, Guard, Invariant, Tool
 from skillweave.schema.entity import Entity
 from skillweave.schema.names import FusedName, Name
@@ -94,14 +95,14 @@ class BridgeRule(Record):
     tool: FusedName
     """The tool that it guards, under its name in the fused world."""
     concern: Concern
-    holds: str
+    holds: Sql
     """An SQL expression over the fused world's tables; beside the tool's bindings there is `:person`, the key of the
     shared person."""
     error: Name
     """The error code where the tool holds it."""
-    says: str
+    says: Sentence
     """The rule as one sentence of the policy."""
-    because: str = ""
+    because: Sentence = ""
     """Why there has to be such a rule, in words."""
     enforced_by: Enforcer = "tool"
 

@@ -1,13 +1,17 @@
 """Fusion: which domains are joined, by what links, in which stories; what was pruned, and how rules were reconciled."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from skillweave.schema.bounds import Label, Scalar, Scalars, Sentence
 from skillweave.schema.fused import BridgeRule
 from skillweave.schema.goal import Told
 from skillweave.schema.names import FusedName, Name
-from skillweave.schema.record import Json, Record, Value
+from skillweave.schema.record import Json, Record
+
+ColumnValues = Annotated[dict[str, Scalars], Field(max_length=32)]
+"""Column -> values allowed."""
 
 
 class Link(Record):
@@ -30,7 +34,7 @@ class Link(Record):
     """For a rule: the entity of the source whose state counts, by its own name there ..."""
     attribute: Name | None = None
     """... and the attribute that changes; None: that there is such a row."""
-    why: str
+    why: Sentence
     """In words."""
 
 
@@ -51,19 +55,19 @@ class StoryCall(Record):
 
     server: Name
     tool: Name
-    same: dict[str, str] = Field(default_factory=dict)
+    same: dict[str, Label] = Field(default_factory=dict, max_length=32)
     """Parameter -> where its value comes from, calls counted from 1: `<call>.<column>` of an earlier call's result;
     `<call>.<parameter>.<column>` of the row that an argument of that call, or of this one, names; either within
     `date(...)`."""
-    names: dict[str, str] = Field(default_factory=dict)
+    names: dict[str, Label] = Field(default_factory=dict, max_length=32)
     """Parameter -> `<Server>.<Entity>` of another domain: it is given the key of such a row."""
-    given: dict[str, Value] = Field(default_factory=dict)
+    given: dict[str, Scalar] = Field(default_factory=dict, max_length=32)
     """Parameter -> the value that the user says in any case; null: nothing is given."""
-    rows: dict[str, dict[str, list[Value]]] = Field(default_factory=dict)
+    rows: dict[str, ColumnValues] = Field(default_factory=dict, max_length=32)
     """Parameter -> columns that the row it names must have, with the values allowed."""
-    ask: list[str] = Field(default_factory=list)
+    ask: list[Label] = Field(default_factory=list, max_length=16)
     """Verb phrases that fit after `I would like to`, with `{parameter}` for the row or value in words."""
-    demanded_by: str | None = None
+    demanded_by: Label | None = None
     """Name of the bridge rule that demands the call; the user agrees to it and does not ask for it."""
 
 
@@ -71,13 +75,13 @@ class Storyline(Record):
     """One story of one person across domains."""
 
     name: Name
-    title: str
+    title: Label
     """`Claim a dental bill from the insurer`."""
     calls: list[StoryCall] = Field(min_length=2, max_length=20)
     """In the order in which they are to happen; look-ups are left out: they are found."""
-    tell: list[Told] = Field(default_factory=list)
+    tell: list[Told] = Field(default_factory=list, max_length=16)
     """Values of results that the person wants to hear as well."""
-    reasons: list[str] = Field(min_length=1)
+    reasons: list[Sentence] = Field(min_length=1, max_length=16)
     """Why somebody wants it, each a full sentence in the first person that ties the domains together."""
     bridges: list[BridgeRule] = Field(default_factory=list, max_length=12)
     """Bridge rules that it leans on, as its author would have them."""
@@ -149,11 +153,11 @@ class Conflict(Record):
     """Rules of different domains that contradict each other, or seem to, and what holds now."""
 
     about: Literal["privacy", "deadline", "authority", "payment", "identity", "other"]
-    rules: list[str]
+    rules: list[Label] = Field(max_length=16)
     """Numbers in the fused world; empty where general conduct is meant."""
-    conflict: str
+    conflict: Sentence
     """In words."""
-    resolution: str
+    resolution: Sentence
     """One or two sentences, which the policy prints."""
 
 

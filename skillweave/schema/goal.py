@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from skillweave.schema.bounds import Label, Sentence
 from skillweave.schema.names import Name
 from skillweave.schema.record import Record
 
@@ -12,7 +13,7 @@ class GoalCall(Record):
     """One step that the goal needs: a write, or the read whose result the person wants to hear."""
 
     tool: Name
-    same: dict[str, str] = Field(default_factory=dict)
+    same: dict[str, Label] = Field(default_factory=dict, max_length=32)
     """Arguments that come from an earlier call: parameter -> `<call>.<column>`, calls counted from 1."""
 
 
@@ -25,20 +26,20 @@ class Told(Record):
     """The column of its result."""
     coming: bool = False
     """Only asked of what is still to come: the value's day, or else some day of its row, lies ahead."""
-    noun: str
+    noun: Label
     """What the value is, in words: `cancellation fee`."""
-    ask: list[str] = Field(min_length=1)
+    ask: list[Label] = Field(min_length=1, max_length=16)
     """Noun clauses that fit after `I would like to know`; `{row}` is the row it is about, where the result has many."""
 
 
 class Goal(Record):
     name: Name
     kind: Literal["do", "inform"]
-    title: str
+    title: Label
     """`Move an appointment to another day`."""
-    calls: list[GoalCall] = Field(min_length=1)
+    calls: list[GoalCall] = Field(min_length=1, max_length=16)
     """In the order in which they are to happen. Reads that only look something up are left out: they are found."""
-    tell: list[Told] = Field(default_factory=list)
+    tell: list[Told] = Field(default_factory=list, max_length=16)
     """For `inform` at least one; a `do` goal may ask for a result too (`and tell me the refund`)."""
-    reasons: list[str] = Field(min_length=1)
+    reasons: list[Sentence] = Field(min_length=1, max_length=16)
     """Why somebody wants it, each a full sentence in the first person, true whatever rows are chosen."""

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from skillweave.schema.bounds import Label
 from skillweave.schema.names import Name
 from skillweave.schema.record import Record
 
@@ -16,7 +17,7 @@ class Relation(Record):
     cardinality: Cardinality
     through: Name | None = None
     """The relationship (a table of its own, such as `Appointment`) that carries it; None: a plain reference."""
-    label: str = ""
+    label: Label = ""
     """The edge in words: `books`."""
 
 

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
 _KEYWORDS = """
@@ -49,7 +49,7 @@ def _checked(name: str) -> str:
     return name
 
 
-Name = Annotated[str, AfterValidator(_checked)]
+Name = Annotated[str, Field(max_length=48), AfterValidator(_checked)]
 """A name that is safe in SQL, in Python and in fused names."""
 
 
@@ -62,7 +62,7 @@ def _checked_fused(name: str) -> str:
     return name
 
 
-FusedName = Annotated[str, AfterValidator(_checked_fused)]
+FusedName = Annotated[str, Field(max_length=200), AfterValidator(_checked_fused)]
 """A name of a world, single or fused: a `Name`, or several joined by two underscores. Nothing is parsed back out of it:
 what it was made of stands beside it."""
 

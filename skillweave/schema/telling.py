@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from skillweave.schema.bounds import Label, Paragraph, Sentence
 from skillweave.schema.entity import AttributeType
 from skillweave.schema.record import Json, Record
 from skillweave.schema.task import Persona
@@ -63,8 +64,8 @@ class Request(Record):
 
 
 class FactWords(Record):
-    id: str
-    text: str
+    id: Label
+    text: Sentence
     """The fact as a sentence in the first person; it holds the value's words."""
     tell: Literal["first", "asked"]
     """`first`: the first message says it."""
@@ -73,7 +74,7 @@ class FactWords(Record):
 class Telling(Record):
     """An author's words for a task."""
 
-    first_message: str
-    goal: str
+    first_message: Paragraph
+    goal: Paragraph
     """What the user wants, in the second person: `You want to move your appointment ...`."""
-    facts: list[FactWords]
+    facts: list[FactWords] = Field(max_length=64)

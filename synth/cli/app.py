@@ -52,11 +52,18 @@ def run(
 
 
 @app.command()
-def status(context: typer.Context, config: ConfigOption = CONFIG, outputs_dir: OutputsOption = None) -> None:
-    """Show what each step came to."""
+def status(
+    context: typer.Context,
+    config: ConfigOption = CONFIG,
+    outputs_dir: OutputsOption = None,
+    questions: Annotated[
+        bool, typer.Option("--questions", help="How each question went, where no model was asked, too.")
+    ] = False,
+) -> None:
+    """Show what each step came to, what was asked, and what it cost."""
     from synth.cli.status import show_status
 
-    show_status(_place(context), Options(config, outputs_dir))
+    show_status(_place(context), Options(config, outputs_dir), questions=questions)
 
 
 @app.command("list-steps")

@@ -1,24 +1,24 @@
-"""`run --dry-run`: what would run and why, and what it would ask, from what it asked before. Nothing is written."""
+"""`run --dry-run`: what would run and why, and what it would ask, take and cost. Nothing is written."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from synth.cli.expected import Expected
+from synth.cli.forecast import Forecast, Priced
 from synth.cli.place import Options
+from synth.cli.table import show_table
 from synth.cli.wording import counted, item_label
 from synth.engine.drive import check_settled
 from synth.engine.run import Run
 from synth.engine.schedule import Listener, Schedule
-from synth.step import JOIN, Step
+from synth.questions.sizes import together
+from synth.step import Step
 
-
-class Estimate(NamedTuple):
-    questions: float
-    tokens: float
-    cost_usd: float
+HEADER = ("step", "items", "questions", "tokens in", "tokens out", "cost", "authors")
 
 
 def show_estimate(run: Run, before: Sequence[Step[Any]], steps: Sequence[Step[Any]], options: Options) -> None:
-    """Print a line for each item that would be done, or may be, then the sums. Raises ConfigError."""
+    """Print a line for each item that would be done, or may be, then a table of sums. Raises ConfigError."""
     schedule = Schedule(run, Listener())
     check_settled(schedule, before)
     schedule.add(steps)
@@ -30,41 +30,43 @@ def show_estimate(run: Run, before: Sequence[Step[Any]], steps: Sequence[Step[An
         waits = ", ".join(schedule.waits_for(item))
         print(f"{step.short} {item_label(step, item.key)}: may redo, waits for {waits}")
         would.append((step, item.key))
+    unknown: list[Step[Any]] = []
     for step in schedule.unplanned:
         keys = [record.key for record in run.manifest.items(step.name)]
         items = counted(len(keys), "item") if keys else "items not known yet"
         print(f"{step.name}: may redo, waits for earlier steps ({items})")
         would.extend((step, key) for key in keys)
+        unknown.extend([] if keys else [step])
     owed = schedule.owed()
     for path in owed:
         print(f"{path}: would be joined again, missing or changed")
     if would or not owed:
-        _show_sums(run, would, options)
+        _show_sums(run, would, unknown, options)
     else:
         print(f"all items are up to date; nothing was written; to join: {options.command('run')}")
 
 
-def _show_sums(run: Run, would: list[tuple[Step[Any], str]], options: Options) -> None:
+def _show_sums(run: Run, would: list[tuple[Step[Any], str]], unknown: list[Step[Any]], options: Options) -> None:
     if not would:
         print("everything is up to date; nothing would run")
         return
-    estimates = [_estimate(run, step, key) for step, key in would]
-    questions, tokens, cost = (sum(amounts) for amounts in zip(*estimates, strict=True))
+    expected, forecast = Expected(run), Forecast(run)
+    rows: list[Priced] = []
+    for step in dict.fromkeys([*(step for step, _ in would), *unknown]):
+        keys = [key for found, key in would if found is step]
+        asked = expected.of_step(step) if step in unknown else together([expected.of_item(step, key) for key in keys])
+        rows.append(forecast.of(step, len(keys) if keys else None, asked))
+    total = Priced.summed(rows)
+    show_table(HEADER, [row.cells() for row in (*rows, total) if row.items or row.questions])
+    print(_assumptions(expected, forecast))
     print(
-        f"would run at most {counted(len(would), 'item')} that are known: about {questions:.0f} questions, "
-        f"{tokens:.0f} tokens, ${cost:.2f}; nothing was written; to run: {options.command('run')}"
+        f"would run {counted(len(would), 'item')} that are known: in all about {total.questions:.0f} questions, "
+        f"{total.tokens_in + total.tokens_out:,.0f} tokens, {total.cost}; nothing was written; "
+        f"to run: {options.command('run')}"
     )
 
 
-def _estimate(run: Run, step: Step[Any], key: str) -> Estimate:
-    """What the item asked last time; else what the step's items did on average; else each question once."""
-    known = run.manifest.items(step.name)
-    records = [record for record in known if record.key == key] or known
-    if not records or not any(record.asked for record in records):
-        return Estimate(0 if key == JOIN else len(step.questions), 0, 0)
-    count = len(records)
-    return Estimate(
-        sum(record.asked for record in records) / count,
-        sum(record.input_tokens + record.output_tokens for record in records) / count,
-        sum(record.cost_usd for record in records) / count,
-    )
+def _assumptions(expected: Expected, forecast: Forecast) -> str:
+    sizes = "what this folder's items asked before, else " if expected.is_measured else ""
+    offline = "; what is asked offline takes no tokens and costs nothing" if forecast.has_offline else ""
+    return f"estimated from {sizes}what a default run asked, {forecast.characters}{offline}"

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from skillweave.manifest import ItemRecord
+from skillweave.schema.asking import Asking
 from synth.cli.place import Options
+from synth.cli.spent import note
 from synth.cli.table import show_table
 from synth.cli.wording import counted
 from synth.engine.run import Run
@@ -13,13 +15,16 @@ from synth.engine.schedule import Schedule
 from synth.step import Step
 
 
-def show_report(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], options: Options) -> None:
-    """Print it; the last line says what was written and what to do next."""
+def show_report(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], options: Options, took: Asking) -> None:
+    """Print it, with what the questions of the run `took`; the last line says what was written and what to do next."""
     rows = [_row(step, _records(schedule, step)) for step in steps if step.name in schedule.plans]
     show_table(["step", "items", "done", "rejected", "failed", "skipped", "parts rejected", "seconds"], rows)
     for step in steps:
         for line in _reasons(step, _records(schedule, step)):
             print(line)
+    spent = note(took)
+    if spent:
+        print(f"this run took {spent}; see each question with: {options.command('status')}")
     print(_last_line(run, schedule, steps, options))
 
 

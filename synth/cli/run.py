@@ -12,6 +12,7 @@ from synth.cli.display import display
 from synth.cli.estimate import show_estimate
 from synth.cli.place import Options, Place
 from synth.cli.report import failures, show_report
+from synth.cli.spent import Spent
 from synth.engine.drive import drive
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.engine.run import Run
@@ -64,13 +65,14 @@ def run_pipeline(place: Place, options: Options, selection: Selection, *, dry_ru
 
 
 def _run(run: Run, selection: Selection, options: Options) -> int:
-    run.drop_unknown_steps()
-    run.forget(selection.forgotten(run.pipeline))
     before, steps = selection.split(run.pipeline)
     run.check_authors(steps)
-    with closing(run), display() as shown:
+    run.drop_unknown_steps()
+    run.forget(selection.forgotten(run.pipeline))
+    spent = Spent(run.authors.ledger)
+    with closing(run), display(spent) as shown:
         schedule = drive(run, before, steps, shown)
-    show_report(run, schedule, steps, options)
+    show_report(run, schedule, steps, options, spent.total())
     if run.is_stopped and run.why_stopped is None:
         return 130
     return 1 if run.why_stopped or failures(run, schedule, steps) else 0

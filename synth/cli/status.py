@@ -1,25 +1,46 @@
 """`status` and `list-steps`: what there is, from the manifest and the steps' declarations."""
 
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from skillweave.config.models import TaskMode
+from skillweave.llm.price import dollars, in_words
+from skillweave.llm.purse import spending
 from skillweave.manifest import ItemRecord, Manifest
+from skillweave.schema.asking import summed
 from skillweave.store import Store
 from synth.artifacts import Every
 from synth.cli.place import Options, Place
+from synth.cli.questions import are_all_offline, show_questions
+from synth.cli.spent import cost_of, of_records, tokens_of
 from synth.cli.table import show_table
 from synth.engine.pipeline import load_pipeline
 from synth.step import Step
 
+QUESTIONS = "--questions"
 
-def show_status(place: Place, options: Options) -> None:
-    """Print a row for each step."""
+
+def show_status(place: Place, options: Options, *, questions: bool = False) -> None:
+    """Print a row for each step, and for each question where models were asked or `questions` wants it."""
     config = options.load()
-    manifest = Manifest(Store(options.folder()))
+    folder = options.folder()
+    manifest = Manifest(Store(folder))
     steps = load_pipeline(place.package).restricted(config.task_mode).steps
     header = ["step", "state", "done", "rejected", "failed", "skipped", "seconds", "tokens", "cost"]
     show_table(header, [_row(step, manifest.items(step.name)) for step in steps])
+    askings = of_records(manifest.items())
+    if askings and (questions or not are_all_offline(askings)):
+        print()
+        show_questions(askings)
+    elif askings:
+        asked = summed(askings)
+        print(
+            f"{asked.asked:,} questions, all answered offline; one by one with: {options.command('status', QUESTIONS)}"
+        )
+    for line in _spending(folder, config.llm.budget_usd):
+        print(line)
     print(f"read from {config.outputs_dir}; next: {options.command('run', '--dry-run')}")
 
 
@@ -34,16 +55,26 @@ def show_steps(place: Place, mode: TaskMode) -> None:
 
 def _row(step: Step[Any], records: list[ItemRecord]) -> list[str]:
     states = Counter(record.state for record in records)
-    tokens = sum(record.input_tokens + record.output_tokens for record in records)
-    cost = sum(record.cost_usd for record in records)
+    took = summed([asking for record in records for asking in record.askings])
     return [
         step.name,
         _state(states),
         *(str(states[state]) for state in ("done", "rejected", "failed", "skipped")),
         f"{sum(record.seconds for record in records):.1f}",
-        str(tokens),
-        f"${cost:.2f}",
+        f"{tokens_of(took):,}",
+        cost_of(took),
     ]
+
+
+def _spending(folder: Path, budget_usd: float | None) -> Iterator[str]:
+    """What all runs on the folder came to, those that ended early among them."""
+    found = spending(folder)
+    if found is None:
+        return
+    lost = f", at most {dollars(found.lost)} lost on requests without a reply" if found.lost else ""
+    reserved = f", {dollars(found.reserved)} reserved for requests under way" if found.reserved else ""
+    budget = f"; the budget is {dollars(budget_usd)}" if budget_usd is not None else ""
+    yield f"spent by all runs on this folder: {in_words(found.spent, found.unpriced)}{lost}{reserved}{budget}"
 
 
 def _state(states: "Counter[Any]") -> str:

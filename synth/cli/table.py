@@ -1,6 +1,10 @@
 """A table of plain text, the same on a terminal and in a file."""
 
+import re
 from collections.abc import Sequence
+
+NUMBER = re.compile(r"[$]?[\d,]+(\.\d+)?(e-\d+)?%?|-|unknown|")
+"""What stands to the right, with what stands in a number's place."""
 
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -15,4 +19,4 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _is_number(rows: Sequence[Sequence[str]], column: int) -> bool:
-    return all(row[column].replace(".", "", 1).lstrip("$").isdigit() for row in rows)
+    return all(NUMBER.fullmatch(row[column]) for row in rows)

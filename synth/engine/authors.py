@@ -38,8 +38,8 @@ class BuiltIn(Protocol):
 
 
 class Authors:
-    def __init__(self, config: Config, built_in: str) -> None:
-        """`built_in` is `module:Class` of the offline author."""
+    def __init__(self, config: Config, built_in: str, folder: Path | None = None) -> None:
+        """`built_in` is `module:Class` of the offline author; the runs on `folder` share the budget."""
         self._config = config
         self._built_in_name = built_in
         self._built_in: BuiltIn | None = None
@@ -48,12 +48,16 @@ class Authors:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.RLock()
         self.ledger = Ledger()
-        self._connections = Connections(config.llm, ledger=self.ledger)
+        self._connections = Connections(config.llm, ledger=self.ledger, folder=folder)
 
     def line(self, step: str, role: str) -> Line:
         """Who answers for a role in a step: the author, then those that follow where it fails. Raises ConfigError."""
         backends = [self._backend(author) for author in self._line(step, role)]
         return Line(backends, self.ledger, self._config.llm.continuations)
+
+    def first(self, step: str, role: str) -> str:
+        """`provider/model` of who is asked first."""
+        return self._line(step, role)[0].model
 
     def identity(self, step: str, role: str, key: str, questions: Sequence[str]) -> str:
         """`provider/model#what its answers to these questions follow from`, of each in turn."""

@@ -56,7 +56,7 @@ class Run:
         self.setting = Setting(config.seed, config.simulation_time, tuple(config.domains.seeds))
         self.manifest = Manifest(self.store)
         self.joined = JoinedFiles(self.store, self.manifest, read_only=spec.read_only)
-        self.authors = Authors(config, spec.author)
+        self.authors = Authors(config, spec.author, spec.outputs)
         self._code = CodeIndex(
             sorted({"skillweave", "synth", "evaluator", spec.package.partition(".")[0]}),
             spec.outputs / CACHE / "code.json",

@@ -53,8 +53,25 @@ def generated(script: str, blueprint: Blueprint, seed: int, now: str) -> tuple[d
     try:
         rows = _ROWS.validate_json(outcome.stdout)
     except ValidationError as error:
-        return {}, [f"the result is not {{table: [row, ...]}} of plain values: {error.errors()[0]['msg']}"]
-    return rows, row_faults(rows, blueprint)
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the whole"
+        return {}, [f"the result is not {{table: [row, ...]}} of plain values: {place}: {first['msg']}"]
+    return rows, _people_faults(rows, given["people"], blueprint) or row_faults(rows, blueprint)
+
+
+def _people_faults(rows: Mapping[str, Sequence[Row]], people: Sequence[Row], blueprint: Blueprint) -> list[str]:
+    """Why the rows of the core person are not the people given, one for each in their order; empty where they are."""
+    core = blueprint.core
+    table = rows.get(core.table, [])
+    if len(table) != len(people):
+        return [f"{core.table} has {len(table)} rows; it must have one for each of the {len(people)} people"]
+    shared = [attribute.name for attribute in core.attributes if attribute.shared]
+    for number, (row, person) in enumerate(zip(table, people, strict=True), start=1):
+        wanted = {core.key: f"{core.prefix}-{number:04d}", **{name: person[name] for name in shared}}
+        for name, value in wanted.items():
+            if row.get(name) != value:
+                return [f"{core.table}, row {number}: {name} is {row.get(name)!r}; of person {number} it is {value!r}"]
+    return []
 
 
 def row_faults(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -> list[str]:
@@ -71,6 +88,9 @@ def row_faults(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -> list[
             for row in rows.get(table, [])
             if not str(row.get(entity.key)).startswith(f"{entity.prefix}-")
         ][:1]
+        columns = {attribute.name for attribute in entity.attributes}
+        strange = sorted({name for row in rows.get(table, []) for name in row.keys() - columns})
+        found += [f"{table} has no column {name!r}; it has {', '.join(sorted(columns))}" for name in strange]
     return found[:8] or _insertion_faults(rows, blueprint)
 
 
@@ -88,16 +108,17 @@ def _insertion_faults(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -
     connection = database.create(blueprint)
     connection.execute("PRAGMA foreign_keys = OFF")
     for entity in blueprint.tables:
-        try:
-            database.insert(connection, entity, rows.get(entity.table, []))
-        except (sqlite3.Error, KeyError) as error:
-            return [f"{entity.table}: {error}"]
+        for number, row in enumerate(rows.get(entity.table, []), start=1):
+            try:
+                database.insert(connection, entity, [row])
+            except (sqlite3.Error, OverflowError) as error:
+                return [f"{entity.table}, row {number} ({row.get(entity.key)!r}): {error}"]
     connection.commit()
     lost = [f"{row[0]}: a row references a {row[2]} that is not there" for row in _foreign_key_faults(connection)]
     broken = [
-        f"invariant {invariant.id}: {connection.execute(invariant.never).fetchone()}"
+        f"invariant {invariant.id} is broken: no row may ever come of {invariant.never!r}, and {row} does"
         for invariant in blueprint.invariants
-        if connection.execute(invariant.never).fetchone()
+        if (row := connection.execute(invariant.never).fetchone())
     ]
     connection.close()
     return [*sorted(set(lost)), *broken]

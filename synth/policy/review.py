@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.bounds import Sentence
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Record
 from synth.policy.cases import Case
@@ -13,7 +14,7 @@ class Decision(Record):
 
     holds: bool | None = None
     """Whether the sentence lets it be done; null where its words leave that open."""
-    why: str = ""
+    why: Sentence = ""
 
 
 def disagreements(cases: Sequence[Case], decisions: Sequence[Decision]) -> list[str]:

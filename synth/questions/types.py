@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from skillweave.schema.bounds import Description, Label, Sentence
 from skillweave.schema.contract import Event, Invariant, ToolKind
 from skillweave.schema.entity import Entity
 from skillweave.schema.fused import BridgeRule
@@ -13,22 +14,22 @@ from skillweave.schema.record import Record
 class ToolOutline(Record):
     name: Name
     kind: ToolKind
-    description: str
+    description: Description
 
 
 class Outline(Record):
-    title: str
+    title: Label
     """The company's name."""
-    tools: list[ToolOutline] = Field(min_length=3)
+    tools: list[ToolOutline] = Field(min_length=3, max_length=40)
 
 
 class Relationships(Record):
-    relationships: list[Entity]
+    relationships: list[Entity] = Field(max_length=32)
 
 
 class Rules(Record):
-    invariants: list[Invariant] = Field(min_length=1)
-    events: list[Event] = Field(default_factory=list)
+    invariants: list[Invariant] = Field(min_length=1, max_length=40)
+    events: list[Event] = Field(default_factory=list, max_length=24)
 
 
 class Story(Record):
@@ -36,14 +37,14 @@ class Story(Record):
 
     source: Name
     target: Name
-    reason: str
+    reason: Sentence
 
 
 class RowWords(Record):
     """By which columns of a read's result people refer to one of its rows, best first."""
 
     read: FusedName
-    columns: list[Name]
+    columns: list[Name] = Field(max_length=32)
 
 
 class Mediated(Record):

@@ -5,6 +5,7 @@ nearly another, by its name or by its words, is turned away.
 """
 
 import re
+from collections.abc import Sequence
 
 from pydantic import Field
 
@@ -15,7 +16,7 @@ from synth.artifacts import DOMAIN_TOPICS
 from synth.context import Context
 from synth.step import Params, step
 
-EXPAND = question("domains.expand", returns=list[Domain])
+EXPAND = question("domains.expand", returns=list[Domain], most=64)
 
 
 class ExpansionParams(Params):
@@ -56,7 +57,7 @@ async def _expand(ctx: Context[ExpansionParams], seed: str, number: int, kept: d
             seed=seed,
             known=sorted(kept),
             count=room,
-            check=lambda domains: [f"{d.name!r} says seed {d.seed!r}, not {seed!r}" for d in domains if d.seed != seed],
+            check=lambda domains: faults(domains, seed, room),
         )
     except AuthorError as error:
         ctx.reject(f"seed {seed!r}", str(error))
@@ -67,6 +68,14 @@ async def _expand(ctx: Context[ExpansionParams], seed: str, number: int, kept: d
             ctx.reject(domain.name, f"nearly {near.name}")
         else:
             kept[domain.name] = domain
+
+
+def faults(domains: Sequence[Domain], seed: str, room: int) -> list[str]:
+    """What is wrong with the domains proposed for a seed, in words for their author."""
+    found = [f"domain {d.name!r}: its seed is {d.seed!r}; it must be {seed!r}" for d in domains if d.seed != seed]
+    if len(domains) > room:
+        found.append(f"there are {len(domains)} domains; at most {room} are wanted")
+    return found
 
 
 def likeness(one: Domain, other: Domain) -> float:

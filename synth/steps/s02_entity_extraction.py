@@ -1,6 +1,6 @@
 """s02: find the entities that each domain keeps records of, the person whom it serves first.
 
-Domains are asked about one at a time. Only what is marked shared joins domains later: the identity of the person that
+Domains are asked about one at a time, and told at once what would be wrong with such tables. Only what is marked shared joins domains later: the identity of the person that
 a domain's core entity is a role of. Equal names alone join nothing.
 """
 
@@ -13,10 +13,11 @@ from skillweave.schema.domain import Domain
 from skillweave.schema.entity import Entity
 from synth.artifacts import DOMAIN_TOPICS, ENTITIES
 from synth.context import Context
+from synth.draft import draft_of, table_faults
 from synth.history.population import SHARED
 from synth.step import Params, step
 
-EXTRACT = question("entities.extract", returns=list[Entity])
+EXTRACT = question("entities.extract", returns=list[Entity], most=32)
 
 
 class EntityParams(Params):
@@ -36,30 +37,37 @@ async def entity_extraction(ctx: Context[EntityParams], key: str) -> None:
 
 def faults(domain: Domain, entities: Sequence[Entity]) -> list[str]:
     """What is wrong with a domain's entities, in words for their author."""
-    if not entities or not entities[0].person or entities[0].role_of != domain.person:
-        return [f"the first entity must be the person served: person: true, role_of: {domain.person!r}"]
-    found = [
-        f"entity {e.name!r} comes twice" for n, e in enumerate(entities) if e.name in {o.name for o in entities[:n]}
-    ]
+    if not entities:
+        return ["there is no entity; the first must be the person served"]
     core = entities[0]
+    if not core.person or core.role_of != domain.person:
+        is_so = f"it is {core.name!r} with person: {str(core.person).lower()}, role_of: {core.role_of!r}"
+        return [f"the first entity must be the person served: person: true, role_of: {domain.person!r}; {is_so}"]
+    found = [*_person_faults(core), *(fault for entity in entities for fault in _key_faults(entity))]
+    for entity in entities[1:]:
+        found += [
+            f"{entity.name}.{attribute.name} is shared, but only {core.name} has a shared person"
+            for attribute in entity.attributes
+            if attribute.shared
+        ]
+    return found or table_faults(draft_of(domain, entities))
+
+
+def _person_faults(core: Entity) -> list[str]:
     shared = {attribute.name: attribute.type for attribute in core.attributes if attribute.shared}
-    for name, kind in shared.items():
-        if SHARED.get(name) != kind:
-            found.append(f"{core.name}.{name} ({kind}) cannot be shared; shared attributes are {SHARED}")
-    found += [f"{core.name} must have the shared attribute {name!r}" for name in ("full_name",) if name not in shared]
-    for entity in entities:
-        found += _key_faults(entity)
-        for attribute in entity.attributes:
-            if attribute.shared and entity is not core:
-                found.append(f"{entity.name}.{attribute.name} is shared, but only {core.name} has a shared person")
-            target = (attribute.references or "").partition(".")[0]
-            if target and target not in {other.name for other in entities}:
-                found.append(f"{entity.name}.{attribute.name} references {attribute.references!r}, which is no entity")
+    known = ", ".join(f"{name} ({kind})" for name, kind in SHARED.items())
+    found = [
+        f"{core.name}.{name} ({kind}) cannot be shared; what may be is {known}"
+        for name, kind in shared.items()
+        if SHARED.get(name) != kind
+    ]
+    if "full_name" not in shared:
+        found.append(f"{core.name} must have the shared attribute 'full_name' (string)")
     return found
 
 
 def _key_faults(entity: Entity) -> list[str]:
     key = entity.attributes[0]
     if key.type != "string" or key.generate or key.nullable:
-        return [f"{entity.name}.{key.name}: the first attribute is the key: a string without `generate`, never null"]
+        return [f"{entity.name}.{key.name}: the first attribute is the key: type string, no generate, not nullable"]
     return []

@@ -10,12 +10,12 @@ import networkx as nx
 from skillweave.llm.question import question
 from skillweave.schema.entity import Entity
 from skillweave.schema.graph import EntityGraph, Relation
-from skillweave.schema.names import fault_of
+from skillweave.schema.names import table_of
 from synth.artifacts import DOMAIN_TOPICS, ENTITIES, ENTITY_GRAPH
 from synth.context import Context
 from synth.step import Params, step
 
-RELATE = question("graph.relate", returns=list[Relation])
+RELATE = question("graph.relate", returns=list[Relation], most=64)
 
 
 @step(each=ENTITIES, reads=[DOMAIN_TOPICS, ENTITIES], writes=[ENTITY_GRAPH], params=Params, questions=[RELATE])
@@ -40,13 +40,16 @@ def faults(entities: Sequence[Entity], relations: Sequence[Relation]) -> list[st
     """What is wrong with a domain's relations, in words for their author."""
     names = {entity.name for entity in entities}
     links = {relation.through for relation in relations if relation.through}
-    found = [f"relationship {link!r} is named like an entity" for link in sorted(links & names)]
+    tables = {table_of(name): name for name in sorted(names)}
+    found = [
+        f"relationship {link!r} is named like the entity {tables[table_of(link)]!r}; give it another name"
+        for link in sorted(links)
+        if table_of(link) in tables
+    ]
     for relation in relations:
         for end in (relation.source, relation.target):
             if end not in names | links:
                 found.append(f"{end!r} is neither an entity nor a relationship; there are {', '.join(sorted(names))}")
-        if relation.through and fault_of(relation.through):
-            found.append(f"relationship {relation.through!r} {fault_of(relation.through)}")
     if not found:
         lost = names - set(nx.node_connected_component(_network(entities[0].name, relations), entities[0].name))
         found += [f"{name} is not connected with {entities[0].name}" for name in sorted(lost)]

@@ -1,7 +1,8 @@
 """s06: fill each world's database: reference rows by a generator, all else by persons who use the tools.
 
 The coding author writes the generator, the sandbox runs it, and its rows are checked. Then several histories are lived
-through, and the one that lets most of the contract happen is kept. What it leaves unmet goes to the author by name.
+through, and the one that lets most of the contract happen is kept. Tools that nobody could use in any of them are named
+to the generator's author; guards that are left unmet go to the contract's.
 """
 
 import asyncio
@@ -68,10 +69,9 @@ async def population_map(ctx: Context[DatabaseParams], keys: list[str]) -> None:
 )
 async def database_generation(ctx: Context[DatabaseParams], key: str) -> None:
     blueprint = ctx.read(BLUEPRINTS)
-    script, rows = await _generate(ctx, blueprint)
-    built = await _live(ctx, blueprint, rows)
+    script, built = await _generate(ctx, blueprint)
     summary = built.summary
-    if summary is None or summary.coverage.failing_tools or summary.coverage.unsound:
+    if summary is None or summary.coverage.unsound:
         coverage = summary.coverage if summary else None
         raise AuthorError(f"the world of {key} is defective: {_defects(built.fault, coverage)}")
     summary = await _witnessed(ctx, blueprint, built.rows, summary)
@@ -89,13 +89,17 @@ async def database_generation(ctx: Context[DatabaseParams], key: str) -> None:
     ctx.count("guards unmet", len(summary.coverage.unmet))
 
 
-async def _generate(ctx: Context[DatabaseParams], blueprint: Blueprint) -> tuple[str, dict[str, list[Row]]]:
-    rows: dict[str, list[Row]] = {}
+async def _generate(ctx: Context[DatabaseParams], blueprint: Blueprint) -> tuple[str, Built]:
+    """The generator, and what came of its rows: a world in which every tool can be used, or one that is defective."""
+    lived: dict[str, Built] = {}
 
     async def faults(script: str) -> Sequence[str]:
-        nonlocal rows
         rows, found = await asyncio.to_thread(generated, script, blueprint, ctx.seed, ctx.now)
-        return found
+        if found:
+            return found
+        if script not in lived:
+            lived[script] = await _live(ctx, blueprint, rows)
+        return idle_tools(lived[script])
 
     script = await ctx.ask(
         GENERATOR,
@@ -104,7 +108,18 @@ async def _generate(ctx: Context[DatabaseParams], blueprint: Blueprint) -> tuple
         shared=[attribute.name for attribute in blueprint.core.attributes if attribute.shared],
         check=faults,
     )
-    return script, rows
+    return script, lived[script]
+
+
+def idle_tools(built: Built) -> list[str]:
+    """The tools that nobody could use, in words for the author of the rows. Other defects are not theirs to mend."""
+    if built.summary is None:
+        return []
+    return [
+        f"people lived with these rows, and nobody could make one lawful call of {name}; give rows that its guards let "
+        "through for several persons"
+        for name in built.summary.coverage.failing_tools
+    ]
 
 
 async def _live(ctx: Context[DatabaseParams], blueprint: Blueprint, rows: Mapping[str, Sequence[Row]]) -> Built:
@@ -147,8 +162,4 @@ async def _witnessed(
 
 
 def _defects(fault: str, coverage: Coverage | None) -> str:
-    parts = [fault] if fault else []
-    if coverage:
-        parts += [f"tool {name} never succeeds" for name in coverage.failing_tools]
-        parts += coverage.unsound
-    return "; ".join(parts)
+    return "; ".join([*([fault] if fault else []), *(coverage.unsound if coverage else [])])

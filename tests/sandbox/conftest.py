@@ -36,7 +36,7 @@ def _force(wanted: Strength, monkeypatch: pytest.MonkeyPatch) -> Strength:
         pytest.skip("bubblewrap is not installed, or does not work here")
     if wanted == "namespaces" and not {"namespaces", "landlock", "seccomp"} <= set(here.kernel):
         pytest.skip("this kernel or container allows no user namespaces")
-    program = here.bubblewrap if wanted == "bubblewrap" else None
+    program = here.program if wanted == "bubblewrap" else None
     kernel = [] if wanted == "limits" else here.kernel
     monkeypatch.setattr("skillweave.sandbox.jail.offer", lambda: Offer(wanted, program, kernel))
     return wanted

@@ -1,7 +1,8 @@
 """Make a tiny model with random weights, for a real vLLM server to serve: `python tiny_model.py FOLDER`.
 
 It runs in vLLM's environment, not in ours, and needs nothing from outside: the tokenizer is trained on the text in this
-file. Weights are drawn from a seed, so that the model is the same each time.
+file. Weights are drawn from a seed, so that the model is the same each time. It has one preference: quotation marks, so
+that a string that it has begun is soon at its end.
 """
 
 import json
@@ -15,6 +16,9 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 END, TURN, TURN_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 VOCABULARY = 400
 """Little more than the bytes: the fewer tokens, the sooner a random string comes upon its closing quote."""
+QUOTE = '"'
+LIKING = 4.0
+"""What is added to the quotation mark's logit: inside a string, one token in ten closes it."""
 LONGEST = 65536
 """Tokens of a conversation; the tools and the policy of a world take some twenty thousand of these."""
 TEMPLATE = """\
@@ -66,7 +70,18 @@ def make(folder: Path) -> None:
         pad_token_id=pad,
         tie_word_embeddings=False,
     )
-    Qwen2ForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
+    model = Qwen2ForCausalLM(config)
+    _prefer(model, tokenizer.token_to_id(QUOTE))
+    model.to(torch.bfloat16).save_pretrained(folder)
+
+
+@torch.no_grad()
+def _prefer(model: Qwen2ForCausalLM, token: int) -> None:
+    """Have the model like a token, whatever stands before it."""
+    # One dimension is the same for all tokens and outweighs the others, which the last norm makes the root of the size.
+    model.model.embed_tokens.weight[:, 0] = 1
+    model.lm_head.weight[:, 0] = 0
+    model.lm_head.weight[token, 0] = LIKING / model.config.hidden_size**0.5
 
 
 def _tokenizer() -> Tokenizer:

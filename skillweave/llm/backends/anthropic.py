@@ -28,7 +28,6 @@ class AnthropicBackend(Endpoint):
         base_url: str | None = None,
         api_key_env: str | None = None,
         timeout: float = 120.0,
-        max_retries: int = 4,
         stream: bool = False,
         lane: Lane | None = None,
     ) -> None:
@@ -40,7 +39,6 @@ class AnthropicBackend(Endpoint):
             base_url=(base_url or ENDPOINT).rstrip("/").removesuffix("/v1"),
             key=read_key(variable),
             timeout=timeout,
-            max_retries=max_retries,
             stream=stream,
             lane=lane,
         )
@@ -57,7 +55,7 @@ class AnthropicBackend(Endpoint):
             api_key=self._key,
             base_url=self._base_url,
             timeout=self._timeout,
-            max_retries=self._max_retries,
+            max_retries=0,
             http_client=self._http(DefaultAioHttpClient),
         )
 

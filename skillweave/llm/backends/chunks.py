@@ -5,23 +5,21 @@ A stream that ends without a finish reason was cut off on its way, and what it h
 
 from collections.abc import Sequence
 
-from pydantic import ValidationError
-
-from skillweave.errors import ProviderError
+from skillweave.llm.backends.body import BodyError, Part, read
 from skillweave.llm.backends.completion import (
+    MEANT,
     Call,
     Choice,
     Completion,
     Function,
     Logprobs,
-    Part,
     Said,
     Sampled,
     Usage,
-    no_completion,
     reply_of,
 )
 from skillweave.llm.request import Reply
+from skillweave.schema.record import Json
 
 
 class _Piece(Part):
@@ -41,18 +39,13 @@ class _Chunk(Part):
     prompt_token_ids: list[int] | None = None
 
 
-def read_chunks(events: Sequence[object], backend: str, *, tokens: bool = False) -> Reply:
-    """The reply that a whole stream gives. Raises ProviderError where it is none, or is cut off."""
-    try:
-        chunks = [_Chunk.model_validate(event) for event in events]
-    except ValidationError as error:
-        raise no_completion(error, repr(error.errors(include_url=False)[0]["input"]), backend) from error
+def read_chunks(events: Sequence[Json], *, tokens: bool = False) -> Reply:
+    """The reply that a whole stream gives. Raises BodyError where it is none, or is cut off."""
+    chunks = [read(_Chunk, event, MEANT) for event in events]
     pieces = [piece for chunk in chunks for piece in chunk.choices or () if piece.index == 0]
     reason = next((piece.finish_reason for piece in reversed(pieces) if piece.finish_reason), None)
     if reason is None:
-        raise ProviderError(
-            f"{backend}: the stream ended after {len(events)} chunks without a finish reason", transient=True
-        )
+        raise BodyError(f"the stream ended after {len(events)} chunks without a finish reason")
     choice = Choice(
         message=_said([piece.delta for piece in pieces if piece.delta is not None]),
         finish_reason=reason,

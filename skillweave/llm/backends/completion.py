@@ -4,20 +4,14 @@ Read by our own types rather than the SDK's, which do not validate: a body of an
 AttributeError later. What a model wrote, its arguments above all, is handed on as it came.
 """
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from skillweave.errors import ProviderError
+from skillweave.llm.backends.body import Count, Part, read
 from skillweave.llm.request import Reply, Stop, Tokens
 from skillweave.schema.message import FunctionCall, ToolCall
 from skillweave.schema.record import Json
 
-SHOWN = 200
-
-
-class Part(BaseModel):
-    """A part of an answer: fields that we do not know are left aside."""
-
-    model_config = ConfigDict(extra="ignore", protected_namespaces=())
+MEANT = "chat completion"
 
 
 class Function(Part):
@@ -66,9 +60,15 @@ class Choice(Part):
     token_ids: list[int] | None = None
 
 
+class Cached(Part):
+    cached_tokens: Count = 0
+    cache_write_tokens: Count = 0
+
+
 class Usage(Part):
-    prompt_tokens: int | None = 0
-    completion_tokens: int | None = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    prompt_tokens_details: Cached | None = None
 
 
 class Completion(Part):
@@ -78,37 +78,27 @@ class Completion(Part):
     prompt_token_ids: list[int] | None = None
 
 
-def read_completion(body: bytes, backend: str, *, tokens: bool = False) -> Reply:
-    """The reply in `body`. Raises ProviderError where it is no completion."""
-    try:
-        completion = Completion.model_validate_json(body)
-    except ValidationError as error:
-        raise no_completion(error, body.decode("utf-8", "replace"), backend) from error
-    return reply_of(completion, tokens=tokens)
+def read_completion(body: Json, *, tokens: bool = False) -> Reply:
+    """The reply in `body`. Raises BodyError where it is no completion."""
+    return reply_of(read(Completion, body, MEANT), tokens=tokens)
 
 
 def reply_of(completion: Completion, *, tokens: bool = False) -> Reply:
     """The reply that the first choice is."""
     choice, usage = completion.choices[0], completion.usage or Usage()
-    said = choice.message
+    said, cached = choice.message, usage.prompt_tokens_details or Cached()
     return Reply(
         text=said.text,
-        input_tokens=usage.prompt_tokens or 0,
-        output_tokens=usage.completion_tokens or 0,
+        input_tokens=usage.prompt_tokens,
+        cached_input_tokens=cached.cached_tokens,
+        cache_write_tokens=cached.cache_write_tokens,
+        output_tokens=usage.completion_tokens,
         model=completion.model or "",
         stop=_stop(choice),
         tool_calls=tuple(_tool_call(call) for call in said.tool_calls or ()),
         reasoning=said.reasoning_content or said.reasoning,
         refusal=said.refusal or None,
         tokens=_tokens(completion) if tokens else None,
-    )
-
-
-def no_completion(error: ValidationError, answer: str, backend: str) -> ProviderError:
-    """The error for an answer of another shape."""
-    fault = error.errors(include_url=False)[0]["msg"]
-    return ProviderError(
-        f"{backend} answered with something that is no chat completion ({fault}): {answer[:SHOWN]!r}", transient=True
     )
 
 

@@ -7,62 +7,73 @@ The key is read from the environment, is given to the SDK, and appears nowhere e
 
 import asyncio
 import json
-import os
 import threading
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from skillweave.errors import ConfigError, ProviderError
-from skillweave.llm.backends.fault import content_refused, no_longer_fits, translated
+from skillweave.llm.backends.body import MOST_BYTES, MOST_EVENTS, TooLargeError, decode
+from skillweave.llm.backends.bounded import hooks
+from skillweave.llm.backends.concessions import MOST, Concession, Concessions, Dispensable, Path, has
+from skillweave.llm.backends.fault import Fault, fault_of
 from skillweave.llm.backends.gated import CLOCK, gated
-from skillweave.llm.lane import Lane
+from skillweave.llm.backends.server_sent import event_data
+from skillweave.llm.backends.settings import NO_KEY, Settings, check_extra, merged, read_key
 from skillweave.llm.request import Reply, Request
+from skillweave.schema.record import Json
 
 LONGEST_PAUSE = 120.0
 """Seconds that an SDK waits at most before it tries again; a longer Retry-After ends its tries."""
-NO_KEY = "none"
-"""What is sent to an endpoint that asks for no key; never the key of another endpoint."""
 AS_JSON = {"headers": {"Content-Type": "application/json"}}
 
 
 class Endpoint(ABC):
-    path: str
+    provider: ClassVar[str]
+    home: ClassVar[str]
+    """The provider's own base URL."""
+    key_variable: ClassVar[str | None]
+    """Where the key of the provider's own endpoint is looked for."""
+    path: ClassVar[str]
     """Of the one resource that is posted to, after the base URL."""
+    dispensable: ClassVar[Sequence[Dispensable]]
+    """What a request can do without, in the order in which it is given up."""
+    schema_path: ClassVar[Path]
+    """Where a body has the schema of the answer."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        base_url: str,
-        key: str,
-        timeout: float = 120.0,
-        max_retries: int = 4,
-        stream: bool = False,
-        lane: Lane | None = None,
-    ) -> None:
-        self.name = name
-        self._base_url = base_url
-        self._key = key
-        self._timeout = timeout
-        self._max_retries = max_retries
-        self._stream = stream
-        self._lane = lane
+    def __init__(self, model: str, settings: Settings) -> None:
+        """Raises ConfigError."""
+        check_extra(settings.extra)
+        self.name = f"{self.provider}/{model}"
+        self._settings = settings
+        self._base_url = (settings.base_url or self.home).rstrip("/")
+        self._is_home = self._base_url == self.home
+        # Another endpoint is sent a key only where the user names one.
+        self._key = read_key(settings.api_key_env or (self.key_variable if self._is_home else None))
         # One more than there are tries, so that the SDK, which knows more, speaks first.
-        self._deadline = (max_retries + 2) * timeout + max_retries * LONGEST_PAUSE
+        retries = settings.max_retries
+        self._deadline = (retries + 2) * settings.timeout + retries * LONGEST_PAUSE
+        self._concessions = Concessions(self.name, self.dispensable, self.schema_path)
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     async def complete(self, request: Request) -> Reply:
-        got = await self._exchange(self._body(request))
-        if isinstance(got, ProviderError) and self._gives_way(got):
-            got = await self._exchange(self._body(request))
-        if isinstance(got, Reply):
-            return got
-        if isinstance(got, ProviderError):
-            # Raised out here, since the SDK's error, chained to ours, would carry the request and its headers along.
-            raise got
-        return self._read(got, request)
+        body = self._concessions.applied(merged(self._body(request), self._settings.extra), request.schema)
+        made: list[Concession] = []
+        while True:
+            # An answer that was not decoded by the schema is not wrapped, either.
+            asked = request if has(body, self.schema_path) else replace(request, schema=None)
+            got = await self._exchange(body, asked)
+            if isinstance(got, Reply):
+                self._concessions.remember(made, request.schema)
+                return got
+            concession = self._concessions.find(body, got) if len(made) < MOST else None
+            if concession is None:
+                # Raised out here, since the SDK's error, chained to ours, would carry the request along.
+                raise got.error(self.name)
+            made.append(concession)
+            body = concession.applied(body)
 
     async def close(self) -> None:
         """Close the connections of the running event loop; each loop closes its own."""
@@ -72,63 +83,66 @@ class Endpoint(ABC):
             await client.close()
 
     @abstractmethod
-    def _sdk(self) -> Any:
-        """The SDK's module, imported when it is needed and not before."""
-
-    @abstractmethod
     def _connect(self) -> Any:
         """A new client of the SDK, for one event loop."""
+
+    @abstractmethod
+    def _sdk(self) -> Any:
+        """The SDK's module, imported when it is needed and not before."""
 
     @abstractmethod
     def _body(self, request: Request) -> dict[str, Any]:
         """What is posted."""
 
     @abstractmethod
-    def _read(self, answer: bytes | list[object], request: Request) -> Reply:
-        """The reply: from a whole body, or from the events of a stream. Raises ProviderError."""
+    def _read(self, answer: Json | list[Json], request: Request) -> Reply:
+        """The reply: from a whole body, or, where replies are streamed, from the list of events.
 
-    def _gives_way(self, fault: ProviderError) -> bool:
-        """Whether the next body leaves out what the endpoint complains about."""
-        return False
+        A request's schema is None where it was not sent. Raises BodyError, AnswerError.
+        """
 
-    async def _exchange(self, body: dict[str, Any]) -> bytes | list[object] | Reply | ProviderError:
+    async def _exchange(self, body: dict[str, Any], request: Request) -> Reply | Fault:
+        """Send the body, and read what comes."""
         content = json.dumps(body).encode("ascii")
-        events: list[object] | None = None
+        has_begun = False
         try:
             # The SDK's own limit is for one read, so a server that drips would be waited for without end.
             async with asyncio.timeout(self._deadline) as clock:
                 CLOCK.set(clock)
                 client = self._client()
-                if not self._stream:
-                    whole: bytes = await client.post(self.path, cast_to=bytes, content=content, options=AS_JSON)
-                    return whole
-                kind = self._sdk().AsyncStream[object]
-                stream = await client.post(
-                    self.path, cast_to=object, content=content, options=AS_JSON, stream=True, stream_cls=kind
-                )
-                events = []
-                async with stream:
-                    async for event in stream:
-                        events.append(event)
-                return events
-        except TimeoutError:
-            return ProviderError(f"{self.name}: no answer within {self._deadline:g} seconds, retries included")
+                if self._settings.stream:
+                    kind = self._sdk().AsyncStream[object]
+                    stream = await client.post(
+                        self.path, cast_to=object, content=content, options=AS_JSON, stream=True, stream_cls=kind
+                    )
+                    has_begun = True
+                    return self._read(await _events(stream), request)
+                whole: bytes = await client.post(self.path, cast_to=bytes, content=content, options=AS_JSON)
+                has_begun = True
+                return self._read(_decoded(whole), request)
         except Exception as error:  # of the SDK and of the transport below it, which lets its own through
-            return self._failed(error, has_begun=events is not None)
+            return self._settled(error, has_begun=has_begun)
 
-    def _failed(self, error: Exception, *, has_begun: bool) -> Reply | ProviderError:
-        if no_longer_fits(error):
-            return Reply(text="", stop="context_window")
-        if content_refused(error):
-            return Reply(text="", stop="content_filter")
-        is_known = isinstance(error, self._sdk().APIError)
+    def _settled(self, error: Exception, *, has_begun: bool) -> Reply | Fault:
+        """What an error amounts to."""
         secret = self._key if self._key != NO_KEY else None
+        if isinstance(error, TimeoutError):
+            return Fault(what=f"no answer within {self._deadline:g} seconds, retries included")
+        if isinstance(error, TooLargeError):
+            return Fault(what="too large an answer", words=str(error))
+        is_known = isinstance(error, self._sdk().APIError)
         # What the SDK raised before the answer began it has tried again already; nobody did so for anything else.
-        return translated(error, self.name, retries=self._max_retries, again=has_begun or not is_known, secret=secret)
+        again = has_begun or not is_known
+        fault = fault_of(error, retries=self._settings.max_retries, again=again, secret=secret)
+        if fault.no_longer_fits:
+            return Reply(text="", stop="context_window")
+        return Reply(text="", stop="content_filter") if fault.content_refused else fault
 
     def _http(self, kind: type) -> Any:
-        """The SDK's HTTP client, made to take the lane."""
-        return (kind if self._lane is None else gated(kind, self._lane))(timeout=self._timeout)
+        """The SDK's HTTP client, made to take the lane and to keep to the bound."""
+        lane = self._settings.lane
+        client = kind if lane is None else gated(kind, lane)
+        return client(timeout=self._settings.timeout, event_hooks=hooks())
 
     def _client(self) -> Any:
         loop = asyncio.get_running_loop()
@@ -139,11 +153,24 @@ class Endpoint(ABC):
             return client
 
 
-def read_key(variable: str | None) -> str:
-    """The key in an environment variable; without one, what stands for no key. Raises ConfigError."""
-    if variable is None:
-        return NO_KEY
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        raise ConfigError(f"the environment variable {variable!r} holds no API key; set it, or name another one")
-    return key
+def _decoded(whole: bytes) -> Json:
+    """Raises BodyError, AnswerError, TooLargeError."""
+    if len(whole) > MOST_BYTES:
+        raise TooLargeError
+    return decode(whole)
+
+
+async def _events(stream: Any) -> list[Json]:
+    """What the events of an SDK's stream hold. Raises BodyError, AnswerError, TooLargeError."""
+    found: list[Json] = []
+    async with stream:
+        try:
+            async for data in event_data(stream.response.aiter_bytes()):
+                found.append(decode(data))
+                if len(found) > MOST_EVENTS:
+                    raise TooLargeError
+        finally:
+            if stream.response.num_bytes_downloaded > MOST_BYTES:
+                # What was cut off there is garbled, which is not what is wrong with it.
+                raise TooLargeError
+    return found

@@ -5,13 +5,16 @@ only resemble the original put the same thing in other words.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from skillweave.errors import ProviderError
+from skillweave.llm.backends.body import AnswerError, BodyError
 
 FULL: Final = (
     "context_length_exceeded",
     "exceed_context_size",
+    "exceed context limit",
     "context length",
     "context window",
     "context size",
@@ -32,44 +35,79 @@ ADVICE: Final = {
     404: "check the model's name and base_url",
 }
 UNREACHED: Final = ("Cannot connect to host", "Server disconnected")
+NAMES: Final = {AnswerError: "error in the answer", BodyError: "no usable answer"}
 RETRIED: Final = (None, 408, 409, 429)
 SHOWN = 400
+READ = 4000
+"""Characters of an error's words that are looked into."""
 WORTH_ANOTHER_TRY: Final = (408, 409, 429)
 
 
-def no_longer_fits(error: Exception) -> bool:
-    """Whether the conversation is longer than the model's context window."""
-    return _status(error) in (None, 400, 413, 422) and _says(error, FULL)
+@dataclass(frozen=True)
+class Fault:
+    """Why there is no answer, without the secret."""
+
+    what: str
+    """The kind of fault, for people."""
+    words: str = ""
+    """On one line."""
+    status: int | None = None
+    """The HTTP status, or the one that an error in a stream carries in its place."""
+    code: str = ""
+    """The endpoint's own name for what went wrong; empty where it gives none."""
+    param: str = ""
+    """The field of the request that it complains of, if it says so."""
+    advice: str = ""
+    transient: bool = False
+
+    @property
+    def no_longer_fits(self) -> bool:
+        """Whether the conversation is longer than the model's context window."""
+        return self.status in (None, 400, 413, 422) and self._says(FULL)
+
+    @property
+    def content_refused(self) -> bool:
+        """Whether the endpoint does not want to have the content answered."""
+        return self.status in (None, 400, 403) and self._says(REFUSED)
+
+    def error(self, name: str) -> ProviderError:
+        """Our own error: one line."""
+        said = ": ".join(part for part in (name, self.what, self.words[:SHOWN]) if part)
+        return ProviderError(f"{said} ({self.advice})" if self.advice else said, transient=self.transient)
+
+    def _says(self, marks: tuple[str, ...]) -> bool:
+        words = f"{self.code} {self.words}".lower()
+        return any(mark in words for mark in marks)
 
 
-def content_refused(error: Exception) -> bool:
-    """Whether the endpoint does not want to have the content answered."""
-    return _status(error) in (None, 400, 403) and _says(error, REFUSED)
-
-
-def translated(error: Exception, name: str, *, retries: int, again: bool, secret: str | None) -> ProviderError:
-    """Our own error: one line, without the secret. `again` is whether nobody tried the request a second time yet."""
+def fault_of(error: Exception, *, retries: int, again: bool, secret: str | None) -> Fault:
+    """What the error says. `again` is whether nobody tried the request a second time yet."""
     status = _status(error)
-    what = f"status {status}" if status else type(error).__name__
+    details = _details(error)
+    what = f"status {status}" if status else NAMES.get(type(error), type(error).__name__)
     cause = str(error.__cause__ or "") if status is None else ""
+    said = str(details.get("message") or error)
     if cause.startswith(UNREACHED):
         # The transport below the SDKs calls this a timeout, too.
-        what, error_words = "not reached", ""
-    else:
-        error_words = str(_details(error).get("message") or error)
-    words = " ".join(f"{error_words} {cause}".split())
+        what, said = "not reached", ""
+    words = " ".join(f"{said[:READ]} {cause[:READ]}".split())
     if secret is not None:
         words = words.replace(secret, "***")
-    tried = f"gave up after {retries} retries" if not again and (status in RETRIED or status >= 500) else ""
-    advice = ADVICE.get(status or 0, tried)
+    is_retried = not again and (status in RETRIED or status >= 500)
+    tried = f"gave up after {retries} retries" if is_retried else ""
     is_final = status is not None and status < 500 and status not in WORTH_ANOTHER_TRY
-    return ProviderError(
-        f"{name}: {what}: {words[:SHOWN]}" + (f" ({advice})" if advice else ""), transient=again and not is_final
+    return Fault(
+        what=what,
+        words=words,
+        status=status,
+        code=str(_code(error) or ""),
+        param=str(details.get("param") or ""),
+        advice=ADVICE.get(status or 0, tried),
+        transient=again and not is_final,
     )
 
 
 def _status(error: Exception) -> int | None:
-    """The HTTP status, or the one that an error in a stream carries in its place."""
     status: int | None = getattr(error, "status_code", None)
     if status is None or status < 400:
         code = str(_code(error))
@@ -78,7 +116,6 @@ def _status(error: Exception) -> int | None:
 
 
 def _code(error: Exception) -> object:
-    """The endpoint's own name for what went wrong."""
     details = _details(error)
     return details.get("code") or details.get("type") or vars(error).get("code")
 
@@ -88,8 +125,3 @@ def _details(error: Exception) -> Mapping[str, object]:
     body = vars(error).get("body")
     inner = body.get("error", body) if isinstance(body, dict) else None
     return inner if isinstance(inner, dict) else {}
-
-
-def _says(error: Exception, marks: tuple[str, ...]) -> bool:
-    words = f"{_code(error)} {_details(error).get('message')} {error}".lower()
-    return any(mark in words for mark in marks)

@@ -1,17 +1,18 @@
-"""Slots at the wire: a slot is held from sending a request to the last byte of its answer, and by nothing else.
+"""Everything at the wire: a request takes its lane from sending it to the last byte of its answer, and by nothing else.
 
-What comes before (making the request) and after (reading the reply, pauses before the next try) holds none, so that a
-slot that becomes free is in use again at once.
+What comes before (making the request) and after (reading the reply, pauses before the next try) holds no slot, so that
+a slot that becomes free is in use again at once. What the endpoint does is told to the lane and entered in the tally.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from skillweave.llm.lane import Lane
+from skillweave.llm.circuit import Failure
+from skillweave.llm.lane import Lane, Pass
 
 
 @dataclass
@@ -27,80 +28,111 @@ class Tally:
 TALLY: ContextVar[Tally | None] = ContextVar("tally", default=None)
 """Where it is counted what the wire does for whoever asks."""
 CLOCK: ContextVar[asyncio.Timeout | None] = ContextVar("clock", default=None)
-"""The limit on the time of a whole exchange; what is spent waiting for a slot is not counted."""
+"""The limit on the time of a whole exchange; what is spent waiting for the lane is not counted."""
 ROUNDS = 4
 """Rounds of the event loop in which who got the slot sends, before what was answered is read."""
+DOWN = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT, 529)
+"""Statuses that are the endpoint's state, whatever the request."""
 
 
 def gated(client: type, lane: Lane) -> type:
     """A class of an SDK's HTTP clients whose requests take the lane."""
     # The SDKs bring it; it is imported with them and not before.
-    from httpx2 import AsyncByteStream
+    from httpx2 import AsyncByteStream, ConnectError
 
     class Held(AsyncByteStream):
-        """An answer that is still coming; its end, or whoever closes it, gives the slot back."""
+        """An answer that is still coming; its end, or whoever closes it, gives the lane back."""
 
-        def __init__(self, stream: Any) -> None:
+        def __init__(self, stream: Any, given: Pass, source: int, *, is_settled: bool) -> None:
             self._stream = stream
-            self._is_held = True
+            self._pass: Pass | None = given
+            self._source = source
+            self._is_settled = is_settled
+            self._has_begun = False
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for part in self._stream:
-                yield part
+            try:
+                async for part in self._stream:
+                    self._has_begun = True
+                    yield part
+            except Exception as error:
+                if not self._is_settled:
+                    self._is_settled = True
+                    lane.failed(Failure(_words(error), self._source, is_certain=False))
+                raise
 
         async def aclose(self) -> None:
             try:
                 await self._stream.aclose()
             finally:
-                if self._is_held:
-                    self._is_held = False
-                    await lane.leave()
+                if self._pass is not None:
+                    given, self._pass = self._pass, None
+                    if self._has_begun and not self._is_settled:
+                        lane.answered()
+                    lane.leave(given)
 
     class Gated(client):  # type: ignore[misc]
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+            response = await self._begun(request, options)
             if stream:
-                return await self._streamed(request, options)
-            await _enter(lane)
+                return response
             try:
-                response = await _counted(super().send(request, **options))
-            finally:
-                await lane.leave()
+                await response.aread()
+            except BaseException:
+                await response.aclose()
+                raise
             for _ in range(ROUNDS):
                 await asyncio.sleep(0)
             return response
 
-        async def _streamed(self, request: Any, options: dict[str, Any]) -> Any:
-            await _enter(lane)
+        async def _begun(self, request: Any, options: dict[str, Any]) -> Any:
+            """The response, with its body to be read."""
+            tally, source = TALLY.get(), hash(request.content)
+            given = await _enter(lane, len(request.content))
             try:
-                response = await _counted(super().send(request, stream=True, **options))
-            except BaseException:
-                await lane.leave()
+                if tally is not None:
+                    tally.sent += 1
+                response = await super().send(request, stream=True, **options)
+            except Exception as error:
+                lane.failed(Failure(_words(error), source, is_certain=isinstance(error, ConnectError)))
+                lane.leave(given)
                 raise
-            response.stream = Held(response.stream)
+            except BaseException:
+                lane.leave(given)
+                raise
+            is_error = response.status_code >= HTTPStatus.BAD_REQUEST
+            if is_error:
+                if tally is not None:
+                    tally.declined += 1
+                _judge(lane, response, source)
+            response.stream = Held(response.stream, given, source, is_settled=is_error)
             return response
 
     return Gated
 
 
-async def _counted(sending: Awaitable[Any]) -> Any:
-    """The response, with the request and an error's status entered in the tally."""
-    tally = TALLY.get()
-    if tally is None:
-        return await sending
-    tally.sent += 1
-    response = await sending
-    tally.declined += response.status_code >= HTTPStatus.BAD_REQUEST
-    return response
+def _judge(lane: Lane, response: Any, source: int) -> None:
+    """Tell the lane what an error's status says of the endpoint."""
+    status = response.status_code
+    lane.heed(status, response.headers)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        lane.failed(Failure(f"status {status}", source, is_certain=status in DOWN))
+    else:
+        lane.answered()
 
 
-async def _enter(lane: Lane) -> None:
-    """Wait for a slot, with the clock held."""
+def _words(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__} {error}".split())
+
+
+async def _enter(lane: Lane, size: int) -> Pass:
+    """Wait for the lane, with the clock held."""
     loop, clock = asyncio.get_running_loop(), CLOCK.get()
     limit = clock.when() if clock is not None else None
     if clock is None or limit is None:
-        await lane.enter(0, patience=0.0)
-        return
+        return await lane.enter(size)
     left = limit - loop.time()
     clock.reschedule(None)
-    await lane.enter(0, patience=0.0)
+    given = await lane.enter(size)
     clock.reschedule(loop.time() + left)
+    return given

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from skillweave.llm.backends.strict_schema import ANTHROPIC, OPENAI, strict
 from skillweave.llm.request import Reply
 from skillweave.schema.record import Json
 
@@ -15,9 +16,25 @@ FIELD = "answer"
 WRAPPED = re.compile(r'\{\s*"answer"\s*:(.*)\}', re.DOTALL)
 
 
-def response_format(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """The `response_format` of a chat request."""
+def guided_format(schema: Mapping[str, Json]) -> dict[str, Json]:
+    """The `response_format` for servers that decode by any schema: the whole of it."""
     return {"type": "json_schema", "json_schema": {"name": FIELD, "schema": _rooted(schema)}}
+
+
+def response_format(schema: Mapping[str, Json]) -> dict[str, Json]:
+    """The `response_format` of OpenAI's chat API."""
+    return {"type": "json_schema", "json_schema": _named(schema)}
+
+
+def text_format(schema: Mapping[str, Json]) -> dict[str, Json]:
+    """The `text.format` of OpenAI's Responses API."""
+    return {"type": "json_schema", **_named(schema)}
+
+
+def output_format(schema: Mapping[str, Json]) -> dict[str, Json] | None:
+    """The `output_config.format` of Anthropic's API; None where it cannot express the schema."""
+    found = strict(_rooted(schema), ANTHROPIC)
+    return None if found is None else {"type": "json_schema", "schema": found}
 
 
 def unwrap(reply: Reply, schema: Mapping[str, Json] | None) -> Reply:
@@ -29,6 +46,12 @@ def unwrap(reply: Reply, schema: Mapping[str, Json] | None) -> Reply:
         return reply
     # The author's own text, since decoding it would hide duplicate keys and NaN from the parser.
     return replace(reply, text=match[1].strip())
+
+
+def _named(schema: Mapping[str, Json]) -> dict[str, Json]:
+    rooted = _rooted(schema)
+    found = strict(rooted, OPENAI)
+    return {"name": FIELD, "schema": rooted if found is None else found, "strict": found is not None}
 
 
 def _is_alone(text: str) -> bool:

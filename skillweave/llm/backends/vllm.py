@@ -7,46 +7,24 @@ reasoning that a message carries is sent along; who does not want it in later tu
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skillweave.llm.backends.chat import ChatBackend
 from skillweave.llm.backends.chat_wire import strict_tool
-from skillweave.llm.backends.openai import OpenAIBackend
-from skillweave.llm.lane import Lane
+from skillweave.llm.backends.concessions import Dispensable
+from skillweave.llm.backends.structured import guided_format
 from skillweave.llm.request import Request
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 
-ENDPOINT = "http://127.0.0.1:8000/v1"
 
-
-class VllmBackend(OpenAIBackend):
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        api_key_env: str | None = None,
-        timeout: float = 120.0,
-        max_retries: int = 4,
-        structured: bool = True,
-        stream: bool = False,
-        record_tokens: bool = False,
-        lane: Lane | None = None,
-    ) -> None:
-        super().__init__(
-            model,
-            provider="vllm",
-            base_url=base_url or ENDPOINT,
-            api_key_env=api_key_env,
-            timeout=timeout,
-            max_retries=max_retries,
-            structured=structured,
-            stream=stream,
-            record_tokens=record_tokens,
-            lane=lane,
-        )
+class VllmBackend(ChatBackend):
+    provider = "vllm"
+    home = "http://127.0.0.1:8000/v1"
+    key_variable = None
+    dispensable = (*ChatBackend.dispensable, Dispensable(("return_token_ids",), r"\breturn_token_ids\b"))
 
     def _body(self, request: Request) -> dict[str, Any]:
         body = super()._body(request)
-        if self._record_tokens:
+        if self._settings.record_tokens:
             body["return_token_ids"] = True
         return body
 
@@ -59,3 +37,6 @@ class VllmBackend(OpenAIBackend):
 
     def _tools(self, tools: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
         return [strict_tool(tool) for tool in tools]
+
+    def _format(self, schema: Mapping[str, Json]) -> dict[str, Json]:
+        return guided_format(schema)

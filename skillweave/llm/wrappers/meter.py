@@ -1,60 +1,132 @@
-"""Enter into the ledger what each reply cost, and stop at the budget.
+"""Enter what each try of a request came to, in the ledger and in the purse, before its reply is handed on.
 
-The budget is checked before a request is sent, so it may be passed by the requests then on their way, by no more.
+It stands inside of who tries again, so that what a try can cost is reserved before each of them.
 """
 
+import asyncio
+import logging
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import NamedTuple
 
-from skillweave.errors import BudgetError
+from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
+from skillweave.llm.backends.gated import TALLY, Tally
 from skillweave.llm.ledger import Ledger, place_of
+from skillweave.llm.price import Price, dollars
+from skillweave.llm.purse import BILLION, Purse, Reservation
 from skillweave.llm.request import Reply, Request
 
-MILLION = 1_000_000
+logger = logging.getLogger(__name__)
 
 
-class Price(NamedTuple):
-    """US dollars for a million tokens."""
+class _Came(NamedTuple):
+    """What came of a try at the wire."""
 
-    input: float
-    output: float
+    whole: int
+    """Replies that were sent to their end."""
+    lost: int
+    """Requests that neither a whole reply nor an error's status came to."""
 
 
 class Metered:
-    def __init__(
-        self, inner: Backend, ledger: Ledger, price: Price | None = None, budget_usd: float | None = None
-    ) -> None:
+    def __init__(self, inner: Backend, ledger: Ledger, price: Price | None = None, purse: Purse | None = None) -> None:
+        """`price` None: nobody knows what it costs. `purse` None: it is not paid for."""
         self.name = inner.name
         self._inner = inner
         self._ledger = ledger
         self._price = price
-        self._budget = budget_usd
+        self._purse = purse
 
     async def complete(self, request: Request) -> Reply:
-        spent = self._ledger.total().cost_usd if self._budget is not None else 0.0
-        if self._budget is not None and spent >= self._budget:
-            raise BudgetError(
-                f"the budget of {self._budget:g} USD is spent ({spent:g}); raise llm.budget_usd and run again: "
-                "what is answered is kept"
-            )
-        reply = await self._inner.complete(request)
-        if reply.input_tokens < 0 or reply.output_tokens < 0:
-            # What an endpoint reports is not trusted so far that it could give money back.
-            reply = replace(reply, input_tokens=max(0, reply.input_tokens), output_tokens=max(0, reply.output_tokens))
-        if self._price is not None:
-            cost = reply.input_tokens * self._price.input + reply.output_tokens * self._price.output
-            reply = replace(reply, cost_usd=cost / MILLION)
-        (request.ledger or self._ledger).add(
-            place_of(request, self.name),
-            replies=1,
-            input_tokens=reply.input_tokens,
-            cached_input_tokens=reply.cached_input_tokens,
-            output_tokens=reply.output_tokens,
-            cost_usd=reply.cost_usd or 0.0,
-            unpriced=int(reply.cost_usd is None),
-        )
+        reservation = await self._reserved(request)
+        tally, reply = Tally(), None
+        token = TALLY.set(tally)
+        try:
+            reply = self._priced(await self._inner.complete(request), tally)
+        finally:
+            TALLY.reset(token)
+            booked = self._book(request, reservation, reply, _came(reply, tally), tally)
+        if booked is not None and reservation is not None:
+            await asyncio.wrap_future(booked)
         return reply
 
     async def close(self) -> None:
         await self._inner.close()
+        if self._purse is not None:
+            await self._purse.close()
+
+    async def _reserved(self, request: Request) -> Reservation | None:
+        """What was set aside for a try; None where there is no budget to keep."""
+        if self._purse is None or self._price is None or not self._purse.has_budget:
+            return None
+        most = self._price.most_usd(request)
+        if most is None:
+            raise ConfigError(
+                f"a budget cannot be kept where the answers of {self.name} have no limit; give max_tokens"
+            )
+        return await self._purse.reserve(most)
+
+    def _priced(self, reply: Reply, tally: Tally) -> Reply:
+        """The reply with its cost, and with no tokens below zero, which would give money back."""
+        reply = replace(
+            reply,
+            input_tokens=max(0, reply.input_tokens),
+            cached_input_tokens=max(0, reply.cached_input_tokens),
+            cache_write_tokens=max(0, reply.cache_write_tokens),
+            output_tokens=max(0, reply.output_tokens),
+        )
+        if tally.sent and tally.sent == tally.declined:
+            return replace(reply, cost_usd=0.0)
+        # A prompt has tokens: an endpoint that counts none does not say what it took.
+        is_counted = not tally.sent or reply.input_tokens > 0
+        known = self._price is not None and (is_counted or self._price.is_free)
+        return replace(reply, cost_usd=self._price.cost_usd(reply) if self._price is not None and known else None)
+
+    def _book(
+        self, request: Request, reservation: Reservation | None, reply: Reply | None, came: _Came, tally: Tally
+    ) -> "Future[None] | None":
+        cost = (reply.cost_usd if reply is not None else None) or 0.0
+        uncounted = int(reply is not None and reply.cost_usd is None)
+        # What is not known is taken for the most that it can be; where that is not known either, it is counted.
+        unclear = came.lost + uncounted
+        most = self._price.most_usd(request) if self._price is not None and unclear else 0.0
+        lost_usd = 0.0 if most is None else most * unclear
+        unpriced = uncounted + (came.lost if most is None or self._price is None else 0)
+        (request.ledger or self._ledger).add(
+            place_of(request, self.name),
+            replies=came.whole,
+            requests=tally.sent,
+            declined=tally.declined,
+            lost=came.lost,
+            lost_usd=lost_usd,
+            cost_usd=cost,
+            unpriced=unpriced,
+            **_tokens(reply),
+        )
+        if self._purse is None or (reservation is None and not (cost or unclear)):
+            return None
+        if reservation is not None and cost * BILLION > reservation.most + 1:
+            logger.warning(
+                "%s charged %s for a request that could cost %s at most by its price and its limit of tokens",
+                self.name,
+                dollars(cost),
+                dollars(reservation.most / BILLION),
+            )
+        return self._purse.book(reservation, cost_usd=cost, lost_usd=lost_usd, unpriced=unpriced)
+
+
+def _came(reply: Reply | None, tally: Tally) -> _Came:
+    answered = tally.sent - tally.declined
+    whole = int(reply is not None and (answered > 0 or not tally.sent))
+    return _Came(whole, max(0, answered - whole))
+
+
+def _tokens(reply: Reply | None) -> dict[str, float]:
+    if reply is None:
+        return {}
+    return {
+        "input_tokens": reply.input_tokens,
+        "cached_input_tokens": reply.cached_input_tokens,
+        "output_tokens": reply.output_tokens,
+    }

@@ -1,9 +1,9 @@
 """The launcher: the trusted process between us and generated code. Its one rule: nothing outlives the line to us.
 
-We hold one end of a socket, the line. The launcher starts the code, confined, and waits. When the code ends it reports
-the exit status over the line; when it hears anything on the line it kills everything; when the line closes without a
-word, we are dead, and it deletes the folder too. It exists because the kernel's parent-death signal follows the thread
-that forked, and ours come and go.
+We hold one end of a socket, the line. The launcher starts the code, confined, and watches it. When the code ends it
+reports the exit status over the line, or the bound that it was ended for; when it hears anything on the line it kills
+everything; when the line closes without a word, we are dead, and it deletes the folder too. It exists because the
+kernel's parent-death signal follows the thread that forked, and ours come and go.
 """
 
 import contextlib
@@ -15,15 +15,22 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import landlock, namespaces, seccomp
+from . import landlock, namespaces, seccomp, watch
 
 PR_SET_PDEATHSIG = 1
+PR_CAPBSET_DROP = 24
 PR_SET_NO_NEW_PRIVS = 38
+CAPABILITIES = 64
+"""More than any kernel knows."""
 UNCONFINED = 126
 """Exit status of code that could not be confined and so was not started."""
+LOOK_MS = 50
+"""Between two looks at what the code uses."""
 POLL_MS = 10
+"""Between two looks at whether it has ended, where no descriptor tells."""
 
 Plan = dict[str, Any]
 
@@ -65,20 +72,24 @@ def _launch(plan: Plan) -> None:
         os.close(mine)
         _die_with_parent(alive)
         _start(plan)
+    given = watch.regular_files((0, 1, 2))
     for descriptor in (0, 1, 2):
         os.close(descriptor)
-    status = _watch(pid, line)
-    if not _told(line, status):
+    report = _watch(pid, line, lambda: watch.passed(pid, plan["bounds"], plan["trusted"], given))
+    if not _told(line, report):
         _delete(plan["folder"])
 
 
 def _start(plan: Plan) -> NoReturn:
     """In the first child: become, or start, the payload."""
     try:
-        if plan["strength"] == "bubblewrap":
-            os.execv(plan["bubblewrap"][0], plan["bubblewrap"])
-        if plan["strength"] == "limits":
+        # A handler of ours would let the code interrupt the first process of its namespace, which ends all of it.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if plan["strength"] != "namespaces":
             os.setsid()
+        if "wrapper" in plan:
+            os.execv(plan["wrapper"][0], plan["wrapper"])
+        if plan["strength"] == "limits":
             _payload(plan)
         namespaces.seal(plan["writable"])
         pid = os.fork()
@@ -104,6 +115,9 @@ def _payload(plan: Plan) -> NoReturn:
         libc = ctypes.CDLL(None, use_errno=True)
         if sys.platform == "linux":
             libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            for number in range(CAPABILITIES):
+                # Only the superuser has any to lose; with them it could raise its own limits again.
+                libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
         if "landlock" in plan["offers"]:
             landlock.restrict(plan["readable"], [*plan["writable"], os.devnull])
         _limit(plan["limits"])
@@ -139,32 +153,33 @@ def _die_with_parent(alive: int) -> None:
         os._exit(UNCONFINED)
 
 
-def _watch(pid: int, line: socket.socket) -> int | None:
-    """The exit status of `pid`; None where the line spoke or closed first and everything was killed."""
+def _watch(pid: int, line: socket.socket, passed: Callable[[], str | None]) -> str | None:
+    """The exit status of `pid`, or what it passed; None where the line spoke or closed first. It is dead then."""
     poll = select.poll()
     poll.register(line.fileno(), select.POLLIN | select.POLLHUP)
     has_descriptor = hasattr(os, "pidfd_open")
     if has_descriptor:
         poll.register(os.pidfd_open(pid), select.POLLIN)
     while True:
-        ready = {descriptor for descriptor, _ in poll.poll(None if has_descriptor else POLL_MS)}
+        ready = {descriptor for descriptor, _ in poll.poll(LOOK_MS if has_descriptor else POLL_MS)}
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             _kill_group(pid)
-            return _exit_status(status)
-        if line.fileno() in ready:
+            return str(_exit_status(status))
+        too_much = passed()
+        if too_much or line.fileno() in ready:
             _kill_group(pid)
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            return None
+            return too_much
 
 
-def _told(line: socket.socket, status: int | None) -> bool:
-    """Report the status, and wait until we are dismissed; False where there is nobody any more."""
-    if status is not None:
+def _told(line: socket.socket, report: str | None) -> bool:
+    """Report how it ended, and wait until we are dismissed; False where there is nobody any more."""
+    if report is not None:
         # They may have left before they hear it. Whether with a word is still to be read.
         with contextlib.suppress(OSError):
-            line.sendall(f"{status}\n".encode())
+            line.sendall(f"{report}\n".encode())
     try:
         return bool(line.recv(1))
     except OSError:

@@ -1,7 +1,8 @@
 """Seccomp: system calls that generated code has no use for are refused: sockets, new processes, mounts, tracing.
 
-A classic BPF program over (architecture, number, first argument). Threads are allowed, processes are not. clone3, whose
-flags a filter cannot see, answers ENOSYS, upon which C libraries use clone.
+A classic BPF program over the architecture, the number and one argument. Threads are allowed, processes are not, and
+signals go to the code itself alone. clone3, whose flags a filter cannot see, answers ENOSYS, upon which C libraries
+use clone.
 """
 
 import ctypes
@@ -9,31 +10,26 @@ import errno
 import os
 import struct
 
+from .system_calls import JUDGED, MACHINES, NEWEST, REFUSED, numbers
+
 MODE_FILTER = 2
 PR_SET_SECCOMP = 22
-LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+LOAD, AND, JUMP_EQUAL, JUMP_ABOVE, RETURN = 0x20, 0x54, 0x15, 0x25, 0x06
+NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
 ALLOW, FAIL, KILL = 0x7FFF0000, 0x00050000, 0x80000000
-CLONE_THREAD = 0x10000
-OTHER_ABI = 0x40000000
-"""On x86-64, numbers from here on are the x32 doors to the same calls."""
+REFUSE, UNKNOWN = FAIL | errno.EPERM, FAIL | errno.ENOSYS
 
-CLONE3, IO_URING_SETUP = 435, 425
-MACHINES: dict[str, tuple[int, int, tuple[int, ...]]] = {
-    # socket fork vfork ptrace mount umount2 pivot_root unshare setns bpf perf keys process_vm modules handles userfault
-    "x86_64": (
-        0xC000003E,
-        56,
-        (41, 57, 58, 101, 165, 166, 155, 272, 308, 321, 298, 248, 249, 250, 310, 311, 175, 313, 246, 304, 323),
-    ),
-    # socket ptrace mount umount2 pivot_root unshare setns bpf perf keys process_vm modules kexec handles userfault
-    "aarch64": (
-        0xC00000B7,
-        220,
-        (198, 117, 40, 39, 41, 97, 268, 280, 241, 217, 218, 219, 270, 271, 105, 273, 104, 265, 282),
-    ),
-}
-"""Machine to its audit architecture, its number of clone, and the numbers refused."""
+THREAD = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100
+"""Flags of clone that make a thread: in this process, with its signals, files, folder and memory."""
+AF_UNIX = 1
+FOREIGN_OPTIONS = (1, 4, 0x59616D61)
+"""Of prctl: to outlive the parent, to hide from it, to be traced."""
+FOREIGN_COMMANDS = (8, 10, 15, 1024, 1026)
+"""Of fcntl: to have the kernel send signals to others, leases, watches."""
+FOREIGN_CONTROLS = (0x5412, 0x8901, 0x8902)
+"""Of ioctl: to type into a terminal, to have the kernel send signals to others."""
+
+Steps = list[bytes]
 
 
 class Program(ctypes.Structure):
@@ -47,7 +43,7 @@ def is_known() -> bool:
 
 def restrict() -> None:
     """Refuse the calls from here on; no_new_privs must be set."""
-    code = _program(*MACHINES[os.uname().machine])
+    code = b"".join(_program(os.uname().machine, os.getpid()))
     program = Program(len(code) // 8, code)
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_SECCOMP, MODE_FILTER, ctypes.byref(program), 0, 0):
@@ -55,28 +51,45 @@ def restrict() -> None:
         raise OSError(number, f"seccomp: {os.strerror(number)}")
 
 
-def _program(architecture: int, clone: int, refused: tuple[int, ...]) -> bytes:
-    refuse = FAIL | errno.EPERM
+def _program(machine: str, own: int) -> Steps:
+    judged = numbers(JUDGED, machine)
     steps = [
         _step(LOAD, ARCHITECTURE),
-        _step(JUMP_EQUAL, architecture, yes=1),
+        _step(JUMP_EQUAL, MACHINES[machine], yes=1),
         _step(RETURN, KILL),
         _step(LOAD, NUMBER),
-        _step(JUMP_AT_LEAST, OTHER_ABI, no=1),
-        _step(RETURN, refuse),
+        # The x32 doors to the same calls of x86-64 are up there as well.
+        _step(JUMP_ABOVE, NEWEST, no=1),
+        _step(RETURN, UNKNOWN),
     ]
-    for number in (*refused, IO_URING_SETUP):
-        steps += [_step(JUMP_EQUAL, number, no=1), _step(RETURN, refuse)]
-    steps += [
-        _step(JUMP_EQUAL, CLONE3, no=1),
-        _step(RETURN, FAIL | errno.ENOSYS),
-        _step(JUMP_EQUAL, clone, no=3),
-        _step(LOAD, FIRST_ARGUMENT),
-        _step(JUMP_ANY_BIT, CLONE_THREAD, yes=1),
-        _step(RETURN, refuse),
-        _step(RETURN, ALLOW),
-    ]
-    return b"".join(steps)
+    for number in numbers(REFUSED, machine).values():
+        steps += _for(number, [_step(RETURN, REFUSE)])
+    steps += _for(judged["clone3"], [_step(RETURN, UNKNOWN)])
+    steps += _for(judged["clone"], [_argument(0), _step(AND, THREAD), *_if_among((THREAD,), ALLOW, REFUSE)])
+    for name in ("kill", "tgkill"):
+        steps += _for(judged[name], [_argument(0), *_if_among((own,), ALLOW, REFUSE)])
+    steps += _for(judged["prlimit64"], [_argument(0), *_if_among((0, own), ALLOW, REFUSE)])
+    steps += _for(judged["socketpair"], [_argument(0), *_if_among((AF_UNIX,), ALLOW, REFUSE)])
+    steps += _for(judged["prctl"], [_argument(0), *_if_among(FOREIGN_OPTIONS, REFUSE, ALLOW)])
+    steps += _for(judged["fcntl"], [_argument(1), *_if_among(FOREIGN_COMMANDS, REFUSE, ALLOW)])
+    steps += _for(judged["ioctl"], [_argument(1), *_if_among(FOREIGN_CONTROLS, REFUSE, ALLOW)])
+    return [*steps, _step(RETURN, ALLOW)]
+
+
+def _for(number: int, then: Steps) -> Steps:
+    """Steps for one call alone; they have to return."""
+    return [_step(JUMP_EQUAL, number, no=len(then)), *then]
+
+
+def _if_among(values: tuple[int, ...], found: int, otherwise: int) -> Steps:
+    """Return `found` if what is loaded is one of the values, else `otherwise`."""
+    compared = [_step(JUMP_EQUAL, value, yes=len(values) - place) for place, value in enumerate(values)]
+    return [*compared, _step(RETURN, otherwise), _step(RETURN, found)]
+
+
+def _argument(place: int) -> bytes:
+    """Load the lower half of an argument; the kernel looks at no more of those that are judged."""
+    return _step(LOAD, ARGUMENTS + 8 * place)
 
 
 def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:

@@ -48,7 +48,6 @@ def complete(server: HTTPServer, request: Request | None = None, **options: Any)
     settings: dict[str, Any] = {
         "base_url": server.url_for("/v1"),
         "api_key_env": "TEST_KEY",
-        "max_retries": 0,
         "timeout": 5.0,
     }
     backend = OpenAIBackend("m", **(settings | options))
@@ -117,23 +116,6 @@ def test_an_answer_that_is_no_object_travels_in_one(httpserver: HTTPServer) -> N
     assert "response_format" not in sent(httpserver)
 
 
-def test_too_many_requests_are_repeated_after_the_time_asked_for(httpserver: HTTPServer) -> None:
-    httpserver.expect_ordered_request(PATH).respond_with_data("slow", status=429, headers={"Retry-After": "1"})
-    httpserver.expect_ordered_request(PATH).respond_with_json(a_body())
-    began = time.monotonic()
-    assert complete(httpserver, max_retries=2).text == "Hi."
-    assert time.monotonic() - began >= 1
-    assert len(httpserver.log) == 2
-
-
-def test_a_server_error_is_repeated_then_said(httpserver: HTTPServer) -> None:
-    httpserver.expect_request(PATH).respond_with_data("boom", status=500, headers={"retry-after-ms": "5"})
-    with pytest.raises(ProviderError, match="openai/m: status 500") as caught:
-        complete(httpserver, max_retries=2)
-    assert len(httpserver.log) == 3
-    assert not caught.value.transient
-
-
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
@@ -194,12 +176,12 @@ def test_a_server_that_drips_is_not_waited_for_without_end(httpserver: HTTPServe
     httpserver.expect_request(PATH).respond_with_handler(lambda _: Response(drops(), content_type="application/json"))
     began = time.monotonic()
     with pytest.raises(ProviderError, match=r"no answer within 1 seconds|Timeout"):
-        complete(httpserver, timeout=0.5)
+        complete(httpserver, timeout=0.2)
     assert time.monotonic() - began < 2.5
 
 
 def test_a_server_that_is_not_there_is_a_provider_error() -> None:
-    backend = OpenAIBackend("m", base_url="http://127.0.0.1:9/v1", max_retries=0)
+    backend = OpenAIBackend("m", base_url="http://127.0.0.1:9/v1")
     with pytest.raises(ProviderError, match=r"not reached: Cannot connect.*127.0.0.1"):
         asyncio.run(backend.complete(a_request()))
 

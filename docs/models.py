@@ -1,0 +1,139 @@
+"""`models.md`: how to use each kind of author, and what a default run asks of one, from the sizes that were measured."""
+
+TEXT = """\
+# Models as authors
+
+Made by `python -m docs.generate`; its words and figures come from `docs/models.py`.
+
+Every text that a run needs from outside (domains, contracts, policies, stories, code) is the answer to a question, and
+who answers is an **author**, named `provider/model`. Three roles have one each: `llm.textual` for meaning, `llm.coding`
+for code, `llm.judge` where something is judged. The built-in offline author answers from a catalogue of services, for
+nothing. A model answers for any service, and its answers pass the very same gates.
+
+```sh
+export OPENAI_API_KEY=...
+python -m synth run --dry-run --set llm.textual=openai/gpt-5      # what it would ask, and cost; nothing is sent
+python -m synth run --set llm.textual=openai/gpt-5 --set 'domains.seeds=[bicycle repair, lending library]'
+```
+
+## Start here: a model for meaning, the offline author for code
+
+```yaml
+llm:
+  textual: {model: openai/gpt-5}
+  coding: {model: offline/author}
+```
+
+The offline author writes generators and servers from whatever contract there is, without a fault and without a cent,
+so a model is paid only for what it alone can do. Let a model write the code, too, when you want servers as different
+from each other as people would write them: each has to prove itself equal to its contract either way.
+
+## Providers
+
+| author | key | notes |
+| --- | --- | --- |
+| `offline/author` | none | answers from the catalogue; unknown seeds are named with what is known |
+| `openai/<model>` | `OPENAI_API_KEY` | the Responses API at OpenAI's own endpoint, chat completions at any `base_url`; `api` says otherwise |
+| `anthropic/<model>` | `ANTHROPIC_API_KEY` | the messages API, at Anthropic's endpoint or any `base_url` |
+| `vllm/<model>` | none | a vLLM server's endpoint, `http://127.0.0.1:8000/v1` unless `base_url` says otherwise; answers are decoded by their JSON schema |
+| `replay/<cassette>` | none | answers that were recorded; no network |
+
+Anything that speaks OpenAI's chat protocol is an `openai` author with a `base_url`:
+
+```yaml
+llm:
+  textual: {model: openai/qwen3, base_url: "http://127.0.0.1:11434/v1"}                     # Ollama
+  coding: {model: openai/local, base_url: "http://127.0.0.1:8080/v1"}                       # llama.cpp's server
+  judge: {model: openai/some-model, base_url: "https://gateway.example/v1", api_key_env: GATEWAY_KEY}
+```
+
+`api_key_env` *names* the environment variable that holds a key; keys come from nowhere else and are written nowhere.
+An endpoint with a `base_url` of its own is sent a key only where you name one, and there is a warning where that is
+the usual key of another provider.
+
+Keys of an author: `temperature`, `top_p`, `max_tokens`, `seed`, `reasoning_effort`, `structured` (send the schema of the
+answer along), `stream`, `extra` (further fields of the body). What a model does not take (a temperature, where it
+reasons) is left out when its endpoint says so, and the log tells. Without `structured`, or where an endpoint refuses the
+schema, answers are read from text by a tolerant parser.
+
+A step can have authors of its own, and each role can have others that follow where one fails (it is down, refuses, or
+gives no usable answer):
+
+```yaml
+llm:
+  textual:
+    model: vllm/my-model
+    fallback: [{model: anthropic/claude-sonnet}, offline/author]
+steps:
+  s07_policy_generation:
+    llm: {textual: {model: anthropic/claude-sonnet, temperature: 0.3}}
+```
+
+## What it costs
+
+`--dry-run` says, for each step, how many questions there would be, how many tokens, and what they would cost by your
+`llm.prices`. It goes by what this outputs folder has asked before, else by the sizes below. Prices change, so none are
+built in: without one a cost is *unknown*, never nought.
+
+```yaml
+llm:
+  prices:
+    openai/gpt-5: {input: 1.25, output: 10.0, cached_input: 0.125}      # US dollars for a million tokens; look them up
+  budget_usd: 20
+```
+
+With a budget the run stops before more is spent, all runs on one outputs folder together: the most that a request can
+cost is reserved before it is sent, so what is under way can never pass the limit, and a request whose reply was lost
+counts as charged. Everything that was answered is kept; raise the budget and run the same command to go on. A model
+without a price is refused then. `synth status` shows what was asked of whom, how much was accepted at the first try,
+repaired or rejected and why, and what it cost.
+
+{sizes}
+## Nothing is paid for twice
+
+Every answer is stored on disk before anybody reads it, in one SQLite file that all runs share (`llm.cache`: by default
+`skillweave/replies.sqlite` in your cache folder). It is found by what was asked, of which model at which endpoint, with
+which sampling, for which item, at which attempt. So a run that was killed, or that is made again in another folder,
+pays only for what is new: change one prompt, and exactly its questions are asked again.
+
+That also holds for answers that were rejected. To have other ones, change the sampling (`--set llm.textual.seed=8`), or
+turn the cache off for a run (`--set llm.cache=false --fresh s04`).
+
+`llm.record: run.jsonl` adds every reply to a cassette as well; `--set llm.textual=replay/run.jsonl` (and `coding`)
+answers from it, anywhere, without a key. Neither holds keys, or anything of a question but its rendered words.
+
+## Limits of an endpoint
+
+```yaml
+llm:
+  max_concurrency: 16                    # requests under way, over all endpoints
+  max_retries: 4
+  endpoints:
+    openai: {requests_per_minute: 500, tokens_per_minute: 200000}
+    "http://127.0.0.1:8000/v1": {max_concurrency: 64}
+```
+
+`Retry-After` is obeyed for the whole endpoint. One that is down is left alone, but for a look now and then, and waited
+for up to `llm.outage_s`; then the run stops with everything saved. With Dask or Ray each worker process keeps these
+limits by itself; the budget holds over all of them.
+
+## When answers fail
+
+| what you see | what to do |
+| --- | --- |
+| many `form` complaints in `synth status` | turn `structured` on; a larger model; `stream` and `max_tokens` for long answers |
+| `cut` | raise the author's `max_tokens`; an answer is continued `llm.continuations` times |
+| `check` | the gate's complaint is in `logs/<step>.log`, as the author was told it; raise `steps.<step>.repairs` |
+| `refused`, `withheld` | another author for that step, or a `fallback` |
+| `too_long` | a model with a larger context window for that step |
+| `unreached` | the endpoint's limits above; the same command goes on |
+| a domain rejected | `python -m synth run --fresh s04` with another `seed` of the sampling; the other domains are kept |
+
+Code that a model wrote runs in the [sandbox](sandbox.md); `sandbox.minimum: namespaces` refuses to run it on a machine
+that offers less.
+"""
+
+
+def page() -> str:
+    """The page's text."""
+    return TEXT.replace("{sizes}", "")

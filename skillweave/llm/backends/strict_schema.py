@@ -1,0 +1,105 @@
+"""A JSON schema in the subset that endpoints hold a model to: every property required, no others, few keywords.
+
+What matches the narrowed schema matches the original, so parsers accept what they accepted. A schema whose meaning the
+subset cannot express (free-form objects, tuples, anything at all) has no strict form.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from skillweave.schema.record import Json
+
+DEFINITIONS = "#/$defs/"
+
+
+class Dialect(NamedTuple):
+    """What an API's subset knows beyond what all know."""
+
+    keywords: frozenset[str]
+    """Limits that are kept; others are dropped, and left to the parser."""
+    recursive: bool
+
+
+OPENAI = Dialect(
+    frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"}),
+    recursive=True,
+)
+ANTHROPIC = Dialect(frozenset(), recursive=False)
+
+
+class _InexpressibleError(Exception):
+    pass
+
+
+def strict(schema: Mapping[str, Json], dialect: Dialect) -> dict[str, Json] | None:
+    """The strict form of a schema whose root is an object; None where there is none."""
+    definitions = schema.get("$defs")
+    found = dict(definitions) if isinstance(definitions, dict) else {}
+    if not dialect.recursive and _is_recursive(found):
+        return None
+    try:
+        narrowed = _narrowed({key: part for key, part in schema.items() if key != "$defs"}, dialect)
+        if found:
+            narrowed["$defs"] = {name: _narrowed(part, dialect) for name, part in found.items()}
+    except _InexpressibleError:
+        return None
+    return narrowed
+
+
+def _narrowed(schema: Json, dialect: Dialect) -> dict[str, Json]:
+    if not isinstance(schema, dict):
+        raise _InexpressibleError
+    if "$ref" in schema:
+        return {"$ref": schema["$ref"]}
+    whole = schema.get("allOf")
+    if isinstance(whole, list) and len(whole) == 1:
+        return _narrowed(whole[0], dialect)
+    kept = {key: schema[key] for key in ("description", "enum", "const", *sorted(dialect.keywords)) if key in schema}
+    choices = schema.get("anyOf", schema.get("oneOf"))
+    if isinstance(choices, list):
+        return {**kept, "anyOf": [_narrowed(choice, dialect) for choice in choices]}
+    kind = schema.get("type")
+    if kind == "object":
+        return {**kept, **_object(schema, dialect)}
+    if kind == "array":
+        if "prefixItems" in schema:
+            raise _InexpressibleError
+        return {**kept, "type": "array", "items": _narrowed(schema.get("items"), dialect)}
+    if kind is not None:
+        return {**kept, "type": kind}
+    if "enum" in schema or "const" in schema:
+        return kept
+    raise _InexpressibleError
+
+
+def _object(schema: Mapping[str, Json], dialect: Dialect) -> dict[str, Json]:
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or schema.get("additionalProperties", False) is not False:
+        raise _InexpressibleError
+    return {
+        "type": "object",
+        "properties": {name: _narrowed(part, dialect) for name, part in properties.items()},
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _is_recursive(definitions: Mapping[str, Json]) -> bool:
+    """Whether a definition leads back to itself."""
+    leads = {name: _references(part) for name, part in definitions.items()}
+    while True:
+        # Those that lead nowhere are taken away until none is left, or only circles are.
+        ends = {name for name, to in leads.items() if not to & leads.keys()}
+        if not ends:
+            return bool(leads)
+        leads = {name: to for name, to in leads.items() if name not in ends}
+
+
+def _references(schema: Json) -> set[str]:
+    if isinstance(schema, list):
+        return {name for part in schema for name in _references(part)}
+    if not isinstance(schema, dict):
+        return set()
+    found = {name for part in schema.values() for name in _references(part)}
+    to = schema.get("$ref")
+    return found | {to.removeprefix(DEFINITIONS)} if isinstance(to, str) else found

@@ -1,0 +1,48 @@
+"""How questions went with their authors, as a table."""
+
+from collections.abc import Sequence
+
+from skillweave.schema.asking import Asking
+from synth.cli.spent import cost_of, tokens_of
+from synth.cli.table import show_table
+
+HEADER = (
+    "question",
+    "author",
+    "asked",
+    "first try",
+    "repaired",
+    "rejected",
+    "replies",
+    "from cache",
+    "tokens",
+    "cost",
+    "complaints",
+)
+OFFLINE = "offline/"
+
+
+def show_questions(askings: Sequence[Asking]) -> None:
+    """Print a row for each question and author."""
+    show_table(HEADER, [_row(asking) for asking in askings])
+
+
+def are_all_offline(askings: Sequence[Asking]) -> bool:
+    """Whether no model had a part in it."""
+    return all(asking.author.startswith(OFFLINE) for asking in askings)
+
+
+def _row(asking: Asking) -> list[str]:
+    return [
+        asking.question,
+        asking.author,
+        f"{asking.asked:,}",
+        f"{asking.first_try / asking.asked:.0%}" if asking.asked else "-",
+        f"{asking.repaired:,}",
+        f"{asking.rejected:,}",
+        f"{asking.replies:,}",
+        f"{asking.kept:,}",
+        f"{tokens_of(asking):,}",
+        cost_of(asking),
+        ", ".join(f"{count} {kind}" for kind, count in asking.complaints.items()) or "-",
+    ]

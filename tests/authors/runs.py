@@ -1,0 +1,97 @@
+"""Runs of the whole pipeline on one service area, in this process, by the command that users give."""
+
+import io
+import json
+import os
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from skillweave.schema.asking import Asking, summed
+from synth.cli.app import main
+from synth.cli.place import Place
+from tests.pipeline.small import ROOT
+
+SMALLEST = (
+    "task_mode=single",
+    "domains.seeds=[pharmacy]",
+    "steps.s01_domain_expansion.target_domains=1",
+    "steps.s06_database_generation.histories=1",
+    "steps.s06_database_generation.visits=300",
+    "steps.s15_instance_combos_selection.per_template=1",
+)
+"""One domain with a short history."""
+WORLD = "CornerPharmacy"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a run."""
+
+    code: int
+    outputs: Path
+    shown: str
+    """All that was printed."""
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.outputs / "manifest.json").read_text())
+        return found
+
+    def asked(self) -> Asking:
+        """All that the manifest says was asked."""
+        return summed([Asking.model_validate(asking) for item in self.manifest["items"] for asking in item.get("askings", ())])
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs the pipeline on the tests' Prefect server."""
+
+    api_url: str
+
+    def __call__(self, outputs: Path, *more: str, settings: tuple[str, ...] = SMALLEST, **llm: object) -> Ran:
+        """`llm` is what the configuration says of authors, `more` are further options; each folder has its own cache."""
+        given = {"cache": str(cache_of(outputs)), **llm}
+        return self.told(["run", *options(outputs, *more, settings=settings, llm=given)], outputs)
+
+    def told(self, arguments: list[str], outputs: Path) -> Ran:
+        """Give a command."""
+        shown = io.StringIO()
+        with (
+            patch.dict(os.environ, {"PREFECT_API_URL": self.api_url}),
+            redirect_stdout(shown),
+            redirect_stderr(shown),
+            pytest.raises(SystemExit) as ended,
+        ):
+            main(Place(), arguments)
+        assert isinstance(ended.value.code, int)
+        return Ran(ended.value.code, outputs, shown.getvalue())
+
+
+def options(
+    outputs: Path, *more: str, settings: tuple[str, ...] = SMALLEST, llm: Mapping[str, object] | None = None
+) -> list[str]:
+    """Of the command `run`."""
+    given = [*settings, *(f"llm.{name}={json.dumps(value)}" for name, value in (llm or {}).items())]
+    parts = [part for setting in given for part in ("--set", setting)]
+    return ["--config", str(ROOT / "config.yaml"), "--outputs-dir", str(outputs), *parts, *more]
+
+
+def cache_of(outputs: Path) -> Path:
+    """Where the replies of a run are kept."""
+    return outputs.parent / f"{outputs.name}.sqlite"
+
+
+def served(url: str, provider: str = "openai", model: str = "served", **more: object) -> dict[str, object]:
+    """The configuration of an author behind that address."""
+    return {"model": f"{provider}/{model}", "base_url": url, **more}
+
+
+def by(author: Mapping[str, object]) -> dict[str, object]:
+    """The configuration of authors where one answers everything."""
+    return {"textual": author, "coding": author}

@@ -1,0 +1,179 @@
+"""The offline author behind HTTP: answers from the cassette of a direct run, by the words of the question alone.
+
+Whatever API the question comes by, and however it is streamed, the answer is the same text. It sees what an endpoint
+sees, so an answer that depends on anything but the words that were sent is not found.
+"""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from skillweave.llm.cassette import Take
+from skillweave.llm.continuation import GO_ON
+from tests.authors.apis import Said, Spoken, Turn, act_of, understood
+from tests.llm.scripted import Act, Heard, ScriptedServer, fault
+
+CHARACTERS_OF_A_TOKEN = 4
+GOES_ON = GO_ON.partition("{tail}")[0]
+NO_ANSWER = "nobody has recorded an answer to this question"
+FIELD = "answer"
+"""What holds an answer that is no object, where it is decoded by a schema."""
+
+
+class Place(NamedTuple):
+    """Which of the run's questions a request is."""
+
+    question: str
+    key: str
+    attempt: int
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A request, and what the server did with it."""
+
+    heard: Heard
+    turns: tuple[Turn, ...]
+    place: Place | None
+    """None where nobody knows the question."""
+    status: int
+    is_whole: bool
+    """Whether a whole reply was sent."""
+    usage: tuple[int, int]
+    """Tokens of the prompt and of the reply, where it was whole."""
+    fault: str | None
+    model: str
+    """As the reply calls it: a name for this one request."""
+
+
+Spoil = Callable[[Place, Said, Act, int], tuple[str, Said, Act | None] | None]
+"""Given a place, the right reply, how it would be sent and how often the request was heard before: what is wrong with
+the reply, what is said, and what is sent where that is not simply what is said. None: nothing is wrong."""
+
+
+class ServedAuthor:
+    """`with ServedAuthor(cassette) as author:` and then `author.url`."""
+
+    def __init__(self, cassette: Path, *, spoil: Spoil | None = None, delay: float = 0.0) -> None:
+        """`delay` in seconds, before each reply."""
+        self.takes = read_takes(cassette)
+        self.log: list[Answered] = []
+        self._openings = {turns_of(take)[:2]: take for take in self.takes if take.attempt == 0}
+        self._conversations = {turns_of(take): take for take in self.takes}
+        self._spoil = spoil
+        self._delay = delay
+        self._heard: Counter[tuple[Turn, ...]] = Counter()
+        self._lock = threading.Lock()
+        self._server = ScriptedServer(self._act)
+
+    @property
+    def url(self) -> str:
+        """With the version, as most endpoints have it."""
+        return f"{self._server.url}/v1"
+
+    def __enter__(self) -> Self:
+        self._server.__enter__()
+        return self
+
+    def __exit__(self, *given: object) -> None:
+        self._server.__exit__(*given)
+
+    def times(self) -> Counter[tuple[Turn, ...]]:
+        """How often each conversation was sent."""
+        with self._lock:
+            return Counter(one.turns for one in self.log)
+
+    @property
+    def unknown(self) -> list[Answered]:
+        """Requests that nobody had an answer to."""
+        return [one for one in self.log if one.place is None]
+
+    def _act(self, heard: Heard) -> Act:
+        spoken = understood(heard)
+        with self._lock:
+            before = self._heard[spoken.turns]
+            self._heard[spoken.turns] += 1
+            entry, act = self._answer(heard, spoken, before)
+            self.log.append(entry)
+        return replace(act, delay=act.delay + self._delay)
+
+    def _answer(self, heard: Heard, spoken: Spoken, before: int) -> tuple[Answered, Act]:
+        place, text = self._found(spoken)
+        model = f"served-{len(self.log)}"
+        if place is None:
+            act = fault(422, NO_ANSWER)
+            return Answered(heard, spoken.turns, None, act.status, False, (0, 0), None, model), act
+        said = Said(text, model=model)
+        act = act_of(spoken, counted(said, spoken))
+        wrong = self._spoil(place, said, act, before) if self._spoil is not None else None
+        name = None
+        if wrong is not None:
+            name, said, sent = wrong
+            act = sent or act_of(spoken, counted(said, spoken))
+        is_whole = act.status == 200 and act.end == "whole"
+        usage = counted(said, spoken).usage if is_whole else (0, 0)
+        return Answered(heard, spoken.turns, place, act.status, is_whole, usage, name, model), act
+
+    def _found(self, spoken: Spoken) -> tuple[Place | None, str]:
+        """The question that is asked, and the right answer in the form that is asked for."""
+        turns = spoken.turns
+        begun = ""
+        while turns[-1][1].startswith(GOES_ON):
+            begun, turns = turns[-2][1] + begun, turns[:-2]
+        take = self._conversations.get(turns) or self._openings.get(turns[:2])
+        if take is None:
+            return None, ""
+        place = Place(take.question, take.key, sum(role == "user" for role, _ in turns) - 1)
+        text = wrapped(take.reply.text, spoken.schema)
+        if begun:
+            text = next(whole for whole in (text, wrapped(text, WRAPPING)) if whole.startswith(begun))
+            return place, text[len(begun) :]
+        return place, text
+
+
+def read_takes(cassette: Path) -> list[Take]:
+    """The lines of a cassette."""
+    return [Take.model_validate_json(line) for line in cassette.read_text("ascii").splitlines()]
+
+
+def turns_of(take: Take) -> tuple[Turn, ...]:
+    """What was said before a take's reply, as an endpoint sees it."""
+    said = [(message.role, message.content or "") for message in take.messages]
+    return tuple((str(role), text) for role, text in said if text.strip())
+
+
+def counted(said: Said, spoken: Spoken) -> Said:
+    """A reply with its usage, as the server counts it."""
+    given = sum(len(text) for _, text in spoken.turns)
+    taken = len(said.text) + sum(len(name + arguments) for name, arguments in said.calls)
+    return replace(said, usage=(given // CHARACTERS_OF_A_TOKEN + 1, taken // CHARACTERS_OF_A_TOKEN + 1))
+
+
+WRAPPING: Mapping[str, object] = {"properties": {FIELD: {}}}
+
+
+def wrapped(text: str, schema: Mapping[str, object] | None) -> str:
+    """An answer in the form of a schema: one that is no object stands in a field of one."""
+    properties = (schema or {}).get("properties")
+    if not isinstance(properties, dict) or list(properties) != [FIELD]:
+        return text
+    value = json.loads(text)
+    return text if isinstance(value, dict) and list(value) == [FIELD] else f'{{"{FIELD}": {text}}}'
+
+
+def total(log: Sequence[Answered]) -> dict[str, int]:
+    """What was sent and answered, by the names that ledgers have for it."""
+    whole = [one for one in log if one.is_whole]
+    declined = sum(one.status >= 400 for one in log)
+    return {
+        "requests": len(log),
+        "declined": declined,
+        "lost": len(log) - declined - len(whole),
+        "replies": len(whole),
+        "input_tokens": sum(one.usage[0] for one in whole),
+        "output_tokens": sum(one.usage[1] for one in whole),
+    }
