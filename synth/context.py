@@ -17,6 +17,7 @@ from skillweave.llm.ask import Check, Line, ask
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.question import Question
 from skillweave.manifest import Output
+from skillweave.sandbox.limits import Limits
 from skillweave.store import CACHE, Store
 from synth.artifacts import Artifact, Every
 from synth.engine.codec import decode, encode
@@ -62,6 +63,7 @@ class Setting:
     seed: int
     now: str
     seeds: tuple[str, ...]
+    sandbox: Limits = Limits()
 
 
 class Context(Generic[P]):
@@ -81,6 +83,8 @@ class Context(Generic[P]):
         self.seed = setting.seed
         self.now = setting.now
         """The simulation time, `YYYY-MM-DD HH:MM:SS`."""
+        self.sandbox = setting.sandbox
+        """What generated code may use. It decides whether code runs, not what an item makes: it is not recorded."""
         self.account = Account()
         self._step = step
         self._setting = setting

@@ -4,18 +4,22 @@ The order of the wrappers is the meaning: what is cached is not paid for, not li
 for by itself.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypedDict, get_args
+from typing import Literal, get_args
 
 from skillweave.config.models import Api
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
 from skillweave.llm.backends.anthropic import AnthropicBackend
+from skillweave.llm.backends.chat import ChatBackend
 from skillweave.llm.backends.offline import Answer, OfflineBackend
-from skillweave.llm.backends.openai import OpenAIBackend
+from skillweave.llm.backends.openai import ENDPOINT
 from skillweave.llm.backends.replay import ReplayBackend
+from skillweave.llm.backends.responses import ResponsesBackend
+from skillweave.llm.backends.settings import Settings
 from skillweave.llm.backends.vllm import VllmBackend
 from skillweave.llm.lane import Lane
 from skillweave.llm.ledger import Ledger
@@ -33,18 +37,6 @@ Provider = Literal["offline", "openai", "anthropic", "vllm", "replay"]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 NETWORK: tuple[Provider, ...] = ("openai", "anthropic", "vllm")
 """Those that are reached over a network."""
-CHAT: Mapping[Provider, type[OpenAIBackend]] = {"openai": OpenAIBackend, "vllm": VllmBackend}
-"""Those that speak OpenAI's chat API."""
-
-
-class _Settings(TypedDict):
-    """What all network backends take."""
-
-    base_url: str | None
-    api_key_env: str | None
-    timeout: float
-    stream: bool
-    lane: Lane | None
 
 
 @dataclass(frozen=True)
@@ -77,6 +69,24 @@ class AuthorSpec:
     def name(self) -> str:
         """`provider/model`."""
         return f"{self.provider}/{self.model}"
+
+    @property
+    def openai_api(self) -> Api:
+        """Which of OpenAI's APIs is spoken."""
+        is_home = self.base_url is None or self.base_url.rstrip("/") == ENDPOINT
+        return self.api or ("responses" if is_home else "chat")
+
+    @property
+    def source(self) -> str:
+        """All that decides answers besides the model, the sampling and what is asked: equal for equal authors."""
+        known = {
+            "base_url": self.base_url,
+            "api": self.openai_api if self.provider == "openai" else None,
+            "structured": self.structured,
+            "reasoning_effort": self.reasoning_effort,
+            "extra": dict(self.extra),
+        }
+        return json.dumps({name: value for name, value in known.items() if value is not None}, sort_keys=True)
 
 
 def split_name(name: str) -> tuple[Provider, str]:
@@ -120,17 +130,27 @@ def connect(
 def _provider(spec: AuthorSpec, offline: Answer | None, lane: Lane | None) -> Backend:
     if spec.provider == "replay":
         return ReplayBackend(Path(spec.model))
-    settings = _Settings(
+    if spec.provider == "offline":
+        if offline is None:
+            raise ConfigError(
+                f"author {spec.name!r} cannot answer here; name another provider, for example 'openai/gpt-5'"
+            )
+        return OfflineBackend(offline, spec.model)
+    if spec.api is not None and spec.provider != "openai":
+        raise ConfigError(f"author {spec.name!r} has one API; leave out api, which is for openai authors")
+    settings = Settings(
         base_url=spec.base_url,
         api_key_env=spec.api_key_env,
         timeout=spec.timeout,
         stream=spec.stream,
+        structured=spec.structured,
+        record_tokens=spec.record_tokens,
+        reasoning_effort=spec.reasoning_effort,
+        extra=spec.extra,
         lane=lane,
     )
     if spec.provider == "anthropic":
-        return AnthropicBackend(spec.model, **settings)
-    if spec.provider in CHAT:
-        return CHAT[spec.provider](spec.model, structured=spec.structured, record_tokens=spec.record_tokens, **settings)
-    if offline is None:
-        raise ConfigError(f"author {spec.name!r} cannot answer here; name another provider, for example 'openai/gpt-5'")
-    return OfflineBackend(offline, spec.model)
+        return AnthropicBackend(spec.model, settings)
+    if spec.provider == "vllm":
+        return VllmBackend(spec.model, settings)
+    return (ResponsesBackend if spec.openai_api == "responses" else ChatBackend)(spec.model, settings)

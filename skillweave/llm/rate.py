@@ -12,6 +12,8 @@ from dataclasses import dataclass
 MINUTE = 60.0
 BURST = 3.0
 """Seconds' worth that may go at once after a quiet time."""
+MOMENT = 1e-6
+"""Seconds that are as good as none; clocks and sums of fractions are no more exact."""
 
 
 @dataclass
@@ -37,7 +39,8 @@ class Rate:
         """Seconds until so much can be booked, 0 if it can be now."""
         self._move_on(now)
         short = min(amount, self._burst) - self._level
-        return max(0.0, short / self._refill, self._until_room(now, amount))
+        wait = max(short / self._refill, self._until_room(now, amount))
+        return wait if wait > MOMENT else 0.0
 
     def book(self, now: float, amount: float) -> Booking:
         """Take it, after `wait` said 0."""

@@ -93,10 +93,11 @@ def _content(path: str, most: int) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1 or about.st_size > most:
+        os.close(descriptor)
+        return None
     with os.fdopen(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1 or about.st_size > most:
-            return None
         return file.read(about.st_size)
 
 

@@ -1,5 +1,6 @@
 """`run`: which steps, under the lock, with a display; then what came of it, and what to do next."""
 
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from typing import Any
 
 from skillweave.errors import ConfigError
 from skillweave.lock import locked
+from skillweave.sandbox.strength import caution
 from skillweave.store import Store
 from synth.cli.display import display
 from synth.cli.estimate import show_estimate
@@ -67,6 +69,9 @@ def run_pipeline(place: Place, options: Options, selection: Selection, *, dry_ru
 def _run(run: Run, selection: Selection, options: Options) -> int:
     before, steps = selection.split(run.pipeline)
     run.check_authors(steps)
+    run.check_sandbox()
+    if warning := caution():
+        print(warning, file=sys.stderr)
     run.drop_unknown_steps()
     run.forget(selection.forgotten(run.pipeline))
     spent = Spent(run.authors.ledger)

@@ -16,7 +16,6 @@ from skillweave.world.world import World
 from synth.codegen.case import Case, Observed, observe
 from synth.codegen.runtime_files import runtime_files
 
-LIMITS = Limits(seconds=60, cpu_seconds=30, output_bytes=64 * 1024 * 1024)
 SHOWN = 400
 """Characters of an answer that a difference shows."""
 
@@ -54,7 +53,7 @@ def expect(world: World, cases: Sequence[Case]) -> Expected:
     return Expected(world.blueprint.server, world.now, world.content, tools, kept, observed)
 
 
-def differences(expected: Expected, source: str, most: int = 8, limits: Limits = LIMITS) -> list[Difference]:
+def differences(expected: Expected, source: str, most: int = 8, limits: Limits | None = None) -> list[Difference]:
     """Where the server `source` is not its contract, at most `most` of them; empty where it is."""
     first: Json = {"server": expected.server, "now": expected.now}
     lines = [json.dumps(line) for line in [first, *(case.as_json(expected.now) for case in expected.cases)]]
@@ -69,7 +68,7 @@ def differences(expected: Expected, source: str, most: int = 8, limits: Limits =
         return [Difference("the server does not start", f"{outcome.reason}: {outcome.stderr[-SHOWN:]}")]
     try:
         found = _told(expected, told, most)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         return [Difference("the server's answers cannot be read", f"{error!r}; a server must not print")]
     if len(found) < most and len(told) - 1 < len(expected.cases):
         stopped = expected.cases[len(told) - 1]

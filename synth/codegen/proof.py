@@ -6,6 +6,7 @@ Pure functions of plain values: they run in another process.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skillweave.sandbox.limits import Limits
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import Call
 from skillweave.schema.fusion import BridgeProof
@@ -70,6 +71,6 @@ def prepare(
     return Proof(expected, examples, made.guards, made.guards_unmet, made.tools_unmet)
 
 
-def faults(proof: Proof, source: str) -> list[str]:
+def faults(proof: Proof, source: str, limits: Limits | None = None) -> list[str]:
     """Where a server differs from its contract, in words for its author."""
-    return [str(difference) for difference in differences(proof.expected, source)]
+    return [str(difference) for difference in differences(proof.expected, source, limits=limits)]

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 from skillweave.errors import AuthorError
 from skillweave.llm.patch import PatchError, apply_patch, parse_patch
 from skillweave.llm.question import question
+from skillweave.sandbox.strength import strength
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.fusion import BridgeProof
 from synth.artifacts import each
@@ -45,12 +46,13 @@ async def written_server(
     `bridges` show the bridge rules of a fused world. The step's `repairs` also bounds the rounds of patching.
     """
     name = blueprint.server
+    ctx.log(f"sandbox strength: {strength()}")
     proof = await ctx.offload(prepare, blueprint, database, ctx.now, f"{ctx.seed}/{name}", (), tuple(bridges))
     source, rounds = await _proved(ctx, blueprint, proof)
 
     async def failing(tests: str) -> Sequence[str]:
         wrong = test_faults(tests, blueprint)
-        return wrong or await asyncio.to_thread(failures, name, source, tests, database)
+        return wrong or await asyncio.to_thread(failures, name, source, tests, database, ctx.sandbox)
 
     tests = await ctx.ask(TESTS, blueprint=blueprint, examples=list(proof.examples), now=ctx.now, check=failing)
     report = proof.report(rounds, tests.count("\ndef test_"))
@@ -66,7 +68,7 @@ async def _proved(ctx: Context[P], blueprint: Blueprint, proof: Proof) -> tuple[
         WRITE, blueprint=blueprint, now=ctx.now, check=lambda written: static_faults(written, blueprint)
     )
     for number in range(ctx.params.repairs + 1):
-        wrong = await ctx.offload(faults, proof, source)
+        wrong = await ctx.offload(faults, proof, source, ctx.sandbox)
         if not wrong:
             return source, number
         if number < ctx.params.repairs:

@@ -17,6 +17,8 @@ from skillweave.digest import digest_json
 from skillweave.errors import ArtifactError
 from skillweave.llm.ask import Line
 from skillweave.manifest import Fingerprint, ItemRecord, Manifest, Output
+from skillweave.sandbox.limits import Limits
+from skillweave.sandbox.strength import require
 from skillweave.store import CACHE, TEMPORARY, Store
 from synth.artifacts import Artifact
 from synth.context import SEEDS_LABEL, Context, Setting, keys_label, seeds_digest
@@ -53,7 +55,9 @@ class Run:
         self.store = Store(spec.outputs)
         self.pipeline = everything.restricted(config.task_mode)
         self.params = step_params(everything.steps, config.steps)
-        self.setting = Setting(config.seed, config.simulation_time, tuple(config.domains.seeds))
+        self.setting = Setting(
+            config.seed, config.simulation_time, tuple(config.domains.seeds), Limits.of(config.sandbox)
+        )
         self.manifest = Manifest(self.store)
         self.joined = JoinedFiles(self.store, self.manifest, read_only=spec.read_only)
         self.authors = Authors(config, spec.author, spec.outputs)
@@ -190,6 +194,10 @@ class Run:
         for step in steps:
             for question in step.questions:
                 self.authors.line(step.name, question.role)
+
+    def check_sandbox(self) -> None:
+        """Raise ConfigError where this machine confines generated code less than the configuration asks for."""
+        require(self.setting.sandbox.minimum)
 
     @property
     def is_stopped(self) -> bool:

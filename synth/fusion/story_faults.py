@@ -15,21 +15,32 @@ from synth.graph.columns import origins
 
 def story_faults(stories: Sequence[Storyline], fused: FusedBlueprint) -> list[str]:
     """Complaints, each with its story's name; empty where all stories can be tried."""
-    names = [story.name for story in stories]
-    found = [f"story {name!r} comes twice" for name in sorted(set(names)) if names.count(name) > 1]
+    return list(dict.fromkeys(chain.from_iterable(faults_by_story(stories, fused))))
+
+
+def faults_by_story(stories: Sequence[Storyline], fused: FusedBlueprint) -> list[list[str]]:
+    """Complaints about each story, those about its bridge rules among them."""
+    rules = _rule_faults(list(chain.from_iterable(story.bridges for story in stories)), fused)
+    names: set[str] = set()
+    found = []
     for story in stories:
-        found += [f"story {story.name!r}: {fault}" for fault in _faults(story, fused)]
-    return [*found, *_rule_faults(list(chain.from_iterable(story.bridges for story in stories)), fused)]
+        faults = [f"story {story.name!r} comes twice"] if story.name in names else []
+        faults += [f"story {story.name!r}: {fault}" for fault in _faults(story, fused)]
+        found.append([*faults, *chain.from_iterable(rules.get(rule.rule, []) for rule in story.bridges)])
+        names.add(story.name)
+    return found
 
 
-def _rule_faults(rules: Sequence[BridgeRule], fused: FusedBlueprint) -> Iterator[str]:
-    """What is wrong with the bridge rules of all stories, which may share them."""
+def _rule_faults(rules: Sequence[BridgeRule], fused: FusedBlueprint) -> dict[str, list[str]]:
+    """Name of a bridge rule -> what is wrong with it; stories may share rules."""
     known: dict[str, BridgeRule] = {}
+    found: dict[str, list[str]] = {}
     for rule in rules:
         if known.setdefault(rule.rule, rule) != rule:
-            yield f"bridge rule {rule.rule!r} is given in two ways; give it in one, or two names"
+            found[rule.rule] = [f"bridge rule {rule.rule!r} is given in two ways; give it in one, or two names"]
     for name, faults in bridge_faults(list(known.values()), fused).items():
-        yield from (f"bridge rule {name!r}: {fault}" for fault in faults)
+        found.setdefault(name, []).extend(f"bridge rule {name!r}: {fault}" for fault in faults)
+    return found
 
 
 def _faults(story: Storyline, fused: FusedBlueprint) -> Iterator[str]:

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from skillweave.sandbox.limits import Limits
 from skillweave.sandbox.run import run
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.entity import Entity
@@ -25,7 +26,7 @@ import generator
 given = json.load(sys.stdin)
 json.dump(generator.generate(given["seed"], given["now"], given["people"], given["pools"]), sys.stdout)
 """
-_ROWS: TypeAdapter[dict[str, list[Row]]] = TypeAdapter(dict[str, list[Row]])
+_ROWS: TypeAdapter[dict[str, list[Row]]] = TypeAdapter(dict[str, list[Row]], config=ConfigDict(allow_inf_nan=False))
 POOL = 240
 """Invented texts of each kind that a generator can draw from."""
 
@@ -44,10 +45,13 @@ def people_of(blueprint: Blueprint, seed: int, now: str) -> list[Row]:
     return [everybody[rank - 1] for rank in ranks]
 
 
-def generated(script: str, blueprint: Blueprint, seed: int, now: str) -> tuple[dict[str, list[Row]], list[str]]:
+def generated(
+    script: str, blueprint: Blueprint, seed: int, now: str, limits: Limits | None = None
+) -> tuple[dict[str, list[Row]], list[str]]:
     """The rows that a script gives, and what is wrong with them, in words for its author."""
     given = {"seed": seed, "now": now, "people": people_of(blueprint, seed, now), "pools": pools(seed)}
-    outcome = run({"generator.py": script, "main.py": MAIN}, ["main.py"], stdin=json.dumps(given).encode())
+    files = {"generator.py": script, "main.py": MAIN}
+    outcome = run(files, ["main.py"], stdin=json.dumps(given).encode(), limits=limits)
     if not outcome.ok:
         return {}, [f"the script did not run to its end: {outcome.reason}; {outcome.stderr[-600:]}"]
     try:

@@ -26,6 +26,13 @@ def disagreements(cases: Sequence[Case], decisions: Sequence[Decision]) -> list[
     ]
 
 
+def count_faults(decisions: Sequence[Decision], cases: Sequence[str]) -> list[str]:
+    """Whether there is one decision for each case, in words for the judge."""
+    if len(decisions) == len(cases):
+        return []
+    return [f"there are {len(decisions)} decisions for {len(cases)} cases; give one for each, in their order"]
+
+
 def reworded(blueprint: Blueprint, sentences: dict[str, str]) -> Blueprint:
     """The blueprint with other sentences for some rules."""
 

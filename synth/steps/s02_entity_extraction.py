@@ -1,7 +1,8 @@
 """s02: find the entities that each domain keeps records of, the person whom it serves first.
 
-Domains are asked about one at a time, and told at once what would be wrong with such tables. Only what is marked shared joins domains later: the identity of the person that
-a domain's core entity is a role of. Equal names alone join nothing.
+Domains are asked about one at a time, and their author is told at once what would be wrong with such tables. Only what
+is marked shared joins domains later: the identity of the person that a domain's core entity is a role of. Equal names
+alone join nothing.
 """
 
 from collections.abc import Sequence

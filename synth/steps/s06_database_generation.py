@@ -12,6 +12,7 @@ from pydantic import Field
 
 from skillweave.errors import AuthorError
 from skillweave.llm.question import question
+from skillweave.sandbox.strength import strength
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Witness
 from skillweave.schema.record import Row
@@ -23,7 +24,7 @@ from synth.context import Context
 from synth.history.build import Built, build, completed, fullest
 from synth.history.generation import filled_tables, generated, people_of, state_of
 from synth.history.simulation import Plan
-from synth.history.witness import is_witness
+from synth.history.witness import SHOWN, is_witness
 from synth.step import Params, step
 
 GENERATOR = question("database.generator", returns=str, role="coding", form="code")
@@ -92,9 +93,10 @@ async def database_generation(ctx: Context[DatabaseParams], key: str) -> None:
 async def _generate(ctx: Context[DatabaseParams], blueprint: Blueprint) -> tuple[str, Built]:
     """The generator, and what came of its rows: a world in which every tool can be used, or one that is defective."""
     lived: dict[str, Built] = {}
+    ctx.log(f"sandbox strength: {strength()}")
 
     async def faults(script: str) -> Sequence[str]:
-        rows, found = await asyncio.to_thread(generated, script, blueprint, ctx.seed, ctx.now)
+        rows, found = await asyncio.to_thread(generated, script, blueprint, ctx.seed, ctx.now, ctx.sandbox)
         if found:
             return found
         if script not in lived:
@@ -150,6 +152,8 @@ async def _witnessed(
                 invariants=blueprint.invariants,
                 tool=blueprint.tool(unmet.tool),
                 rule=unmet.rule,
+                callers=world.callers[:SHOWN],
+                now=ctx.now,
                 check=lambda answer: is_witness(answer, unmet, world) if answer else [],
             )
         except AuthorError:

@@ -18,11 +18,11 @@ from synth.context import Context
 from synth.policy.audit import Rule, audit_rule, common_words, rules_of
 from synth.policy.cases import Case, cases_of
 from synth.policy.manual import faults, stated_rules
-from synth.policy.review import Decision, disagreements, reworded
+from synth.policy.review import Decision, count_faults, disagreements, reworded
 from synth.step import Params, step
 
 WRITE = question("policy.write", returns=str, form="text")
-DECIDE = question("policy.decide", returns=list[Decision], role="judge")
+DECIDE = question("policy.decide", returns=list[Decision], role="judge", most=400)
 REWORD = question("policy.reword", returns=str, form="text")
 
 
@@ -115,7 +115,7 @@ async def _contradictions(
             key=f"{ctx.key}/{rule}" + (f"/{attempt}" if attempt else ""),
             sentence=sentence,
             cases=told,
-            check=lambda answer: [] if len(answer) == len(told) else [f"{len(answer)} verdicts for {len(told)} cases"],
+            check=lambda answer: count_faults(answer, told),
         )
     except AuthorError:
         decisions = [Decision(holds=None, why="the judge gave no verdict") for _ in cases]

@@ -1,9 +1,9 @@
 """s08: draw each server's tool graph: what signs in, what feeds what, what enables what, what people do in a row.
 
-Data and state edges follow from the contract and are run; story edges come from the author.
+Data and state edges follow from the contract and are run; story edges come from the author, less those that name what
+is not there.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -15,16 +15,23 @@ from synth.artifacts import BLUEPRINTS, DATABASE, TOOL_GRAPHS
 from synth.context import Context
 from synth.graph.edges import auth_edges, data_edges, state_edges
 from synth.graph.proof import Prover
+from synth.partial import sound_part
 from synth.questions.types import Story
 from synth.step import Params, step
 
-STORIES = question("tools.stories", returns=list[Story])
+STORIES = question("tools.stories", returns=list[Story], most=64)
 
 
 @step(each=BLUEPRINTS, reads=[BLUEPRINTS, DATABASE], writes=[TOOL_GRAPHS], params=Params, questions=[STORIES])
 async def tool_graph_generation(ctx: Context[Params], key: str) -> None:
     blueprint, database = ctx.read(BLUEPRINTS), ctx.path(DATABASE)
-    stories = await ctx.ask(STORIES, blueprint=blueprint, check=lambda answer: story_faults(answer, blueprint))
+    stories = await sound_part(
+        ctx,
+        STORIES,
+        lambda answer: [story_faults(story, blueprint) for story in answer],
+        "a story between tools that are not there",
+        blueprint=blueprint,
+    )
     edges = await ctx.offload(run_edges, blueprint, database, ctx.now, f"{ctx.seed}/{key}/edges")
     told = [ToolEdge(source=s.source, target=s.target, kind="story", reason=s.reason) for s in stories]
     for edge in edges:
@@ -47,15 +54,14 @@ def run_edges(blueprint: Blueprint, database: Path, now: str, seed: str) -> list
     return [*auth_edges(blueprint), *(edge for edge in proven if edge.kind == "data" or edge.proof == "executed")]
 
 
-def story_faults(stories: Sequence[Story], blueprint: Blueprint) -> list[str]:
-    """What is wrong with an author's stories, in words for the author."""
-    writes = {tool.name for tool in blueprint.tools if tool.kind == "write"}
-    every = {tool.name for tool in blueprint.tools}
-    found = []
-    for story in stories:
-        unknown = sorted({story.source, story.target} - every)
-        if unknown:
-            found.append(f"there is no tool {unknown[0]!r}; there are {', '.join(sorted(every))}")
-        elif story.target not in writes:
-            found.append(f"{story.source} -> {story.target}: a story ends in a write")
-    return found
+def story_faults(story: Story, blueprint: Blueprint) -> list[str]:
+    """What is wrong with a story, in words for its author."""
+    kinds = {tool.name: tool.kind for tool in blueprint.tools}
+    where = f"{story.source} -> {story.target}"
+    unknown = sorted({story.source, story.target} - kinds.keys())
+    if unknown:
+        return [f"{where}: there is no tool {unknown[0]!r}; there are {', '.join(sorted(kinds))}"]
+    if kinds[story.target] != "write":
+        writes = ", ".join(sorted(name for name, kind in kinds.items() if kind == "write"))
+        return [f"{where}: a story ends in a write, and {story.target} is a {kinds[story.target]}; writes are {writes}"]
+    return []

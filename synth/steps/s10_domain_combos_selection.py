@@ -19,9 +19,10 @@ from synth.context import Context
 from synth.fusion.choose import choose, world_names
 from synth.fusion.links import link_faults
 from synth.graph.columns import origins
+from synth.partial import sound_part
 from synth.step import Params, step
 
-LINKS = question("fusion.links", returns=list[Link])
+LINKS = question("fusion.links", returns=list[Link], most=200)
 LARGEST = 5
 
 
@@ -64,17 +65,19 @@ async def domain_combos_selection(ctx: Context[CombinationParams], key: str) -> 
 async def _links(
     ctx: Context[CombinationParams], person: str, pair: tuple[str, str], blueprints: Mapping[str, Blueprint]
 ) -> list[Link]:
-    """What two domains offer each other; nothing where no author knows of anything."""
+    """What two domains offer each other, less what cannot be; nothing where no author knows of anything."""
     both = {name: blueprints[name] for name in pair}
     columns = {name: {tool.name: list(origins(tool)) for tool in own.tools} for name, own in both.items()}
     try:
-        return await ctx.ask(
+        return await sound_part(
+            ctx,
             LINKS,
+            lambda links: [link_faults([link], both) for link in links],
+            "a link that cannot be",
             key="/".join(pair),
             blueprints=list(both.values()),
             person=person,
             columns=columns,
-            check=lambda links: link_faults(links, both),
         )
     except AuthorError as error:
         ctx.reject(" and ".join(pair), "no usable links")

@@ -15,15 +15,16 @@ from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS, ENTITY_RO
 from synth.context import Context
 from synth.fusion.blueprint import fuse
 from synth.fusion.graph import fused_graph
-from synth.fusion.story_faults import story_faults
+from synth.fusion.story_faults import faults_by_story
 from synth.fusion.trials import Ground, tried
 from synth.graph.columns import origins
+from synth.partial import sound_part
 from synth.questions.types import RowWords
 from synth.step import Params, step
-from synth.steps.s14_task_template_generation import word_faults
+from synth.steps.s14_task_template_generation import NO_WORDS, word_faults
 
-STORIES = question("fusion.stories", returns=list[Storyline])
-REFERENCES = question("tasks.references", returns=list[RowWords])
+STORIES = question("fusion.stories", returns=list[Storyline], most=64)
+REFERENCES = question("tasks.references", returns=list[RowWords], most=128)
 
 
 class FusionParams(Params):
@@ -44,13 +45,15 @@ async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
     blueprints = {server: ctx.read(BLUEPRINTS, server) for server in combination.domains}
     fused = fuse(list(blueprints.values()))
     columns = {tool.name: list(origins(tool)) for tool in fused.tools}
-    stories = await ctx.ask(
+    stories = await sound_part(
+        ctx,
         STORIES,
+        lambda answer: faults_by_story(answer, fused),
+        "a story of what is not there",
         blueprint=fused,
         links=combination.links,
         columns=columns,
         count=ctx.params.stories,
-        check=lambda answer: story_faults(answer, fused),
     )
     if len(stories) > ctx.params.stories:
         ctx.reject(f"{len(stories) - ctx.params.stories} stories", "more than were asked for")
@@ -85,5 +88,12 @@ async def _words(
 ) -> dict[str, list[str]]:
     """By which columns people refer to the rows of each read."""
     reads = {tool.name: columns[tool.name] for tool in fused.tools if tool.kind == "read"}
-    words = await ctx.ask(REFERENCES, blueprint=fused, columns=reads, check=lambda answer: word_faults(answer, reads))
+    words = await sound_part(
+        ctx,
+        REFERENCES,
+        lambda answer: [word_faults(row, reads) for row in answer],
+        NO_WORDS,
+        blueprint=fused,
+        columns=reads,
+    )
     return {row.read: list(row.columns) for row in words}

@@ -1,7 +1,7 @@
 """s14: turn goals and stories into task templates over the tool graph.
 
 Authors say what people want; the graph says how each row that it takes can be found. A goal whose tools, links or rows
-are not there goes back to its author. Random walks would run too, and make no sense.
+are not there goes back to its author, and is left out where it stays so. Random walks would run too, and make no sense.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,17 @@ from synth.context import Context
 from synth.fusion.contract import fused_contract, is_fused
 from synth.fusion.stories import NoTemplate, template_of
 from synth.graph.columns import origins
+from synth.partial import sound_part
 from synth.questions.types import RowWords
 from synth.step import Params, step
-from synth.tasks.templates import faults, template
+from synth.tasks.templates import goal_faults, template
 
-GOALS = question("tasks.goals", returns=list[Goal])
-REFERENCES = question("tasks.references", returns=list[RowWords])
+GOALS = question("tasks.goals", returns=list[Goal], most=200)
+REFERENCES = question("tasks.references", returns=list[RowWords], most=128)
+
+
+NO_WORDS = "words for what no read returns"
+"""Why a read's words are left out."""
 
 
 class TemplateParams(Params):
@@ -50,15 +55,20 @@ async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
     blueprint, graph, summary = ctx.read(BLUEPRINTS), ctx.read(TOOL_GRAPHS), ctx.read(SUMMARIES)
     columns = {tool.name: list(origins(tool)) for tool in blueprint.tools}
     referred_by = await _referred_by(ctx, blueprint)
-    goals = await ctx.ask(
+    goals = await sound_part(
+        ctx,
         GOALS,
+        lambda answer: goal_faults(answer, blueprint, graph, columns),
+        "a goal that no call reaches",
         blueprint=blueprint,
         columns=columns,
         counts=summary.rows,
         stories=[edge for edge in graph.edges if edge.kind == "story"],
         count=ctx.params.goals,
-        check=lambda answer: [fault for goal in answer for fault in faults(goal, blueprint, graph, columns)],
     )
+    if len(goals) > ctx.params.goals:
+        ctx.reject(f"{len(goals) - ctx.params.goals} goals", "more than were asked for")
+        goals = goals[: ctx.params.goals]
     return [template(goal, blueprint, graph, referred_by) for goal in goals]
 
 
@@ -79,15 +89,24 @@ async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
 async def _referred_by(ctx: Context[TemplateParams], blueprint: Blueprint) -> dict[str, list[str]]:
     """Read -> the columns by which people refer to its rows."""
     reads = {tool.name: list(origins(tool)) for tool in blueprint.tools if tool.kind == "read"}
-    words = await ctx.ask(
-        REFERENCES, blueprint=blueprint, columns=reads, check=lambda answer: word_faults(answer, reads)
+    words = await sound_part(
+        ctx,
+        REFERENCES,
+        lambda answer: [word_faults(row, reads) for row in answer],
+        NO_WORDS,
+        blueprint=blueprint,
+        columns=reads,
     )
     return {row.read: list(row.columns) for row in words}
 
 
-def word_faults(words: Sequence[RowWords], reads: Mapping[str, Sequence[str]]) -> list[str]:
-    """What is wrong with the columns by which people are said to refer to rows."""
-    found = [f"there is no read {row.read!r}; there are {', '.join(reads)}" for row in words if row.read not in reads]
-    for row in words:
-        found += [f"{row.read} returns no {c!r}" for c in row.columns if row.read in reads and c not in reads[row.read]]
-    return found
+def word_faults(words: RowWords, reads: Mapping[str, Sequence[str]]) -> list[str]:
+    """What is wrong with the columns by which people are said to refer to a read's rows."""
+    if words.read not in reads:
+        return [f"there is no read {words.read!r}; there are {', '.join(reads)}"]
+    returned = reads[words.read]
+    return [
+        f"{words.read} returns no {column!r}; it returns {', '.join(returned)}"
+        for column in words.columns
+        if column not in returned
+    ]

@@ -1,6 +1,6 @@
 """Templates: goals laid over the tool graph, which says how each row that a call needs can be found."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
@@ -33,45 +33,61 @@ def template(
     )
 
 
-def faults(goal: Goal, blueprint: Blueprint, graph: ToolGraph, columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Why a goal cannot be a template, in words for its author; empty where it can."""
+def goal_faults(
+    goals: Sequence[Goal], blueprint: Blueprint, graph: ToolGraph, columns: Mapping[str, Sequence[str]]
+) -> list[list[str]]:
+    """Why each goal cannot be a template, in words for its author; empty where it can."""
+    names: set[str] = set()
     found = []
-    tools = {tool.name: tool for tool in blueprint.tools}
+    for goal in goals:
+        faults = ["there is another goal of that name"] if goal.name in names else []
+        faults += [*_call_faults(goal, blueprint, graph, columns), *_tell_faults(goal, columns)]
+        found.append([f"goal {goal.name!r}: {fault}" for fault in faults])
+        names.add(goal.name)
+    return found
+
+
+def _call_faults(
+    goal: Goal, blueprint: Blueprint, graph: ToolGraph, columns: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    tools = {tool.name: tool for tool in blueprint.tools if tool.kind != "auth"}
     for place, call in enumerate(goal.calls, start=1):
         if call.tool not in tools:
-            found.append(f"goal {goal.name!r}: there is no tool {call.tool!r}; there are {', '.join(tools)}")
+            yield f"call {place}: there is no tool {call.tool!r} to call; there are {', '.join(tools)}"
             continue
         tool = tools[call.tool]
-        found += [
-            f"goal {goal.name!r}, call {place}: {fault}" for fault in _link_faults(call.same, tool, goal, columns)
-        ]
+        for parameter, link in call.same.items():
+            yield from (f"call {place}: {fault}" for fault in _link_faults(place, parameter, link, tool, goal, columns))
         for parameter in tool.parameters:
             open_row = parameter.refers_to and parameter.required and parameter.name not in call.same
             if open_row and not sources_of(tool, blueprint, graph, {}).get(parameter.name):
-                found.append(f"goal {goal.name!r}: no read shows the row that {tool.name}.{parameter.name} names")
+                yield f"call {place}: no read shows the row that {tool.name}.{parameter.name} names; leave the goal out"
     if goal.kind == "do" and not any(call.tool in tools and tools[call.tool].kind == "write" for call in goal.calls):
-        found.append(f"goal {goal.name!r}: a `do` goal needs a write")
+        yield "a `do` goal needs a write; `inform` is the kind of one that only asks"
+
+
+def _link_faults(
+    place: int, parameter: str, link: str, tool: Tool, goal: Goal, columns: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    taken = [one.name for one in tool.parameters]
+    if parameter not in taken:
+        yield f"{tool.name} takes no {parameter!r}; it takes {', '.join(taken) or 'nothing'}"
+    earlier = {f"{number}": call.tool for number, call in enumerate(goal.calls[: place - 1], start=1)}
+    number, _, column = link.partition(".")
+    if number not in earlier:
+        yield f"{link!r} is not of the form '<call>.<column>' with a call before this one"
+    elif column not in columns.get(earlier[number], []):
+        yield f"{link!r}: {earlier[number]} returns {', '.join(columns.get(earlier[number], []))}"
+
+
+def _tell_faults(goal: Goal, columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
     if goal.kind == "inform" and not goal.tell:
-        found.append(f"goal {goal.name!r}: an `inform` goal needs something to tell")
+        yield "an `inform` goal needs something to tell"
     for told in goal.tell:
         name = goal.calls[told.call - 1].tool if told.call <= len(goal.calls) else ""
         if told.column not in columns.get(name, []):
-            found.append(f"goal {goal.name!r}: tell names {told.column!r}, which call {told.call} does not return")
-    return found
-
-
-def _link_faults(same: Mapping[str, str], tool: Tool, goal: Goal, columns: Mapping[str, Sequence[str]]) -> list[str]:
-    found = []
-    for parameter, link in same.items():
-        number, _, column = link.partition(".")
-        if parameter not in {p.name for p in tool.parameters}:
-            found.append(f"{tool.name} has no parameter {parameter!r}")
-        if not number.isdigit() or not 1 <= int(number) <= len(goal.calls) or not column:
-            found.append(f"{link!r} is not of the form '<call>.<column>'")
-        elif column not in columns.get(goal.calls[int(number) - 1].tool, []):
-            earlier = goal.calls[int(number) - 1].tool
-            found.append(f"{link!r}: {earlier} returns {', '.join(columns.get(earlier, []))}")
-    return found
+            returned = f"it returns {', '.join(columns.get(name, []))}" if name else f"it has {len(goal.calls)} calls"
+            yield f"tell names {told.column!r} of call {told.call}; {returned}"
 
 
 def lookups_of(blueprint: Blueprint, graph: ToolGraph) -> dict[str, dict[str, list[Source]]]:

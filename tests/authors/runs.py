@@ -22,7 +22,7 @@ SMALLEST = (
     "domains.seeds=[pharmacy]",
     "steps.s01_domain_expansion.target_domains=1",
     "steps.s06_database_generation.histories=1",
-    "steps.s06_database_generation.visits=300",
+    "steps.s06_database_generation.visits=150",
     "steps.s15_instance_combos_selection.per_template=1",
 )
 """One domain with a short history."""
@@ -94,4 +94,4 @@ def served(url: str, provider: str = "openai", model: str = "served", **more: ob
 
 def by(author: Mapping[str, object]) -> dict[str, object]:
     """The configuration of authors where one answers everything."""
-    return {"textual": author, "coding": author}
+    return {"textual": author, "coding": author, "judge": author}

@@ -50,9 +50,27 @@ class Answered:
     """As the reply calls it: a name for this one request."""
 
 
-Spoil = Callable[[Place, Said, Act, int], tuple[str, Said, Act | None] | None]
-"""Given a place, the right reply, how it would be sent and how often the request was heard before: what is wrong with
-the reply, what is said, and what is sent where that is not simply what is said. None: nothing is wrong."""
+class Due(NamedTuple):
+    """What a request would get from a faultless server."""
+
+    place: Place
+    said: Said
+    act: Act
+    heard: Heard
+    before: int
+    """How often the same was heard before."""
+
+
+class Spoilt(NamedTuple):
+    """What it gets instead."""
+
+    fault: str
+    said: Said
+    act: Act | None = None
+    """What is sent, where that is not simply what is said."""
+
+
+Spoil = Callable[[Due], Spoilt | None]
 
 
 class ServedAuthor:
@@ -109,14 +127,12 @@ class ServedAuthor:
             return Answered(heard, spoken.turns, None, act.status, False, (0, 0), None, model), act
         said = Said(text, model=model)
         act = act_of(spoken, counted(said, spoken))
-        wrong = self._spoil(place, said, act, before) if self._spoil is not None else None
-        name = None
+        wrong = self._spoil(Due(place, said, act, heard, before)) if self._spoil is not None else None
         if wrong is not None:
-            name, said, sent = wrong
-            act = sent or act_of(spoken, counted(said, spoken))
+            said, act = wrong.said, wrong.act or act_of(spoken, counted(wrong.said, spoken))
         is_whole = act.status == 200 and act.end == "whole"
         usage = counted(said, spoken).usage if is_whole else (0, 0)
-        return Answered(heard, spoken.turns, place, act.status, is_whole, usage, name, model), act
+        return Answered(heard, spoken.turns, place, act.status, is_whole, usage, wrong and wrong.fault, model), act
 
     def _found(self, spoken: Spoken) -> tuple[Place | None, str]:
         """The question that is asked, and the right answer in the form that is asked for."""
@@ -133,6 +149,11 @@ class ServedAuthor:
             text = next(whole for whole in (text, wrapped(text, WRAPPING)) if whole.startswith(begun))
             return place, text[len(begun) :]
         return place, text
+
+
+def key_of(heard: Heard) -> str:
+    """The key that a request carries, whatever its API."""
+    return heard.headers.get("x-api-key") or heard.headers["authorization"].removeprefix("Bearer ")
 
 
 def read_takes(cassette: Path) -> list[Take]:

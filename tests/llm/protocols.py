@@ -1,4 +1,4 @@
-"""Answers as OpenAI's and Anthropic's APIs give them: whole, and as the events of a stream."""
+"""Answers as OpenAI's two APIs and Anthropic's give them: whole, and as the events of a stream."""
 
 import json
 from typing import Any
@@ -76,6 +76,54 @@ def events_of(message: dict[str, Any], *, size: int = 3) -> list[dict[str, Any]]
     end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     output = {"output_tokens": message["usage"]["output_tokens"]}
     return [*events, {"type": "message_delta", "delta": end, "usage": output}, {"type": "message_stop"}]
+
+
+def a_response(*items: dict[str, Any], status: str = "completed", **fields: Any) -> dict[str, Any]:
+    """A response of OpenAI's Responses API; without items it says `Hi.`."""
+    return {
+        "id": "r1",
+        "object": "response",
+        "model": "m-2026",
+        "status": status,
+        "error": None,
+        "incomplete_details": None,
+        "output": list(items or [an_output("Hi.")]),
+        "usage": {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10},
+        **fields,
+    }
+
+
+def an_output(text: str, *, kind: str = "output_text") -> dict[str, Any]:
+    """A message in a response; `refusal` is the other kind."""
+    said = {"type": kind, "text" if kind == "output_text" else "refusal": text, "annotations": []}
+    return {"id": "o1", "type": "message", "role": "assistant", "status": "completed", "content": [said]}
+
+
+def a_function_call(name: str = "book", arguments: str = '{"day": 1}', id: str = "c1") -> dict[str, Any]:
+    """A tool call in a response."""
+    return {"id": "f1", "type": "function_call", "call_id": id, "name": name, "arguments": arguments}
+
+
+def a_sealed_thought(words: str = "Hm, yes.") -> dict[str, Any]:
+    """Reasoning in a response, as it has to go back."""
+    summary = [{"type": "summary_text", "text": words}]
+    return {"id": "t1", "type": "reasoning", "summary": summary, "encrypted_content": "c2VhbGVk"}
+
+
+def response_events_of(response: dict[str, Any], *, size: int = 3) -> list[dict[str, Any]]:
+    """The response as OpenAI streams it: reasoning is sealed whole only where an item ends."""
+    begun = {**response, "status": "in_progress", "output": [], "usage": None}
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
+    for index, item in enumerate(response["output"]):
+        start = {**item, "encrypted_content": "half"} if item["type"] == "reasoning" else item
+        events.append({"type": "response.output_item.added", "output_index": index, "item": start})
+        for part in item.get("content") or []:
+            events += [
+                {"type": "response.output_text.delta", "output_index": index, "delta": piece}
+                for piece in _pieces(part.get("text") or "", size)
+            ]
+        events.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    return [*events, {"type": f"response.{response['status']}", "response": response}]
 
 
 def _block_events(block: dict[str, Any], size: int) -> list[dict[str, Any]]:

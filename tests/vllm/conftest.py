@@ -15,6 +15,10 @@ LONGEST = 65536
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    # A step of so small a model is some twenty operations; with two threads each of them waits for both to get a core.
+    "OMP_NUM_THREADS": "1",
+    # What it finds out about models takes an interpreter of its own that loads everything; it is kept between runs.
+    "VLLM_CACHE_ROOT": str(FOLDER / "cache"),
     "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
 }

@@ -8,14 +8,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
-from skillweave.errors import ProviderError
+from skillweave.llm.backends.anthropic_wire import SIGNED
+from skillweave.llm.backends.body import BodyError, Count, Part, read
 from skillweave.llm.request import Reply, Stop
 from skillweave.schema.message import FunctionCall, ToolCall
 from skillweave.schema.record import Json
 
-SHOWN = 200
+MEANT = "message"
 STOPS: dict[str, Stop] = {
     "max_tokens": "length",
     "tool_use": "tool_calls",
@@ -26,11 +27,7 @@ STOPS: dict[str, Stop] = {
 DECLINED = "the model declined to answer"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", protected_namespaces=())
-
-
-class _Block(_Part):
+class _Block(Part):
     model_config = ConfigDict(extra="allow", protected_namespaces=())
 
     type: str
@@ -41,18 +38,18 @@ class _Block(_Part):
     input: Json = None
 
 
-class _Usage(_Part):
-    input_tokens: int | None = 0
-    output_tokens: int | None = 0
-    cache_creation_input_tokens: int | None = 0
-    cache_read_input_tokens: int | None = 0
+class _Usage(Part):
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    cache_creation_input_tokens: Count = 0
+    cache_read_input_tokens: Count = 0
 
 
-class _Details(_Part):
+class _Details(Part):
     explanation: str | None = None
 
 
-class _Message(_Part):
+class _Message(Part):
     content: list[_Block]
     model: str = ""
     stop_reason: str | None = None
@@ -60,7 +57,7 @@ class _Message(_Part):
     usage: _Usage = Field(default_factory=_Usage)
 
 
-class _Delta(_Part):
+class _Delta(Part):
     type: str = ""
     text: str = ""
     partial_json: str = ""
@@ -70,7 +67,7 @@ class _Delta(_Part):
     stop_details: _Details | None = None
 
 
-class _Event(_Part):
+class _Event(Part):
     type: str
     index: int = 0
     message: _Message | None = None
@@ -79,30 +76,21 @@ class _Event(_Part):
     usage: _Usage | None = None
 
 
-def read_message(body: bytes, backend: str) -> Reply:
-    """The reply in `body`. Raises ProviderError where it is no message."""
-    try:
-        message = _Message.model_validate_json(body)
-    except ValidationError as error:
-        raise _no_message(error, body.decode("utf-8", "replace"), backend) from error
-    return _reply(message)
+def read_message(body: Json) -> Reply:
+    """The reply in `body`. Raises BodyError where it is no message."""
+    return _reply(read(_Message, body, MEANT))
 
 
-def read_events(events: Sequence[object], backend: str) -> Reply:
-    """The reply that a whole stream gives. Raises ProviderError where it is none, or is cut off."""
-    try:
-        read = [_Event.model_validate(event) for event in events]
-    except ValidationError as error:
-        raise _no_message(error, repr(error.errors(include_url=False)[0]["input"]), backend) from error
-    start = next((event.message for event in read if event.message is not None), None)
-    end = next((event for event in reversed(read) if event.delta is not None and event.delta.stop_reason), None)
+def read_events(events: Sequence[Json]) -> Reply:
+    """The reply that a whole stream gives. Raises BodyError where it is none, or is cut off."""
+    found = [read(_Event, event, "event of a message") for event in events]
+    start = next((event.message for event in found if event.message is not None), None)
+    end = next((event for event in reversed(found) if event.delta is not None and event.delta.stop_reason), None)
     if start is None or end is None or end.delta is None:
-        raise ProviderError(
-            f"{backend}: the stream ended after {len(events)} events without a stop reason", transient=True
-        )
+        raise BodyError(f"the stream ended after {len(events)} events without a stop reason")
     spent = end.usage.output_tokens if end.usage else start.usage.output_tokens
     message = _Message(
-        content=_blocks(read),
+        content=_blocks(found),
         model=start.model,
         stop_reason=end.delta.stop_reason,
         stop_details=end.delta.stop_details,
@@ -113,18 +101,20 @@ def read_events(events: Sequence[object], backend: str) -> Reply:
 
 def _reply(message: _Message) -> Reply:
     text = "".join(block.text for block in message.content if block.type == "text")
-    thinking = [block for block in message.content if block.type in ("thinking", "redacted_thinking")]
+    thinking = [block for block in message.content if block.type in SIGNED]
     is_refusal = message.stop_reason == "refusal"
     reason = (message.stop_details.explanation if message.stop_details else None) or text or DECLINED
     usage = message.usage
-    cached = (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
     # What is said before a refusal is not to be used, and calls not to be made.
     calls = () if is_refusal else tuple(_tool_call(block) for block in message.content if block.type == "tool_use")
     stop = STOPS.get(message.stop_reason or "", "stop")
     return Reply(
         text="" if is_refusal else text,
-        input_tokens=(usage.input_tokens or 0) + cached,
-        output_tokens=usage.output_tokens or 0,
+        # Theirs are those alone that no cache had to do with.
+        input_tokens=usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens,
+        cached_input_tokens=usage.cache_read_input_tokens,
+        cache_write_tokens=usage.cache_creation_input_tokens,
+        output_tokens=usage.output_tokens,
         model=message.model,
         stop="tool_calls" if calls and stop == "stop" else stop,
         tool_calls=calls,
@@ -161,10 +151,3 @@ def _extend(block: dict[str, Any], delta: _Delta) -> None:
         more = getattr(delta, name)
         if more:
             block[name] = (block.get(name) or "") + more
-
-
-def _no_message(error: ValidationError, answer: str, backend: str) -> ProviderError:
-    fault = error.errors(include_url=False)[0]["msg"]
-    return ProviderError(
-        f"{backend} answered with something that is no message ({fault}): {answer[:SHOWN]!r}", transient=True
-    )

@@ -13,6 +13,7 @@ from skillweave.schema.record import Json
 
 THINKING = "thinking_blocks"
 """The field of an assistant's message that holds its reasoning in the provider's signed form."""
+SIGNED = ("thinking", "redacted_thinking")
 NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
@@ -55,11 +56,17 @@ def _blocks(said: Message) -> list[dict[str, Any]]:
     if said.role == "tool":
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": said.tool_call_id or ""}
         return [{**result, "content": said.content} if said.content else result]
-    kept = (said.model_extra or {}).get(THINKING) if said.role == "assistant" else None
-    blocks: list[dict[str, Any]] = list(kept or ())
+    blocks = _thoughts(said) if said.role == "assistant" else []
     if said.content and said.content.strip():
         blocks.append({"type": "text", "text": said.content})
     return blocks + [_wire_call(call) for call in said.tool_calls or ()]
+
+
+def _thoughts(said: Message) -> list[dict[str, Any]]:
+    """Its signed reasoning; that of another provider says nothing here."""
+    kept = (said.model_extra or {}).get(THINKING)
+    blocks = kept if isinstance(kept, list) else []
+    return [block for block in blocks if isinstance(block, dict) and block.get("type") in SIGNED]
 
 
 def _wire_call(call: ToolCall) -> dict[str, Any]:

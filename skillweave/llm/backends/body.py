@@ -41,6 +41,10 @@ Count = Annotated[int, BeforeValidator(_counted)]
 """Of tokens: 0 where it is not given, never below."""
 
 
+class Events(list[Json]):
+    """What the events of a stream hold."""
+
+
 class BodyError(Exception):
     """Why a body is no answer."""
 
@@ -62,7 +66,9 @@ class AnswerError(Exception):
 
 
 def decode(body: bytes) -> Json:
-    """The value that a body, or an event's data, holds. Raises BodyError, and AnswerError where it is an error."""
+    """The value that a body, or an event's data, holds. Raises BodyError, TooLargeError; AnswerError for an error."""
+    if len(body) > MOST_BYTES:
+        raise TooLargeError
     try:
         value: Json = json.loads(body, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
         _check_depth(value)

@@ -1,8 +1,9 @@
 """OpenAI's chat API, which most endpoints speak."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from skillweave.llm.backends.body import Events
 from skillweave.llm.backends.chat_wire import wire_message
 from skillweave.llm.backends.chunks import read_chunks
 from skillweave.llm.backends.completion import read_completion
@@ -17,7 +18,7 @@ from skillweave.schema.record import Json
 class ChatBackend(OpenAIEndpoint):
     path = "/chat/completions"
     schema_path = ("response_format",)
-    dispensable = (
+    dispensable: ClassVar[Sequence[Dispensable]] = (
         Dispensable(("stream_options",), r"\bstream_options\b"),
         Dispensable(("max_tokens",), r"\bmax_tokens\b", is_limit=True, instead="max_completion_tokens"),
         Dispensable(("max_completion_tokens",), r"\bmax_(completion_)?tokens\b", is_limit=True),
@@ -66,8 +67,8 @@ class ChatBackend(OpenAIEndpoint):
     def _format(self, schema: Mapping[str, Json]) -> dict[str, Json]:
         return response_format(schema)
 
-    def _read(self, answer: Json | list[Json], request: Request) -> Reply:
-        tokens = self._settings.record_tokens
-        if self._settings.stream and isinstance(answer, list):
-            return unwrap(read_chunks(answer, tokens=tokens), request.schema)
-        return unwrap(read_completion(answer, tokens=tokens), request.schema)
+    def _read(self, body: Json, request: Request) -> Reply:
+        return unwrap(read_completion(body, tokens=self._settings.record_tokens), request.schema)
+
+    def _read_events(self, events: Events, request: Request) -> Reply:
+        return unwrap(read_chunks(events, tokens=self._settings.record_tokens), request.schema)

@@ -21,9 +21,6 @@ logger = logging.getLogger(__name__)
 
 MOST = 6
 """Concessions made to one request."""
-COMPLAINTS = (400, 422)
-WRONG_REQUEST = ("invalid_request_error", "BadRequestError", "unsupported_parameter", "unsupported_value")
-"""How errors in a stream, which have no status, name a complaint."""
 LEAST_LIMIT = 256
 """Tokens; numbers below are no limits."""
 NUMBER = re.compile(r"(?<![\w.-])\d{3,9}(?![\w-]|\.\d)")
@@ -103,23 +100,24 @@ class Concessions:
 
     def find(self, body: Mapping[str, Any], fault: Fault) -> Concession | None:
         """What could be done about a complaint; None where nothing can."""
-        if fault.status not in COMPLAINTS and not (fault.status is None and fault.code in WRONG_REQUEST):
+        if not fault.is_complaint:
             return None
         present = [field for field in self._fields if has(body, field.path)]
         # What the endpoint says it complains of comes before what else its words name.
         named = [field for field in present if _is_param(field, fault.param)]
         if not named and re.split(r"\W", fault.param)[0] not in KEPT:
             named = [field for field in present if re.search(field.words, fault.words, re.IGNORECASE)]
-        return _concession(named[0], body, fault) if named else None
+        found = (_concession(field, body, fault) for field in named)
+        return next((concession for concession in found if concession is not None), None)
 
     def remember(self, concessions: Sequence[Concession], schema: Mapping[str, Json] | None) -> None:
         """The request succeeded with these."""
         for concession in concessions:
             key = (concession.path, _digest(schema) if concession.path == self._schema_path else "")
             with self._lock:
-                known = self._made.get(key)
+                is_news = all(path != concession.path for path, _ in self._made)
                 self._made[key] = concession
-            if known is None or known.most != concession.most:
+            if is_news:
                 logger.warning("%s: %s from now on: %s", self._name, concession.told, concession.why)
 
 

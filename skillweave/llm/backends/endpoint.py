@@ -1,6 +1,6 @@
 """Endpoint: what the providers that are reached through an official SDK have in common.
 
-The SDK sends, waits and tries again; what is sent and how the answer is read is ours. The SDKs' typed methods walk
+The SDK sends; what is sent, how the answer is read and whether it is tried again is ours. The SDKs' typed methods walk
 through every message of a conversation in every call, so their documented `post` is used, with a body made here.
 The key is read from the environment, is given to the SDK, and appears nowhere else: not in errors, logs or records.
 """
@@ -14,18 +14,19 @@ from dataclasses import replace
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from skillweave.llm.backends.body import MOST_BYTES, MOST_EVENTS, TooLargeError, decode
+from skillweave.errors import StopError
+from skillweave.llm.backends.body import AnswerError, BodyError, Events, decode
 from skillweave.llm.backends.bounded import hooks
 from skillweave.llm.backends.concessions import MOST, Concession, Concessions, Dispensable, Path, has
 from skillweave.llm.backends.fault import Fault, fault_of
 from skillweave.llm.backends.gated import CLOCK, gated
-from skillweave.llm.backends.server_sent import event_data
+from skillweave.llm.backends.server_sent import read_events
 from skillweave.llm.backends.settings import NO_KEY, Settings, check_extra, merged, read_key
 from skillweave.llm.request import Reply, Request
 from skillweave.schema.record import Json
 
-LONGEST_PAUSE = 120.0
-"""Seconds that an SDK waits at most before it tries again; a longer Retry-After ends its tries."""
+LONGEST = 5
+"""Times the timeout, which is for a silence, that a whole exchange may take."""
 AS_JSON = {"headers": {"Content-Type": "application/json"}}
 
 
@@ -51,9 +52,7 @@ class Endpoint(ABC):
         self._is_home = self._base_url == self.home
         # Another endpoint is sent a key only where the user names one.
         self._key = read_key(settings.api_key_env or (self.key_variable if self._is_home else None))
-        # One more than there are tries, so that the SDK, which knows more, speaks first.
-        retries = settings.max_retries
-        self._deadline = (retries + 2) * settings.timeout + retries * LONGEST_PAUSE
+        self._deadline = LONGEST * settings.timeout
         self._concessions = Concessions(self.name, self.dispensable, self.schema_path)
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
         self._lock = threading.Lock()
@@ -68,12 +67,12 @@ class Endpoint(ABC):
             if isinstance(got, Reply):
                 self._concessions.remember(made, request.schema)
                 return got
-            concession = self._concessions.find(body, got) if len(made) < MOST else None
-            if concession is None:
+            found = self._concessions.find(body, got) if isinstance(got, Fault) and len(made) < MOST else None
+            if found is None:
                 # Raised out here, since the SDK's error, chained to ours, would carry the request along.
-                raise got.error(self.name)
-            made.append(concession)
-            body = concession.applied(body)
+                raise got.error(self.name) if isinstance(got, Fault) else got
+            made.append(found)
+            body = found.applied(body)
 
     async def close(self) -> None:
         """Close the connections of the running event loop; each loop closes its own."""
@@ -95,45 +94,49 @@ class Endpoint(ABC):
         """What is posted."""
 
     @abstractmethod
-    def _read(self, answer: Json | list[Json], request: Request) -> Reply:
-        """The reply: from a whole body, or, where replies are streamed, from the list of events.
+    def _read(self, body: Json, request: Request) -> Reply:
+        """The reply in a body; a request's schema is None where it was not sent. Raises BodyError, AnswerError."""
 
-        A request's schema is None where it was not sent. Raises BodyError, AnswerError.
-        """
+    @abstractmethod
+    def _read_events(self, events: Events, request: Request) -> Reply:
+        """The reply that the events of a stream give. Raises BodyError, AnswerError."""
 
-    async def _exchange(self, body: dict[str, Any], request: Request) -> Reply | Fault:
+    async def _exchange(self, body: dict[str, Any], request: Request) -> Reply | Fault | StopError:
         """Send the body, and read what comes."""
-        content = json.dumps(body).encode("ascii")
-        has_begun = False
         try:
             # The SDK's own limit is for one read, so a server that drips would be waited for without end.
             async with asyncio.timeout(self._deadline) as clock:
                 CLOCK.set(clock)
-                client = self._client()
-                if self._settings.stream:
-                    kind = self._sdk().AsyncStream[object]
-                    stream = await client.post(
-                        self.path, cast_to=object, content=content, options=AS_JSON, stream=True, stream_cls=kind
-                    )
-                    has_begun = True
-                    return self._read(await _events(stream), request)
-                whole: bytes = await client.post(self.path, cast_to=bytes, content=content, options=AS_JSON)
-                has_begun = True
-                return self._read(_decoded(whole), request)
+                answer = await self._sent(json.dumps(body).encode("ascii"))
         except Exception as error:  # of the SDK and of the transport below it, which lets its own through
-            return self._settled(error, has_begun=has_begun)
+            return self._settled(error)
+        try:
+            return self._read_events(answer, request) if isinstance(answer, Events) else self._read(answer, request)
+        except (BodyError, AnswerError) as error:
+            return self._settled(error)
 
-    def _settled(self, error: Exception, *, has_begun: bool) -> Reply | Fault:
+    async def _sent(self, content: bytes) -> Json | Events:
+        """What comes back. Raises BodyError, AnswerError, TooLargeError, StopError and whatever the SDK does."""
+        client = self._client()
+        if not self._settings.stream:
+            whole: bytes = await client.post(self.path, cast_to=bytes, content=content, options=AS_JSON)
+            return decode(whole)
+        kind = self._sdk().AsyncStream[object]
+        stream = await client.post(
+            self.path, cast_to=object, content=content, options=AS_JSON, stream=True, stream_cls=kind
+        )
+        async with stream:
+            return await read_events(stream.response)
+
+    def _settled(self, error: Exception) -> Reply | Fault | StopError:
         """What an error amounts to."""
-        secret = self._key if self._key != NO_KEY else None
+        for each in (error, error.__cause__):
+            if isinstance(each, StopError):
+                # The lane's; one SDK takes it for an error of the connection.
+                return each
         if isinstance(error, TimeoutError):
-            return Fault(what=f"no answer within {self._deadline:g} seconds, retries included")
-        if isinstance(error, TooLargeError):
-            return Fault(what="too large an answer", words=str(error))
-        is_known = isinstance(error, self._sdk().APIError)
-        # What the SDK raised before the answer began it has tried again already; nobody did so for anything else.
-        again = has_begun or not is_known
-        fault = fault_of(error, retries=self._settings.max_retries, again=again, secret=secret)
+            return Fault(what=f"no answer within {self._deadline:g} seconds")
+        fault = fault_of(error, self._key if self._key != NO_KEY else None)
         if fault.no_longer_fits:
             return Reply(text="", stop="context_window")
         return Reply(text="", stop="content_filter") if fault.content_refused else fault
@@ -151,26 +154,3 @@ class Endpoint(ABC):
             if client is None:
                 client = self._clients[loop] = self._connect()
             return client
-
-
-def _decoded(whole: bytes) -> Json:
-    """Raises BodyError, AnswerError, TooLargeError."""
-    if len(whole) > MOST_BYTES:
-        raise TooLargeError
-    return decode(whole)
-
-
-async def _events(stream: Any) -> list[Json]:
-    """What the events of an SDK's stream hold. Raises BodyError, AnswerError, TooLargeError."""
-    found: list[Json] = []
-    async with stream:
-        try:
-            async for data in event_data(stream.response.aiter_bytes()):
-                found.append(decode(data))
-                if len(found) > MOST_EVENTS:
-                    raise TooLargeError
-        finally:
-            if stream.response.num_bytes_downloaded > MOST_BYTES:
-                # What was cut off there is garbled, which is not what is wrong with it.
-                raise TooLargeError
-    return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from skillweave.errors import ProviderError
-from skillweave.llm.backends.body import AnswerError, BodyError
+from skillweave.llm.backends.body import AnswerError, BodyError, TooLargeError
 
 FULL: Final = (
     "context_length_exceeded",
@@ -35,8 +35,9 @@ ADVICE: Final = {
     404: "check the model's name and base_url",
 }
 UNREACHED: Final = ("Cannot connect to host", "Server disconnected")
-NAMES: Final = {AnswerError: "error in the answer", BodyError: "no usable answer"}
-RETRIED: Final = (None, 408, 409, 429)
+COMPLAINTS: Final = (400, 422)
+WRONG_REQUEST: Final = ("invalid_request_error", "BadRequestError", "unsupported_parameter", "unsupported_value")
+"""How errors in a stream, which have no status, name a complaint."""
 SHOWN = 400
 READ = 4000
 """Characters of an error's words that are looked into."""
@@ -57,7 +58,8 @@ class Fault:
     """The endpoint's own name for what went wrong; empty where it gives none."""
     param: str = ""
     """The field of the request that it complains of, if it says so."""
-    advice: str = ""
+    is_quoted: bool = False
+    """Whether the words are made of what should have been an answer."""
     transient: bool = False
 
     @property
@@ -70,41 +72,52 @@ class Fault:
         """Whether the endpoint does not want to have the content answered."""
         return self.status in (None, 400, 403) and self._says(REFUSED)
 
+    @property
+    def is_complaint(self) -> bool:
+        """Whether the request is what is wrong."""
+        return self.status in COMPLAINTS or (self.status is None and self.code in WRONG_REQUEST)
+
     def error(self, name: str) -> ProviderError:
         """Our own error: one line."""
         said = ": ".join(part for part in (name, self.what, self.words[:SHOWN]) if part)
-        return ProviderError(f"{said} ({self.advice})" if self.advice else said, transient=self.transient)
+        advice = ADVICE.get(self.status or 0)
+        return ProviderError(f"{said} ({advice})" if advice else said, transient=self.transient)
 
     def _says(self, marks: tuple[str, ...]) -> bool:
         words = f"{self.code} {self.words}".lower()
-        return any(mark in words for mark in marks)
+        return not self.is_quoted and any(mark in words for mark in marks)
 
 
-def fault_of(error: Exception, *, retries: int, again: bool, secret: str | None) -> Fault:
-    """What the error says. `again` is whether nobody tried the request a second time yet."""
+def fault_of(error: Exception, secret: str | None) -> Fault:
+    """What the error of an SDK, of the transport below it, or of reading an answer says."""
+    if isinstance(error, BodyError | TooLargeError):
+        # What they quote is nobody's error message.
+        words = _one_line(str(error), secret)
+        return Fault("no usable answer", words, is_quoted=True, transient=isinstance(error, BodyError))
     status = _status(error)
     details = _details(error)
-    what = f"status {status}" if status else NAMES.get(type(error), type(error).__name__)
+    what = f"status {status}" if status else "an error" if isinstance(error, AnswerError) else type(error).__name__
     cause = str(error.__cause__ or "") if status is None else ""
     said = str(details.get("message") or error)
     if cause.startswith(UNREACHED):
         # The transport below the SDKs calls this a timeout, too.
         what, said = "not reached", ""
-    words = " ".join(f"{said[:READ]} {cause[:READ]}".split())
-    if secret is not None:
-        words = words.replace(secret, "***")
-    is_retried = not again and (status in RETRIED or status >= 500)
-    tried = f"gave up after {retries} retries" if is_retried else ""
-    is_final = status is not None and status < 500 and status not in WORTH_ANOTHER_TRY
+    code = str(_code(error) or "")
     return Fault(
         what=what,
-        words=words,
+        words=_one_line(f"{said[:READ]} {cause[:READ]}", secret),
         status=status,
-        code=str(_code(error) or ""),
+        code=code,
         param=str(details.get("param") or ""),
-        advice=ADVICE.get(status or 0, tried),
-        transient=again and not is_final,
+        transient=status >= 500 or status in WORTH_ANOTHER_TRY if status else code not in WRONG_REQUEST,
     )
+
+
+def _one_line(text: str, secret: str | None) -> str:
+    """Without the secret, and without what a terminal would take for a command."""
+    words = " ".join(text.split())
+    shown = "".join(character if character.isprintable() else "?" for character in words)
+    return shown if secret is None else shown.replace(secret, "***")
 
 
 def _status(error: Exception) -> int | None:

@@ -20,7 +20,7 @@ class Tally:
     """How often a request was sent, and what came of it at the wire."""
 
     sent: int = 0
-    """HTTP requests, further tries among them."""
+    """HTTP requests that reached the endpoint, as far as is known; further tries among them."""
     declined: int = 0
     """Those that were answered by an error's status."""
 
@@ -38,7 +38,8 @@ DOWN = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEW
 def gated(client: type, lane: Lane) -> type:
     """A class of an SDK's HTTP clients whose requests take the lane."""
     # The SDKs bring it; it is imported with them and not before.
-    from httpx2 import AsyncByteStream, ConnectError
+    from aiohttp import ClientConnectorError, ConnectionTimeoutError
+    from httpx2 import AsyncByteStream
 
     class Held(AsyncByteStream):
         """An answer that is still coming; its end, or whoever closes it, gives the lane back."""
@@ -94,7 +95,11 @@ def gated(client: type, lane: Lane) -> type:
                     tally.sent += 1
                 response = await super().send(request, stream=True, **options)
             except Exception as error:
-                lane.failed(Failure(_words(error), source, is_certain=isinstance(error, ConnectError)))
+                # Not being reached and being hung up on have one name here; the cause tells them apart.
+                is_unreached = isinstance(error.__cause__, (ClientConnectorError, ConnectionTimeoutError))
+                if tally is not None:
+                    tally.sent -= is_unreached
+                lane.failed(Failure(_words(error), source, is_certain=is_unreached))
                 lane.leave(given)
                 raise
             except BaseException:

@@ -1,6 +1,6 @@
 """What OpenAI's two APIs have in common: the official SDK, for OpenAI and for any endpoint that speaks one of them."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from skillweave.llm.backends.endpoint import Endpoint
 
@@ -11,7 +11,7 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 class OpenAIEndpoint(Endpoint):
     provider = "openai"
     home = ENDPOINT
-    key_variable = KEY_VARIABLE
+    key_variable: ClassVar[str | None] = KEY_VARIABLE
 
     def _sdk(self) -> Any:
         import openai
@@ -25,6 +25,6 @@ class OpenAIEndpoint(Endpoint):
             api_key=self._key,
             base_url=self._base_url,
             timeout=self._settings.timeout,
-            max_retries=self._settings.max_retries,
+            max_retries=0,
             http_client=self._http(DefaultAioHttpClient),
         )

@@ -6,6 +6,7 @@ no seed, so a sampling's seed is left out.
 
 from typing import Any
 
+from skillweave.llm.backends.body import Events
 from skillweave.llm.backends.concessions import Dispensable
 from skillweave.llm.backends.openai import OpenAIEndpoint
 from skillweave.llm.backends.responses_reply import read_response, read_response_events
@@ -22,13 +23,12 @@ class ResponsesBackend(OpenAIEndpoint):
     path = "/responses"
     schema_path = ("text", "format")
     dispensable = (
-        Dispensable(("include",), r"\binclude\b|encrypted[_ ]content"),
+        Dispensable(("include",), r"[`'\"]include[`'\"]|encrypted[_ ]content"),
         Dispensable(("max_output_tokens",), r"\bmax_(output_)?tokens\b", is_limit=True),
         Dispensable(("top_p",), r"\btop_p\b"),
         Dispensable(("temperature",), r"\btemperature\b"),
         Dispensable(("reasoning",), r"\breasoning\b"),
         Dispensable(("text", "format"), r"text\.format|response_format|json_schema|\bschema\b|\bstrict\b|structured"),
-        Dispensable(("store",), r"\bstore\b"),
     )
 
     def _body(self, request: Request) -> dict[str, Any]:
@@ -58,8 +58,8 @@ class ResponsesBackend(OpenAIEndpoint):
             body["stream"] = True
         return body
 
-    def _read(self, answer: Json | list[Json], request: Request) -> Reply:
-        tokens = self._settings.record_tokens
-        if self._settings.stream and isinstance(answer, list):
-            return unwrap(read_response_events(answer, tokens=tokens), request.schema)
-        return unwrap(read_response(answer, tokens=tokens), request.schema)
+    def _read(self, body: Json, request: Request) -> Reply:
+        return unwrap(read_response(body, tokens=self._settings.record_tokens), request.schema)
+
+    def _read_events(self, events: Events, request: Request) -> Reply:
+        return unwrap(read_response_events(events, tokens=self._settings.record_tokens), request.schema)

@@ -23,7 +23,6 @@ class Settings:
     api_key_env: str | None = None
     timeout: float = 120.0
     """Seconds for one request."""
-    max_retries: int = 4
     stream: bool = False
     structured: bool = True
     """Send the answer's schema along."""

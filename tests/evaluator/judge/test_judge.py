@@ -122,11 +122,15 @@ def test_an_endpoint_that_is_down_ends_the_judging() -> None:
 def test_a_spent_budget_ends_the_judging_and_what_is_answered_is_kept(tmp_path: Path) -> None:
     tasks = [a_wish(id=f"SmallClinic-{number}") for number in range(3)]
     with ScriptedServer(says(verdict(True, True, ratings=[5]))) as server:
-        poor = a_config(server.url, budget_usd=0.02, prices=PRICES, max_concurrency=1)
-        with pytest.raises(BudgetError, match=r"raise llm\.budget_usd"):
+        none = a_config(server.url, budget_usd=0.0, prices=PRICES)
+        with pytest.raises(BudgetError, match=r"may cost \$[\d.]+; raise llm\.budget_usd") as refused:
+            judged(none, *tasks, cache=tmp_path / "replies.sqlite")
+        most = float(re.findall(r"may cost \$([\d.]+)", str(refused.value))[0])
+        poor = a_config(server.url, budget_usd=most + 0.015, prices=PRICES, max_concurrency=1)
+        with pytest.raises(BudgetError, match=r"\$0.02 spent"):
             judged(poor, *tasks, cache=tmp_path / "replies.sqlite")
         assert len(server.heard) == 2
-        rich = a_config(server.url, budget_usd=1.0, prices=PRICES)
+        rich = a_config(server.url, budget_usd=most + 1.0, prices=PRICES)
         found = judged(rich, *tasks, cache=tmp_path / "replies.sqlite")
         assert len(server.heard) == 3
     assert [judgement.rubric is not None for judgement in found] == [True] * 3

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -13,6 +13,8 @@ from skillweave.schema.message import Message
 from ..scripted import ScriptedServer
 
 Complete = Callable[..., Reply]
+Protocol = Literal[Provider, "responses"]
+"""A provider, or openai with its other API."""
 
 
 def a_request(**changes: Any) -> Request:
@@ -20,14 +22,21 @@ def a_request(**changes: Any) -> Request:
     return Request(**(settings | changes))
 
 
+def a_spec(protocol: Protocol, server: ScriptedServer, **options: Any) -> AuthorSpec:
+    """An author `m` who speaks that protocol at the server."""
+    url = server.url if protocol == "anthropic" else f"{server.url}/v1"
+    settings: dict[str, Any] = {"base_url": url, "max_retries": 0, "timeout": 5.0}
+    if protocol == "responses":
+        return AuthorSpec("openai", "m", **(settings | {"api": "responses"} | options))
+    return AuthorSpec(protocol, "m", **(settings | options))
+
+
 @pytest.fixture
 def complete() -> Complete:
     """Ask once: `complete("openai", server, request, stream=True)`."""
 
-    def once(provider: Provider, server: ScriptedServer, request: Request | None = None, **options: Any) -> Reply:
-        url = server.url if provider == "anthropic" else f"{server.url}/v1"
-        settings: dict[str, Any] = {"base_url": url, "max_retries": 0, "timeout": 5.0}
-        spec = AuthorSpec(provider, "m", **(settings | options))
+    def once(protocol: Protocol, server: ScriptedServer, request: Request | None = None, **options: Any) -> Reply:
+        spec = a_spec(protocol, server, **options)
 
         async def asked() -> Reply:
             backend = connect(spec)

@@ -4,6 +4,7 @@ import pytest
 
 from skillweave.errors import ConfigError, ProviderError
 from skillweave.llm.backends.anthropic import AnthropicBackend
+from skillweave.llm.backends.settings import Settings
 from skillweave.llm.request import Reply, Sampling
 from skillweave.schema.message import FunctionCall, Message, ToolCall
 from skillweave.schema.record import Json
@@ -105,7 +106,7 @@ def test_what_goes_out(complete: Complete, monkeypatch: pytest.MonkeyPatch) -> N
     assert heard.path == "/v1/messages"
     assert heard.body == {
         "model": "m",
-        "max_tokens": 4096,
+        "max_tokens": 16384,
         "messages": [{"role": "user", "content": [{"type": "text", "text": "Hello?"}]}],
         "temperature": 0.5,
         "system": "Be kind.",
@@ -129,7 +130,7 @@ def test_another_endpoint_is_never_sent_the_key_of_anthropic(
 def test_a_missing_key_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(ConfigError, match="'ANTHROPIC_API_KEY' holds no API key"):
-        AnthropicBackend("m")
+        AnthropicBackend("m", Settings())
 
 
 @pytest.mark.parametrize("body", [{}, {"content": None}, {"content": [{"text": "x"}]}, [1], "text"])

@@ -77,7 +77,7 @@ def test_a_piece_that_is_no_json_is_no_answer(complete: Complete) -> None:
 
 def test_calls_that_all_have_the_index_zero_are_told_apart_by_their_ids() -> None:
     calls = [{**a_call(id="a"), "index": 0}, {**a_call("find", "{}", "b"), "index": 0}]
-    said = read_chunks([*(a_delta(tool_calls=[call]) for call in calls), a_delta("tool_calls")], "b")
+    said = read_chunks([*(a_delta(tool_calls=[call]) for call in calls), a_delta("tool_calls")])
     assert [call.function.name for call in said.tool_calls] == ["book", "find"]
 
 
@@ -86,10 +86,10 @@ def test_a_new_id_with_every_piece_begins_no_call() -> None:
         {"index": 0, "id": "a", "function": {"name": "book", "arguments": '{"da'}},
         {"index": 0, "id": "b", "function": {"arguments": 'y": 1}'}},
     ]
-    said = read_chunks([*(a_delta(tool_calls=[piece]) for piece in pieces), a_delta("tool_calls")], "b")
+    said = read_chunks([*(a_delta(tool_calls=[piece]) for piece in pieces), a_delta("tool_calls")])
     assert said.tool_calls == (ToolCall(id="a", function=FunctionCall(name="book", arguments='{"day": 1}')),)
 
 
 def test_calls_without_an_index_come_whole() -> None:
     chunk = a_delta("stop", tool_calls=[a_call(id="a"), a_call("find", "{}", "b")])
-    assert [call.id for call in read_chunks([chunk], "b").tool_calls] == ["a", "b"]
+    assert [call.id for call in read_chunks([chunk]).tool_calls] == ["a", "b"]

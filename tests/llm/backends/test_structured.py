@@ -1,6 +1,6 @@
 import pytest
 
-from skillweave.llm.backends.structured import response_format, unwrap
+from skillweave.llm.backends.structured import guided_format, unwrap
 from skillweave.llm.request import Reply
 from skillweave.schema.record import Json
 
@@ -9,12 +9,12 @@ OBJECT: dict[str, Json] = {"type": "object", "properties": {"answer": {"type": "
 
 
 def test_an_object_travels_as_it_is() -> None:
-    assert response_format(OBJECT)["json_schema"] == {"name": "answer", "schema": OBJECT}
+    assert guided_format(OBJECT)["json_schema"] == {"name": "answer", "schema": OBJECT}
     assert unwrap(Reply('{"answer": "x"}'), OBJECT).text == '{"answer": "x"}'
 
 
 def test_definitions_stay_at_the_root_when_wrapped() -> None:
-    form = response_format(LIST)["json_schema"]
+    form = guided_format(LIST)["json_schema"]
     assert isinstance(form, dict)
     assert isinstance(form["schema"], dict)
     assert form["schema"]["$defs"] == LIST["$defs"]

@@ -9,17 +9,24 @@ from typing import Any
 import pytest
 
 from skillweave.errors import ProviderError
-from skillweave.llm.models import AuthorSpec, Provider, connect
-from skillweave.llm.request import Reply
+from skillweave.llm.models import connect
 
-from ..protocols import a_completion, a_message, chunks_of, events_of
+from ..protocols import a_completion, a_message, a_response, chunks_of, events_of, response_events_of
 from ..scripted import CLOSED, GARBAGE, HANG, RESET, TRUNCATED, Act, ScriptedServer, fault, reply, soon, stream
-from .conftest import Complete, a_request
+from .conftest import Complete, Protocol, a_request, a_spec
 
-WAYS: list[tuple[Provider, bool]] = [("openai", False), ("openai", True), ("anthropic", False), ("anthropic", True)]
+WAYS: list[tuple[Protocol, bool]] = [
+    ("openai", False),
+    ("openai", True),
+    ("anthropic", False),
+    ("anthropic", True),
+    ("responses", False),
+    ("responses", True),
+]
+NAMES = {"openai": "openai/m", "anthropic": "anthropic/m", "responses": "openai/m"}
 both = pytest.mark.parametrize(("provider", "streamed"), WAYS)
-one_of_each = pytest.mark.parametrize(("provider", "streamed"), WAYS[1:3])
-streams = pytest.mark.parametrize("provider", ["openai", "vllm", "anthropic"])
+one_of_each = pytest.mark.parametrize(("provider", "streamed"), [WAYS[1], WAYS[2], WAYS[5]])
+streams = pytest.mark.parametrize("provider", ["openai", "vllm", "anthropic", "responses"])
 
 
 @pytest.fixture(autouse=True)
@@ -28,15 +35,24 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillweave.llm.wrappers.retry.FIRST_DELAY", 0.01)
 
 
-def hi(provider: Provider, streamed: bool) -> Act:
+def hi(provider: Protocol, streamed: bool) -> Act:
     if provider == "anthropic":
         return stream(events_of(a_message()), named=True) if streamed else reply(a_message())
+    if provider == "responses":
+        return stream(response_events_of(a_response()), named=True) if streamed else reply(a_response())
     return stream(chunks_of(a_completion())) if streamed else reply(a_completion())
+
+
+def start_of(provider: Protocol) -> list[object]:
+    """The events of an answer without its end."""
+    if provider == "anthropic":
+        return list(events_of(a_message())[:3])
+    return list(response_events_of(a_response())[:3] if provider == "responses" else chunks_of(a_completion())[:3])
 
 
 @one_of_each
 def test_too_many_requests_are_repeated_after_the_time_asked_for(
-    complete: Complete, provider: Provider, streamed: bool
+    complete: Complete, provider: Protocol, streamed: bool
 ) -> None:
     with ScriptedServer(fault(429, "slow down", retry_after=1), hi(provider, streamed)) as server:
         began = time.monotonic()
@@ -46,7 +62,7 @@ def test_too_many_requests_are_repeated_after_the_time_asked_for(
 
 
 @both
-def test_rate_limits_without_end_are_a_provider_error(complete: Complete, provider: Provider, streamed: bool) -> None:
+def test_rate_limits_without_end_are_a_provider_error(complete: Complete, provider: Protocol, streamed: bool) -> None:
     with ScriptedServer(soon(fault(429, "slow down"))) as server:
         with pytest.raises(ProviderError, match=r"status 429: .*slow down.*gave up after 2 retries") as caught:
             complete(provider, server, stream=streamed, max_retries=2)
@@ -55,10 +71,10 @@ def test_rate_limits_without_end_are_a_provider_error(complete: Complete, provid
 
 
 @both
-def test_server_errors_are_repeated_then_said(complete: Complete, provider: Provider, streamed: bool) -> None:
+def test_server_errors_are_repeated_then_said(complete: Complete, provider: Protocol, streamed: bool) -> None:
     for status in (500, 503, 529):
         with ScriptedServer(soon(fault(status, "boom"))) as server:
-            with pytest.raises(ProviderError, match=f"{provider}/m: status {status}: .*gave up after 1 retries"):
+            with pytest.raises(ProviderError, match=f"{NAMES[provider]}: status {status}: .*gave up after 1 retries"):
                 complete(provider, server, stream=streamed, max_retries=1)
             assert len(server.heard) == 2
 
@@ -66,38 +82,36 @@ def test_server_errors_are_repeated_then_said(complete: Complete, provider: Prov
 @one_of_each
 @pytest.mark.parametrize("trouble", [CLOSED, RESET, TRUNCATED], ids=["closed", "reset", "truncated"])
 def test_a_broken_connection_is_tried_again(
-    complete: Complete, provider: Provider, streamed: bool, trouble: Act
+    complete: Complete, provider: Protocol, streamed: bool, trouble: Act
 ) -> None:
     with ScriptedServer(trouble, hi(provider, streamed)) as server:
         assert complete(provider, server, stream=streamed, max_retries=1).text == "Hi."
-    with ScriptedServer(trouble) as server, pytest.raises(ProviderError, match=f"{provider}/m: "):
+    with ScriptedServer(trouble) as server, pytest.raises(ProviderError, match=f"{NAMES[provider]}: "):
         complete(provider, server, stream=streamed)
 
 
 @both
-def test_what_is_no_http_is_a_provider_error(complete: Complete, provider: Provider, streamed: bool) -> None:
-    with ScriptedServer(GARBAGE) as server, pytest.raises(ProviderError, match=f"{provider}/m: "):
+def test_what_is_no_http_is_a_provider_error(complete: Complete, provider: Protocol, streamed: bool) -> None:
+    with ScriptedServer(GARBAGE) as server, pytest.raises(ProviderError, match=f"{NAMES[provider]}: "):
         complete(provider, server, stream=streamed)
 
 
 @both
-def test_silence_is_a_timeout(complete: Complete, provider: Provider, streamed: bool) -> None:
+def test_silence_is_a_timeout(complete: Complete, provider: Protocol, streamed: bool) -> None:
     with ScriptedServer(HANG) as server, pytest.raises(ProviderError, match=r"APITimeoutError|no answer within"):
         complete(provider, server, stream=streamed, timeout=1.0)
 
 
 @one_of_each
-def test_a_timeout_is_tried_again(complete: Complete, provider: Provider, streamed: bool) -> None:
+def test_a_timeout_is_tried_again(complete: Complete, provider: Protocol, streamed: bool) -> None:
     with ScriptedServer(HANG, hi(provider, streamed)) as server:
         assert complete(provider, server, stream=streamed, timeout=1.0, max_retries=1).text == "Hi."
 
 
 @streams
 @pytest.mark.parametrize("end", ["whole", "closed", "reset", "hang"])
-def test_a_stream_that_breaks_off_is_asked_for_again(complete: Complete, provider: Provider, end: Any) -> None:
-    is_named = provider == "anthropic"
-    events = (events_of(a_message()) if is_named else chunks_of(a_completion()))[:2]
-    broken = stream(events, end=end, named=is_named)
+def test_a_stream_that_breaks_off_is_asked_for_again(complete: Complete, provider: Protocol, end: Any) -> None:
+    broken = stream(start_of(provider)[:2], end=end, named=provider != "openai")
     with ScriptedServer(broken) as server:
         with pytest.raises(ProviderError) as caught:
             complete(provider, server, stream=True, timeout=1.0)
@@ -108,9 +122,8 @@ def test_a_stream_that_breaks_off_is_asked_for_again(complete: Complete, provide
 
 
 @streams
-def test_an_error_in_a_stream_says_what_it_is(complete: Complete, provider: Provider) -> None:
-    is_named = provider == "anthropic"
-    start: list[object] = [(events_of(a_message()) if is_named else chunks_of(a_completion()))[0]]
+def test_an_error_in_a_stream_says_what_it_is(complete: Complete, provider: Protocol) -> None:
+    is_named, start = provider != "openai", start_of(provider)[:1]
     overloaded = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     with ScriptedServer(stream([*start, overloaded], named=is_named)) as server:
         with pytest.raises(ProviderError, match="Overloaded") as caught:
@@ -137,7 +150,7 @@ def test_an_error_in_a_stream_says_what_it_is(complete: Complete, provider: Prov
     ],
 )
 def test_a_full_context_window_is_a_stop_reason(
-    complete: Complete, provider: Provider, streamed: bool, message: str, details: dict[str, Any]
+    complete: Complete, provider: Protocol, streamed: bool, message: str, details: dict[str, Any]
 ) -> None:
     with ScriptedServer(fault(400, message, **details)) as server:
         assert complete(provider, server, stream=streamed, max_retries=3).stop == "context_window"
@@ -154,14 +167,14 @@ def test_a_full_context_window_is_a_stop_reason(
     ],
 )
 def test_refused_content_is_a_stop_reason(
-    complete: Complete, provider: Provider, streamed: bool, message: str, details: dict[str, Any]
+    complete: Complete, provider: Protocol, streamed: bool, message: str, details: dict[str, Any]
 ) -> None:
     with ScriptedServer(fault(400, message, **details)) as server:
         assert complete(provider, server, stream=streamed) == Reply("", stop="content_filter")
 
 
 @both
-def test_a_wrong_request_is_said_at_once(complete: Complete, provider: Provider, streamed: bool) -> None:
+def test_a_wrong_request_is_said_at_once(complete: Complete, provider: Protocol, streamed: bool) -> None:
     with ScriptedServer(fault(400, "tools.0: name is\nnot allowed", code="invalid_value")) as server:
         with pytest.raises(ProviderError, match=r"status 400: .*name is not allowed") as caught:
             complete(provider, server, stream=streamed, max_retries=3)
@@ -171,7 +184,7 @@ def test_a_wrong_request_is_said_at_once(complete: Complete, provider: Provider,
 @both
 def test_the_key_is_in_no_error_and_no_log(
     complete: Complete,
-    provider: Provider,
+    provider: Protocol,
     streamed: bool,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -189,10 +202,9 @@ def test_the_key_is_in_no_error_and_no_log(
 
 
 @both
-def test_many_at_once_are_told_apart(provider: Provider, streamed: bool) -> None:
+def test_many_at_once_are_told_apart(provider: Protocol, streamed: bool) -> None:
     async def all_of_them(server: ScriptedServer) -> list[str]:
-        path = "" if provider == "anthropic" else "/v1"
-        backend = connect(AuthorSpec(provider, "m", base_url=server.url + path, stream=streamed))
+        backend = connect(a_spec(provider, server, stream=streamed))
         asked = [a_request(key=str(number), question=str(number)) for number in range(100)]
         replies = await asyncio.gather(*(backend.complete(request) for request in asked))
         await backend.close()

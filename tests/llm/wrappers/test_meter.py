@@ -123,9 +123,8 @@ def test_the_ledger_holds_what_the_server_counted(tmp_path: Path, is_streamed: b
     ledger, purse = Ledger(), Purse(tmp_path)
     with ScriptedServer(*acts, fault(503)) as server:
         backend = an_endpoint(server, ledger, purse=purse, stream=is_streamed)
-        outcomes = [asyncio.run(_one(backend, number)) for number in range(len(acts))]
+        outcomes = asyncio.run(_in_turn(backend, len(acts)))
         count = len(server.heard)
-    asyncio.run(purse.close())
     total = entered(ledger)
     assert [isinstance(outcome, Reply) for outcome in outcomes] == [act is whole for act in acts]
     assert (total.requests, total.declined, total.replies, total.lost) == (count, 3, 4, 4)
@@ -135,11 +134,15 @@ def test_the_ledger_holds_what_the_server_counted(tmp_path: Path, is_streamed: b
     assert spending(tmp_path) == pytest.approx((total.cost_usd, total.lost_usd, 0.0, 0))
 
 
-async def _one(backend: Backend, number: int) -> Reply | ProviderError:
-    try:
-        return await backend.complete(a_request(str(number)))
-    except ProviderError as error:
-        return error
+async def _in_turn(backend: Backend, count: int) -> list[Reply | ProviderError]:
+    outcomes: list[Reply | ProviderError] = []
+    for number in range(count):
+        try:
+            outcomes.append(await backend.complete(a_request(str(number))))
+        except ProviderError as error:
+            outcomes.append(error)
+    await backend.close()
+    return outcomes
 
 
 def test_every_try_is_entered() -> None:

@@ -12,7 +12,8 @@ from werkzeug import Request as HTTPRequest
 from werkzeug import Response
 
 from skillweave.errors import ConfigError, ProviderError
-from skillweave.llm.backends.openai import OpenAIBackend
+from skillweave.llm.backends.chat import ChatBackend
+from skillweave.llm.backends.settings import Settings
 from skillweave.llm.models import AuthorSpec, connect
 from skillweave.llm.request import Reply, Request, Sampling
 from skillweave.schema.message import FunctionCall, Message, ToolCall
@@ -50,7 +51,7 @@ def complete(server: HTTPServer, request: Request | None = None, **options: Any)
         "api_key_env": "TEST_KEY",
         "timeout": 5.0,
     }
-    backend = OpenAIBackend("m", **(settings | options))
+    backend = ChatBackend("m", Settings(**(settings | options)))
 
     async def once() -> Reply:
         try:
@@ -129,7 +130,7 @@ def test_an_answer_that_is_no_object_travels_in_one(httpserver: HTTPServer) -> N
 )
 def test_a_body_that_is_no_completion_is_a_transient_error(httpserver: HTTPServer, body: bytes, kind: str) -> None:
     httpserver.expect_request(PATH).respond_with_data(body, content_type=kind)
-    with pytest.raises(ProviderError, match=r"no chat completion|no text") as caught:
+    with pytest.raises(ProviderError, match=r"no usable answer: no (chat completion|JSON)|no text") as caught:
         complete(httpserver)
     assert caught.value.transient
 
@@ -181,7 +182,7 @@ def test_a_server_that_drips_is_not_waited_for_without_end(httpserver: HTTPServe
 
 
 def test_a_server_that_is_not_there_is_a_provider_error() -> None:
-    backend = OpenAIBackend("m", base_url="http://127.0.0.1:9/v1")
+    backend = ChatBackend("m", Settings(base_url="http://127.0.0.1:9/v1"))
     with pytest.raises(ProviderError, match=r"not reached: Cannot connect.*127.0.0.1"):
         asyncio.run(backend.complete(a_request()))
 
@@ -201,9 +202,9 @@ def test_a_missing_key_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv("TEST_KEY")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ConfigError, match="'TEST_KEY' holds no API key"):
-        OpenAIBackend("m", api_key_env="TEST_KEY")
+        ChatBackend("m", Settings(api_key_env="TEST_KEY"))
     with pytest.raises(ConfigError, match="'OPENAI_API_KEY' holds no API key"):
-        OpenAIBackend("m")
+        ChatBackend("m", Settings())
 
 
 def test_another_endpoint_is_never_sent_the_key_of_openai(
@@ -217,7 +218,7 @@ def test_another_endpoint_is_never_sent_the_key_of_openai(
 
 def test_one_backend_serves_several_event_loops(httpserver: HTTPServer) -> None:
     httpserver.expect_request(PATH).respond_with_json(a_body())
-    backend = OpenAIBackend("m", base_url=httpserver.url_for("/v1"))
+    backend = ChatBackend("m", Settings(base_url=httpserver.url_for("/v1")))
 
     async def twice() -> None:
         await asyncio.gather(backend.complete(a_request()), backend.complete(a_request()))
