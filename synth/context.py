@@ -63,7 +63,7 @@ class Setting:
     seed: int
     now: str
     seeds: tuple[str, ...]
-    sandbox: Limits = Limits()
+    sandbox: Limits = field(default_factory=Limits)
 
 
 class Context(Generic[P]):

@@ -168,7 +168,8 @@ def _connected(config: Config, ledger: Ledger, folder: Path | None) -> list[Back
     judge = config.llm.judge
     connections = Connections(config.llm, ledger=ledger, folder=folder)
     try:
-        return [connections.connect(author) for author in (judge, *judge.fallback)]
+        *others, last = (judge, *judge.fallback)
+        return [*(connections.connect(author, is_last=False) for author in others), connections.connect(last)]
     except ConfigError as error:
         raise ConfigError(f"rubric and subjective need a judge, which llm.judge names: {error}") from error
 

@@ -3,6 +3,7 @@
 They share the ledger, the purse, the cache, the cassette that is recorded and the limits of endpoints.
 """
 
+import logging
 import os
 import sys
 from dataclasses import replace
@@ -13,15 +14,18 @@ from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
 from skillweave.llm.backends.offline import Answer
 from skillweave.llm.configured import spec_of
-from skillweave.llm.gate import Gate
 from skillweave.llm.lane import Lane
+from skillweave.llm.lanes import Lanes
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import NETWORK, PROVIDERS, AuthorSpec, connect
 from skillweave.llm.price import FREE, Price
 from skillweave.llm.purse import Purse
 from skillweave.llm.request import Sampling
+from skillweave.llm.usual_key import key_warning
 from skillweave.llm.wrappers.defaults import Defaults
 from skillweave.llm.wrappers.meter import Metered
+
+logger = logging.getLogger(__name__)
 
 REPLIES = Path("skillweave") / "replies.sqlite"
 UNPAID = tuple(provider for provider in PROVIDERS if provider not in NETWORK)
@@ -38,12 +42,12 @@ class Connections:
         caches: bool = True,
     ) -> None:
         """`folder` is whose runs share the budget, None this process alone; `slots` requests at once over all
-        endpoints, `llm.max_concurrency` by default."""
+        endpoints, `llm.max_concurrency` by default. Raises ConfigError."""
         self.ledger = ledger
         self._llm = llm
         self._purse = Purse(folder, llm.budget_usd)
-        self._gate = Gate(slots or llm.max_concurrency)
-        self._lanes: dict[str, Lane] = {}
+        self._lanes = Lanes(llm, slots or llm.max_concurrency)
+        self._warnings: set[str] = set()
         self._cache = cache_path(llm) if caches else None
         self._record = Path(llm.record) if llm.record is not None else None
 
@@ -54,8 +58,12 @@ class Connections:
         offline: Answer | None = None,
         base_url: str | None = None,
         record_tokens: bool = False,
+        is_last: bool = True,
     ) -> Backend:
-        """The author's backend; `base_url` stands in for its own. Raises ConfigError, ArtifactError."""
+        """The author's backend; `base_url` stands in for its own. Raises ConfigError, ArtifactError.
+
+        An endpoint that is down is waited for only for the last author that can be asked.
+        """
         spec = spec_of(author, self._llm, base_url=base_url, record_tokens=record_tokens)
         is_network = spec.provider in NETWORK
         if is_network:
@@ -66,7 +74,7 @@ class Connections:
             ledger=self.ledger,
             price=self._price(spec.name),
             purse=self._purse if is_network else None,
-            lane=self._lane(spec) if is_network else None,
+            lane=self._lane(spec, is_last) if is_network else None,
             cache=self._cache if is_network else None,
             record=self._record,
         )
@@ -91,11 +99,13 @@ class Connections:
             )
         return found
 
-    def _lane(self, spec: AuthorSpec) -> Lane:
-        name = spec.base_url or spec.provider
-        if name not in self._lanes:
-            self._lanes[name] = Lane(name, self._gate)
-        return self._lanes[name]
+    def _lane(self, spec: AuthorSpec, is_last: bool) -> Lane:
+        warning = key_warning(spec)
+        if warning is not None and warning not in self._warnings:
+            self._warnings.add(warning)
+            logger.warning(warning)
+        lane = self._lanes.lane(spec)
+        return lane if is_last else lane.hurried()
 
 
 def price_of(name: str, llm: LlmConfig) -> Price | None:

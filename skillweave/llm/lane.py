@@ -1,4 +1,4 @@
-"""A lane to one endpoint: everything that spares it. Every request is on it from sending to the last byte of the answer.
+"""A lane to one endpoint: everything that spares it. A request is on it from sending to the last byte of the answer.
 
 Nobody sends while the endpoint is down or wants to be left alone; requests and tokens a minute go in the order in which
 they were asked for; slots limit what is under way at once, here and over all lanes together. Who waits for any of these
@@ -76,7 +76,7 @@ class Lane:
         while True:
             is_probe = not self._circuit.is_quiet and await self._admitted()
             try:
-                booked = await self._slots() if self._pace is None else await self._paced(self._pace, size)
+                booked = await self._ready(size)
             except BaseException:
                 self._probed(is_probe)
                 raise
@@ -139,8 +139,12 @@ class Lane:
                 waiter = self._bell.listen()
             await self._bell.heard(waiter, admission.wait)
 
-    async def _paced(self, pace: Pace, size: int) -> Booked:
+    async def _ready(self, size: int) -> Booked | None:
         """Slots, and what the request takes of its minute, booked at the moment in which it has both."""
+        pace = self._pace
+        if pace is None:
+            await self._slots()
+            return None
         tokens = pace.estimate(size)
         async with pace.turn:
             while True:

@@ -4,8 +4,8 @@ Before a request is sent, the most that it can cost is reserved, and it is not s
 settled by what it did cost. What a process reserved that is gone counts as lost, as do requests that no whole reply
 came to: they may have been charged. So spent and lost together never pass the budget, whoever asks meanwhile.
 
-All is in one SQLite file, in whole billionths of a dollar. Changes that come together are written together, in a
-thread, and a write is on the disk before it is told as done; where there is no budget to keep, nobody waits for it.
+All is in one SQLite file, in whole billionths of a dollar, of what has a price. Changes that come together are written
+together, in a thread, and are on the disk before they are told as done; without a budget to keep nobody waits for them.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import math
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -32,6 +33,8 @@ WAIT = 30.0
 """Seconds to wait for another process that writes."""
 AGAIN = 0.05
 """Seconds after which it is looked again whether others have settled."""
+GATHER = 0.02
+"""Seconds in which changes are gathered that nobody waits for."""
 PROCESSES = Path("/proc")
 
 TABLES = """
@@ -112,6 +115,8 @@ class Purse:
 
     def _write_owed(self) -> None:
         """Make all changes that wait, in one transaction."""
+        if not self.has_budget:
+            time.sleep(GATHER)
         with self._lock:
             owed, self._owed = self._owed, []
         try:

@@ -35,10 +35,8 @@ def show_status(place: Place, options: Options, *, questions: bool = False) -> N
         print()
         show_questions(askings)
     elif askings:
-        asked = summed(askings)
-        print(
-            f"{asked.asked:,} questions, all answered offline; one by one with: {options.command('status', QUESTIONS)}"
-        )
+        count = sum(asking.asked for asking in askings)
+        print(f"{count:,} questions were answered offline; see how with: {options.command('status', QUESTIONS)}")
     for line in _spending(folder, config.llm.budget_usd):
         print(line)
     print(f"read from {config.outputs_dir}; next: {options.command('run', '--dry-run')}")
@@ -74,7 +72,7 @@ def _spending(folder: Path, budget_usd: float | None) -> Iterator[str]:
     lost = f", at most {dollars(found.lost)} lost on requests without a reply" if found.lost else ""
     reserved = f", {dollars(found.reserved)} reserved for requests under way" if found.reserved else ""
     budget = f"; the budget is {dollars(budget_usd)}" if budget_usd is not None else ""
-    yield f"spent by all runs on this folder: {in_words(found.spent, found.unpriced)}{lost}{reserved}{budget}"
+    yield f"spent by all runs on this folder, where a price is known: {in_words(found.spent, found.unpriced)}{lost}{reserved}{budget}"
 
 
 def _state(states: "Counter[Any]") -> str:

@@ -52,7 +52,8 @@ class Authors:
 
     def line(self, step: str, role: str) -> Line:
         """Who answers for a role in a step: the author, then those that follow where it fails. Raises ConfigError."""
-        backends = [self._backend(author) for author in self._line(step, role)]
+        *others, last = self._line(step, role)
+        backends = [*(self._backend(author, is_last=False) for author in others), self._backend(last, is_last=True)]
         return Line(backends, self.ledger, self._config.llm.continuations)
 
     def first(self, step: str, role: str) -> str:
@@ -90,12 +91,13 @@ class Authors:
             found = _override(step, overrides).get(role) or found
         return [found, *found.fallback]
 
-    def _backend(self, author: AuthorConfig) -> Backend:
-        key = _key(author)
+    def _backend(self, author: AuthorConfig, *, is_last: bool) -> Backend:
+        key = f"{_key(author)} {is_last}"
         with self._lock:
             if key not in self._backends:
                 is_ours = spec_of(author, self._config).provider == "offline"
-                backend = self._connections.connect(author, offline=self._offline() if is_ours else None)
+                offline = self._offline() if is_ours else None
+                backend = self._connections.connect(author, offline=offline, is_last=is_last)
                 self._backends[key] = _OnLoop(backend, self)
             return self._backends[key]
 

@@ -87,11 +87,6 @@ def cache_of(outputs: Path) -> Path:
     return outputs.parent / f"{outputs.name}.sqlite"
 
 
-def served(url: str, provider: str = "openai", model: str = "served", **more: object) -> dict[str, object]:
-    """The configuration of an author behind that address."""
-    return {"model": f"{provider}/{model}", "base_url": url, **more}
-
-
 def by(author: Mapping[str, object]) -> dict[str, object]:
     """The configuration of authors where one answers everything."""
     return {"textual": author, "coding": author, "judge": author}

@@ -1,7 +1,8 @@
 """A quarter of the replies is broken, in twenty ways: the run ends, what is kept is right, and everything is counted."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from skillweave.config.models import AuthorConfig, LlmConfig
 from skillweave.errors import AuthorError
 from skillweave.llm.ask import ask
+from skillweave.llm.backend import Backend
 from skillweave.llm.cassette import Take
 from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import Ledger
@@ -21,8 +23,8 @@ from synth.engine.pipeline import load_pipeline
 from tests.authors.conftest import SEED, Direct, Faulty
 from tests.authors.faults import FAULTS, Faults
 from tests.authors.runs import WORLD, Ran, Runner, by
-from tests.authors.served import Answered, ServedAuthor, read_takes, total
-from tests.authors.ways import CHAT, WAYS, Way
+from tests.authors.served import Answered, Due, ServedAuthor, Spoilt, read_takes, total
+from tests.authors.ways import WAYS, Way
 from tests.pipeline.small import artifacts, differing
 
 QUERIES = f"queries/{WORLD}.jsonl"
@@ -90,46 +92,57 @@ def again(take: Take) -> Again:
     return Again(found.name, found.returns, found.role, found.package, found.form, said=tuple(take.messages))
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
-def test_each_fault_is_mended_or_told(direct: Direct, way: Way) -> None:
+async def put(take: Take, backend: Backend, ledger: Ledger) -> object:
+    """Ask what a take was asked; True where the right answer comes in the end."""
+    question = again(take)
+    right = parse(question, take.reply.text)
+    answer = await ask(
+        backend,
+        question,
+        key=take.key,
+        variables={},
+        check=lambda answer: [] if answer == right else ["it is not right"],
+        continuations=3,
+        ledger=ledger,
+    )
+    return answer == right
+
+
+async def put_all(asked: Mapping[str, Take], author: ServedAuthor, way: Way) -> dict[str, object]:
+    """The outcome for each fault; what is entered is what the server counted."""
     ledger = Ledger()
+    connections = Connections(LlmConfig(timeout=2.0), ledger=ledger, caches=False)
+    backend = connections.connect(AuthorConfig.model_validate(way.author(author.url)))
+    try:
+        outcomes = await asyncio.gather(*(put(take, backend, ledger) for take in asked.values()), return_exceptions=True)
+    finally:
+        await backend.close()
+    counted, entered = total(author.log), ledger.total().model_dump()
+    assert {name: entered[name] for name in counted} == counted
+    return dict(zip(asked, outcomes, strict=True))
+
+
+def test_each_fault_is_mended_or_told_on_every_way(direct: Direct) -> None:
     takes = read_takes(direct.cassette)
     faults = Faults(takes, SEED)
     chosen = {name: place for place, name in reversed(faults.dealt.items())}
     asked = {name: next(take for take in takes if (take.question, take.key) == chosen[name]) for name in FAULTS}
 
-    async def answer(author: ServedAuthor) -> dict[str, object]:
-        llm = LlmConfig(timeout=2.0)
-        backend = Connections(llm, ledger=ledger, caches=False).connect(
-            AuthorConfig.model_validate(way.author(author.url))
+    def at_first(due: Due) -> Spoilt | None:
+        return faults(due) if due.place.attempt == 0 else None
+
+    async def all_ways(authors: Sequence[ServedAuthor]) -> list[dict[str, object]]:
+        return await asyncio.gather(
+            *(put_all(asked, author, way) for way, author in zip(WAYS, authors, strict=True))
         )
 
-        async def put(take: Take) -> object:
-            question = again(take)
-            right = parse(question, take.reply.text)
-            return await ask(
-                backend,
-                question,
-                key=take.key,
-                variables={},
-                check=lambda answer: [] if answer == right else ["it is not right"],
-                repairs=5,
-                continuations=3,
-                ledger=ledger,
-            ) == right
-
-        try:
-            answers = await asyncio.gather(*map(put, asked.values()), return_exceptions=True)
-        finally:
-            await backend.close()
-        return dict(zip(asked, answers, strict=True))
-
-    with ServedAuthor(direct.cassette, spoil=faults) as author:
-        answers = asyncio.run(answer(author))
-    refused = answers.pop("refused")
-    assert isinstance(refused, AuthorError)
-    assert "refused to answer: 'I cannot help with that.'" in str(refused)
-    assert answers == dict.fromkeys(answers, True)
-    counted, entered = total(author.log), ledger.total().model_dump()
-    assert {name: entered[name] for name in counted} == counted
-    assert {one.fault for one in author.log} >= set(FAULTS)
+    with ExitStack() as stack:
+        authors = [stack.enter_context(ServedAuthor(direct.cassette, spoil=at_first)) for _ in WAYS]
+        ways = dict(zip(WAYS, asyncio.run(all_ways(authors)), strict=True))
+        met = [{one.fault for one in author.log if one.fault} for author in authors]
+    assert met == [set(FAULTS)] * len(WAYS)
+    for way, outcomes in ways.items():
+        refused = outcomes.pop("refused")
+        assert isinstance(refused, AuthorError)
+        assert "refused to answer: 'I cannot help with that.'" in str(refused)
+        assert outcomes == dict.fromkeys(outcomes, True), way

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from tests.authors.runs import served
-
 
 @dataclass(frozen=True)
 class Way:
@@ -18,14 +16,11 @@ class Way:
         name = self.api or self.provider
         return f"{name}-{'stream' if self.streams else 'whole'}{'' if self.is_structured else '-plain'}"
 
-    def author(self, url: str, **more: object) -> dict[str, object]:
+    def author(self, url: str, model: str = "served", **more: object) -> dict[str, object]:
         """The configuration of an author who is reached this way."""
-        return served(
-            url, self.provider, stream=self.streams, structured=self.is_structured, **(more | self._api())
-        )
-
-    def _api(self) -> dict[str, object]:
-        return {} if self.api is None else {"api": self.api}
+        given: dict[str, object] = {"model": f"{self.provider}/{model}", "base_url": url, "stream": self.streams}
+        api = {} if self.api is None else {"api": self.api}
+        return {**given, "structured": self.is_structured, **api, **more}
 
 
 CHAT, CHAT_STREAM, CHAT_PLAIN = (

@@ -23,7 +23,8 @@ def an_open_one() -> Circuit:
 
 def probe_moments(circuit: Circuit) -> list[float]:
     """When probes go, none of which is answered, until nobody waits any more."""
-    now, found = 2.0, []
+    now = 2.0
+    found: list[float] = []
     while True:
         try:
             admission = circuit.admit(now, is_patient=True)
@@ -89,9 +90,9 @@ def test_the_impatient_do_not_wait_but_may_probe() -> None:
 
 
 def test_the_error_says_which_since_when_why_and_that_it_goes_on() -> None:
+    circuit = an_open_one()
+    assert circuit.admit(3.0, is_patient=True).is_probe
     with pytest.raises(OutageError) as caught:
-        circuit = an_open_one()
-        circuit.admit(3.0, is_patient=True)
         circuit.admit(200.0, is_patient=True)
     assert re.fullmatch(
         r"there: down since \d\d:\d\d:\d\d \(status 500\); waited for 100 seconds \(llm.outage_s\); "

@@ -61,3 +61,30 @@ def test_tokens_are_wanted_as_sampled_so_nothing_is_kept_for_later(tmp_path: Pat
 
     asyncio.run(twice())
     assert len(asked) == 2
+
+
+def test_the_source_of_answers_tells_apart_what_decides_them() -> None:
+    spec = AuthorSpec("openai", "m", timeout=1.0, stream=True)
+    assert spec.source == AuthorSpec("openai", "m", api="responses").source
+    others = [
+        AuthorSpec("openai", "m", api="chat"),
+        AuthorSpec("openai", "m", base_url="http://127.0.0.1:1/v1"),
+        AuthorSpec("openai", "m", structured=False),
+        AuthorSpec("openai", "m", reasoning_effort="low"),
+        AuthorSpec("openai", "m", extra={"top_k": 20}),
+    ]
+    assert len({spec.source, *(other.source for other in others)}) == 6
+    assert AuthorSpec("openai", "m", extra={"a": 1, "b": 2}).source == (
+        AuthorSpec("openai", "m", extra={"b": 2, "a": 1}).source
+    )
+
+
+def test_an_api_is_for_openai_alone() -> None:
+    with pytest.raises(ConfigError, match="'vllm/m' has one API"):
+        connect(AuthorSpec("vllm", "m", api="responses"))
+
+
+@pytest.mark.parametrize(("field", "words"), [("messages", "would change what is asked"), ("max_tokens", "the budget")])
+def test_extra_fields_change_neither_the_question_nor_its_price(field: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=rf"extra\.{field} .*{words}"):
+        connect(AuthorSpec("vllm", "m", extra={field: 1}))

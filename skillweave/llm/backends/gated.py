@@ -99,7 +99,8 @@ def gated(client: type, lane: Lane) -> type:
                 is_unreached = isinstance(error.__cause__, (ClientConnectorError, ConnectionTimeoutError))
                 if tally is not None:
                     tally.sent -= is_unreached
-                lane.failed(Failure(_words(error), source, is_certain=is_unreached))
+                why = f"not reached: {error}" if is_unreached else _words(error)
+                lane.failed(Failure(why, source, is_certain=is_unreached))
                 lane.leave(given)
                 raise
             except BaseException:

@@ -15,16 +15,16 @@ DEFINITIONS = "#/$defs/"
 class Dialect(NamedTuple):
     """What an API's subset knows beyond what all know."""
 
-    keywords: frozenset[str]
+    keywords: tuple[str, ...]
     """Limits that are kept; others are dropped, and left to the parser."""
     recursive: bool
 
 
 OPENAI = Dialect(
-    frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"}),
+    ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"),
     recursive=True,
 )
-ANTHROPIC = Dialect(frozenset(), recursive=False)
+ANTHROPIC = Dialect((), recursive=False)
 
 
 class _InexpressibleError(Exception):
@@ -54,7 +54,7 @@ def _narrowed(schema: Json, dialect: Dialect) -> dict[str, Json]:
     whole = schema.get("allOf")
     if isinstance(whole, list) and len(whole) == 1:
         return _narrowed(whole[0], dialect)
-    kept = {key: schema[key] for key in ("description", "enum", "const", *sorted(dialect.keywords)) if key in schema}
+    kept = {key: schema[key] for key in ("description", "enum", "const", *dialect.keywords) if key in schema}
     choices = schema.get("anyOf", schema.get("oneOf"))
     if isinstance(choices, list):
         return {**kept, "anyOf": [_narrowed(choice, dialect) for choice in choices]}

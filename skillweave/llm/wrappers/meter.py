@@ -104,7 +104,7 @@ class Metered:
             unpriced=unpriced,
             **_tokens(reply),
         )
-        if self._purse is None or (reservation is None and not (cost or unclear)):
+        if self._purse is None or self._price is None or (reservation is None and not (cost or unclear)):
             return None
         if reservation is not None and cost * BILLION > reservation.most + 1:
             logger.warning(

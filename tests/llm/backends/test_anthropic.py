@@ -1,3 +1,4 @@
+import asyncio
 from typing import Any
 
 import pytest
@@ -142,6 +143,61 @@ def test_a_body_that_is_no_message_is_a_transient_error(complete: Complete, body
 
 
 def test_cached_input_is_input(complete: Complete) -> None:
-    usage = {"input_tokens": 7, "output_tokens": 3, "cache_read_input_tokens": 100, "cache_creation_input_tokens": None}
-    with ScriptedServer(reply(a_message(usage=usage))) as server:
-        assert complete("anthropic", server).input_tokens == 107
+    usage = {"input_tokens": 7, "output_tokens": 3, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20}
+    with ScriptedServer(reply(a_message(usage=usage)), stream(events_of(a_message(usage=usage)), named=True)) as server:
+        for streamed in (False, True):
+            said = complete("anthropic", server, stream=streamed)
+            assert (said.input_tokens, said.cached_input_tokens, said.cache_write_tokens) == (127, 100, 20)
+
+
+def test_a_model_that_thinks_is_sent_no_sampling(complete: Complete) -> None:
+    request = a_request(sampling=Sampling(temperature=0.5, top_p=0.9))
+    with ScriptedServer(reply(a_message())) as server:
+        complete("anthropic", server, request, reasoning_effort="high")
+        complete("anthropic", server, request, reasoning_effort="none")
+    thinks, does_not = (heard.body for heard in server.heard)
+    assert (thinks["thinking"], thinks["output_config"]) == ({"type": "adaptive"}, {"effort": "high"})
+    assert not {"temperature", "top_p"} & thinks.keys()
+    assert (does_not["thinking"], does_not["temperature"], does_not["top_p"]) == ({"type": "disabled"}, 0.5, 0.9)
+    assert "output_config" not in does_not
+
+
+def test_the_system_prompt_is_cached_at_the_providers_own_endpoint_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages = (Message(role="system", content="Be kind."), Message(role="user", content="Hello?"))
+    with ScriptedServer(reply(a_message())) as server:
+        monkeypatch.setattr(AnthropicBackend, "home", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+        async def asked() -> None:
+            backend = AnthropicBackend("m", Settings())
+            await backend.complete(a_request(messages=messages))
+            await backend.close()
+
+        asyncio.run(asked())
+    (block,) = server.heard[0].body["system"]
+    assert block == {"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}
+    assert KEY in str(server.heard[0].headers)
+
+
+def test_an_answers_schema_is_sent_and_the_answer_unwrapped(complete: Complete) -> None:
+    schema: dict[str, Json] = {"type": "array", "items": {"type": "integer", "minimum": 1}}
+    said = {"type": "text", "text": '{"answer": [1, 2]}'}
+    used = a_use("answer", {"answer": [1, 2]})
+    with ScriptedServer(
+        reply(a_message(said)),
+        reply(a_message(used, reason="tool_use")),
+        stream(events_of(a_message(used, reason="tool_use")), named=True),
+    ) as server:
+        texts = [complete("anthropic", server, a_request(schema=schema), stream=last) for last in (False, False, True)]
+    assert [(said.text, said.stop, said.tool_calls) for said in texts] == [("[1, 2]", "stop", ())] * 3
+    form = server.heard[0].body["output_config"]["format"]
+    assert form["type"] == "json_schema"
+    assert form["schema"]["properties"] == {"answer": {"type": "array", "items": {"type": "integer"}}}
+
+
+def test_what_its_schemas_cannot_say_is_not_sent(complete: Complete) -> None:
+    said = {"type": "text", "text": '{"answer": 1}'}
+    with ScriptedServer(reply(a_message(said))) as server:
+        answer = complete("anthropic", server, a_request(schema={"type": "object", "additionalProperties": True}))
+    assert answer.text == '{"answer": 1}'
+    assert "output_config" not in server.heard[0].body

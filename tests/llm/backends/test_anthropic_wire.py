@@ -58,6 +58,8 @@ def test_signed_reasoning_goes_back_as_it_came_and_first() -> None:
     said = Message.model_validate({"role": "assistant", "content": "Yes.", "thinking_blocks": [block]})
     (turn,) = turns([said])
     assert turn["content"] == [block, {"type": "text", "text": "Yes."}]
+    other = {"role": "assistant", "content": "Yes.", "thinking_blocks": [{"type": "reasoning", "id": "x"}]}
+    assert turns([Message.model_validate(other)])[0]["content"] == [{"type": "text", "text": "Yes."}]
     foreign = Message.model_validate({"role": "user", "content": "Yes.", "thinking_blocks": [block]})
     assert turns([foreign]) == [{"role": "user", "content": [{"type": "text", "text": "Yes."}]}]
 

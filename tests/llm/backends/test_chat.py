@@ -80,6 +80,31 @@ def test_a_reply_has_text_tokens_and_model(httpserver: HTTPServer) -> None:
     assert httpserver.log[-1][0].headers["Authorization"] == f"Bearer {KEY}"
 
 
+def test_tokens_that_a_cache_had_to_do_with_are_told(httpserver: HTTPServer) -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 5}}
+    httpserver.expect_request(PATH).respond_with_json({**a_body(), "usage": usage})
+    reply = complete(httpserver)
+    assert (reply.input_tokens, reply.cached_input_tokens, reply.output_tokens) == (7, 5, 3)
+
+
+def test_extra_fields_go_out_last_and_effort_by_its_name(httpserver: HTTPServer) -> None:
+    httpserver.expect_request(PATH).respond_with_json(a_body())
+    request = a_request(sampling=Sampling(temperature=0.5))
+    complete(httpserver, request, extra={"top_k": 20, "temperature": 0.1}, reasoning_effort="high")
+    assert (sent(httpserver)["top_k"], sent(httpserver)["temperature"]) == (20, 0.1)
+    assert sent(httpserver)["reasoning_effort"] == "high"
+
+
+def test_openais_own_endpoint_is_told_the_limit_by_its_new_name(
+    httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    httpserver.expect_request(PATH).respond_with_json(a_body())
+    monkeypatch.setattr(ChatBackend, "home", httpserver.url_for("/v1"))
+    complete(httpserver, a_request(sampling=Sampling(max_tokens=9)))
+    assert sent(httpserver)["max_completion_tokens"] == 9
+    assert "max_tokens" not in sent(httpserver)
+
+
 def test_only_messages_schema_and_sampling_are_sent(httpserver: HTTPServer) -> None:
     httpserver.expect_request(PATH).respond_with_json(a_body())
     complete(httpserver, a_request(question="secret.question", variables={"golden": "secret-variable"}))

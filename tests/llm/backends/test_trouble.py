@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import ProviderError
+from skillweave.errors import OutageError, ProviderError
+from skillweave.llm.lane import Lane, Pass
 from skillweave.llm.models import connect
+from skillweave.llm.request import Reply
 
 from ..protocols import a_completion, a_message, a_response, chunks_of, events_of, response_events_of
 from ..scripted import CLOSED, GARBAGE, HANG, RESET, TRUNCATED, Act, ScriptedServer, fault, reply, soon, stream
@@ -23,6 +25,8 @@ WAYS: list[tuple[Protocol, bool]] = [
     ("responses", False),
     ("responses", True),
 ]
+NAMED = ("anthropic", "responses")
+"""Their events have names."""
 NAMES = {"openai": "openai/m", "anthropic": "anthropic/m", "responses": "openai/m"}
 both = pytest.mark.parametrize(("provider", "streamed"), WAYS)
 one_of_each = pytest.mark.parametrize(("provider", "streamed"), [WAYS[1], WAYS[2], WAYS[5]])
@@ -111,7 +115,7 @@ def test_a_timeout_is_tried_again(complete: Complete, provider: Protocol, stream
 @streams
 @pytest.mark.parametrize("end", ["whole", "closed", "reset", "hang"])
 def test_a_stream_that_breaks_off_is_asked_for_again(complete: Complete, provider: Protocol, end: Any) -> None:
-    broken = stream(start_of(provider)[:2], end=end, named=provider != "openai")
+    broken = stream(start_of(provider)[:2], end=end, named=provider in NAMED)
     with ScriptedServer(broken) as server:
         with pytest.raises(ProviderError) as caught:
             complete(provider, server, stream=True, timeout=1.0)
@@ -123,7 +127,7 @@ def test_a_stream_that_breaks_off_is_asked_for_again(complete: Complete, provide
 
 @streams
 def test_an_error_in_a_stream_says_what_it_is(complete: Complete, provider: Protocol) -> None:
-    is_named, start = provider != "openai", start_of(provider)[:1]
+    is_named, start = provider in NAMED, start_of(provider)[:1]
     overloaded = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     with ScriptedServer(stream([*start, overloaded], named=is_named)) as server:
         with pytest.raises(ProviderError, match="Overloaded") as caught:
@@ -199,6 +203,25 @@ def test_the_key_is_in_no_error_and_no_log(
     assert key not in "".join(traceback.format_exception(caught.value))
     assert caught.value.__context__ is None
     assert key not in caplog.text
+
+
+@one_of_each
+def test_an_endpoint_that_is_down_stops_who_asks(provider: Protocol, streamed: bool) -> None:
+    class Shut(Lane):
+        async def enter(self, size: int) -> Pass:
+            raise OutageError("the endpoint is down")
+
+    async def asked(server: ScriptedServer) -> None:
+        backend = connect(a_spec(provider, server, stream=streamed, max_retries=3), lane=Shut("test"))
+        try:
+            await backend.complete(a_request())
+        finally:
+            await backend.close()
+
+    with ScriptedServer(hi(provider, streamed)) as server:
+        with pytest.raises(OutageError, match=r"\Athe endpoint is down\Z"):
+            asyncio.run(asked(server))
+        assert not server.heard
 
 
 @both

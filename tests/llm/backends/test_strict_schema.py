@@ -1,0 +1,76 @@
+import json
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from skillweave.llm.backends.strict_schema import ANTHROPIC, OPENAI, strict
+from skillweave.llm.backends.structured import output_format, response_format, text_format
+from skillweave.schema.record import Json
+
+
+class Colour(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(max_length=9, pattern="^[a-z]+$")
+    shade: Literal["light", "dark"] = "light"
+    note: str | None = None
+    parts: list[int] = Field(default_factory=list, min_length=1, max_length=4)
+
+
+class Tree(BaseModel):
+    colour: Colour
+    children: list["Tree"] = []
+
+
+class Free(BaseModel):
+    values: dict[str, int]
+
+
+def schema_of(kind: Any) -> dict[str, Json]:
+    return TypeAdapter(kind).json_schema()
+
+
+def test_all_properties_are_required_and_only_limits_that_are_known_stay() -> None:
+    assert strict(schema_of(Colour), OPENAI) == {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "shade": {"enum": ["light", "dark"], "type": "string"},
+            "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "parts": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 4},
+        },
+        "required": ["name", "shade", "note", "parts"],
+        "additionalProperties": False,
+    }
+    assert "minItems" not in json.dumps(strict(schema_of(Colour), ANTHROPIC))
+
+
+def test_only_one_of_the_two_knows_schemas_that_lead_back_to_themselves() -> None:
+    wrapped: dict[str, Json] = {"type": "object", "properties": {"answer": {"$ref": "#/$defs/Tree"}}}
+    wrapped["$defs"] = schema_of(Tree)["$defs"]
+    assert strict(wrapped, ANTHROPIC) is None
+    found = strict(wrapped, OPENAI)
+    assert found is not None
+    assert "children" in json.dumps(found["$defs"])
+
+
+@pytest.mark.parametrize("kind", [Free, tuple[int, str], dict[str, str], list[Any], Json])
+def test_what_the_subset_cannot_say_travels_without_strictness(kind: Any) -> None:
+    form = text_format(schema_of(kind))
+    assert form["strict"] is False
+    assert output_format(schema_of(kind)) is None
+
+
+def test_the_root_of_a_strict_form_is_an_object() -> None:
+    form = response_format(schema_of(list[Colour]))["json_schema"]
+    assert isinstance(form, dict)
+    schema = form["schema"]
+    assert isinstance(schema, dict)
+    assert (form["strict"], schema["required"], schema["type"]) == (True, ["answer"], "object")
+    assert isinstance(schema["$defs"], dict)
+
+
+def test_what_matches_the_strict_form_is_accepted() -> None:
+    given = {"name": "red", "shade": "dark", "note": None, "parts": [1]}
+    assert Colour.model_validate(given).parts == [1]

@@ -1,0 +1,216 @@
+"""A lane: who may send when, over threads and event loops. The endpoint's part is played by telling the lane."""
+
+import asyncio
+import logging
+import threading
+import time
+
+import pytest
+
+from skillweave.errors import OutageError
+from skillweave.llm import circuit
+from skillweave.llm.circuit import Failure
+from skillweave.llm.gate import Gate
+from skillweave.llm.lane import Lane
+from skillweave.llm.pace import Pace
+
+DEAD = Failure("not reached", 1, is_certain=True)
+
+
+@pytest.fixture
+def fast_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(circuit, "FIRST_INTERVAL", 0.02)
+
+
+def go_down(lane: Lane) -> None:
+    for _ in range(circuit.FAILURES):
+        lane.failed(DEAD)
+
+
+class Traffic:
+    """Requests that take a moment; how many were under way at most, and in which order they went."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+        self.went: list[int] = []
+        self._lock = threading.Lock()
+
+    async def send(self, lane: Lane, number: int = 0, *, seconds: float = 0.01) -> None:
+        given = await lane.enter(100)
+        with self._lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self.went.append(number)
+        await asyncio.sleep(seconds)
+        with self._lock:
+            self.now -= 1
+        lane.leave(given)
+
+    async def send_all(self, lane: Lane, count: int) -> None:
+        await asyncio.gather(*(self.send(lane, number) for number in range(count)))
+
+
+def test_a_lane_has_slots_of_its_own_beside_the_common_ones() -> None:
+    async def scenario() -> None:
+        gate, first, second = Gate(5), Traffic(), Traffic()
+        narrow, wide = Lane("narrow", gate, max_concurrency=2), Lane("wide", gate)
+        # Who waits for a slot of the one lane leaves the common ones to the other.
+        await asyncio.gather(first.send_all(narrow, 6), second.send_all(wide, 12))
+        assert (first.most, len(first.went)) == (2, 6)
+        assert second.most in (3, 4, 5)
+
+    asyncio.run(scenario())
+
+
+def test_slots_are_shared_by_event_loops_of_other_threads() -> None:
+    lane, traffic = Lane("there", Gate(3), max_concurrency=2), Traffic()
+    threads = [threading.Thread(target=asyncio.run, args=(traffic.send_all(lane, 5),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert (traffic.most, len(traffic.went)) == (2, 20)
+
+
+def test_a_limited_rate_is_kept_in_the_order_of_asking_and_holds_no_slot_meanwhile() -> None:
+    async def scenario() -> None:
+        gate, slow, other = Gate(1), Traffic(), Traffic()
+        lane = Lane("slow", gate, pace=Pace(requests_per_minute=1200))
+        begun = time.monotonic()
+        limited = asyncio.gather(*(slow.send(lane, number, seconds=0) for number in range(66)))
+        while len(slow.went) < 60:
+            await asyncio.sleep(0)
+        # All that may go at once is gone: the others wait, and the only slot is free.
+        await asyncio.wait_for(other.send(Lane("other", gate), seconds=0), 0.04)
+        await limited
+        assert slow.went == list(range(66))
+        assert time.monotonic() - begun >= 6 * 60 / 1200 - 0.01
+
+    asyncio.run(scenario())
+
+
+def test_tokens_are_estimated_from_the_bytes_and_corrected_when_they_are_known() -> None:
+    now = [1000.0]
+
+    async def scenario() -> None:
+        pace = Pace(tokens_per_minute=60_000, clock=lambda: now[0])
+        lane = Lane("there", pace=pace)
+        lane.leave(await lane.enter(400_000))
+        assert pace.wait(1) > 60
+        lane.took(8, 2)
+        assert pace.wait(1) == 0
+        # Answers are expected to be shorter now.
+        assert pace.estimate(400) == 100 + 922
+
+    asyncio.run(scenario())
+
+
+def test_nobody_sends_while_an_endpoint_wants_to_be_left_alone() -> None:
+    async def scenario() -> None:
+        lane, traffic = Lane("there", Gate(1)), Traffic()
+        busy = await lane.enter(1)
+        queued = asyncio.create_task(traffic.send(lane))
+        await asyncio.sleep(0)
+        lane.heed(429, {"retry-after-ms": "100"})
+        begun = time.monotonic()
+        lane.leave(busy)
+        await asyncio.gather(queued, traffic.send_all(lane, 3))
+        assert time.monotonic() - begun >= 0.1
+        assert len(traffic.went) == 4
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("fast_probes")
+def test_an_endpoint_that_is_down_is_probed_by_one_and_answers_to_all_again(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        lane, traffic = Lane("there", Gate(8)), Traffic()
+        go_down(lane)
+        assert lane.is_down
+        waiting = asyncio.create_task(traffic.send_all(lane, 20))
+        while not traffic.went:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.002)
+        assert (len(traffic.went), traffic.now) == (1, 1)
+        lane.answered()
+        await waiting
+        assert (len(traffic.went), lane.is_down) == (20, False)
+
+    asyncio.run(scenario())
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert said == [
+        "there is down (not reached); it is tried again and again for up to 600 seconds (llm.outage_s)",
+        "there answers again",
+    ]
+
+
+@pytest.mark.usefixtures("fast_probes")
+def test_all_who_wait_on_any_loop_are_told_when_an_outage_is_too_long() -> None:
+    lane, errors = Lane("there", Gate(8), outage_s=0.2), list[OutageError]()
+    go_down(lane)
+
+    async def ask() -> None:
+        while True:
+            try:
+                given = await lane.enter(1)
+            except OutageError as error:
+                errors.append(error)
+                return
+            lane.failed(DEAD)
+            lane.leave(given)
+
+    async def ask_often() -> None:
+        await asyncio.gather(*(ask() for _ in range(10)))
+
+    begun = time.monotonic()
+    threads = [threading.Thread(target=asyncio.run, args=(ask_often(),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(errors) == 20
+    assert 0.15 < time.monotonic() - begun < 5
+
+
+def test_who_has_somebody_else_to_ask_does_not_wait_for_an_outage() -> None:
+    async def scenario() -> None:
+        lane = Lane("there", Gate(8))
+        go_down(lane)
+        with pytest.raises(OutageError, match="another author is at hand"):
+            await lane.hurried().enter(1)
+
+    asyncio.run(scenario())
+
+
+def test_who_waits_for_a_slot_when_the_outage_begins_does_not_send() -> None:
+    async def scenario() -> None:
+        lane, traffic = Lane("there", Gate(1)), Traffic()
+        busy = await lane.enter(1)
+        queued = asyncio.create_task(traffic.send(lane.hurried()))
+        await asyncio.sleep(0)
+        go_down(lane)
+        lane.leave(busy)
+        with pytest.raises(OutageError):
+            await queued
+        lane.answered()
+        await asyncio.wait_for(traffic.send(lane), 1)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("fast_probes")
+def test_a_probe_that_is_given_up_is_followed_by_the_next_and_leaks_no_slot() -> None:
+    async def scenario() -> None:
+        lane, traffic = Lane("there", Gate(2), max_concurrency=1), Traffic()
+        busy = await lane.enter(1)
+        go_down(lane)
+        await asyncio.sleep(0.03)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(lane.enter(1), 0.01)
+        lane.leave(busy)
+        await asyncio.wait_for(traffic.send(lane), 1)
+        lane.answered()
+        await asyncio.wait_for(traffic.send_all(lane, 5), 1)
+        assert traffic.most == 1
+
+    asyncio.run(scenario())

@@ -1,0 +1,61 @@
+"""Prompts say what the gates check, and begin with what repeats."""
+
+from typing import get_args
+
+import pytest
+from jinja2 import Environment, meta
+
+from skillweave.schema.call import TRANSFER, TransferReason
+from skillweave.world.authorizer import FUNCTIONS
+from skillweave.world.contract.tools import RESERVED_ERRORS
+from synth.codegen.static import CLOCKS, FORBIDDEN, MODULES
+from synth.history.generation import pools
+from synth.history.population import SHARED
+from synth.questions.types import ToolOutline
+from tests.questions.library import answer, domain, draft, questions, system
+
+CHECKED = "What is checked"
+
+
+@pytest.mark.parametrize("name", sorted(questions()))
+def test_the_system_message_is_the_same_for_every_item(name: str) -> None:
+    assert meta.find_undeclared_variables(Environment().parse(system(name))) <= {"answer_format"}
+
+
+@pytest.mark.parametrize("name", sorted(questions()))
+def test_what_is_checked_is_said(name: str) -> None:
+    assert CHECKED in system(name)
+
+
+def test_two_tools_of_a_company_share_all_but_the_last_paragraph() -> None:
+    outlines = answer("blueprint.outline").tools
+    rendered = [tool_prompt(outlines, outline) for outline in outlines[:2]]
+    (one, first), (other, second) = rendered
+    assert one == other
+    assert first != second
+    assert first.rpartition("\n\n")[0] == second.rpartition("\n\n")[0]
+    assert first.rpartition("\n\n")[2].startswith("Write the contract of `find_member` (auth)")
+
+
+def tool_prompt(outlines: list[ToolOutline], outline: ToolOutline) -> tuple[str, str]:
+    """System and user message."""
+    given = {"domain": domain(), "entities": draft().entities, "relationships": draft().relationships}
+    said = questions()["blueprint.tool"].render({**given, "outlines": outlines, "outline": outline})
+    return str(said[0].content), str(said[1].content)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("blueprint.tool", FUNCTIONS | RESERVED_ERRORS),
+        ("fusion.mediate", RESERVED_ERRORS),
+        ("entities.extract", {f"`{name}` {kind}" for name, kind in SHARED.items()} | set(pools(1))),
+        ("database.generator", set(pools(1))),
+        ("server.write", MODULES | FORBIDDEN | CLOCKS),
+        ("policy.write", {TRANSFER, *get_args(TransferReason)}),
+        ("policy.merge", {TRANSFER, *get_args(TransferReason)}),
+    ],
+)
+def test_closed_lists_are_told_whole(name: str, words: set[str]) -> None:
+    told = " ".join(system(name).split())
+    assert sorted(word for word in words if word not in told) == []
