@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from rollout.tally import Tally
 from skillweave.llm.ledger import Ledger
+from skillweave.llm.price import in_words
 from skillweave.progress import Shown, progress
 
 
@@ -30,6 +31,8 @@ class Display:
         parts = [f"{self._started - tally.done} running"]
         if tokens >= 1:
             parts.append(f"{tokens:,.0f} tokens/s")
+        if spent.cost_usd or spent.unpriced:
+            parts.append(in_words(spent.cost_usd, spent.unpriced))
         if tally.scored:
             parts.append(f"{tally.passed / tally.scored:.1%} passed")
         if tally.errors:

@@ -92,6 +92,9 @@ class AuthorConfig(Section):
     def _is_url(cls, value: str | None) -> str | None:
         if value is not None and not is_http_url(value):
             raise ValueError("must be a URL such as http://127.0.0.1:8000/v1")
+        if value is not None and "@" in urlsplit(value).netloc:
+            # It is written to the manifest, and a key never is.
+            raise ValueError("must hold no user or password; api_key_env names the variable that holds a key")
         return value
 
     @model_validator(mode="before")

@@ -121,7 +121,7 @@ def connect(
         backend = Retrying(backend, spec.max_retries, lane)
     if cache is not None and not spec.record_tokens:
         # A kept reply may lack the tokens, which are wanted as sampled.
-        backend = Cache(backend, cache)
+        backend = Cache(backend, cache, spec.source)
     if record is not None:
         backend = Recorder(backend, record)
     return Defaults(backend, spec.model, spec.sampling)

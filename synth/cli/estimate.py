@@ -59,9 +59,10 @@ def _show_sums(run: Run, would: list[tuple[Step[Any], str]], unknown: list[Step[
     total = Priced.summed(rows)
     show_table(HEADER, [row.cells() for row in (*rows, total) if row.items or row.questions])
     print(_assumptions(expected, forecast))
+    tokens = total.tokens_in + total.tokens_out
     print(
-        f"in all about {total.questions:,.0f} questions, {total.tokens_in + total.tokens_out:,.0f} tokens, {total.cost}; "
-        f"nothing was written; to run: {options.command('run')}"
+        f"in all about {total.questions:,.0f} questions, {tokens:,.0f} tokens, {total.cost}; nothing was written; "
+        f"to run: {options.command('run')}"
     )
 
 

@@ -1,5 +1,6 @@
 """From the sizes of questions to tokens and cost, by the author of each."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -32,12 +33,19 @@ class Priced(NamedTuple):
     @classmethod
     def summed(cls, rows: "Sequence[Priced]") -> "Priced":
         """All of them together."""
-        numbers = [sum(amounts) for amounts in zip(*(row[2:7] for row in rows), strict=True)]
-        return cls("total", sum(row.items or 0 for row in rows), *numbers)
+        return cls(
+            "total",
+            sum(row.items or 0 for row in rows),
+            questions=sum(row.questions for row in rows),
+            tokens_in=sum(row.tokens_in for row in rows),
+            tokens_out=sum(row.tokens_out for row in rows),
+            cost_usd=sum(row.cost_usd for row in rows),
+            unpriced=sum(row.unpriced for row in rows),
+        )
 
     @property
     def cost(self) -> str:
-        return in_words(self.cost_usd, -int(-self.unpriced // 1))
+        return in_words(self.cost_usd, math.ceil(self.unpriced))
 
     def cells(self) -> list[str]:
         """A row of a table."""

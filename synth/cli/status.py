@@ -72,7 +72,8 @@ def _spending(folder: Path, budget_usd: float | None) -> Iterator[str]:
     lost = f", at most {dollars(found.lost)} lost on requests without a reply" if found.lost else ""
     reserved = f", {dollars(found.reserved)} reserved for requests under way" if found.reserved else ""
     budget = f"; the budget is {dollars(budget_usd)}" if budget_usd is not None else ""
-    yield f"spent by all runs on this folder, where a price is known: {in_words(found.spent, found.unpriced)}{lost}{reserved}{budget}"
+    spent = in_words(found.spent, found.unpriced)
+    yield f"spent by all runs on this folder, where a price is known: {spent}{lost}{reserved}{budget}"
 
 
 def _state(states: "Counter[Any]") -> str:

@@ -121,9 +121,8 @@ class Authors:
             return f"{author.model}#{self._offline().digest(key, questions)}"
         if spec.provider == "replay":
             return f"{author.model}#{digest_file(Path(spec.model))}"
-        given = {**spec.sampling.given(), **spec.extra, "reasoning_effort": spec.reasoning_effort}
-        sampling = ",".join(f"{name}={value}" for name, value in sorted(given.items()) if value is not None)
-        return f"{author.model}#{spec.base_url or ''},{sampling}"
+        sampling = ",".join(f"{name}={value}" for name, value in sorted(spec.sampling.given().items()))
+        return f"{author.model}#{spec.source},{sampling}"
 
 
 class _OnLoop:

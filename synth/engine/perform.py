@@ -91,9 +91,19 @@ class Performer:
                 await step.join(context, sorted(done_keys))
             else:
                 await step.run(context, context.key)
+        except Exception:
+            await _others(task)
+            raise
         finally:
             with self._lock:
                 del self._running[task]
+
+
+async def _others(task: "asyncio.Task[None]") -> None:
+    """Wait for what else an item that fails is doing: the answers that it has asked for are paid for, and to be kept."""
+    others = asyncio.all_tasks() - {task}
+    if others:
+        await asyncio.wait(others)
 
 
 def interrupted(step: Step[Any], key: str, why: str | None = None) -> ItemRecord:

@@ -49,7 +49,8 @@ def generated(
     script: str, blueprint: Blueprint, seed: int, now: str, limits: Limits | None = None
 ) -> tuple[dict[str, list[Row]], list[str]]:
     """The rows that a script gives, and what is wrong with them, in words for its author."""
-    given = {"seed": seed, "now": now, "people": people_of(blueprint, seed, now), "pools": pools(seed)}
+    people = people_of(blueprint, seed, now)
+    given = {"seed": seed, "now": now, "people": people, "pools": pools(seed)}
     files = {"generator.py": script, "main.py": MAIN}
     outcome = run(files, ["main.py"], stdin=json.dumps(given).encode(), limits=limits)
     if not outcome.ok:
@@ -60,7 +61,7 @@ def generated(
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the whole"
         return {}, [f"the result is not {{table: [row, ...]}} of plain values: {place}: {first['msg']}"]
-    return rows, _people_faults(rows, given["people"], blueprint) or row_faults(rows, blueprint)
+    return rows, _people_faults(rows, people, blueprint) or row_faults(rows, blueprint)
 
 
 def _people_faults(rows: Mapping[str, Sequence[Row]], people: Sequence[Row], blueprint: Blueprint) -> list[str]:

@@ -88,3 +88,15 @@ def test_a_pair_about_which_the_author_talks_nonsense_costs_that_pair_alone(tmp_
     again = [request for request in made.requests if request.key == "Bank/Clinic"]
     assert len(again) > 1
     assert "a link goes from one to the other of Bank, Clinic" in str(again[-1].messages)
+
+
+def test_of_links_with_nonsense_among_them_the_others_are_kept(tmp_path: Path) -> None:
+    mixed: Answers = {"fusion.links Clinic/Insurer": [claim("Clinic", "Mars"), claim("Clinic", "Insurer")]}
+    made = stage(tmp_path, mixed, ("Clinic", "Insurer"))
+    params = CombinationParams(cross_domain_combinations=5, max_domains_per_combo=2)
+    record = made.run(domain_combos_selection, "all", params)
+    assert record.rejected == {"a link that cannot be": 1}
+    assert made.read(DOMAIN_COMBINATIONS, "Clinic__Insurer").links == [claim("Clinic", "Insurer")]
+    complaint = str(made.requests[1].messages[-1].content)
+    assert "- Clinic to Mars: a link goes from one to the other of Clinic, Insurer" in complaint
+    assert "Clinic to Insurer" not in complaint

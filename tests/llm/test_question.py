@@ -1,7 +1,11 @@
+from dataclasses import replace
+from typing import Literal
+
 import pytest
 from pydantic import BaseModel
 
 from skillweave.errors import ConfigError
+from skillweave.llm.parse import ParseError, parse
 from skillweave.llm.question import question
 
 from .conftest import Maker
@@ -72,3 +76,23 @@ def test_the_digest_follows_prompt_type_and_included_files(a_question: Maker) ->
 def test_code_questions_return_text(a_question: Maker) -> None:
     with pytest.raises(ConfigError, match="must return str"):
         a_question(list[int], form="code")
+
+
+def test_plain_choices_are_shown_in_one_and_nothing_is_said_of_null_as_the_default(a_question: Maker) -> None:
+    told = a_question(list[Colour]).answer_format
+    assert '"hex": {"type": ["string", "null"]}' in told
+    assert "default" not in told
+
+
+def test_choices_between_more_than_types_are_shown_as_they_are(a_question: Maker) -> None:
+    told = a_question(Colour | Literal["red", "blue"] | None).answer_format
+    assert '{"$ref": "#/$defs/Colour"}, {"enum": ["red", "blue"], "type": "string"}, {"type": "null"}' in told
+
+
+def test_a_list_may_be_bounded(a_question: Maker) -> None:
+    bounded = replace(a_question(list[int]), most=2)
+    assert bounded.schema is not None
+    assert bounded.schema["maxItems"] == 2
+    assert parse(bounded, "[1, 2]") == [1, 2]
+    with pytest.raises(ParseError, match="at most 2 items"):
+        parse(bounded, "[1, 2, 3]")

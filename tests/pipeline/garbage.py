@@ -16,6 +16,8 @@ WILD_GENERATORS = [
     "def generate(*given):\n    return {'patient': [{'patient_id': 1}]}\n",
     "def generate(*given)\n    return {}\n",
 ]
+LEFT_OUT = "DentalClinic/extend_invoice"
+"""The tool whose contract `Hopeless` never gets right."""
 WILD_SERVERS = [
     "import os\nos.system('true')\n",
     "while True:\n    pass\n",
@@ -37,12 +39,12 @@ class Sloppy(OfflineAuthor):
 
 
 class Hopeless(OfflineAuthor):
-    """Nothing that concerns the physiotherapists is ever right from their contracts on."""
+    """No contract of the physiotherapists is ever right, and one of the dentists' is not."""
 
     def __call__(self, request: Request) -> str:
         text = super().__call__(request)
-        if request.question == "blueprint.tool" and request.key == "PhysioPractice/book_session":
-            return text.replace(":now", "datetime('now')")
+        if request.question == "blueprint.tool" and request.key.startswith(("PhysioPractice/", LEFT_OUT)):
+            return text.replace("SELECT ", "SELECT random(), ")
         return text
 
 

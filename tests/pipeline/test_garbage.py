@@ -10,6 +10,7 @@ import pytest
 from skillweave.schema.task import Task
 from synth.cli.app import main
 from synth.cli.place import Place
+from tests.pipeline.garbage import LEFT_OUT
 
 SMALL = [
     "--set", "domains.seeds=[dental clinic]",
@@ -57,13 +58,16 @@ def test_spoiled_answers_are_sent_back_and_the_dataset_is_that_of_a_faultless_au
     assert sum(map(len, tasks(outputs).values())) > 40
 
 
-def test_a_contract_that_stays_wrong_costs_its_domain_and_no_other(run: Run) -> None:
+def test_a_contract_that_stays_wrong_costs_its_tool_and_many_cost_their_domain(run: Run) -> None:
     _, outputs, manifest = run("Hopeless")
     assert list(tasks(outputs)) == ["DentalClinic"]
     assert states(manifest)["s04_blueprint_generation/PhysioPractice"] == "rejected"
     rejected = [item for item in manifest["items"] if item["state"] == "rejected"]
-    assert any("now" in reason for item in rejected for reason in item["reasons"])
+    assert any("draws a random value" in reason for item in rejected for reason in item["reasons"])
     assert not (outputs / "blueprints" / "PhysioPractice.json").exists()
+    tools = [tool["name"] for tool in json.loads((outputs / "blueprints" / "DentalClinic.json").read_text())["tools"]]
+    assert "pay_invoice" in tools
+    assert LEFT_OUT.partition("/")[2] not in tools
 
 
 def test_generated_code_that_attacks_costs_its_item_and_leaves_no_trace(run: Run) -> None:

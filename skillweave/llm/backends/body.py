@@ -14,8 +14,8 @@ from skillweave.schema.record import Json
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of a body or a stream, decompressed."""
-MOST_EVENTS = 1_000_000
-"""Of a stream; small ones take more memory than their bytes."""
+MOST_EVENTS = 300_000
+"""Of a stream, about one for each token; decoded, small ones take much more memory than their bytes."""
 MAX_DEPTH = 128
 TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 MOST_TOKENS = 10**9

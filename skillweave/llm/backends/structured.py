@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from skillweave.llm.backends.guided_schema import guided
 from skillweave.llm.backends.strict_schema import ANTHROPIC, OPENAI, strict
 from skillweave.llm.request import Reply
 from skillweave.schema.record import Json
@@ -17,8 +18,8 @@ WRAPPED = re.compile(r'\{\s*"answer"\s*:(.*)\}', re.DOTALL)
 
 
 def guided_format(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """The `response_format` for servers that decode by any schema: the whole of it."""
-    return {"type": "json_schema", "json_schema": {"name": FIELD, "schema": _rooted(schema)}}
+    """The `response_format` for servers that decode by any schema."""
+    return {"type": "json_schema", "json_schema": {"name": FIELD, "schema": guided(_rooted(schema))}}
 
 
 def response_format(schema: Mapping[str, Json]) -> dict[str, Json]:
@@ -51,7 +52,7 @@ def unwrap(reply: Reply, schema: Mapping[str, Json] | None) -> Reply:
 def _named(schema: Mapping[str, Json]) -> dict[str, Json]:
     rooted = _rooted(schema)
     found = strict(rooted, OPENAI)
-    return {"name": FIELD, "schema": rooted if found is None else found, "strict": found is not None}
+    return {"name": FIELD, "schema": guided(rooted) if found is None else found, "strict": found is not None}
 
 
 def _is_alone(text: str) -> bool:

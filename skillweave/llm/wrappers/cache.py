@@ -22,21 +22,26 @@ WAIT = 30.0
 
 
 class Cache:
-    def __init__(self, inner: Backend, path: Path) -> None:
+    def __init__(self, inner: Backend, path: Path, source: str = "") -> None:
+        """`source` tells authors of one name apart: at which endpoint, asked in which way."""
         self.name = inner.name
+        self._source = source
         self._inner = inner
         self._lock = threading.Lock()
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, timeout=WAIT, check_same_thread=False, isolation_level=None)
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("CREATE TABLE IF NOT EXISTS reply (digest TEXT PRIMARY KEY, body TEXT NOT NULL)")
-        except sqlite3.DatabaseError as error:
-            raise ArtifactError(f"the cache {str(path)!r} is no usable SQLite file ({error}); delete it") from error
+        except (sqlite3.DatabaseError, OSError) as error:
+            raise ArtifactError(
+                f"the cache {str(path)!r} is no usable SQLite file ({error}); delete it, or set llm.cache to another "
+                "path or to false"
+            ) from error
 
     async def complete(self, request: Request) -> Reply:
-        digest = f"{self.name} {request.digest()}"
+        digest = f"{self.name} {self._source} {request.digest()}"
         known = self._find(digest)
         if known is not None:
             return known

@@ -99,7 +99,7 @@ def test_the_whole_endpoint_is_left_alone_for_as_long_as_it_asks(provider: Provi
 def test_a_pause_that_is_too_long_ends_the_run_in_order() -> None:
     async def run(server: ScriptedServer) -> None:
         backend = connect(spec(server), lane=Lane("test", outage_s=5.0))
-        with pytest.raises(OutageError, match="wants no request for (3600|3599) seconds"):
+        with pytest.raises(OutageError, match=r"wants no request for (3600|3599) seconds"):
             await backend.complete(REQUEST)
         await backend.close()
 
@@ -165,7 +165,7 @@ def test_one_request_that_an_endpoint_cannot_stand_is_no_outage(monkeypatch: pyt
         lane = Lane("test", Gate(4))
         backend = connect(spec(server, max_retries=5), lane=lane)
         poison = replace(REQUEST, messages=(Message(role="user", content="poison"),))
-        with pytest.raises(ProviderError, match="status 500.*gave up after 5 retries"):
+        with pytest.raises(ProviderError, match=r"status 500.*gave up after 5 retries"):
             await backend.complete(poison)
         assert not lane.is_down
         assert (await backend.complete(REQUEST)).text == "Hi."

@@ -27,9 +27,9 @@ def a_request(**changes: Any) -> Request:
     return Request(**(settings | changes))
 
 
-def through(path: Path, author: Counting, *requests: Request, model: str = "m") -> list[Reply]:
+def through(path: Path, author: Counting, *requests: Request, model: str = "m", source: str = "") -> list[Reply]:
     async def all_of_them() -> list[Reply]:
-        cache = Cache(OfflineBackend(author, model), path)
+        cache = Cache(OfflineBackend(author, model), path, source)
         replies = [await cache.complete(request) for request in requests]
         await cache.close()
         return replies
@@ -63,6 +63,8 @@ def test_whatever_could_change_the_answer_is_part_of_its_address(tmp_path: Path)
     assert author.asked == 8
     through(tmp_path / "c", author, a_request(), model="other")
     assert author.asked == 9
+    through(tmp_path / "c", author, a_request(), source="http://127.0.0.1:9/v1")
+    assert author.asked == 10
 
 
 def test_the_question_name_and_variables_are_no_part_of_it(tmp_path: Path) -> None:

@@ -1,0 +1,108 @@
+"""A run that is killed at any moment goes on with what it was told: no answer that was kept is asked for again."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.authors.conftest import KEYS, Direct
+from tests.authors.runs import cache_of, options
+from tests.authors.served import Answered, ServedAuthor
+from tests.authors.test_keys import leaks
+from tests.authors.ways import CHAT, MESSAGES_STREAM, Way
+from tests.pipeline.small import ROOT, artifacts, differing
+
+LONGEST = 600
+"""Seconds that a run may take on a busy machine."""
+DELAY = 0.25
+"""Seconds before each answer, so that some are always under way."""
+
+Begin = Callable[[], "subprocess.Popen[str]"]
+
+
+def beginning(outputs: Path, author: ServedAuthor, way: Way, api_url: str) -> Begin:
+    """How to start the run, or to go on with it: the offline author writes the code, the served one answers the rest."""
+    served = way.author(author.url, api_key_env="OPENAI_API_KEY")
+    llm = {"cache": str(cache_of(outputs)), "textual": served, "judge": served}
+    command = [sys.executable, "-m", "synth", "run", *options(outputs, llm=llm)]
+    variables = {**os.environ, **KEYS, "PREFECT_API_URL": api_url}
+
+    def begin() -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    return begin
+
+
+def kept(outputs: Path) -> set[str]:
+    """The names of the replies that are on disk."""
+    if not cache_of(outputs).exists():
+        return set()
+    with closing(sqlite3.connect(cache_of(outputs))) as connection:
+        return {json.loads(body)["model"] for (body,) in connection.execute("SELECT body FROM reply")}
+
+
+def kill(begin: Begin, author: ServedAuthor, further: int, pause: float) -> str:
+    """Kill the run a moment after a number of further requests were heard; what it printed."""
+    already = len(author.log)
+    run = begin()
+    until = time.monotonic() + LONGEST
+    while run.poll() is None and len(author.log) < already + further:
+        assert time.monotonic() < until, "the run does not get on"
+        time.sleep(0.01)
+    time.sleep(pause)
+    os.kill(run.pid, signal.SIGKILL)
+    shown = run.communicate()[0]
+    assert run.returncode == -signal.SIGKILL, shown[-3000:]
+    return shown
+
+
+def assert_none_was_kept(asked_again: list[Answered], known: dict[str, Answered]) -> None:
+    """None of these requests has an answer among those that were on disk when it was asked."""
+    turns = {one.turns for one in known.values()}
+    assert [one.place for one in asked_again if one.turns in turns] == []
+
+
+def assert_nothing_is_asked_twice(direct: Direct, outputs: Path, api_url: str, way: Way, kills: int) -> None:
+    random = Random(f"kills/{way}/{kills}")
+    with ServedAuthor(direct.cassette, delay=DELAY) as author:
+        begin = beginning(outputs, author, way, api_url)
+        shown, under_way = "", 0
+        known: dict[str, Answered] = {}
+        for _ in range(kills):
+            before = len(author.log)
+            shown += kill(begin, author, random.randint(1, 12), random.random() * 2 * DELAY)
+            time.sleep(2 * DELAY)
+            assert_none_was_kept(author.log[before:], known)
+            known = {one.model: one for one in author.log if one.model in kept(outputs)}
+            under_way += len(author.log) - before - len([one for one in author.log[before:] if one.model in known])
+        before = len(author.log)
+        last = begin()
+        shown += last.communicate(timeout=LONGEST)[0]
+        assert last.returncode == 0, shown[-3000:]
+        assert_none_was_kept(author.log[before:], known)
+        assert sum(author.times().values()) - len(author.times()) <= under_way
+        assert author.unknown == []
+    assert differing(direct.artifacts, artifacts(outputs)) == []
+    assert leaks(outputs.parent) == []
+    assert not any(key in shown for key in KEYS.values())
+
+
+def test_a_killed_run_pays_for_no_answer_twice(direct: Direct, tmp_path: Path, api_url: str) -> None:
+    assert_nothing_is_asked_twice(direct, tmp_path / "outputs", api_url, CHAT, kills=3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", [CHAT, MESSAGES_STREAM], ids=str)
+def test_ten_kills(direct: Direct, tmp_path: Path, api_url: str, way: Way) -> None:
+    assert_nothing_is_asked_twice(direct, tmp_path / "outputs", api_url, way, kills=10)

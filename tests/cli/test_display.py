@@ -1,0 +1,66 @@
+"""The live table and the plain lines tell what models take while items are still under way."""
+
+from collections.abc import Iterator
+from io import StringIO
+
+import pytest
+from rich.console import Console, Group
+
+from skillweave.llm.ledger import Ledger, Place
+from skillweave.manifest import ItemRecord
+from skillweave.schema.asking import Asking
+from synth.cli.display import _table
+from synth.cli.spent import Spent, cost_of, note
+
+HERE = Place("s02_entities", "entities.extract", "openai/m")
+
+
+@pytest.fixture
+def ledger() -> Iterator[Ledger]:
+    found = Ledger()
+    found.add(HERE, asked=1, replies=1, requests=1, input_tokens=1_000, output_tokens=234, cost_usd=0.5)
+    return found
+
+
+def shown(spent: Spent) -> str:
+    console = Console(file=StringIO(), width=160, force_terminal=False)
+    progress = _table(spent)
+    progress.add_task("s01_domains", total=1, rate="", note="")
+    progress.add_task("s02_entities", total=3, rate="", note="")
+    console.print(Group(*progress.get_renderables()))
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_a_step_that_runs_shows_what_it_has_taken_so_far(ledger: Ledger) -> None:
+    first, second, total = shown(Spent(ledger)).splitlines()
+    assert "tokens" not in first
+    assert second.rstrip().endswith("1,234 tokens, $0.50")
+    assert total == "in all 1,234 tokens, $0.50"
+
+
+def test_where_no_model_is_asked_nothing_is_said_of_cost() -> None:
+    offline = Ledger()
+    offline.add(Place("s02_entities", "q", "offline/author"), asked=1, replies=1)
+    assert "tokens" not in shown(Spent(offline))
+    assert "in all" not in shown(Spent(offline))
+
+
+def test_items_that_were_done_elsewhere_count_by_their_records() -> None:
+    spent = Spent(Ledger())
+    asking = Asking(question="q", author="openai/m", requests=1, input_tokens=10, unpriced=1)
+    spent.settled(ItemRecord(step="s02_entities", key="a", state="done", askings=[asking, asking]))
+    spent.settled(ItemRecord(step="s03_graph", key="a", state="done", askings=[asking]))
+    assert (note(spent.of("s02_entities")), note(spent.of("s03_graph"))) == ("20 tokens, unknown", "10 tokens, unknown")
+    assert note(spent.total()) == "30 tokens, unknown"
+
+
+def test_items_that_were_done_here_are_not_counted_twice(ledger: Ledger) -> None:
+    spent = Spent(ledger)
+    spent.settled(ItemRecord(step=HERE.step, key="a", state="done", askings=ledger.askings()))
+    assert spent.total().input_tokens == 1_000
+
+
+def test_what_may_have_been_charged_stands_beside_the_cost() -> None:
+    asking = Asking(question="q", author="a", cost_usd=1.0, unpriced=2, lost=1, lost_usd=0.25)
+    assert cost_of(asking) == "$1.00 and 2 requests of unknown price, at most $0.25 lost"
