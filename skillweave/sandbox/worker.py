@@ -76,8 +76,9 @@ class Worker:
         with self._lock:
             if self._failed is not None:
                 raise WorkerError(f"worker {self._main!r} is over: {self._failed}; start another one")
-            if self._said or select.select([self._stdout], [], [], 0)[0]:
+            if select.select([self._stdout], [], [], 0)[0]:
                 self._receive()
+            if self._said:
                 self._fail(f"it spoke before it was asked: {self._said[:200]!r}")
             line = self._exchange(json.dumps(message).encode() + b"\n", timeout or self._limits.seconds)
             if too_much := excess(self._jail.folder, self._limits):

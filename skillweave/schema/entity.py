@@ -80,13 +80,13 @@ class Attribute(Record):
 class Rows(Record):
     """How many rows an entity starts with. Nothing set: none, tools or history make them all."""
 
-    count: int | None = None
+    count: int | None = Field(default=None, ge=0, le=5000)
     """This many rows in all; for the core person, the size of its population."""
     per: Name | None = None
     """For each row of this entity (the attribute that references it is filled in) ..."""
-    low: int = 1
+    low: int = Field(default=1, ge=0, le=1000)
     """With `per`: at least this many ..."""
-    high: int = 1
+    high: int = Field(default=1, ge=0, le=1000)
     """... between `low` and `high` rows."""
     literal: list[Annotated[dict[str, Scalar], Field(max_length=64)]] | None = Field(default=None, max_length=200)
     """These rows (for each row of `per`, where that is set); attributes left out are drawn."""

@@ -56,8 +56,8 @@ def _call_faults(
             yield f"call {place}: there is no tool {call.tool!r} to call; there are {', '.join(tools)}"
             continue
         tool = tools[call.tool]
-        for parameter, link in call.same.items():
-            yield from (f"call {place}: {fault}" for fault in _link_faults(place, parameter, link, tool, goal, columns))
+        for name, link in call.same.items():
+            yield from (f"call {place}: {fault}" for fault in _link_faults(place, name, link, tool, goal, columns))
         for parameter in tool.parameters:
             open_row = parameter.refers_to and parameter.required and parameter.name not in call.same
             if open_row and not sources_of(tool, blueprint, graph, {}).get(parameter.name):

@@ -238,7 +238,7 @@ def test_a_second_answer_is_never_taken_for_that_of_the_next_question(strong: St
     code = "for line in iter(input, ''): print(line + '\\n\"forged\"', flush=True)"
     with Worker({"worker_main.py": code}) as worker:
         assert worker.ask("real") == "real"
-        with pytest.raises(WorkerError, match="spoke before it was asked: .*forged"):
+        with pytest.raises(WorkerError, match=r"spoke before it was asked: .*forged"):
             worker.ask("next")
 
 

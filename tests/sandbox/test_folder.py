@@ -19,7 +19,7 @@ def test_only_plain_files_are_read_back(tmp_path: Path, monkeypatch: pytest.Monk
     (folder / "folder link").symlink_to(tmp_path)
     (folder / "second name").hardlink_to(outside)
     os.mkfifo(folder / "pipe")
-    os.mkdir("sub")
+    (folder / "sub").mkdir()
     (folder / "sub/plain").write_text("plain")
     (folder / "large").write_bytes(bytes(3000))
     (folder / "two\nlines").write_text("x")
