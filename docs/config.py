@@ -34,10 +34,6 @@ steps:
 ```
 """
 
-UNREAD = {
-    "sandbox": "Checked, and read by nothing yet: each use of the sandbox has limits of its own.",
-}
-"""Sections that no program looks at, with what is said of them instead of their docstring."""
 SPEAKER = "All keys of an author, below, and:"
 SHORT = "`textual: offline/author` is short for `textual: {model: offline/author}`.\n"
 
@@ -46,7 +42,7 @@ def page() -> str:
     """The page's text."""
     parts = [INTRO, "## Top level\n", _table(Config, "")]
     for path, model in _sections(Config):
-        about = UNREAD.get(path, summary_of(model))
+        about = summary_of(model)
         about += SPEAKER if model is SpeakerConfig else ""
         heading = "and".join(f" {code(name)} " for name in path.split(" and ")).strip()
         parts += [f"## {heading}\n", f"{about}\n" if about else "", _table(model, f"{path.partition(' and ')[0]}.")]

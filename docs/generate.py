@@ -5,11 +5,12 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from docs import config, formats, pipeline
+from docs import config, formats, models, pipeline
 
 PAGES: dict[str, Callable[[], str]] = {
     "config.md": config.page,
     "formats.md": formats.page,
+    "models.md": models.page,
     "pipeline.md": pipeline.page,
 }
 

@@ -6,7 +6,6 @@ They share the ledger, the purse, the cache, the cassette that is recorded and t
 import logging
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from skillweave.config.models import AuthorConfig, LlmConfig
@@ -66,14 +65,13 @@ class Connections:
         """
         spec = spec_of(author, self._llm, base_url=base_url, record_tokens=record_tokens)
         is_network = spec.provider in NETWORK
-        if is_network:
-            spec = replace(spec, sampling=spec.sampling.or_else(self._limit))
         return connect(
             spec,
             offline=offline,
             ledger=self.ledger,
             price=self._price(spec.name),
             purse=self._purse if is_network else None,
+            longest_answer=self._llm.max_answer_tokens,
             lane=self._lane(spec, is_last) if is_network else None,
             cache=self._cache if is_network else None,
             record=self._record,
@@ -81,13 +79,9 @@ class Connections:
 
     def metered(self, backend: Backend) -> Backend:
         """A backend that was made elsewhere, paid for like the others. Raises ConfigError."""
-        paid = Metered(backend, self.ledger, self._price(backend.name), self._purse)
-        return Defaults(paid, backend.name.partition("/")[2], self._limit)
-
-    @property
-    def _limit(self) -> Sampling:
-        """With a budget every answer has a limit, so that there is a most that it can cost."""
-        return Sampling(max_tokens=None if self._llm.budget_usd is None else self._llm.max_answer_tokens)
+        price = self._price(backend.name)
+        paid = Metered(backend, self.ledger, price, self._purse, self._llm.max_answer_tokens)
+        return Defaults(paid, backend.name.partition("/")[2], Sampling())
 
     def _price(self, name: str) -> Price | None:
         """Raises ConfigError where there is a budget and nobody knows what the author costs."""

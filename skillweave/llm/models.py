@@ -108,6 +108,7 @@ def connect(
     ledger: Ledger | None = None,
     price: Price | None = None,
     purse: Purse | None = None,
+    longest_answer: int | None = None,
     lane: Lane | None = None,
     cache: Path | None = None,
     record: Path | None = None,
@@ -116,7 +117,7 @@ def connect(
     lane = lane or Lane(spec.name)
     backend = _provider(spec, offline, lane)
     if ledger is not None:
-        backend = Metered(backend, ledger, price, purse)
+        backend = Metered(backend, ledger, price, purse, longest_answer)
     if spec.provider in NETWORK:
         backend = Retrying(backend, spec.max_retries, lane)
     if cache is not None and not spec.record_tokens:

@@ -24,3 +24,6 @@ Scalar = bool | int | float | Sentence | None
 
 Scalars = Annotated[list[Scalar], Field(max_length=64)]
 """Several values, at most 64."""
+
+ScalarRow = Annotated[dict[str, Scalar], Field(max_length=64)]
+"""Column -> its value in a row, as an author gives it: at most 64 columns."""

@@ -1,10 +1,10 @@
 """Entities: kinds of record with typed attributes, and how their first values are drawn."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
-from skillweave.schema.bounds import Description, Label, Scalar, Scalars, Sql
+from skillweave.schema.bounds import Description, Label, Scalar, ScalarRow, Scalars, Sql
 from skillweave.schema.names import Name, table_of
 from skillweave.schema.record import Record
 
@@ -88,7 +88,7 @@ class Rows(Record):
     """With `per`: at least this many ..."""
     high: int = Field(default=1, ge=0, le=1000)
     """... between `low` and `high` rows."""
-    literal: list[Annotated[dict[str, Scalar], Field(max_length=64)]] | None = Field(default=None, max_length=200)
+    literal: list[ScalarRow] | None = Field(default=None, max_length=200)
     """These rows (for each row of `per`, where that is set); attributes left out are drawn."""
 
 

@@ -14,7 +14,7 @@ from skillweave.llm.parse import MAX_CHARACTERS
 from skillweave.llm.question import Form
 from skillweave.llm.wrappers.faults import PROSE, Fault, spoil
 from skillweave.schema.record import Json
-from synth.engine.pipeline import load_pipeline
+from tests.authors.again import questions
 from tests.authors.apis import Said
 from tests.authors.served import Due, Place, Spoilt, key_of
 from tests.llm.scripted import HANG, RESET, Act, fault
@@ -128,7 +128,7 @@ class Faults:
 
     def __init__(self, takes: Sequence[Take], seed: int) -> None:
         self._seed = seed
-        self._forms = {each.name: each.form for step in load_pipeline("synth.steps").steps for each in step.questions}
+        self._forms = {name: question.form for name, question in questions().items()}
         self.dealt = self._deal([take for take in takes if take.attempt == 0])
 
     def __call__(self, due: Due) -> Spoilt | None:

@@ -3,23 +3,16 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from skillweave.config.models import AuthorConfig, LlmConfig
 from skillweave.errors import AuthorError
-from skillweave.llm.ask import ask
-from skillweave.llm.backend import Backend
 from skillweave.llm.cassette import Take
 from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.parse import parse
-from skillweave.llm.question import Question
-from skillweave.schema.message import Message
-from synth.engine.pipeline import load_pipeline
+from tests.authors.again import asked_again
 from tests.authors.conftest import SEED, Direct, Faulty
 from tests.authors.faults import FAULTS, Faults
 from tests.authors.runs import WORLD, Ran, Runner, by
@@ -75,46 +68,13 @@ def test_every_way_to_a_model_stands_the_faults(run: Runner, direct: Direct, tmp
     assert_no_worse(direct, ran)
 
 
-@dataclass(frozen=True)
-class Again(Question[Any]):
-    """A question whose words are those of a take."""
-
-    said: tuple[Message, ...] = ()
-
-    def render(self, variables: object) -> tuple[Message, Message]:
-        system, user = self.said
-        return system, user
-
-
-def again(take: Take) -> Again:
-    known = {each.name: each for step in load_pipeline("synth.steps").steps for each in step.questions}
-    found = known[take.question]
-    return Again(found.name, found.returns, found.role, found.package, found.form, said=tuple(take.messages))
-
-
-async def put(take: Take, backend: Backend, ledger: Ledger) -> object:
-    """Ask what a take was asked; True where the right answer comes in the end."""
-    question = again(take)
-    right = parse(question, take.reply.text)
-    answer = await ask(
-        backend,
-        question,
-        key=take.key,
-        variables={},
-        check=lambda answer: [] if answer == right else ["it is not right"],
-        continuations=3,
-        ledger=ledger,
-    )
-    return answer == right
-
-
 async def put_all(asked: Mapping[str, Take], author: ServedAuthor, way: Way) -> dict[str, object]:
     """The outcome for each fault; what is entered is what the server counted."""
     ledger = Ledger()
     connections = Connections(LlmConfig(timeout=2.0), ledger=ledger, caches=False)
     backend = connections.connect(AuthorConfig.model_validate(way.author(author.url)))
     try:
-        outcomes = await asyncio.gather(*(put(take, backend, ledger) for take in asked.values()), return_exceptions=True)
+        outcomes = await asyncio.gather(*(asked_again(take, backend, ledger) for take in asked.values()), return_exceptions=True)
     finally:
         await backend.close()
     counted, entered = total(author.log), ledger.total().model_dump()

@@ -1,9 +1,7 @@
 """Every answer of the direct run arrives as it was given, letter by letter, over every API, whole and streamed."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -11,17 +9,18 @@ from skillweave.config.models import AuthorConfig, LlmConfig
 from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.request import Reply, Request
-from synth.engine.pipeline import load_pipeline
+from tests.authors.again import asked_again, questions
+from tests.authors.apis import Said
 from tests.authors.conftest import Direct
-from tests.authors.served import ServedAuthor, total
+from tests.authors.served import Due, ServedAuthor, Spoilt, total
 from tests.authors.ways import WAYS, Way
 
 
-def asked_again(direct: Direct, author: ServedAuthor) -> list[Request]:
+def repeated(author: ServedAuthor) -> list[Request]:
     """The requests of the direct run."""
-    questions = {each.name: each for step in load_pipeline("synth.steps").steps for each in step.questions}
+    known = questions()
     return [
-        Request(tuple(take.messages), questions[take.question].schema, question=take.question, key=take.key)
+        Request(tuple(take.messages), known[take.question].schema, question=take.question, key=take.key)
         for take in author.takes
     ]
 
@@ -34,7 +33,7 @@ def test_every_answer_arrives_as_it_was_given(direct: Direct, way: Way) -> None:
         connections = Connections(LlmConfig(), ledger=ledger, caches=False)
         backend = connections.connect(AuthorConfig.model_validate(way.author(author.url)))
         try:
-            return await asyncio.gather(*(backend.complete(request) for request in asked_again(direct, author)))
+            return await asyncio.gather(*map(backend.complete, repeated(author)))
         finally:
             await backend.close()
 
@@ -46,3 +45,28 @@ def test_every_answer_arrives_as_it_was_given(direct: Direct, way: Way) -> None:
     assert {name: entered[name] for name in counted} == counted
     assert {one.heard.path for one in author.log} == {f"/v1{way.path}"}
     assert any(one.heard.body.get("stream") for one in author.log) is way.streams
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_every_answer_that_is_cut_off_is_put_together_again(direct: Direct, way: Way) -> None:
+    ledger = Ledger()
+
+    def cut(due: Due) -> Spoilt | None:
+        random = Random(f"{due.place.question}/{due.place.key}")
+        half = due.said.text[: random.randrange(1, len(due.said.text))]
+        is_whole = len(due.heard.body.get("messages") or due.heard.body["input"]) < 3
+        return Spoilt("truncated", Said(half, stop="length", model=due.said.model)) if is_whole else None
+
+    async def ask(author: ServedAuthor) -> list[object]:
+        connections = Connections(LlmConfig(), ledger=ledger, caches=False)
+        backend = connections.connect(AuthorConfig.model_validate(way.author(author.url)))
+        try:
+            asked = (asked_again(take, backend, ledger, repairs=0) for take in author.takes)
+            return await asyncio.gather(*asked, return_exceptions=True)
+        finally:
+            await backend.close()
+
+    with ServedAuthor(direct.cassette, spoil=cut) as author:
+        answers = asyncio.run(ask(author))
+    assert [(take.question, answer) for take, answer in zip(author.takes, answers, strict=True) if answer is not True] == []
+    assert ledger.total().replies == 2 * len(author.takes)

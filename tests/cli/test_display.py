@@ -1,6 +1,5 @@
 """The live table and the plain lines tell what models take while items are still under way."""
 
-from collections.abc import Iterator
 from io import StringIO
 
 import pytest
@@ -16,7 +15,7 @@ HERE = Place("s02_entities", "entities.extract", "openai/m")
 
 
 @pytest.fixture
-def ledger() -> Iterator[Ledger]:
+def ledger() -> Ledger:
     found = Ledger()
     found.add(HERE, asked=1, replies=1, requests=1, input_tokens=1_000, output_tokens=234, cost_usd=0.5)
     return found

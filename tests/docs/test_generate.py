@@ -74,17 +74,6 @@ def _is_section(kind: object) -> TypeGuard[type[BaseModel]]:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-def test_sections_said_to_be_read_by_nothing_are_read_by_nothing() -> None:
-    root = Path(config.__file__).parents[1]
-    sources = [
-        path.read_text("utf-8")
-        for package in ("skillweave", "synth", "evaluator", "rollout")
-        for path in (root / package).rglob("*.py")
-    ]
-    for section in config.UNREAD:
-        assert not [source for source in sources if f"config.{section}" in source], section
-
-
 def test_a_page_that_is_not_what_the_code_says_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert generate.main([], tmp_path) == 0
     assert generate.main(["--check"], tmp_path) == 0

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from skillweave.config.models import Strength
 from skillweave.sandbox import strength
-from skillweave.sandbox.strength import Offer, Strength
+from skillweave.sandbox.strength import Offer
 
 
 @pytest.fixture

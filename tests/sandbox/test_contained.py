@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from skillweave.config.models import Strength
 from skillweave.sandbox.inside.watch import passed, usage
 from skillweave.sandbox.limits import MEGABYTE, Limits
 from skillweave.sandbox.run import Outcome, run
-from skillweave.sandbox.strength import Strength
 from skillweave.sandbox.worker import Worker, WorkerError
 from tests.sandbox.test_worker import gone, processes_of
 
 LIMITS = Limits(
     seconds=20,
-    cpu_seconds=2,
+    cpu_seconds=1,
     memory_bytes=256 * MEGABYTE,
     threads=16,
     file_bytes=MEGABYTE,
@@ -52,17 +52,17 @@ WASTE = {
     "a loop that ignores its signals": (
         "import signal\nfor number in (signal.SIGXCPU, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):\n"
         "    signal.signal(number, signal.SIG_IGN)\nwhile True: pass",
-        "killed: it used more than 2 seconds of CPU time",
+        "killed: it used more than 1 seconds of CPU time",
     ),
     "loops in threads": (
         "import threading\ndef spin():\n    while True: hash('x')\n"
         "for _ in range(4): threading.Thread(target=spin).start()",
-        "killed: it used more than 2 seconds of CPU time",
+        "killed: it used more than 1 seconds of CPU time",
     ),
     "a loop that begins anew as the same program": (
         "import os, sys, time\nstart = time.process_time()\nwhile time.process_time() - start < 0.3: pass\n"
         "os.execv(sys.executable, [sys.executable, '-S', 'main.py'])",
-        "killed: it used more than 2 seconds of CPU time",
+        "killed: it used more than 1 seconds of CPU time",
     ),
     "an endless line": ("import os\nwhile True: os.write(1, b'x' * 65536)", "flooded: it wrote more than 1048576"),
     "complaints without end": ("import os\nwhile True: os.write(2, b'x\\n' * 999)", "flooded: it wrote more than 1048"),

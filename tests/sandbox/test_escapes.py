@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from skillweave.config.models import Strength
 from skillweave.sandbox.inside.system_calls import JUDGED, MACHINES, REFUSED, numbers
 from skillweave.sandbox.limits import MEGABYTE, Limits
 from skillweave.sandbox.run import run
-from skillweave.sandbox.strength import Strength
 from tests.sandbox.escapes import ESCAPES, HARNESS
 from tests.sandbox.test_worker import processes_of
 

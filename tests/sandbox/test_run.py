@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from skillweave.config.models import Strength
 from skillweave.errors import ConfigError
 from skillweave.sandbox.limits import MEGABYTE, Limits
 from skillweave.sandbox.run import Outcome, run
-from skillweave.sandbox.strength import Strength
 
 QUICK = Limits(seconds=10, cpu_seconds=2, memory_bytes=256 * MEGABYTE, file_bytes=MEGABYTE, output_bytes=MEGABYTE)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from skillweave.config.models import Strength
 from skillweave.sandbox.limits import Limits
-from skillweave.sandbox.strength import Strength
 from skillweave.sandbox.worker import Worker, WorkerError
 
 SERVE = "from sandbox_worker import serve\n"

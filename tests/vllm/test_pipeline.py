@@ -125,6 +125,7 @@ def test_every_answer_has_its_form_and_who_follows_makes_up_for_the_nonsense(ser
             "steps.s01_domain_expansion.target_domains": 1,
             # A list without domains is an answer, too, and nobody is asked after it.
             "steps.s01_domain_expansion.llm": {"textual": "offline/author"},
+            "steps.s04_blueprint_generation.repairs": 1,
             "llm.textual": author,
             "llm.coding": author,
         },

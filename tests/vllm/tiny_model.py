@@ -75,13 +75,13 @@ def make(folder: Path) -> None:
     model.to(torch.bfloat16).save_pretrained(folder)
 
 
-@torch.no_grad()
 def _prefer(model: Qwen2ForCausalLM, token: int) -> None:
     """Have the model like a token, whatever stands before it."""
-    # One dimension is the same for all tokens and outweighs the others, which the last norm makes the root of the size.
-    model.model.embed_tokens.weight[:, 0] = 1
-    model.lm_head.weight[:, 0] = 0
-    model.lm_head.weight[token, 0] = LIKING / model.config.hidden_size**0.5
+    with torch.no_grad():
+        # One dimension is the same for all tokens and outweighs the rest: the last norm makes it the root of the size.
+        model.model.embed_tokens.weight[:, 0] = 1
+        model.lm_head.weight[:, 0] = 0
+        model.lm_head.weight[token, 0] = LIKING / model.config.hidden_size**0.5
 
 
 def _tokenizer() -> Tokenizer:

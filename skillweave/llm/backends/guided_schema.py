@@ -1,8 +1,8 @@
 """A JSON schema for servers that decode by it: without the lengths of strings.
 
-Their grammars (xgrammar's, which vLLM has, as the first) write a string of bounded length as so many plain characters:
-no escape is let through, so nobody could write a quotation mark or a new line, and control characters are. The parser of
-answers holds them to their lengths.
+Grammars made from schemas (vLLM's, by xgrammar) write a string of limited length as so many plain characters: escapes
+are shut out, so that nobody can write a quotation mark or a new line, and raw control characters are let in. The parser
+of answers holds them to their lengths.
 """
 
 from collections.abc import Mapping

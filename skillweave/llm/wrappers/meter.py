@@ -15,7 +15,7 @@ from skillweave.llm.backends.gated import TALLY, Tally
 from skillweave.llm.ledger import Ledger, place_of
 from skillweave.llm.price import Price, dollars
 from skillweave.llm.purse import BILLION, Purse, Reservation
-from skillweave.llm.request import Reply, Request
+from skillweave.llm.request import Reply, Request, Sampling
 
 logger = logging.getLogger(__name__)
 
@@ -30,15 +30,29 @@ class _Came(NamedTuple):
 
 
 class Metered:
-    def __init__(self, inner: Backend, ledger: Ledger, price: Price | None = None, purse: Purse | None = None) -> None:
-        """`price` None: nobody knows what it costs. `purse` None: it is not paid for."""
+    def __init__(
+        self,
+        inner: Backend,
+        ledger: Ledger,
+        price: Price | None = None,
+        purse: Purse | None = None,
+        longest_answer: int | None = None,
+    ) -> None:
+        """`price` None: nobody knows what it costs. `purse` None: it is not paid for.
+
+        With a budget an answer is limited to `longest_answer` tokens where the request leaves that open. The limit is
+        set here, inside of what keeps replies, so that a budget makes no kept reply another one.
+        """
         self.name = inner.name
         self._inner = inner
         self._ledger = ledger
         self._price = price
         self._purse = purse
+        self._limit = Sampling(max_tokens=longest_answer)
 
     async def complete(self, request: Request) -> Reply:
+        if self._keeps_budget:
+            request = replace(request, sampling=request.sampling.or_else(self._limit))
         reservation = await self._reserved(request)
         tally, reply = Tally(), None
         token = TALLY.set(tally)
@@ -58,7 +72,7 @@ class Metered:
 
     async def _reserved(self, request: Request) -> Reservation | None:
         """What was set aside for a try; None where there is no budget to keep."""
-        if self._purse is None or self._price is None or not self._purse.has_budget:
+        if self._purse is None or self._price is None or not self._keeps_budget:
             return None
         most = self._price.most_usd(request)
         if most is None:
@@ -66,6 +80,10 @@ class Metered:
                 f"a budget cannot be kept where the answers of {self.name} have no limit; give max_tokens"
             )
         return await self._purse.reserve(most)
+
+    @property
+    def _keeps_budget(self) -> bool:
+        return self._purse is not None and self._price is not None and self._purse.has_budget
 
     def _priced(self, reply: Reply, tally: Tally) -> Reply:
         """The reply with its cost, and with no tokens below zero, which would give money back."""

@@ -1,9 +1,10 @@
 from skillweave.llm.backends.guided_schema import guided
+from skillweave.schema.record import Json
 
 
 def test_no_string_has_a_length_and_everything_else_stays() -> None:
-    text = {"type": "string", "minLength": 1, "maxLength": 40}
-    schema = {
+    text: dict[str, Json] = {"type": "string", "minLength": 1, "maxLength": 40}
+    schema: dict[str, Json] = {
         "$defs": {"Words": {"type": "array", "items": text, "minItems": 1, "maxItems": 8}},
         "type": "object",
         "properties": {

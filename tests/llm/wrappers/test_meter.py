@@ -19,7 +19,7 @@ from skillweave.schema.asking import Asking
 from skillweave.schema.message import Message
 
 from ..protocols import a_completion, chunks_of
-from ..scripted import CLOSED, GARBAGE, RESET, TRUNCATED, Act, Heard, ScriptedServer, fault, reply, soon, stream
+from ..scripted import CLOSED, GARBAGE, HANG, RESET, TRUNCATED, Act, Heard, ScriptedServer, fault, reply, soon, stream
 
 PRICE = Price(input=2.0, output=10.0)
 LIMITED = Sampling(max_tokens=100)
@@ -156,13 +156,17 @@ def test_every_try_is_entered() -> None:
 def test_one_that_is_given_up_midway_is_lost() -> None:
     ledger = Ledger()
 
-    async def briefly(backend: Backend) -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(backend.complete(a_request()), 0.3)
+    async def given_up(backend: Backend, server: ScriptedServer) -> None:
+        asking = asyncio.create_task(backend.complete(a_request()))
+        while not server.heard:
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
         await backend.close()
 
-    with ScriptedServer(reply(a_completion(), delay=3.0)) as server:
-        asyncio.run(briefly(an_endpoint(server, ledger)))
+    with ScriptedServer(HANG) as server:
+        asyncio.run(given_up(an_endpoint(server, ledger), server))
         assert (entered(ledger).requests, entered(ledger).lost) == (len(server.heard), 1)
 
 

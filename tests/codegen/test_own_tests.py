@@ -1,0 +1,29 @@
+"""A server's own tests count only where pytest says that each of them has passed."""
+
+import pytest
+
+from synth.codegen.own_tests import failures
+
+TEST = "def test_one():\n    assert True\n"
+
+
+def test_passing_tests_are_believed() -> None:
+    assert failures("Clinic", "", "\n" + TEST, b"") == []
+
+
+@pytest.mark.parametrize(
+    ("source", "tests"),
+    [
+        ("", TEST + "\nimport os\nos._exit(0)\n"),
+        (
+            "import os\nprint('9 passed')\nos._exit(0)\n",
+            "import sys\nsys.path.insert(0, 'mcp_servers')\nimport Clinic\n" + TEST,
+        ),
+        ("", "import pytest\n" + TEST + "\ndef test_two():\n    pytest.exit('enough', returncode=0)\n"),
+        ("", "import pytest\n\n@pytest.mark.skip\n" + TEST),
+    ],
+    ids=["the tests end the process", "the server ends it", "pytest is told to end", "nothing is tested"],
+)
+def test_a_status_of_0_alone_proves_nothing(source: str, tests: str) -> None:
+    (told,) = failures("Clinic", source, tests, b"")
+    assert told.startswith("the tests do not pass: pytest did not tell that all of them have passed")
