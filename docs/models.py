@@ -1,4 +1,4 @@
-"""`models.md`: how to use each kind of author, and what a default run asks of one, from the sizes that were measured."""
+"""`models.md`: how to use each kind of author, and what a default run asks of one, from the sizes that were seen."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,13 +42,13 @@ from each other as people would write them: each has to prove itself equal to it
 
 ## Providers
 
-| author | key | notes |
+| author | key | answers come from |
 | --- | --- | --- |
-| `offline/author` | none | answers from the catalogue; unknown seeds are named with what is known |
-| `openai/<model>` | `OPENAI_API_KEY` | the Responses API at OpenAI's own endpoint, chat completions at any `base_url`; `api` says otherwise |
-| `anthropic/<model>` | `ANTHROPIC_API_KEY` | the messages API, at Anthropic's endpoint or any `base_url` |
-| `vllm/<model>` | none | a vLLM server's endpoint, `http://127.0.0.1:8000/v1` unless `base_url` says otherwise; answers are decoded by their JSON schema |
-| `replay/<cassette>` | none | answers that were recorded; no network |
+| `offline/author` | none | the catalogue; unknown seeds are named with what is known |
+| `openai/<model>` | `OPENAI_API_KEY` | OpenAI's Responses API; at a `base_url` chat completions, unless `api` says otherwise |
+| `anthropic/<model>` | `ANTHROPIC_API_KEY` | the messages API, of Anthropic or at a `base_url` |
+| `vllm/<model>` | none | a vLLM server, `http://127.0.0.1:8000/v1` by default, decoded by their JSON schema |
+| `replay/<cassette>` | none | what was recorded; no network |
 
 Anything that speaks OpenAI's chat protocol is an `openai` author with a `base_url`:
 
@@ -63,10 +63,10 @@ llm:
 An endpoint with a `base_url` of its own is sent a key only where you name one, and there is a warning where that is
 the usual key of another provider.
 
-Keys of an author: `temperature`, `top_p`, `max_tokens`, `seed`, `reasoning_effort`, `structured` (send the schema of the
-answer along), `stream`, `extra` (further fields of the body). What a model does not take (a temperature, where it
-reasons) is left out when its endpoint says so, and the log tells. Without `structured`, or where an endpoint refuses the
-schema, answers are read from text by a tolerant parser.
+Keys of an author: `temperature`, `top_p`, `max_tokens`, `seed`, `reasoning_effort`, `structured` (send the schema of
+the answer along), `stream`, `extra` (further fields of the body). What a model does not take (a temperature, where it
+reasons) is left out when its endpoint says so, and the log tells. Without `structured`, or where an endpoint refuses
+the schema, answers are read from text by a tolerant parser.
 
 A step can have authors of its own, and each role can have others that follow where one fails (it is down, refuses, or
 gives no usable answer):
@@ -108,8 +108,8 @@ Every answer is stored on disk before anybody reads it, in one SQLite file that 
 which sampling, for which item, at which attempt. So a run that was killed, or that is made again in another folder,
 pays only for what is new: change one prompt, and exactly its questions are asked again.
 
-That also holds for answers that were rejected. To have other ones, change the sampling (`--set llm.textual.seed=8`), or
-turn the cache off for a run (`--set llm.cache=false --fresh s04`).
+That also holds for answers that were rejected. `python -m synth run --retry-rejected` asks anew about the rejected
+items, and about nothing else.
 
 `llm.record: run.jsonl` adds every reply to a cassette as well; `--set llm.textual=replay/run.jsonl` (and `coding`)
 answers from it, anywhere, without a key. Neither holds keys, or anything of a question but its rendered words.
@@ -133,13 +133,13 @@ limits by itself; the budget holds over all of them.
 
 | what you see | what to do |
 | --- | --- |
-| many `form` complaints in `synth status` | turn `structured` on; a larger model; `stream` and `max_tokens` for long answers |
+| many `form` complaints in `synth status` | `structured` on, a larger model, a larger `max_tokens` |
 | `cut` | raise the author's `max_tokens`; an answer is continued `llm.continuations` times |
 | `check` | the gate's complaint is in `logs/<step>.log`, as the author was told it; raise `steps.<step>.repairs` |
 | `refused`, `withheld` | another author for that step, or a `fallback` |
 | `too_long` | a model with a larger context window for that step |
 | `unreached` | the endpoint's limits above; the same command goes on |
-| a domain rejected | `python -m synth run --fresh s04` with another `seed` of the sampling; the other domains are kept |
+| a domain rejected | `python -m synth run --retry-rejected`; all else is kept |
 
 Code that a model wrote runs in the [sandbox](sandbox.md); `sandbox.minimum: namespaces` refuses to run it on a machine
 that offers less.
@@ -151,8 +151,8 @@ The default run (12 domains, 14 sets of them joined), with every answer accepted
 characters a token:
 
 {table}
-Repairs come on top: an answer that is sent back costs its prompt again, and what it said. The most expensive parts repeat long prompts (s04's contracts, s13's policies), which
-providers' prompt caches make cheaper: everything that repeats stands first in each prompt.
+Repairs come on top: an answer that is sent back costs its prompt again, and what it said. The longest prompts (s04's
+contracts, s13's policies) repeat most of their words, which stand first, so that providers' prompt caches help.
 """
 
 

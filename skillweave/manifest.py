@@ -89,6 +89,8 @@ class ItemRecord(Record):
     """What it read -> digest."""
     outputs: list[Output] = Field(default_factory=list)
     seconds: float = 0.0
+    round: int = 0
+    """How often it was rejected and its authors asked anew."""
     asked: int = 0
     input_tokens: int = 0
     output_tokens: int = 0

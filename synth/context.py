@@ -77,8 +77,11 @@ class Context(Generic[P]):
         store: Store,
         visible: Mapping[tuple[str, str], Output],
         services: Services,
+        round: int = 0,
     ) -> None:
         self.key = key
+        self.round = round
+        """How often the item was rejected and its authors asked anew."""
         self.params = params
         self.seed = setting.seed
         self.now = setting.now
@@ -166,6 +169,7 @@ class Context(Generic[P]):
             continuations=line.continuations,
             fallback=fallback,
             step=self._step.name,
+            round=self.round,
             ledger=self.account.ledger,
         )
 

@@ -62,6 +62,7 @@ async def ask(
     continuations: int = 0,
     fallback: Sequence[Backend] = (),
     step: str = "",
+    round: int = 0,
     ledger: Ledger | None = None,
     sampling: Sampling | None = None,
 ) -> T:
@@ -79,6 +80,7 @@ async def ask(
         key=key,
         variables=variables,
         step=step,
+        round=round,
         ledger=ledger,
     )
     for each in (author, *fallback)[:-1]:

@@ -61,6 +61,8 @@ class Request:
     tool_choice: Literal["auto", "required", "none"] = "auto"
     step: str = ""
     """The step of the pipeline that asks."""
+    round: int = 0
+    """How often the item was rejected and asked about anew; what was answered in one round is no answer in another."""
     ledger: "Ledger | None" = field(default=None, compare=False)
     """Where it is entered what the request came to; None leaves it to the backend's own."""
 
@@ -76,7 +78,8 @@ class Request:
         messages: list[Json] = [message.model_dump(mode="json", exclude_none=True) for message in self.messages]
         schema = None if self.schema is None else dict(self.schema)
         tools: list[Json] = [dict(tool) for tool in self.tools]
-        return [messages, schema, tools, self.tool_choice, self.key, self.attempt]
+        asked: list[Json] = [messages, schema, tools, self.tool_choice, self.key, self.attempt]
+        return [*asked, self.round] if self.round else asked
 
 
 @dataclass(frozen=True)

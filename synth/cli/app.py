@@ -37,6 +37,9 @@ def run(
     first: Annotated[str | None, typer.Option("--from", help="Begin with this step.")] = None,
     until: Annotated[str | None, typer.Option(help="End with this step.")] = None,
     fresh: Annotated[str | None, typer.Option(help="Forget what this step and all after it made, then run.")] = None,
+    retry_rejected: Annotated[
+        bool, typer.Option("--retry-rejected", help="Ask the authors anew about items that were rejected.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would run and why; run and write nothing.")
     ] = False,
@@ -47,7 +50,7 @@ def run(
     from synth.cli.run import Selection, run_pipeline
 
     options = Options(config, outputs_dir, overrides or [], seed=seed, runner=runner, workers=workers)
-    selection = Selection(step=step, first=first, until=until, fresh=fresh)
+    selection = Selection(step=step, first=first, until=until, fresh=fresh, retries_rejected=retry_rejected)
     raise typer.Exit(run_pipeline(_place(context), options, selection, dry_run=dry_run))
 
 

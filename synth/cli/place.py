@@ -72,9 +72,18 @@ class Options:
             given += ["--set", override]
         return f"python -m synth {shlex.join(given)}"
 
-    def spec(self, place: Place, *, read_only: bool = False, fresh: frozenset[str] = frozenset()) -> "RunSpec":
+    def spec(
+        self,
+        place: Place,
+        *,
+        read_only: bool = False,
+        fresh: frozenset[str] = frozenset(),
+        retries_rejected: bool = False,
+    ) -> "RunSpec":
         """The run that is meant. Raises ConfigError."""
         from synth.engine.run import RunSpec
 
         config = self.load()
-        return RunSpec(config, Path(config.outputs_dir), place.package, place.author, read_only, fresh)
+        return RunSpec(
+            config, Path(config.outputs_dir), place.package, place.author, read_only, fresh, retries_rejected
+        )

@@ -88,8 +88,8 @@ def _remedies(schedule: Schedule, steps: Sequence[Step[Any]], options: Options) 
         found.append("the same command does failed items again")
     for step in steps:
         if any(record.state == "rejected" for record in _records(schedule, step)):
-            again = options.command("run", "--fresh", step.short)
-            found.append(f"rejected items are done again only when what they stand on changed, or with: {again}")
+            again = options.command("run", "--retry-rejected")
+            found.append(f"models are asked anew about what was rejected with: {again}")
             break
     return found
 

@@ -29,6 +29,7 @@ class Selection:
     first: str | None = None
     until: str | None = None
     fresh: str | None = None
+    retries_rejected: bool = False
 
     def split(self, pipeline: Pipeline) -> tuple[Sequence[Step[Any]], Sequence[Step[Any]]]:
         """The steps that have to be up to date already, and those to run. Raises ConfigError."""
@@ -56,14 +57,14 @@ def run_pipeline(place: Place, options: Options, selection: Selection, *, dry_ru
     if dry_run:
         Store(options.spec(place).outputs).refuse_other_than_folder()
         names = frozenset(step.name for step in fresh)
-        run = Run(options.spec(place, read_only=True, fresh=names))
+        run = Run(options.spec(place, read_only=True, fresh=names, retries_rejected=selection.retries_rejected))
         show_estimate(run, *selection.split(run.pipeline), options)
         return 0
     store = Store(options.spec(place).outputs)
     store.prepare()
     with locked(store):
         store.clean()
-        return _run(Run(options.spec(place)), selection, options)
+        return _run(Run(options.spec(place, retries_rejected=selection.retries_rejected)), selection, options)
 
 
 def _run(run: Run, selection: Selection, options: Options) -> int:

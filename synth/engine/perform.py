@@ -71,6 +71,7 @@ class Performer:
             reads=dict(sorted(account.reads.items())),
             outputs=[output for _, output in sorted(account.outputs.items())],
             seconds=round(time.perf_counter() - started, 3),
+            round=context.round,
             asked=spent.asked,
             input_tokens=spent.input_tokens,
             output_tokens=spent.output_tokens,
@@ -100,7 +101,7 @@ class Performer:
 
 
 async def _others(task: "asyncio.Task[None]") -> None:
-    """Wait for what else an item that fails is doing: the answers that it has asked for are paid for, and to be kept."""
+    """Wait for what else an item that fails is doing: the answers that it asked for are paid for, and to be kept."""
     others = asyncio.all_tasks() - {task}
     if others:
         await asyncio.wait(others)

@@ -45,6 +45,8 @@ class RunSpec:
     read_only: bool = False
     fresh: frozenset[str] = frozenset()
     """Steps whose items are to be done again in any case, by name."""
+    retries_rejected: bool = False
+    """Ask authors anew about what was rejected."""
 
 
 class Run:
@@ -97,6 +99,8 @@ class Run:
         if step.name in self.spec.fresh:
             return Decision(True, "asked for")
         previous = self.manifest.item(step.name, key)
+        if self._is_retried(previous):
+            return Decision(True, "rejected last time")
         visible = visible_to(step, key, upstream)
         return decide(
             previous,
@@ -109,6 +113,7 @@ class Run:
 
     def do(self, step: Step[Any], key: str, upstream: Sequence[ItemRecord]) -> ItemRecord:
         """Do an item, and put what it came to in the manifest, unless it was interrupted."""
+        previous = self.manifest.item(step.name, key)
         context: Context[Any] = Context(
             step,
             key,
@@ -117,12 +122,13 @@ class Run:
             store=self.store,
             visible=visible_to(step, key, upstream),
             services=self,
+            round=(previous.round if previous else 0) + self._is_retried(previous),
         )
         done = [record.key for record in upstream if record.step == step.name and record.state == "done"]
         record = self._sole_writer(self._performer.perform(step, context, done))
         if is_interrupted(record):
             return record
-        self._clear(self.manifest.item(step.name, key), record, kept=record.state == "done")
+        self._clear(previous, record, kept=record.state == "done")
         fingerprint = self.fingerprint(step)
         record = record.model_copy(
             update={
@@ -133,6 +139,9 @@ class Run:
         )
         self.manifest.put(record, fingerprint)
         return record
+
+    def _is_retried(self, previous: ItemRecord | None) -> bool:
+        return self.spec.retries_rejected and previous is not None and previous.state == "rejected"
 
     def skip(self, step: Step[Any], key: str, reason: str) -> ItemRecord:
         """Record that an item cannot be done."""

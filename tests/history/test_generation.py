@@ -26,7 +26,7 @@ def faults(script: str, limits: Limits | None = None) -> list[str]:
             Limits(output_bytes=1000),
             "it wrote more than 1000 bytes of output",
         ),
-        ("    open('x', 'wb').write(bytes(5000))\n    return {}\n", Limits(file_bytes=1000), "File too large"),
+        ("    with open('x', 'wb') as file: file.write(bytes(5000))\n", Limits(file_bytes=1000), "File too large"),
     ],
 )
 def test_a_generator_beyond_its_limits_is_told_which(body: str, limits: Limits, told: str) -> None:
