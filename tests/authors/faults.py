@@ -134,6 +134,8 @@ class Faults:
     def __call__(self, due: Due) -> Spoilt | None:
         place, said = due.place, due.said
         random = self._random(place)
+        if due.is_rest:
+            return None
         if place.attempt == 0:
             name = self.dealt.get((place.question, place.key))
         else:
@@ -141,7 +143,6 @@ class Faults:
         if name in ON_ITS_WAY:
             return Spoilt(name, said, ON_ITS_WAY[name](due)) if due.before < random.randint(1, 2) else None
         made = IN_WORDS[name](said.text, self._forms[place.question], random) if name is not None else None
-        # What goes on after a cut may have no place for the fault.
         return None if name is None or made is None else Spoilt(name, replace(made, model=said.model))
 
     def _deal(self, takes: Sequence[Take]) -> dict[tuple[str, str], str]:

@@ -59,6 +59,8 @@ class Due(NamedTuple):
     heard: Heard
     before: int
     """How often the same was heard before."""
+    is_rest: bool
+    """Whether it asks to go on with an answer that was cut off."""
 
 
 class Spoilt(NamedTuple):
@@ -127,7 +129,7 @@ class ServedAuthor:
             return Answered(heard, spoken.turns, None, act.status, False, (0, 0), None, model), act
         said = Said(text, model=model)
         act = act_of(spoken, counted(said, spoken))
-        wrong = self._spoil(Due(place, said, act, heard, before)) if self._spoil is not None else None
+        wrong = self._spoil(Due(place, said, act, heard, before, goes_on(spoken.turns))) if self._spoil is not None else None
         if wrong is not None:
             said, act = wrong.said, wrong.act or act_of(spoken, counted(wrong.said, spoken))
         is_whole = act.status == 200 and act.end == "whole"
@@ -138,7 +140,7 @@ class ServedAuthor:
         """The question that is asked, and the right answer in the form that is asked for."""
         turns = spoken.turns
         begun = ""
-        while turns[-1][1].startswith(GOES_ON):
+        while goes_on(turns):
             begun, turns = turns[-2][1] + begun, turns[:-2]
         take = self._conversations.get(turns) or self._openings.get(turns[:2])
         if take is None:
@@ -146,9 +148,15 @@ class ServedAuthor:
         place = Place(take.question, take.key, sum(role == "user" for role, _ in turns) - 1)
         text = wrapped(take.reply.text, spoken.schema)
         if begun:
-            text = next(whole for whole in (text, wrapped(text, WRAPPING)) if whole.startswith(begun))
-            return place, text[len(begun) :]
+            # The rest is asked for without a schema, however the beginning was decoded.
+            whole = next((whole for whole in (text, f'{{"{FIELD}": {text}}}') if whole.startswith(begun)), None)
+            return (None, "") if whole is None else (place, whole[len(begun) :])
         return place, text
+
+
+def goes_on(turns: Sequence[Turn]) -> bool:
+    """Whether the rest of an answer is asked for."""
+    return turns[-1][1].startswith(GOES_ON)
 
 
 def key_of(heard: Heard) -> str:
@@ -172,9 +180,6 @@ def counted(said: Said, spoken: Spoken) -> Said:
     given = sum(len(text) for _, text in spoken.turns)
     taken = len(said.text) + sum(len(name + arguments) for name, arguments in said.calls)
     return replace(said, usage=(given // CHARACTERS_OF_A_TOKEN + 1, taken // CHARACTERS_OF_A_TOKEN + 1))
-
-
-WRAPPING: Mapping[str, object] = {"properties": {FIELD: {}}}
 
 
 def wrapped(text: str, schema: Mapping[str, object] | None) -> str:

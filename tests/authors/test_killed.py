@@ -39,7 +39,9 @@ def started() -> Iterator[list[Process]]:
     yield processes
     for process in processes:
         process.kill()
-        process.communicate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 def beginning(outputs: Path, author: ServedAuthor, way: Way, api_url: str, started: list[Process]) -> Begin:
