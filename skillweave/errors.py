@@ -41,6 +41,10 @@ class OutageError(StopError):
     """An endpoint is down, and was waited for as long as the configuration allows."""
 
 
+class AccessError(StopError):
+    """An endpoint lets nobody in: a wrong key, no credit left, no such model. Every further request would end alike."""
+
+
 class WorldError(SkillweaveError):
     """A world is defective: its contract, its database or its generated server."""
 

@@ -4,10 +4,12 @@ The rest is asked for in words, since most models do not go on from an assistant
 a schema, since decoding by one would begin the answer anew.
 """
 
+import json
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from skillweave.llm.backends.structured import unwrap
 from skillweave.llm.request import Reply, Request
 from skillweave.schema.message import Message
 
@@ -35,19 +37,30 @@ async def continued(
         if not rest.text or rest.refusal is not None:
             break
         said = replace(said, text=joined(said.text, rest.text), stop=rest.stop)
-    return said
+    return said if said is reply else unwrap(said, request.schema)
 
 
 def joined(begun: str, rest: str) -> str:
     """Both together: without a fence that the rest opens anew, and without what it repeats of the end."""
     if begun.count("```") % 2:
         rest = OPENING.sub("", rest, count=1)
+    if _is_json(begun + rest):
+        # Nothing is missing and nothing too much: rows that are alike follow each other.
+        return begun + rest
     longest = min(len(begun), len(rest), MOST_OVERLAP)
     for length in range(longest, LEAST_OVERLAP - 1, -1):
         # What stands there more than once (blanks, zeros, the like of rows) may well come once more.
         if begun.find(rest[:length]) == len(begun) - length:
             return begun + rest[length:]
     return begun + rest
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _rest_of(request: Request, begun: str) -> Request:

@@ -5,6 +5,7 @@ Only outermost values are candidates: of a truncated list no element is ever tak
 
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
@@ -12,8 +13,8 @@ from skillweave.schema.record import Json
 
 MAX_DEPTH = 64
 OPENERS = {"{": "}", "[": "]"}
-STARTS = frozenset('"{}[]-0123456789tfnNI')
-"""What may follow an opening bracket in JSON: tells `[{` from `[see below]`."""
+START = re.compile(r'[{\[]\s*["{}\[\]\-0-9tfnNI]')
+"""An opening bracket with what may follow it in JSON: tells `[{` from `[see below]`."""
 
 
 class JsonTextError(ValueError):
@@ -117,24 +118,21 @@ def _without_trailing_commas(text: str) -> str:
         if character in "}]" and comma >= 0 and not text[comma + 1 : position].strip():
             dropped.append(comma)
         comma = position if character == "," else -1
-    for position in reversed(dropped):
-        text = text[:position] + text[position + 1 :]
-    return text
+    ends = [*dropped, len(text)]
+    begins = [0, *(position + 1 for position in dropped)]
+    return "".join(text[begin:end] for begin, end in zip(begins, ends, strict=True))
 
 
 def _values(text: str) -> list[str]:
     """Outermost objects and lists that stand in prose, longest first; one that never ends is the only one."""
     found: list[str] = []
     position = 0
-    while position < len(text):
-        if text[position] in OPENERS and text[position + 1 :].lstrip()[:1] in STARTS:
-            end = _end(text, position)
-            if end is None:
-                return [text[position:]]
-            found.append(text[position:end])
-            position = end
-        else:
-            position += 1
+    while (start := START.search(text, position)) is not None:
+        begin, end = start.start(), _end(text, start.start())
+        if end is None:
+            return [text[begin:]]
+        found.append(text[begin:end])
+        position = end
     return sorted(found, key=len, reverse=True)
 
 

@@ -17,7 +17,8 @@ T = TypeVar("T")
 
 MAX_CHARACTERS = 4_000_000
 MAX_COMPLAINTS = 8
-FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+.-]*)[ \t]*$")
+FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([\w+.-]*)")
+"""A line, without the blanks around it."""
 THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
 
@@ -48,7 +49,7 @@ def fenced_blocks(text: str) -> list[str]:
     block: list[str] = []
     fence = ""
     for line in text.splitlines():
-        match = FENCE.match(line)
+        match = _fence(line)
         if not fence and match:
             fence, block = match[1], []
         elif fence and match and not match[2] and match[1].startswith(fence):
@@ -59,6 +60,10 @@ def fenced_blocks(text: str) -> list[str]:
     if fence:
         blocks.append("\n".join(block))
     return blocks
+
+
+def _fence(line: str) -> re.Match[str] | None:
+    return FENCE.fullmatch(line.strip(" \t"))
 
 
 def _json(adapter: TypeAdapter[T], text: str) -> T:
@@ -101,7 +106,7 @@ def _source(text: str) -> str:
 def _unfenced(text: str) -> str:
     """`text` without a fence around the whole of it."""
     lines = text.splitlines()
-    opening, closing = FENCE.match(lines[0]), FENCE.match(lines[-1])
+    opening, closing = _fence(lines[0]), _fence(lines[-1])
     if len(lines) > 2 and opening and closing and opening[2] in ("", "markdown", "md", "text") and not closing[2]:
         return "\n".join(lines[1:-1]).strip() + "\n"
     return text + "\n"

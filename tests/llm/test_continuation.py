@@ -47,6 +47,11 @@ def test_an_answer_in_three_parts_is_one_answer(a_question: Maker) -> None:
     assert ledger.total().first_try == 1
 
 
+def test_an_answer_that_was_wrapped_to_be_decoded_is_unwrapped_when_it_is_whole(a_question: Maker) -> None:
+    wrapped = f'{{"answer": {LONG}}}'
+    assert put(a_question(list[str]), Cut(wrapped, 50), 3) == ["x" * 40, "y" * 40]
+
+
 def test_no_more_than_was_allowed(a_question: Maker) -> None:
     author = Cut(LONG, 20)
     with pytest.raises(AuthorError, match="cut off at the token limit"):
@@ -72,6 +77,8 @@ def test_what_says_nothing_is_not_continued(a_question: Maker) -> None:
         # What is repeated of the end, and long enough not to be chance, stands once.
         ("one two three four", "two three four five", "one two three four five"),
         ("aa", "aa", "aaaa"),
+        # Where what was said is whole as it stands, rows that are alike are no repetition.
+        ('[{"holds": true}, ', '{"holds": true}, {"holds": true}]', '[{"holds": true}, {"holds": true}, {"holds": true}]'),
         # A fence that was open already is not opened again.
         ("```python\nx = 1\n", "```python\ny = 2\n```", "```python\nx = 1\ny = 2\n```"),
         ("text", "```python\ny = 2\n```", "text```python\ny = 2\n```"),

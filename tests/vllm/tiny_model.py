@@ -1,8 +1,8 @@
 """Make a tiny model with random weights, for a real vLLM server to serve: `python tiny_model.py FOLDER`.
 
 It runs in vLLM's environment, not in ours, and needs nothing from outside: the tokenizer is trained on the text in this
-file. Weights are drawn from a seed, so that the model is the same each time. It likes quotation marks, so that a string that
-it has begun is soon at its end, and dislikes to end its turn where it need not, so that no reply is empty.
+file. Weights are drawn from a seed, so that the model is the same each time. It likes quotation marks, so that a
+string that it has begun is soon at its end.
 """
 
 import json
@@ -18,7 +18,7 @@ VOCABULARY = 400
 """Little more than the bytes: the fewer tokens, the sooner a random string comes upon its closing quote."""
 QUOTE = '"'
 LIKING = 4.0
-"""What is added to the logit of what it likes: inside a string, one token in ten closes it."""
+"""What is added to the quotation mark's logit: inside a string, one token in ten closes it."""
 LONGEST = 65536
 """Tokens of a conversation; the tools and the policy of a world take some twenty thousand of these."""
 TEMPLATE = """\
@@ -71,18 +71,17 @@ def make(folder: Path) -> None:
         tie_word_embeddings=False,
     )
     model = Qwen2ForCausalLM(config)
-    _prefer(model, {tokenizer.token_to_id(QUOTE): LIKING, end: -LIKING})
+    _prefer(model, tokenizer.token_to_id(QUOTE))
     model.to(torch.bfloat16).save_pretrained(folder)
 
 
-def _prefer(model: Qwen2ForCausalLM, likings: dict[int, float]) -> None:
-    """Add to the logits of tokens, whatever stands before them."""
+def _prefer(model: Qwen2ForCausalLM, token: int) -> None:
+    """Have the model like a token, whatever stands before it."""
     with torch.no_grad():
         # One dimension is the same for all tokens and outweighs the rest: the last norm makes it the root of the size.
         model.model.embed_tokens.weight[:, 0] = 1
         model.lm_head.weight[:, 0] = 0
-        for token, liking in likings.items():
-            model.lm_head.weight[token, 0] = liking / model.config.hidden_size**0.5
+        model.lm_head.weight[token, 0] = LIKING / model.config.hidden_size**0.5
 
 
 def _tokenizer() -> Tokenizer:

@@ -16,7 +16,7 @@ PIECE = 1024 * 1024
 
 
 def hooks() -> dict[str, list[Any]]:
-    """The event hooks of an HTTP client whose answers are bounded, those of redirections included."""
+    """The event hooks of an HTTP client whose answers are bounded, errors included."""
     # The SDKs bring it; it is imported with them and not before.
     from httpx2 import AsyncByteStream
 

@@ -145,7 +145,8 @@ class Endpoint(ABC):
         """The SDK's HTTP client, made to take the lane and to keep to the bound."""
         lane = self._settings.lane
         client = kind if lane is None else gated(kind, lane)
-        return client(timeout=self._settings.timeout, event_hooks=hooks())
+        # Nobody is followed elsewhere: a key, and what it pays for, go to the endpoint that the user has named.
+        return client(timeout=self._settings.timeout, event_hooks=hooks(), follow_redirects=False)
 
     def _client(self) -> Any:
         loop = asyncio.get_running_loop()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from skillweave.errors import ProviderError
+from skillweave.errors import AccessError, ProviderError
 from skillweave.llm.backends.body import AnswerError, BodyError, TooLargeError
 
 FULL: Final = (
@@ -29,7 +29,13 @@ REFUSED: Final = (
     "content management policy",
     "invalid_prompt",
 )
+LOCKED: Final = (401, 402, 403, 404)
+"""What an endpoint answers to everybody who comes with this key for this model."""
+REDIRECTS: Final = range(300, 400)
+SPENT: Final = ("insufficient_quota", "billing_hard_limit_reached")
+"""Codes of an account that can pay for nothing more: no wait helps."""
 ADVICE: Final = {
+    **dict.fromkeys(REDIRECTS, "it redirects elsewhere, and nobody is followed; give that address as base_url"),
     401: "check the key",
     403: "check the key",
     404: "check the model's name and base_url",
@@ -81,7 +87,8 @@ class Fault:
         """Our own error: one line."""
         said = ": ".join(part for part in (name, self.what, self.words[:SHOWN]) if part)
         advice = ADVICE.get(self.status or 0)
-        return ProviderError(f"{said} ({advice})" if advice else said, transient=self.transient)
+        kind = AccessError if self.code in SPENT or self.status in (*LOCKED, *REDIRECTS) else ProviderError
+        return kind(f"{said} ({advice})" if advice else said, transient=self.transient)
 
     def _says(self, marks: tuple[str, ...]) -> bool:
         words = f"{self.code} {self.words}".lower()
@@ -109,8 +116,14 @@ def fault_of(error: Exception, secret: str | None) -> Fault:
         status=status,
         code=code,
         param=str(details.get("param") or ""),
-        transient=status >= 500 or status in WORTH_ANOTHER_TRY if status else code not in WRONG_REQUEST,
+        transient=_is_transient(status, code),
     )
+
+
+def _is_transient(status: int | None, code: str) -> bool:
+    if code in SPENT:
+        return False
+    return status >= 500 or status in WORTH_ANOTHER_TRY if status else code not in WRONG_REQUEST
 
 
 def _one_line(text: str, secret: str | None) -> str:
@@ -122,6 +135,8 @@ def _one_line(text: str, secret: str | None) -> str:
 
 def _status(error: Exception) -> int | None:
     status: int | None = getattr(error, "status_code", None)
+    if status is not None and status in REDIRECTS:
+        return status
     if status is None or status < 400:
         code = str(_code(error))
         status = int(code) if code.isdecimal() and len(code) == 3 else None

@@ -39,8 +39,8 @@ def output_format(schema: Mapping[str, Json]) -> dict[str, Json] | None:
 
 
 def unwrap(reply: Reply, schema: Mapping[str, Json] | None) -> Reply:
-    """`reply` as its author meant it; untouched where it is not wrapped."""
-    if schema is None or _is_object(schema):
+    """`reply` as its author meant it; untouched where it is not wrapped, or cut off: then its end is still to come."""
+    if schema is None or _is_object(schema) or reply.stop == "length":
         return reply
     match = WRAPPED.fullmatch(reply.text.strip())
     if match is None or not _is_alone(reply.text):
