@@ -97,7 +97,8 @@ def _source(text: str) -> str:
     try:
         syntax.parse(source)
     except SyntaxError as error:
-        raise ParseError([f"line {error.lineno}: not valid Python: {error.msg}"]) from error
+        place = f"line {error.lineno}: " if error.lineno is not None else ""
+        raise ParseError([f"{place}not valid Python: {error.msg}"]) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise ParseError([f"not valid Python: {error or type(error).__name__}"]) from error
     return source

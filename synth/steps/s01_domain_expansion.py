@@ -57,7 +57,7 @@ async def _expand(ctx: Context[ExpansionParams], seed: str, number: int, kept: d
             seed=seed,
             known=sorted(kept),
             count=room,
-            check=lambda domains: faults(domains, seed, room),
+            check=lambda domains: faults(domains, seed, room, least=0 if kept else 1),
         )
     except AuthorError as error:
         ctx.reject(f"seed {seed!r}", str(error))
@@ -70,9 +70,11 @@ async def _expand(ctx: Context[ExpansionParams], seed: str, number: int, kept: d
             kept[domain.name] = domain
 
 
-def faults(domains: Sequence[Domain], seed: str, room: int) -> list[str]:
+def faults(domains: Sequence[Domain], seed: str, room: int, least: int = 0) -> list[str]:
     """What is wrong with the domains proposed for a seed, in words for their author."""
     found = [f"domain {d.name!r}: its seed is {d.seed!r}; it must be {seed!r}" for d in domains if d.seed != seed]
+    if len(domains) < least:
+        found.append("there is no domain; while none is there already, the seed area itself makes at least one")
     if len(domains) > room:
         found.append(f"there are {len(domains)} domains; at most {room} are wanted")
     return found

@@ -51,6 +51,6 @@ def test_a_run_whose_endpoint_is_not_there_stops_before_all_its_items_fail(toy: 
         given = by_model(server, tmp_path / "replies.sqlite")
     code, lines = toy.run(*given)
     assert code == 1
-    assert lines[-1].startswith("stopped: ")
-    assert "not reached" in lines[-1]
-    assert "waited for 1 seconds (llm.outage_s)" in lines[-1]
+    (stopped,) = [line for line in lines if line.startswith("stopped: ")]
+    assert "not reached" in stopped
+    assert "waited for 1 seconds (llm.outage_s)" in stopped
