@@ -85,9 +85,12 @@ class Purse:
         """Set money aside, once others have settled if it does not fit before. Raises BudgetError, ArtifactError."""
         most = _billionths(most_usd, up=True)
         while True:
-            found: Reservation | BudgetError | None = await asyncio.wrap_future(
-                self._soon(lambda connection: self._try(connection, most))
-            )
+            trial = self._soon(lambda connection: self._try(connection, most))
+            try:
+                found: Reservation | BudgetError | None = await asyncio.wrap_future(trial)
+            except asyncio.CancelledError:
+                trial.add_done_callback(self._give_back)
+                raise
             if isinstance(found, BudgetError):
                 raise found
             if found is not None:
@@ -105,8 +108,15 @@ class Purse:
         """Write what is owed, and let go of the file; it is opened again where more is entered."""
         await asyncio.wrap_future(self._writer.submit(self._let_go))
 
+    def _give_back(self, trial: "Future[Any]") -> None:
+        """What was set aside for who no longer waits for it."""
+        if trial.exception() is None and isinstance(trial.result(), Reservation):
+            self.book(trial.result(), cost_usd=0.0)
+
     def _soon(self, change: Change) -> "Future[Any]":
         future: Future[Any] = Future()
+        # It is made in any case: what was spent is entered though nobody waits for that any more.
+        future.set_running_or_notify_cancel()
         with self._lock:
             self._owed.append((change, future))
             if len(self._owed) == 1:
@@ -129,8 +139,6 @@ class Purse:
         except ArtifactError as error:
             results = [error] * len(owed)
         for (_, future), result in zip(owed, results, strict=True):
-            if not future.set_running_or_notify_cancel():
-                continue
             if isinstance(result, ArtifactError):
                 future.set_exception(result)
             else:
@@ -215,10 +223,13 @@ def _book(connection: sqlite3.Connection, reservation: Reservation | None, cost:
 
 
 def _read(connection: sqlite3.Connection) -> tuple[int, int, int, int]:
-    """Spent, lost, reserved, and the count of what has no price."""
-    spent, lost, reserved, unpriced = connection.execute(
+    """Spent, lost, reserved, and the count of what has no price. Raises sqlite3.Error."""
+    found = connection.execute(
         "SELECT spent, lost, (SELECT coalesce(sum(most), 0) FROM reservation), unpriced FROM total"
     ).fetchone()
+    if found is None or not all(isinstance(value, int) for value in found):
+        raise sqlite3.DatabaseError("it holds something else than sums")
+    spent, lost, reserved, unpriced = found
     return spent, lost, reserved, unpriced
 
 

@@ -8,7 +8,7 @@ import json
 import math
 from typing import Annotated, NoReturn, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from skillweave.schema.record import Json
 
@@ -31,13 +31,11 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="ignore", protected_namespaces=())
 
 
-def _counted(value: object) -> object:
-    if value is None:
-        return 0
-    return max(0, min(value, MOST_TOKENS)) if isinstance(value, int) else value
-
-
-Count = Annotated[int, BeforeValidator(_counted)]
+Count = Annotated[
+    int,
+    BeforeValidator(lambda value: 0 if value is None else value),
+    AfterValidator(lambda count: max(0, min(count, MOST_TOKENS))),
+]
 """Of tokens: 0 where it is not given, never below."""
 
 

@@ -10,9 +10,9 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from skillweave.errors import ArtifactError
+from skillweave.errors import ArtifactError, StopError
 from skillweave.llm.backend import Backend
 from skillweave.llm.request import Reply, Request
 
@@ -27,6 +27,7 @@ class Cache:
         self.name = inner.name
         self._source = source
         self._inner = inner
+        self._path = path
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,8 +51,12 @@ class Cache:
             return reply
         # Escaped, since SQLite's text is UTF-8 and a reply may hold lone surrogates.
         body = json.dumps(REPLY.dump_python(reply, mode="python"), default=vars)
-        with self._lock:
-            self._connection.execute("INSERT OR REPLACE INTO reply VALUES (?, ?)", (digest, body))
+        try:
+            with self._lock:
+                self._connection.execute("INSERT OR REPLACE INTO reply VALUES (?, ?)", (digest, body))
+        except sqlite3.Error as error:
+            # Whatever is asked from now on would be paid for and lost.
+            raise self._complaint("written", error) from error
         return reply
 
     async def close(self) -> None:
@@ -59,13 +64,22 @@ class Cache:
         with self._lock:
             self._connection.close()
 
+    def _complaint(self, done: str, error: sqlite3.Error) -> StopError:
+        return StopError(
+            f"the cache {str(self._path)!r} cannot be {done} ({error}); make room, wait for who holds it, or set "
+            "llm.cache to another path"
+        )
+
     def _find(self, digest: str) -> Reply | None:
-        with self._lock:
-            row = self._connection.execute("SELECT body FROM reply WHERE digest = ?", (digest,)).fetchone()
+        try:
+            with self._lock:
+                row = self._connection.execute("SELECT body FROM reply WHERE digest = ?", (digest,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._complaint("read", error) from error
         if row is None:
             return None
         try:
             return replace(REPLY.validate_python(json.loads(row[0])), cached=True)
-        except (ValueError, ValidationError):
+        except (ValueError, TypeError, RecursionError):
             # A damaged entry is as good as none: it is asked again and written over.
             return None

@@ -4,6 +4,7 @@ import os
 import threading
 from pathlib import Path
 
+from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
 from skillweave.llm.cassette import a_take
 from skillweave.llm.request import Reply, Request
@@ -15,8 +16,13 @@ class Recorder:
         self._inner = inner
         self._path = cassette
         self._lock = threading.Lock()
-        cassette.parent.mkdir(parents=True, exist_ok=True)
-        _mend(cassette)
+        try:
+            cassette.parent.mkdir(parents=True, exist_ok=True)
+            _mend(cassette)
+        except OSError as error:
+            raise ConfigError(
+                f"cassette {str(cassette)!r} cannot be written: {error.strerror}; give llm.record the path of a file"
+            ) from error
 
     async def complete(self, request: Request) -> Reply:
         reply = await self._inner.complete(request)
