@@ -28,6 +28,9 @@ python -m synth run --dry-run --set llm.textual=openai/gpt-5      # what it woul
 python -m synth run --set llm.textual=openai/gpt-5 --set 'domains.seeds=[bicycle repair, lending library]'
 ```
 
+For a first look: `--set steps.s01_domain_expansion.target_domains=1 --set task_mode=single` asks for one domain rather
+than twelve and what joins them.
+
 ## Start here: a model for meaning, the offline author for code
 
 ```yaml
@@ -112,7 +115,8 @@ That also holds for answers that were rejected. `python -m synth run --retry-rej
 items, and about nothing else.
 
 `llm.record: run.jsonl` adds every reply to a cassette as well; `--set llm.textual=replay/run.jsonl` (and `coding`)
-answers from it, anywhere, without a key. Neither holds keys, or anything of a question but its rendered words.
+answers from it, anywhere, without a key; what was asked anew with `--retry-rejected` is found by the same commands in
+the same order. Neither holds keys, or anything of a question but its rendered words.
 
 ## Limits of an endpoint
 
@@ -133,7 +137,7 @@ limits by itself; the budget holds over all of them.
 
 | what you see | what to do |
 | --- | --- |
-| many `form` complaints in `synth status` | `structured` on, a larger model, a larger `max_tokens` |
+| many `form` complaints in `synth status` | see in `logs/` how replies began; a larger model or `max_tokens` |
 | `cut` | raise the author's `max_tokens`; an answer is continued `llm.continuations` times |
 | `check` | the gate's complaint is in `logs/<step>.log`, as the author was told it; raise `steps.<step>.repairs` |
 | `refused`, `withheld` | another author for that step, or a `fallback` |

@@ -171,6 +171,7 @@ class Context(Generic[P]):
             step=self._step.name,
             round=self.round,
             ledger=self.account.ledger,
+            on_fault=self.log,
         )
 
     async def offload(self, function: Callable[A, R], *arguments: A.args, **named: A.kwargs) -> R:

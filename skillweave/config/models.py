@@ -95,6 +95,8 @@ class AuthorConfig(Section):
         if value is not None and "@" in urlsplit(value).netloc:
             # It is written to the manifest, and a key never is.
             raise ValueError("must hold no user or password; api_key_env names the variable that holds a key")
+        if value is not None and ("?" in value or "#" in value):
+            raise ValueError("must end with its path, without ? or #: what is asked for is appended to it")
         return value
 
     @model_validator(mode="before")

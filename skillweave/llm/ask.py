@@ -65,10 +65,12 @@ async def ask(
     round: int = 0,
     ledger: Ledger | None = None,
     sampling: Sampling | None = None,
+    on_fault: Callable[[str], None] = lambda _: None,
 ) -> T:
     """The answer, of the author or, where it fails, of the first of `fallback` that does not.
 
     `repairs` is how often a faulty answer is sent back, `continuations` how often one that was cut off is continued.
+    `on_fault` is told, in a line, of each answer that is not accepted.
     Raises AuthorError, ProviderError, ConfigError.
     """
     ledger = ledger or Ledger()
@@ -85,13 +87,13 @@ async def ask(
     )
     for each in (author, *fallback)[:-1]:
         try:
-            return await _Asked(each, question, check, repairs, continuations, ledger).answer(request)
+            return await _Asked(each, question, check, repairs, continuations, ledger, on_fault).answer(request)
         except BudgetError:
             raise
-        except (AuthorError, ProviderError):
-            continue
+        except (AuthorError, ProviderError) as error:
+            on_fault(f"{each.name} gives way to the next author: {error}")
     last = fallback[-1] if fallback else author
-    return await _Asked(last, question, check, repairs, continuations, ledger).answer(request)
+    return await _Asked(last, question, check, repairs, continuations, ledger, on_fault).answer(request)
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class _Asked(Generic[T]):
     repairs: int
     continuations: int
     ledger: Ledger
+    on_fault: Callable[[str], None]
 
     async def answer(self, request: Request) -> T:
         request = replace(request, model=self.author.name.partition("/")[2])
@@ -117,6 +120,7 @@ class _Asked(Generic[T]):
                     self.ledger.add(place, **({"first_try": 1} if request.attempt == 0 else {"repaired": 1}))
                     return verdict.answer[0]
                 self.ledger.complain(place, verdict.kind)
+                self.on_fault(_told(request, reply, verdict))
                 if request.attempt >= self.repairs or verdict.kind == "too_long" or _repeats(request, reply):
                     raise _rejection(request, verdict.reasons)
                 request = _again(request, reply, verdict.reasons)
@@ -184,6 +188,14 @@ def _again(request: Request, reply: Reply, reasons: tuple[str, ...]) -> Request:
         request,
         messages=(*request.messages, said, Message(role="user", content=complaint)),
         attempt=request.attempt + 1,
+    )
+
+
+def _told(request: Request, reply: Reply, verdict: Verdict[T]) -> str:
+    """What was wrong with a reply, for the log."""
+    return (
+        f"{request.question} for {request.key!r}, answer {request.attempt + 1} is not accepted ({verdict.kind}): "
+        f"{'; '.join(verdict.reasons)}; it begins: {reply.text[:SHOWN]!r}"
     )
 
 

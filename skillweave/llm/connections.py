@@ -74,7 +74,7 @@ class Connections:
             longest_answer=self._llm.max_answer_tokens,
             lane=self._lane(spec, is_last) if is_network else None,
             cache=self._cache if is_network else None,
-            record=self._record,
+            record=None if self._is_replayed(spec) else self._record,
         )
 
     def metered(self, backend: Backend) -> Backend:
@@ -92,6 +92,12 @@ class Connections:
                 f"give llm.prices.{name} {{input, output}} in US dollars for a million tokens"
             )
         return found
+
+    def _is_replayed(self, spec: AuthorSpec) -> bool:
+        """Whether the author answers from the cassette that is recorded: that has its answers already."""
+        if self._record is None or spec.provider != "replay":
+            return False
+        return Path(spec.model).resolve() == self._record.resolve()
 
     def _lane(self, spec: AuthorSpec, is_last: bool) -> Lane:
         warning = key_warning(spec)

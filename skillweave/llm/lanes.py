@@ -5,11 +5,15 @@ from urllib.parse import urlsplit
 from skillweave.config.load import nearest
 from skillweave.config.models import EndpointConfig, LlmConfig, is_http_url
 from skillweave.errors import ConfigError
+from skillweave.llm.backends.anthropic import AnthropicBackend
+from skillweave.llm.backends.openai import OpenAIEndpoint
+from skillweave.llm.backends.vllm import VllmBackend
 from skillweave.llm.gate import Gate
 from skillweave.llm.lane import Lane
 from skillweave.llm.models import NETWORK, AuthorSpec
 from skillweave.llm.pace import Pace
 
+HOMES = {kind.provider: kind.home for kind in (OpenAIEndpoint, AnthropicBackend, VllmBackend)}
 NO_LIMITS = EndpointConfig()
 
 
@@ -28,13 +32,12 @@ class Lanes:
 
     def lane(self, spec: AuthorSpec) -> Lane:
         """The lane of its endpoint, the same for all authors there."""
-        url = (spec.base_url or "").rstrip("/")
-        endpoint = url or spec.provider
+        endpoint = (spec.base_url or HOMES[spec.provider]).rstrip("/")
         if endpoint not in self._lanes:
             # What is said of a provider holds for each of its endpoints that nothing else is said of.
             limits = self._limits.get(endpoint) or self._limits.get(spec.provider) or NO_LIMITS
             self._lanes[endpoint] = Lane(
-                _shown(url) or spec.provider,
+                spec.provider if spec.base_url is None else _shown(endpoint),
                 self._gate,
                 max_concurrency=limits.max_concurrency,
                 pace=_pace(limits),

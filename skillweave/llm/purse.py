@@ -191,8 +191,8 @@ class Purse:
         lost_too = f", and at most {dollars(lost / BILLION)} lost on requests without a reply," if lost else ""
         return BudgetError(
             f"the budget of {dollars(self._budget)} is used up: {dollars(spent / BILLION)} spent{lost_too}{where}, "
-            f"and the next request may cost {dollars(most / BILLION)}; raise llm.budget_usd and run again: what is "
-            "answered is kept"
+            f"and the next request may cost {dollars(most / BILLION)}; raise llm.budget_usd, or lower max_tokens or "
+            "llm.max_answer_tokens"
         )
 
 

@@ -46,6 +46,11 @@ class Asking(Record):
     lost_usd: float = 0.0
     """The most that lost requests can have cost."""
 
+    @property
+    def answered(self) -> int:
+        """Answers that were accepted."""
+        return self.first_try + self.repaired
+
     def plus(self, **amounts: float) -> "Asking":
         """This, with amounts added to its numbers."""
         return self.model_copy(update={name: getattr(self, name) + amount for name, amount in amounts.items()})

@@ -48,7 +48,11 @@ def show_estimate(run: Run, before: Sequence[Step[Any]], steps: Sequence[Step[An
 
 def _show_sums(run: Run, would: list[tuple[Step[Any], str]], unknown: list[Step[Any]], options: Options) -> None:
     if not would:
-        print("everything is up to date; nothing would run")
+        rejected = sum(record.state == "rejected" for record in run.manifest.items())
+        again = (
+            f"; {counted(rejected, 'item')} rejected: {options.command('run', '--retry-rejected')}" if rejected else ""
+        )
+        print(f"everything is up to date; nothing would run{again}")
         return
     expected, forecast = Expected(run), Forecast(run)
     rows: list[Priced] = []

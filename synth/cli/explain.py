@@ -72,7 +72,8 @@ def _roots(manifest: Manifest, made: dict[str, tuple[ItemRecord, Output]], id: s
 
 
 def _lines(record: ItemRecord, made: dict[str, tuple[ItemRecord, Output]], depth: int, told: set[str]) -> Iterator[str]:
-    author = ", ".join(sorted({name.partition("#")[0] for name in record.authors.values()}))
+    answered = {asking.author for asking in record.askings if asking.answered}
+    author = ", ".join(sorted(answered or {name.partition("#")[0] for name in record.authors.values()}))
     by = f" by {author}" if author else ""
     seen = record.name in told
     yield f"{'  ' * depth}{record.name}: {record.state}{by}{' (above)' if seen else _figures(record)}"

@@ -22,6 +22,8 @@ def show_report(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], option
     for step in steps:
         for line in _reasons(step, _records(schedule, step)):
             print(line)
+        for line in _stand_ins(run, step, _records(schedule, step)):
+            print(line)
     spent = note(took)
     if spent:
         print(f"this run took {spent}; see each question with: {options.command('status')}")
@@ -62,6 +64,17 @@ def _reasons(step: Step[Any], records: list[ItemRecord]) -> list[str]:
     return lines
 
 
+def _stand_ins(run: Run, step: Step[Any], records: list[ItemRecord]) -> list[str]:
+    """How many questions were answered by authors that follow others, in words."""
+    first = {question.name: run.authors.first(step.name, question.role) for question in step.questions}
+    counts: Counter[str] = Counter()
+    for record in records:
+        for asking in record.askings:
+            if asking.answered and asking.author != first.get(asking.question, asking.author):
+                counts[asking.author] += asking.answered
+    return [f"{step.short} {counted(count, 'answer')} by the fallback {name}" for name, count in sorted(counts.items())]
+
+
 def _records(schedule: Schedule, step: Step[Any]) -> list[ItemRecord]:
     plan = schedule.plans.get(step.name)
     return [schedule.records[item] for item in plan.items if item in schedule.records] if plan else []
@@ -75,23 +88,31 @@ def _last_line(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], options
         return f"interrupted; what was finished is kept in {outputs}; run the same command to go on"
     wrong = failures(run, schedule, steps)
     if wrong:
-        return f"{'; '.join(wrong)}; see {outputs / 'logs'}; {'; '.join(_remedies(schedule, steps, options))}"
+        return f"{'; '.join(wrong)}; see {outputs / 'logs'}; {'; '.join(_remedies(run, schedule, steps, options))}"
     written = sum(len(record.outputs) for record in schedule.records.values())
     following = f"python -m synth verify {outputs}" if _is_whole(run, steps) else options.command("run")
     return f"wrote {counted(written, 'artifact')} to {outputs}; next: {following}"
 
 
-def _remedies(schedule: Schedule, steps: Sequence[Step[Any]], options: Options) -> list[str]:
+def _remedies(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], options: Options) -> list[str]:
     """What to do about items that failed, and about those that were rejected."""
     found = []
     if any(record.state == "failed" for step in steps for record in _records(schedule, step)):
         found.append("the same command does failed items again")
     for step in steps:
         if any(record.state == "rejected" for record in _records(schedule, step)):
-            again = options.command("run", "--retry-rejected")
-            found.append(f"models are asked anew about what was rejected with: {again}")
+            if _is_offline(run, step):
+                found.append("the offline author answers alike each time: name a model in llm.textual, or other seeds")
+            else:
+                again = options.command("run", "--retry-rejected")
+                found.append(f"models are asked anew about what was rejected with: {again}")
             break
     return found
+
+
+def _is_offline(run: Run, step: Step[Any]) -> bool:
+    authors = [run.authors.first(step.name, question.role) for question in step.questions]
+    return all(author.startswith("offline/") for author in authors)
 
 
 def _is_whole(run: Run, steps: Sequence[Step[Any]]) -> bool:

@@ -10,7 +10,9 @@ from tests.llm.scripted import Act, Heard, reply, stream
 Turn = tuple[str, str]
 """A role and what was said."""
 PIECE = 400
-"""Characters of each event of a stream."""
+"""Characters of each event of a stream, at least."""
+PIECES = 100
+"""Events of a stream, at most."""
 STOPS = {
     "chat": {"stop": "stop", "length": "length", "tools": "tool_calls", "refusal": "stop"},
     "messages": {"stop": "end_turn", "length": "max_tokens", "tools": "tool_use", "refusal": "refusal"},
@@ -104,7 +106,7 @@ def _say_chat(spoken: Spoken, said: Said) -> Act:
         "model": said.model,
         "usage": {"prompt_tokens": given, "completion_tokens": taken, "total_tokens": given + taken},
     }
-    return stream(chunks_of(completion, size=PIECE)) if spoken.streams else reply(completion)
+    return stream(chunks_of(completion, size=_size(said.text))) if spoken.streams else reply(completion)
 
 
 def _say_messages(spoken: Spoken, said: Said) -> Act:
@@ -114,7 +116,7 @@ def _say_messages(spoken: Spoken, said: Said) -> Act:
         **a_message(*blocks, reason=STOPS["messages"][said.stop], model=said.model),
         "usage": {"input_tokens": given, "output_tokens": taken},
     }
-    return stream(events_of(message, size=PIECE), named=True) if spoken.streams else reply(message)
+    return stream(events_of(message, size=_size(said.text)), named=True) if spoken.streams else reply(message)
 
 
 def _say_responses(spoken: Spoken, said: Said) -> Act:
@@ -191,7 +193,12 @@ def _item_events(item: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _pieces(text: str) -> list[str]:
-    return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
+    size = _size(text)
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _size(text: str) -> int:
+    return max(PIECE, len(text) // PIECES + 1)
 
 
 PATHS = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}

@@ -59,7 +59,7 @@ def direct(tmp_path_factory: pytest.TempPathFactory, run: Runner) -> Direct:
     """A finished dataset and its cassette; not to be written to."""
     folder = tmp_path_factory.mktemp("direct")
     made = Direct(folder / "outputs", folder / "cassette.jsonl")
-    ran = run(made.outputs, record=str(made.cassette))
+    ran = run(made.outputs, {"record": str(made.cassette)})
     assert ran.code == 0, ran.shown[-3000:]
     return made
 
@@ -74,10 +74,12 @@ def faulty(tmp_path_factory: pytest.TempPathFactory, run: Runner, direct: Direct
     with openai, anthropic, keyless, patch.dict(os.environ, KEYS):
         ran = run(
             folder / "outputs",
-            timeout=5.0,
-            record=str(cassette),
-            textual=CHAT.author(openai.url, api_key_env="OPENAI_API_KEY"),
-            coding=MESSAGES.author(anthropic.url, api_key_env="ANTHROPIC_API_KEY"),
-            judge=CHAT.author(keyless.url),
+            {
+                "timeout": 5.0,
+                "record": str(cassette),
+                "textual": CHAT.author(openai.url, api_key_env="OPENAI_API_KEY"),
+                "coding": MESSAGES.author(anthropic.url, api_key_env="ANTHROPIC_API_KEY"),
+                "judge": CHAT.author(keyless.url),
+            },
         )
     return Faulty(ran, cassette, openai, anthropic, keyless)

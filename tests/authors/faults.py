@@ -134,16 +134,14 @@ class Faults:
     def __call__(self, due: Due) -> Spoilt | None:
         place, said = due.place, due.said
         random = self._random(place)
-        if due.is_rest:
+        at_first = place.attempt == 0
+        name = self.dealt.get((place.question, place.key)) if at_first else self._drawn(place, said.text, random)
+        if name is None or due.is_rest:
             return None
-        if place.attempt == 0:
-            name = self.dealt.get((place.question, place.key))
-        else:
-            name = self._drawn(place, said.text, random)
         if name in ON_ITS_WAY:
             return Spoilt(name, said, ON_ITS_WAY[name](due)) if due.before < random.randint(1, 2) else None
-        made = IN_WORDS[name](said.text, self._forms[place.question], random) if name is not None else None
-        return None if name is None or made is None else Spoilt(name, replace(made, model=said.model))
+        made = IN_WORDS[name](said.text, self._forms[place.question], random)
+        return None if made is None else Spoilt(name, replace(made, model=said.model))
 
     def _deal(self, takes: Sequence[Take]) -> dict[tuple[str, str], str]:
         """A fault for a quarter of the questions, each fault at least once."""

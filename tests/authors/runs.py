@@ -45,7 +45,9 @@ class Ran:
 
     def asked(self) -> Asking:
         """All that the manifest says was asked."""
-        return summed([Asking.model_validate(asking) for item in self.manifest["items"] for asking in item.get("askings", ())])
+        return summed(
+            [Asking.model_validate(asking) for item in self.manifest["items"] for asking in item.get("askings", ())]
+        )
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,12 @@ class Runner:
 
     api_url: str
 
-    def __call__(self, outputs: Path, *more: str, settings: tuple[str, ...] = SMALLEST, **llm: object) -> Ran:
-        """`llm` is what the configuration says of authors, `more` are further options; each folder has its own cache."""
+    def __call__(
+        self, outputs: Path, llm: Mapping[str, object], *more: str, settings: tuple[str, ...] = SMALLEST
+    ) -> Ran:
+        """`llm` is what the configuration says of authors, `more` are further options. Each folder has a cache."""
         given = {"cache": str(cache_of(outputs)), **llm}
-        return self.told(["run", *options(outputs, *more, settings=settings, llm=given)], outputs)
+        return self.told(["run", *options(outputs, given, *more, settings=settings)], outputs)
 
     def told(self, arguments: list[str], outputs: Path) -> Ran:
         """Give a command."""
@@ -73,11 +77,9 @@ class Runner:
         return Ran(ended.value.code, outputs, shown.getvalue())
 
 
-def options(
-    outputs: Path, *more: str, settings: tuple[str, ...] = SMALLEST, llm: Mapping[str, object] | None = None
-) -> list[str]:
+def options(outputs: Path, llm: Mapping[str, object], *more: str, settings: tuple[str, ...] = SMALLEST) -> list[str]:
     """Of the command `run`."""
-    given = [*settings, *(f"llm.{name}={json.dumps(value)}" for name, value in (llm or {}).items())]
+    given = [*settings, *(f"llm.{name}={json.dumps(value)}" for name, value in llm.items())]
     parts = [part for setting in given for part in ("--set", setting)]
     return ["--config", str(ROOT / "config.yaml"), "--outputs-dir", str(outputs), *parts, *more]
 

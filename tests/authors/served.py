@@ -129,7 +129,11 @@ class ServedAuthor:
             return Answered(heard, spoken.turns, None, act.status, False, (0, 0), None, model), act
         said = Said(text, model=model)
         act = act_of(spoken, counted(said, spoken))
-        wrong = self._spoil(Due(place, said, act, heard, before, goes_on(spoken.turns))) if self._spoil is not None else None
+        wrong = (
+            self._spoil(Due(place, said, act, heard, before, goes_on(spoken.turns)))
+            if self._spoil is not None
+            else None
+        )
         if wrong is not None:
             said, act = wrong.said, wrong.act or act_of(spoken, counted(wrong.said, spoken))
         is_whole = act.status == 200 and act.end == "whole"

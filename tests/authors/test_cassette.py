@@ -1,6 +1,5 @@
-"""What a run was told can be played again without a server; where a prompt has changed, that question alone is missed."""
+"""What a run was told can be played again without a server; a question whose words have changed, and no other, fails."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ CHANGED = "blueprint.tool"
 
 
 def replayed(run: Runner, faulty: Faulty, outputs: Path, *more: str) -> Ran:
-    return run(outputs, *more, **by({"model": f"replay/{faulty.cassette}"}))
+    return run(outputs, by({"model": f"replay/{faulty.cassette}"}), *more)
 
 
 def test_a_replay_makes_the_same_bytes(run: Runner, faulty: Faulty, tmp_path: Path) -> None:

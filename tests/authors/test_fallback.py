@@ -27,7 +27,7 @@ def test_who_cannot_be_reached_is_followed_by_the_next(
 ) -> None:
     with ServedAuthor(direct.cassette) as second:
         line = CHAT.author(nowhere, model="down", fallback=[MESSAGES.author(second.url)])
-        ran = run(tmp_path / "outputs", "--until", "s05", max_retries=0, **by(line))
+        ran = run(tmp_path / "outputs", {"max_retries": 0, **by(line)}, "--until", "s05")
     assert ran.code == 0, ran.shown[-3000:]
     made = artifacts(ran.outputs)
     assert differing({path: direct.artifacts[path] for path in made}, made) == []
@@ -46,7 +46,7 @@ def test_who_refuses_is_followed_by_the_next(run: Runner, direct: Direct, tmp_pa
 
     with ServedAuthor(direct.cassette, spoil=refuse) as first, ServedAuthor(direct.cassette) as second:
         line = MESSAGES.author(first.url, model="coy", fallback=[CHAT.author(second.url)])
-        ran = run(tmp_path / "outputs", "--until", "s05", **by(line))
+        ran = run(tmp_path / "outputs", by(line), "--until", "s05")
         assert len(first.log) == len(second.log) > 1
     assert ran.code == 0, ran.shown[-3000:]
     made = artifacts(ran.outputs)

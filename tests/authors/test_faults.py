@@ -1,4 +1,4 @@
-"""A quarter of the replies is broken, in twenty ways: the run ends, what is kept is right, and everything is counted."""
+"""A quarter of the replies is broken, in twenty ways: the run ends, what is kept is right, and all is counted."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ def test_a_run_through_faults_ends_with_what_is_right_and_counts_everything(
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_every_way_to_a_model_stands_the_faults(run: Runner, direct: Direct, tmp_path: Path, way: Way) -> None:
     with ServedAuthor(direct.cassette, spoil=Faults(read_takes(direct.cassette), SEED)) as author:
-        ran = run(tmp_path / "outputs", timeout=5.0, **by(way.author(author.url)))
+        ran = run(tmp_path / "outputs", {"timeout": 5.0, **by(way.author(author.url))})
     assert_sound(run, ran, author.log)
     assert_no_worse(direct, ran)
 
@@ -71,10 +71,12 @@ def test_every_way_to_a_model_stands_the_faults(run: Runner, direct: Direct, tmp
 async def put_all(asked: Mapping[str, Take], author: ServedAuthor, way: Way) -> dict[str, object]:
     """The outcome for each fault; what is entered is what the server counted."""
     ledger = Ledger()
-    connections = Connections(LlmConfig(timeout=2.0, outage_s=20.0), ledger=ledger, caches=False)
+    connections = Connections(LlmConfig(timeout=3.0, outage_s=20.0), ledger=ledger, caches=False)
     backend = connections.connect(AuthorConfig.model_validate(way.author(author.url)))
     try:
-        outcomes = await asyncio.gather(*(asked_again(take, backend, ledger) for take in asked.values()), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            *(asked_again(take, backend, ledger) for take in asked.values()), return_exceptions=True
+        )
     finally:
         await backend.close()
     counted, entered = total(author.log), ledger.total().model_dump()
@@ -92,9 +94,7 @@ def test_each_fault_is_mended_or_told_on_every_way(direct: Direct) -> None:
         return faults(due) if due.place.attempt == 0 else None
 
     async def all_ways(authors: Sequence[ServedAuthor]) -> list[dict[str, object]]:
-        return await asyncio.gather(
-            *(put_all(asked, author, way) for way, author in zip(WAYS, authors, strict=True))
-        )
+        return await asyncio.gather(*(put_all(asked, author, way) for way, author in zip(WAYS, authors, strict=True)))
 
     with ExitStack() as stack:
         authors = [stack.enter_context(ServedAuthor(direct.cassette, spoil=at_first)) for _ in WAYS]

@@ -104,6 +104,9 @@ def test_nobody_who_speaks_is_told_what_is_golden(
         said = json.dumps([heard.body for heard in server.heard])
         assert GOLDEN not in said
         assert name == "judge" or CRITERION not in said
-    belonging = {f"outputs/queries/{WORLD}.jsonl"}
-    assert held(tmp_path) == belonging
+    scored = {f"rollouts/{WORLD}.jsonl", "results/r.jsonl", "results/report.html"}
+    assert held(tmp_path) <= {f"outputs/queries/{WORLD}.jsonl", *scored}
+    for line in (rollouts / f"{WORLD}.jsonl").read_text().splitlines():
+        conversation = {name: value for name, value in json.loads(line).items() if name not in ("score", "error")}
+        assert not any(canary in json.dumps(conversation) for canary in (GOLDEN, CRITERION))
     assert GOLDEN not in shown

@@ -1,10 +1,18 @@
 """A key goes to the endpoint that it belongs to, in its header, and nowhere else: to no file, log, screen or record."""
 
+import asyncio
 import json
 from pathlib import Path
 
-from tests.authors.conftest import KEYS, Faulty
-from tests.authors.served import Answered
+import pytest
+
+from skillweave.config.models import AuthorConfig, LlmConfig
+from skillweave.llm.connections import Connections
+from skillweave.llm.ledger import Ledger
+from skillweave.llm.request import Request
+from tests.authors.conftest import KEYS, Direct, Faulty
+from tests.authors.served import Answered, ServedAuthor
+from tests.authors.ways import CHAT, MESSAGES, RESPONSES, Way
 
 SECRETS = [key.encode() for key in KEYS.values()]
 
@@ -36,3 +44,26 @@ def test_each_endpoint_is_sent_its_own_key_in_its_own_header(faulty: Faulty) -> 
     for author, expected in ((faulty.openai, openai), (faulty.anthropic, anthropic), (faulty.keyless, {})):
         assert len(author.log) > 1
         assert [found for found in map(carried, author.log) if found != expected] == []
+
+
+@pytest.mark.parametrize("way", [CHAT, RESPONSES, MESSAGES], ids=str)
+def test_what_the_environment_says_of_an_account_goes_to_no_other_endpoint(
+    direct: Direct, monkeypatch: pytest.MonkeyPatch, way: Way
+) -> None:
+    account = {name: f"planted-{name}" for name in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "ANTHROPIC_AUTH_TOKEN")}
+    own = dict.fromkeys(("OPENAI_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS"), "X-Gateway: planted-token")
+    for name, value in {**KEYS, **account, **own}.items():
+        monkeypatch.setenv(name, value)
+
+    async def ask(author: ServedAuthor) -> None:
+        connections = Connections(LlmConfig(), ledger=Ledger(), caches=False)
+        backend = connections.connect(AuthorConfig.model_validate(way.author(author.url)))
+        try:
+            await backend.complete(Request(tuple(author.takes[0].messages)))
+        finally:
+            await backend.close()
+
+    with ServedAuthor(direct.cassette) as author:
+        asyncio.run(ask(author))
+    (one,) = author.log
+    assert "planted" not in json.dumps([one.heard.headers, one.heard.body])

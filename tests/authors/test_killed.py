@@ -45,10 +45,10 @@ def started() -> Iterator[list[Process]]:
 
 
 def beginning(outputs: Path, author: ServedAuthor, way: Way, api_url: str, started: list[Process]) -> Begin:
-    """How to start the run, or to go on with it: the offline author writes the code, the served one answers the rest."""
+    """How to start the run, or to go on: the offline author writes the code, the served one answers the rest."""
     served = way.author(author.url, api_key_env="OPENAI_API_KEY")
     llm = {"cache": str(cache_of(outputs)), "textual": served, "judge": served}
-    command = [sys.executable, "-m", "synth", "run", *options(outputs, llm=llm)]
+    command = [sys.executable, "-m", "synth", "run", *options(outputs, llm)]
     variables = {**os.environ, **KEYS, "PREFECT_API_URL": api_url}
 
     def begin() -> Process:
@@ -118,7 +118,11 @@ def assert_nothing_is_asked_twice(
 
 @pytest.mark.parametrize(
     ("way", "kills"),
-    [(CHAT, 3), pytest.param(CHAT, 10, marks=pytest.mark.long), pytest.param(MESSAGES_STREAM, 10, marks=pytest.mark.long)],
+    [
+        (CHAT, 3),
+        pytest.param(CHAT, 10, marks=pytest.mark.long),
+        pytest.param(MESSAGES_STREAM, 10, marks=pytest.mark.long),
+    ],
     ids=str,
 )
 def test_a_run_that_is_killed_pays_for_no_answer_twice(

@@ -69,5 +69,7 @@ def test_every_answer_that_is_cut_off_is_put_together_again(direct: Direct, way:
 
     with ServedAuthor(direct.cassette, spoil=cut) as author:
         answers = asyncio.run(ask(author))
-    assert [(take.question, answer) for take, answer in zip(author.takes, answers, strict=True) if answer is not True] == []
+    assert [
+        (take.question, answer) for take, answer in zip(author.takes, answers, strict=True) if answer is not True
+    ] == []
     assert ledger.total().replies == 2 * len(author.takes)

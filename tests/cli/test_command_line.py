@@ -46,6 +46,7 @@ def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[obje
         (f"domains: {{seeds: [{'x' * 201}]}}", "names of 1 to 200"),
         ("llm: {textual: offline/nobody}", "unknown author 'offline/nobody'; the pipeline's offline author is"),
         ("llm: {textual: {model: openai/x, base_url: nowhere}}", "llm.textual.base_url is 'nowhere'; it must be a URL"),
+        ("llm: {textual: {model: openai/x, base_url: 'http://a/v1?key=b'}}", "without ? or #"),
         ("llm: {textual: {model: openai/x, api_key_env: a b}}", "llm.textual.api_key_env is 'a b'; it should match"),
         ("llm: {timeout: .inf}", "llm.timeout is inf; it should be a finite number"),
         ("llm: {timeout: .nan}", "llm.timeout is nan"),

@@ -78,7 +78,7 @@ def test_what_says_nothing_is_not_continued(a_question: Maker) -> None:
         ("one two three four", "two three four five", "one two three four five"),
         ("aa", "aa", "aaaa"),
         # Where what was said is whole as it stands, rows that are alike are no repetition.
-        ('[{"holds": true}, ', '{"holds": true}, {"holds": true}]', '[{"holds": true}, {"holds": true}, {"holds": true}]'),
+        ('["a longer row", ', '"a longer row", "b"]', '["a longer row", "a longer row", "b"]'),
         # A fence that was open already is not opened again.
         ("```python\nx = 1\n", "```python\ny = 2\n```", "```python\nx = 1\ny = 2\n```"),
         ("text", "```python\ny = 2\n```", "text```python\ny = 2\n```"),

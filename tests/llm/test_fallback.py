@@ -44,8 +44,10 @@ def put(question: Question[Any], *authors: OfflineBackend, **options: Any) -> An
     ],
 )
 def test_who_fails_is_followed_by_the_next(a_question: Maker, fault: Any, complaint: str) -> None:
-    ledger = Ledger()
-    assert put(a_question(int), an_author("a", fault), an_author("b", "1"), repairs=0, ledger=ledger) == 1
+    ledger, told = Ledger(), list[str]()
+    authors = an_author("a", fault), an_author("b", "1")
+    assert put(a_question(int), *authors, repairs=0, ledger=ledger, on_fault=told.append) == 1
+    assert told[-1].startswith("offline/a gives way to the next author: ")
     first, second = ledger.askings()
     assert (first.author, first.rejected, first.complaints) == ("offline/a", 1, {complaint: 1})
     assert (second.author, second.first_try, second.rejected) == ("offline/b", 1, 0)

@@ -57,6 +57,13 @@ def test_limits_are_set_by_provider_or_more_closely_by_address() -> None:
     assert most_at_once(found.lane(spec())) == 20
 
 
+def test_a_providers_own_address_is_its_endpoint() -> None:
+    own = "http://127.0.0.1:8000/v1"
+    found = lanes(**{own: {"max_concurrency": 2}})
+    assert most_at_once(found.lane(spec("vllm"))) == 2
+    assert found.lane(spec("vllm")) is found.lane(spec("vllm", f"{own}/"))
+
+
 def test_limits_a_minute_are_kept() -> None:
     assert most_at_once(lanes(openai={"requests_per_minute": 80}).lane(spec())) == 4
 

@@ -70,6 +70,16 @@ def test_what_is_no_answer_is_refused_with_the_reason(text: str, complaint: str)
     assert complaint in "; ".join(complaints(list[Colour], text))
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["```" + " " * 400_000 + "!", "[" + "[1,]," * 80_000, "say " + "[x" * 200_000, "x {1} " * 60_000],
+    ids=["blanks", "commas", "brackets", "braces"],
+)
+def test_no_text_takes_time_that_grows_faster_than_it_does(text: str) -> None:
+    """Each would take minutes."""
+    complaints(list[Colour], text)
+
+
 def test_faults_of_fields_are_named_by_path() -> None:
     assert complaints(list[Colour], '[{"name": 3, "share": 1, "extra": 0}]') == [
         "0.name: Input should be a valid string",

@@ -117,6 +117,22 @@ def test_a_request_waits_for_what_others_may_give_back(tmp_path: Path) -> None:
     assert asyncio.run(both()) == ["first", "second"]
 
 
+def test_what_was_set_aside_for_who_gave_up_is_given_back(tmp_path: Path) -> None:
+    async def asked() -> Reservation:
+        purse = Purse(tmp_path, 1.0)
+        for count in range(40):
+            asking = asyncio.create_task(purse.reserve(0.1))
+            await asyncio.sleep(0.0002 * (count % 8))
+            asking.cancel()
+            for held in await asyncio.gather(asking, return_exceptions=True):
+                if isinstance(held, Reservation):
+                    purse.book(held, cost_usd=0.0)
+        async with asyncio.timeout(20):
+            return await purse.reserve(1.0)
+
+    assert asyncio.run(asked()).most == 10**9
+
+
 def test_what_can_never_fit_is_refused_at_once_and_in_one_line(tmp_path: Path) -> None:
     async def asked() -> None:
         purse = Purse(tmp_path, 1.0)
@@ -209,6 +225,16 @@ def test_a_file_that_is_no_account_is_told(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="cannot be written: file is not a database"):
         asyncio.run(Purse(tmp_path, 1.0).reserve(0.1))
     with pytest.raises(ArtifactError, match="cannot be read"):
+        spending(tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["DELETE FROM total", "UPDATE total SET spent = 'much'"])
+def test_an_account_without_sums_is_told(tmp_path: Path, damage: str) -> None:
+    asyncio.run(Purse(tmp_path, 1.0).reserve(0.1))
+    with sqlite3.connect(tmp_path / SPENDING) as file:
+        file.execute(damage)
+    file.close()
+    with pytest.raises(ArtifactError, match="something else than sums"):
         spending(tmp_path)
 
 

@@ -154,4 +154,17 @@ class Endpoint(ABC):
             client = self._clients.get(loop)
             if client is None:
                 client = self._clients[loop] = self._connect()
+                if self.key_variable is None or not self._is_home:
+                    _forget_account(client)
             return client
+
+
+def _forget_account(client: Any) -> None:
+    """Have no header sent that an SDK has found in the environment: organisation, project, headers of the user's own.
+
+    They are for the provider's endpoint, as its key is, and may hold secrets.
+    """
+    client._custom_headers = {}
+    for name in ("organization", "project"):
+        if hasattr(client, name):
+            setattr(client, name, None)

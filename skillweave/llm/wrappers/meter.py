@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
+from skillweave.llm.backends.body import MOST_TOKENS
 from skillweave.llm.backends.gated import TALLY, Tally
 from skillweave.llm.ledger import Ledger, place_of
 from skillweave.llm.price import Price, dollars
@@ -86,13 +87,13 @@ class Metered:
         return self._purse is not None and self._price is not None and self._purse.has_budget
 
     def _priced(self, reply: Reply, tally: Tally) -> Reply:
-        """The reply with its cost, and with no tokens below zero, which would give money back."""
+        """The reply with its cost, and with no tokens below zero, which would give money back, or beyond all sums."""
         reply = replace(
             reply,
-            input_tokens=max(0, reply.input_tokens),
-            cached_input_tokens=max(0, reply.cached_input_tokens),
-            cache_write_tokens=max(0, reply.cache_write_tokens),
-            output_tokens=max(0, reply.output_tokens),
+            input_tokens=_bounded(reply.input_tokens),
+            cached_input_tokens=_bounded(reply.cached_input_tokens),
+            cache_write_tokens=_bounded(reply.cache_write_tokens),
+            output_tokens=_bounded(reply.output_tokens),
         )
         if tally.sent and tally.sent == tally.declined:
             return replace(reply, cost_usd=0.0)
@@ -132,6 +133,10 @@ class Metered:
                 dollars(reservation.most / BILLION),
             )
         return self._purse.book(reservation, cost_usd=cost, lost_usd=lost_usd, unpriced=unpriced)
+
+
+def _bounded(count: int) -> int:
+    return max(0, min(count, MOST_TOKENS))
 
 
 def _came(reply: Reply | None, tally: Tally) -> _Came:

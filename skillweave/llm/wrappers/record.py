@@ -18,10 +18,12 @@ class Recorder:
         self._lock = threading.Lock()
         try:
             cassette.parent.mkdir(parents=True, exist_ok=True)
+            if cassette.exists() and not cassette.is_file():
+                raise ConfigError(f"cassette {str(cassette)!r} is no file; give llm.record the path of one")
             _mend(cassette)
         except OSError as error:
             raise ConfigError(
-                f"cassette {str(cassette)!r} cannot be written: {error.strerror}; give llm.record the path of a file"
+                f"cassette {str(cassette)!r} cannot be written: {error.strerror}; give llm.record another path"
             ) from error
 
     async def complete(self, request: Request) -> Reply:

@@ -130,6 +130,13 @@ def test_absurd_counts_are_bounded(complete: Complete) -> None:
     assert (said.input_tokens, said.cached_input_tokens, said.output_tokens) == (0, 0, 10**9)
 
 
+def test_counts_that_are_written_as_texts_are_bounded_too(complete: Complete) -> None:
+    usage = {"prompt_tokens": "-5", "completion_tokens": "9" * 400}
+    with ScriptedServer(reply({**a_completion(), "usage": usage})) as server:
+        said = complete("openai", server)
+    assert (said.input_tokens, said.output_tokens) == (0, 10**9)
+
+
 def test_an_error_in_the_place_of_an_answer_is_told(complete: Complete) -> None:
     with (
         ScriptedServer(reply({"error": {"message": "no\x1b[31m credit", "code": 402}})) as server,

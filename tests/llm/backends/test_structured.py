@@ -35,3 +35,8 @@ def test_definitions_stay_at_the_root_when_wrapped() -> None:
 )
 def test_only_a_wrapped_answer_is_unwrapped_and_its_text_kept(text: str, inner: str) -> None:
     assert unwrap(Reply(text), LIST).text == inner
+
+
+def test_an_answer_that_was_cut_off_stays_as_it_came_until_its_end_is_there() -> None:
+    cut = Reply('{"answer": [{"a": 1}', stop="length")
+    assert unwrap(cut, LIST) == cut

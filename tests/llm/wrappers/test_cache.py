@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import ArtifactError, ProviderError
+from skillweave.errors import ArtifactError, ProviderError, StopError
 from skillweave.llm.backends.offline import OfflineBackend
 from skillweave.llm.request import Reply, Request, Sampling
 from skillweave.llm.wrappers.cache import Cache
@@ -91,11 +91,12 @@ def test_a_reply_is_on_disk_before_it_is_read(tmp_path: Path) -> None:
         assert other.execute("SELECT count(*) FROM reply").fetchone() == (1,)
 
 
-def test_a_damaged_entry_is_asked_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("body", ['{"text": 3}', "[" * 100_000, b"\xff"], ids=["types", "depth", "bytes"])
+def test_a_damaged_entry_is_asked_again(tmp_path: Path, body: str | bytes) -> None:
     author = Counting()
     through(tmp_path / "c", author, a_request())
     with sqlite3.connect(tmp_path / "c") as other:
-        other.execute("UPDATE reply SET body = '{\"text\": 3}'")
+        other.execute("UPDATE reply SET body = ?", (body,))
     assert through(tmp_path / "c", author, a_request(), a_request())[1].cached
     assert author.asked == 2
 
@@ -104,6 +105,16 @@ def test_a_file_that_is_no_cache_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c").write_text("not a database, not a database, not a database")
     with pytest.raises(ArtifactError, match="delete it"):
         Cache(OfflineBackend(Counting()), tmp_path / "c")
+
+
+def test_the_run_stops_where_replies_cannot_be_kept(tmp_path: Path) -> None:
+    """Every further one would be paid for and lost."""
+    cache = Cache(OfflineBackend(Counting(), "m"), tmp_path / "c")
+    with sqlite3.connect(tmp_path / "c") as other:
+        other.execute("CREATE TRIGGER no BEFORE INSERT ON reply BEGIN SELECT raise(ABORT, 'no room'); END")
+    other.close()
+    with pytest.raises(StopError, match=r"cannot be written \(no room\)"):
+        asyncio.run(cache.complete(a_request()))
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,15 @@ def test_what_costs_nothing_is_not_unknown() -> None:
     assert (entered(ledger).unpriced, entered(ledger).cost_usd) == (0, 0.0)
 
 
+def test_absurd_counts_of_a_recorded_reply_are_bounded() -> None:
+    def absurd(_: Request) -> Reply:
+        return Reply("yes", input_tokens=-5, output_tokens=10**400)
+
+    (got,) = asked(connect(AuthorSpec(), offline=absurd, ledger=Ledger(), price=PRICE), a_request())
+    assert isinstance(got, Reply)
+    assert (got.input_tokens, got.output_tokens, got.cost_usd) == (0, 10**9, 10_000.0)
+
+
 def test_what_is_cached_costs_nothing(tmp_path: Path) -> None:
     ledger = Ledger()
     backend = connect(AuthorSpec(), offline=answer, ledger=ledger, price=PRICE, cache=tmp_path / "c")

@@ -3,8 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.errors import ArtifactError, ProviderError
+from skillweave.config.models import AuthorConfig, LlmConfig
+from skillweave.errors import ArtifactError, ConfigError, ProviderError
 from skillweave.llm.ask import ask
+from skillweave.llm.connections import Connections
+from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec, connect
 from skillweave.llm.request import Reply, Request, Tokens
 from skillweave.schema.message import FunctionCall, Message, ToolCall
@@ -86,6 +89,23 @@ def test_a_damaged_cassette_is_refused(tmp_path: Path) -> None:
         replay(path, a_request("a"))
     with pytest.raises(ArtifactError, match="cannot be read"):
         connect(AuthorSpec("replay", str(tmp_path / "none.jsonl")))
+
+
+def test_a_cassette_that_cannot_be_written_is_told_before_anybody_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path, why in ((tmp_path, "is no file"), (Path("/dev/full"), "is no file"), (tmp_path / "file" / "c", "cannot")):
+        with pytest.raises(ConfigError, match=rf"{why}.* llm.record"):
+            record(path)
+
+
+def test_what_is_replayed_from_the_cassette_is_not_added_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    record(path, a_request())
+    before = path.read_bytes()
+    found = Connections(LlmConfig(record=str(path)), ledger=Ledger())
+    backend = found.connect(AuthorConfig(model=f"replay/{path}"))
+    assert asyncio.run(backend.complete(a_request())).text == "yes"
+    assert path.read_bytes() == before
 
 
 def test_variables_are_not_recorded(tmp_path: Path) -> None:
