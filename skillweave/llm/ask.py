@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
-from skillweave.errors import AuthorError, BudgetError, ProviderError
+from skillweave.errors import AccessError, AuthorError, OutageError, ProviderError, StopError
 from skillweave.llm.backend import Backend
 from skillweave.llm.continuation import continued
 from skillweave.llm.ledger import Ledger, Place, place_of
@@ -88,9 +88,10 @@ async def ask(
     for each in (author, *fallback)[:-1]:
         try:
             return await _Asked(each, question, check, repairs, continuations, ledger, on_fault).answer(request)
-        except BudgetError:
-            raise
         except (AuthorError, ProviderError) as error:
+            if isinstance(error, StopError) and not isinstance(error, OutageError | AccessError):
+                # What stops all authors: the budget, a cache that cannot be written.
+                raise
             on_fault(f"{each.name} gives way to the next author: {error}")
     last = fallback[-1] if fallback else author
     return await _Asked(last, question, check, repairs, continuations, ledger, on_fault).answer(request)

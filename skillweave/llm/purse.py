@@ -21,7 +21,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from skillweave.errors import ArtifactError, BudgetError
+from skillweave.errors import ArtifactError, BudgetError, StopError
 from skillweave.llm.price import dollars
 from skillweave.store import CACHE, Store
 
@@ -82,7 +82,7 @@ class Purse:
         return self._budget is not None
 
     async def reserve(self, most_usd: float) -> Reservation:
-        """Set money aside, once others have settled if it does not fit before. Raises BudgetError, ArtifactError."""
+        """Set money aside, once others have settled if it does not fit before. Raises BudgetError, StopError."""
         most = _billionths(most_usd, up=True)
         while True:
             trial = self._soon(lambda connection: self._try(connection, most))
@@ -91,6 +91,8 @@ class Purse:
             except asyncio.CancelledError:
                 trial.add_done_callback(self._give_back)
                 raise
+            except ArtifactError as error:
+                raise StopError(f"{error}; without it no budget can be kept") from error
             if isinstance(found, BudgetError):
                 raise found
             if found is not None:

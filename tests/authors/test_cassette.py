@@ -1,4 +1,4 @@
-"""What a run was told can be played again without a server; a question whose words have changed, and no other, fails."""
+"""What a run was told can be played again without a server; a question whose words have changed fails, and no other."""
 
 from pathlib import Path
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.errors import ArtifactError, BudgetError
+from skillweave.errors import ArtifactError, BudgetError, StopError
 from skillweave.llm.purse import SPENDING, Purse, Reservation, spending
 
 HOLDS_ONE = """
@@ -145,8 +145,8 @@ def test_what_can_never_fit_is_refused_at_once_and_in_one_line(tmp_path: Path) -
         asyncio.run(asked())
     assert str(caught.value) == (
         f"the budget of $1.00 is used up: $0.25 spent, and at most $0.12 lost on requests without a reply, in "
-        f"{str(tmp_path)!r}, and the next request may cost $0.70; raise llm.budget_usd and run again: what is "
-        "answered is kept"
+        f"{str(tmp_path)!r}, and the next request may cost $0.70; raise llm.budget_usd, or lower max_tokens or "
+        "llm.max_answer_tokens"
     )
 
 
@@ -222,7 +222,7 @@ def test_one_without_a_folder_keeps_the_budget_in_its_process(tmp_path: Path) ->
 def test_a_file_that_is_no_account_is_told(tmp_path: Path) -> None:
     (tmp_path / ".cache").mkdir()
     (tmp_path / SPENDING).write_text("not a database, not a database, not a database")
-    with pytest.raises(ArtifactError, match="cannot be written: file is not a database"):
+    with pytest.raises(StopError, match="cannot be written: file is not a database"):
         asyncio.run(Purse(tmp_path, 1.0).reserve(0.1))
     with pytest.raises(ArtifactError, match="cannot be read"):
         spending(tmp_path)

@@ -103,6 +103,8 @@ class Endpoint(ABC):
 
     async def _exchange(self, body: dict[str, Any], request: Request) -> Reply | Fault | StopError:
         """Send the body, and read what comes."""
+        # Made before the clock runs, since importing an SDK takes a while.
+        self._client()
         try:
             # The SDK's own limit is for one read, so a server that drips would be waited for without end.
             async with asyncio.timeout(self._deadline) as clock:

@@ -4,6 +4,7 @@ So a run that is killed while it reads an answer does not pay for that answer ag
 kept: the next run asks again.
 """
 
+import asyncio
 import json
 import sqlite3
 import threading
@@ -43,20 +44,14 @@ class Cache:
 
     async def complete(self, request: Request) -> Reply:
         digest = f"{self.name} {self._source} {request.digest()}"
-        known = self._find(digest)
+        # In threads, since another process may hold the file, and nobody else is to wait for that.
+        known = await asyncio.to_thread(self._find, digest)
         if known is not None:
             return known
         reply = await self._inner.complete(request)
         if reply.stop == "content_filter" or not (reply.text or reply.tool_calls or reply.stop == "context_window"):
             return reply
-        # Escaped, since SQLite's text is UTF-8 and a reply may hold lone surrogates.
-        body = json.dumps(REPLY.dump_python(reply, mode="python"), default=vars)
-        try:
-            with self._lock:
-                self._connection.execute("INSERT OR REPLACE INTO reply VALUES (?, ?)", (digest, body))
-        except sqlite3.Error as error:
-            # Whatever is asked from now on would be paid for and lost.
-            raise self._complaint("written", error) from error
+        await asyncio.to_thread(self._keep, digest, reply)
         return reply
 
     async def close(self) -> None:
@@ -69,6 +64,16 @@ class Cache:
             f"the cache {str(self._path)!r} cannot be {done} ({error}); make room, wait for who holds it, or set "
             "llm.cache to another path"
         )
+
+    def _keep(self, digest: str, reply: Reply) -> None:
+        # Escaped, since SQLite's text is UTF-8 and a reply may hold lone surrogates.
+        body = json.dumps(REPLY.dump_python(reply, mode="python"), default=vars)
+        try:
+            with self._lock:
+                self._connection.execute("INSERT OR REPLACE INTO reply VALUES (?, ?)", (digest, body))
+        except sqlite3.Error as error:
+            # Whatever is asked from now on would be paid for and lost.
+            raise self._complaint("written", error) from error
 
     def _find(self, digest: str) -> Reply | None:
         try:
