@@ -48,7 +48,7 @@ from each other as people would write them: each has to prove itself equal to it
 | author | key | answers come from |
 | --- | --- | --- |
 | `offline/author` | none | the catalogue; unknown seeds are named with what is known |
-| `openai/<model>` | `OPENAI_API_KEY` | OpenAI's Responses API; at a `base_url` chat completions, unless `api` says otherwise |
+| `openai/<model>` | `OPENAI_API_KEY` | OpenAI's Responses API; at a `base_url` its chat API, or what `api` says |
 | `anthropic/<model>` | `ANTHROPIC_API_KEY` | the messages API, of Anthropic or at a `base_url` |
 | `vllm/<model>` | none | a vLLM server, `http://127.0.0.1:8000/v1` by default, decoded by their JSON schema |
 | `replay/<cassette>` | none | what was recorded; no network |
