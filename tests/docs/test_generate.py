@@ -34,7 +34,10 @@ def test_every_record_of_the_schema_is_on_the_page_once_with_every_field() -> No
 
 
 def test_the_docstring_under_a_field_is_its_meaning() -> None:
-    assert '| `prefix` | `Label, length ≤ 200` | `""` | Of its ids; unique in the whole run, allocated by s05. |' in formats.page()
+    assert (
+        '| `prefix` | `Label, length ≤ 200` | `""` | Of its ids; unique in the whole run, allocated by s05. |'
+        in formats.page()
+    )
 
 
 def test_every_file_that_a_step_writes_is_on_the_page() -> None:
