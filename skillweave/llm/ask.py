@@ -26,6 +26,8 @@ COMPLAINT = "Your answer cannot be used:\n\n{reasons}\n\nAnswer again, in full a
 CUT = "the answer was cut off at the token limit; answer more briefly"
 LOUD = 400
 """Longest reason shown in an error's message; the reasons themselves are kept whole."""
+SENT_BACK = 200_000
+"""Longest faulty reply that is sent back whole; more would fill any model's window, and be paid for."""
 SHOWN = 200
 """Longest refusal shown."""
 
@@ -179,12 +181,18 @@ async def _judge(question: Question[T], reply: Reply, check: Check[T] | None) ->
 
 def _repeats(request: Request, reply: Reply) -> bool:
     """Whether the author said the same before: it would go on to."""
-    return any(message.role == "assistant" and message.content == reply.text for message in request.messages)
+    said = _sent_back(reply)
+    return any(message.role == "assistant" and message.content == said for message in request.messages)
+
+
+def _sent_back(reply: Reply) -> str:
+    """What its author is reminded of; all of it, but where it is absurdly long."""
+    return reply.text if len(reply.text) <= SENT_BACK else f"{reply.text[:SENT_BACK]}..."
 
 
 def _again(request: Request, reply: Reply, reasons: tuple[str, ...]) -> Request:
     complaint = COMPLAINT.format(reasons="\n".join(f"- {reason}" for reason in reasons))
-    said = Message(role="assistant", content=reply.text)
+    said = Message(role="assistant", content=_sent_back(reply))
     return replace(
         request,
         messages=(*request.messages, said, Message(role="user", content=complaint)),

@@ -57,6 +57,12 @@ def test_a_faulty_answer_is_sent_back_with_the_exact_complaints(a_question: Make
     assert ledger.total().repaired == 1
 
 
+def test_an_absurdly_long_answer_is_not_sent_back_whole(a_question: Maker) -> None:
+    script = Script("x" * 1_000_000, "[3]")
+    assert put(a_question(list[int]), script) == [3]
+    assert len(str(script.requests[1].messages[2].content)) < 201_000
+
+
 def test_what_a_check_finds_goes_back_too(a_question: Maker) -> None:
     def check(numbers: list[int]) -> Sequence[str]:
         return [f"{number} is odd" for number in numbers if number % 2]

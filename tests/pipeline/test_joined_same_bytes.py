@@ -53,6 +53,7 @@ def test_single_mode_makes_nothing_of_fused_worlds(joined: Path, tmp_path: Path,
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.long
 def test_a_joining_that_is_killed_again_and_again_ends_with_the_same_bytes(
     joined: Path, tmp_path: Path, api_url: str
 ) -> None:
