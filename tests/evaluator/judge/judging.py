@@ -21,7 +21,10 @@ SETTINGS = {"enable_rubric": True, "enable_subjective": True, "subjective": ["Is
 def a_config(url: str, *, evaluation: dict[str, Any] | None = None, **llm: Any) -> Config:
     judge = {"model": "openai/m", "base_url": f"{url}/v1"}
     return Config.model_validate(
-        {"llm": {"judge": judge, "max_retries": 0, "timeout": 5.0, **llm}, "evaluation": evaluation or SETTINGS}
+        {
+            "llm": {"judge": judge, "max_retries": 0, "timeout": 5.0, "cache": False, **llm},
+            "evaluation": evaluation or SETTINGS,
+        }
     )
 
 

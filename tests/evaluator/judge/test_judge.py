@@ -13,7 +13,7 @@ from skillweave.schema.message import Message
 from skillweave.schema.trajectory import Usage
 from tests.evaluator.judge.judging import SETTINGS, TALK, a_config, a_wish, heard, judged, says, verdict
 from tests.llm.protocols import a_completion
-from tests.llm.scripted import Heard, ScriptedServer, fault, reply
+from tests.llm.scripted import Act, Heard, ScriptedServer, fault, reply
 
 PRICES = {"openai/m": {"input": 1000.0, "output": 1000.0}}
 """The scripted endpoint tells 7 tokens in and 3 out: a request costs a cent."""
@@ -111,10 +111,17 @@ def test_one_request_that_fails_costs_one_conversation() -> None:
     assert good.rubric is not None
 
 
-def test_an_endpoint_that_is_down_ends_the_judging() -> None:
-    with ScriptedServer(fault(401, "who are you?")) as server:
-        config = a_config(server.url, max_concurrency=2)
-        with pytest.raises(ProviderError, match=r"did not answer 8 times in a row; last: openai/m: status 401"):
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (fault(500, "not now"), r"did not answer 8 times in a row; last: openai/m: status 500"),
+        (fault(401, "who are you?"), r"^openai/m: status 401: who are you\? \(check the key\)"),
+    ],
+)
+def test_an_endpoint_that_answers_nobody_ends_the_judging(answer: Act, words: str) -> None:
+    with ScriptedServer(answer) as server:
+        config = a_config(server.url, max_concurrency=2, outage_s=1.0)
+        with pytest.raises(ProviderError, match=words):
             judged(config, *[a_wish()] * 20)
         assert len(server.heard) < 20
 
