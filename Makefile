@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-long test-browser test-vllm check format bench clean
+.PHONY: run test test-long test-browser test-vllm check format lock bench clean
 
 run: .venv/ready
 	$(BIN)/python -m synth run --config config.yaml
@@ -34,6 +34,11 @@ format: .venv/ready-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Pins stay as they are while they fit; extras stay named, since older pips ask for them by name.
+lock:
+	for name in requirements requirements-dev; do uv pip compile --quiet --universal --generate-hashes --no-header \
+	  --no-emit-index-url --no-strip-extras --python-version 3.11 $$name.in -o $$name.lock || exit 1; done
+
 bench: .venv/ready
 	@for file in bench/[!_]*.py; do $(BIN)/python -m bench.$$(basename $$file .py) || exit 1; done
 
@@ -53,5 +58,5 @@ clean:
 	$(call install,requirements-dev.lock)
 	touch $@ .venv/ready
 
-install = if command -v uv >/dev/null; then uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1); \
-	else $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(1); fi
+install = if command -v uv >/dev/null; then uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r $(1); \
+	else $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(1); fi
