@@ -10,6 +10,7 @@ from rollout.agent import Agent
 from rollout.react.agent import ReactAgent
 from rollout.task import Task
 from rollout.trajectory import Limits, Setting, Trajectory
+from skillweave.errors import AccessError
 from skillweave.llm.models import connect
 from skillweave.schema.trajectory import TrajectoryRecord
 from tests.llm.scripted import CLOSED, GARBAGE, HANG, RESET, ScriptedServer, fault, soon
@@ -19,7 +20,7 @@ from tests.rollout.wires import WIRES, Wire
 
 EVERY = pytest.mark.parametrize("wire", WIRES, ids=str)
 PASSING = {"500": soon(fault(500)), "503": soon(fault(503)), "reset": RESET, "closed": CLOSED, "cut": None}
-STAYING = {**PASSING, "429": soon(fault(429)), "garbage": GARBAGE, "hang": HANG, "401": fault(401, "who are you?")}
+STAYING = {**PASSING, "429": soon(fault(429)), "garbage": GARBAGE, "hang": HANG}
 SUM = ("add", '{"a": 2, "b": 3}', "c1")
 
 
@@ -116,6 +117,16 @@ def test_trouble_that_stays_is_the_providers_and_owed(wire: Wire, trouble: str) 
     assert ended(record) == LOST
     assert record.owed
     assert len(said_by(record, "tool")) == 1
+
+
+@EVERY
+def test_a_wrong_key_stops_the_run_at_once(wire: Wire) -> None:
+    with (
+        ScriptedServer(wire.calls(SUM), fault(401, "who are you?")) as server,
+        pytest.raises(AccessError, match="check the key"),
+    ):
+        conversed(wire, server)
+    assert len(server.heard) == 2
 
 
 @EVERY
