@@ -7,11 +7,14 @@ BIN := .venv/bin
 run: .venv/ready
 	$(BIN)/python -m synth run --config config.yaml
 
+# Tests that share what takes long to make run in one process, the others where there is room.
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+
 test: .venv/ready-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 test-long: .venv/ready-dev
-	$(BIN)/python -m pytest -m "not vllm and not browser"
+	$(BIN)/python -m pytest -m "not vllm and not browser" $(PARALLEL)
 
 # A real Chromium, installed by apt-get where it is missing and that is allowed; else the tests skip and say why.
 test-browser: .venv/ready-dev

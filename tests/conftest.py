@@ -8,6 +8,23 @@ import pytest
 from synth.engine.api_server import ApiServer
 from synth.engine.prefect_environment import HOME, server_environment
 
+GROUPS = {
+    "tests/pipeline/test_joined": "joined",
+    "tests/pipeline": "small",
+    "tests/api": "small",
+    "tests/authors": "authors",
+}
+"""Where tests share a dataset that takes a minute to make."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a file, and of all files of a group, run in one process. The longest groups begin first."""
+    for item in items:
+        file = item.nodeid.partition("::")[0]
+        group = next((group for start, group in GROUPS.items() if file.startswith(start)), file)
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/pipeline"))
+
 
 @pytest.fixture(scope="session")
 def api_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:

@@ -2,15 +2,17 @@
 
 import io
 import json
+import logging
 import os
-from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from unittest.mock import patch
 
 import pytest
+from rich.console import Console
 
 from skillweave.schema.asking import Asking, summed
 from synth.cli.app import main
@@ -70,11 +72,28 @@ class Runner:
             patch.dict(os.environ, {"PREFECT_API_URL": self.api_url}),
             redirect_stdout(shown),
             redirect_stderr(shown),
+            prefect_to(shown),
             pytest.raises(SystemExit) as ended,
         ):
             main(Place(), arguments)
         assert isinstance(ended.value.code, int)
         return Ran(ended.value.code, outputs, shown.getvalue())
+
+
+@contextmanager
+def prefect_to(shown: TextIO) -> Iterator[None]:
+    """Prefect's lines come here too: it goes on writing to the stream that there was when it was imported."""
+    named = logging.root.manager.loggerDict.values()
+    handlers = [handler for one in named if isinstance(one, logging.Logger) for handler in one.handlers]
+    consoles = [one for one in (getattr(handler, "console", None) for handler in handlers) if isinstance(one, Console)]
+    before = [console.file for console in consoles]
+    try:
+        for console in consoles:
+            console.file = shown
+        yield
+    finally:
+        for console, file in zip(consoles, before, strict=True):
+            console.file = file
 
 
 def options(outputs: Path, llm: Mapping[str, object], *more: str, settings: tuple[str, ...] = SMALLEST) -> list[str]:

@@ -50,6 +50,7 @@ def tasks(outputs: Path) -> dict[str, list[Task]]:
     }
 
 
+@pytest.mark.long
 def test_spoiled_answers_are_sent_back_and_the_dataset_is_that_of_a_faultless_author(run: Run) -> None:
     _, faultless, _ = run("OfflineAuthor")
     code, outputs, _ = run("Sloppy")
