@@ -16,8 +16,9 @@ from evaluator.floors import floor_nothing, floor_random
 from evaluator.golden import CACHED, GoldenCache, digest_of
 from evaluator.recorded import Recorded
 from evaluator.score import reward_of
+from evaluator.source import Source
 from evaluator.trial import Scored, Trial
-from skillweave.dataset import Dataset, UnknownTaskError
+from skillweave.dataset import UnknownTaskError
 from skillweave.errors import ArtifactError, WorldError
 from skillweave.schema.record import Record
 from skillweave.schema.result import Result, ResultError, ResultErrorKind
@@ -69,7 +70,7 @@ class NotScoredError(Exception):
 class Evaluator:
     """Evaluates trajectories of one dataset, one at a time."""
 
-    def __init__(self, tasks: Dataset, worlds: Dataset, settings: Settings) -> None:
+    def __init__(self, tasks: Source, worlds: Source, settings: Settings) -> None:
         """`tasks` gives the tasks, `worlds` what they are done in; the two may be one."""
         self._tasks = tasks
         self._worlds = worlds

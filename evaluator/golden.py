@@ -9,7 +9,9 @@ from evaluator.prune import needless
 from skillweave.digest import digest_text
 from skillweave.schema.task import Task
 from skillweave.world.compare import compare
+from skillweave.world.noise import ERRORS
 from skillweave.world.replay import violations
+from skillweave.world.undisturbed import befallen, undisturbed
 from skillweave.world.world import World
 
 CACHED = 4096
@@ -21,7 +23,7 @@ class Golden(NamedTuple):
 
     execution: Execution
     pruned: frozenset[int]
-    """Positions of calls that change nothing in the outcome, and are not demanded."""
+    """Positions of calls that change nothing in the outcome, or that a planted fault spoils: not demanded."""
     fault: str | None
     """Why the task cannot be scored: its golden calls do not do what they should."""
 
@@ -54,15 +56,30 @@ def golden_of(world: World, task: Task, *, prune: bool = True) -> Golden:
     with world.session(task) as session:
         execution = execute_golden(session, task.golden)
     fault = _fault(world, task, execution)
-    return Golden(execution, needless(world, task, execution) if prune and fault is None else frozenset(), fault)
+    spoiled = befallen(task.golden)
+    return Golden(execution, spoiled | (_needless(world, task, execution) if prune and fault is None else set()), fault)
+
+
+def _needless(world: World, task: Task, execution: Execution) -> set[int]:
+    """Golden calls that change nothing in the outcome; of a noisy task those that would not without its faults."""
+    if task.noise is None:
+        return {*needless(world, task, execution)}
+    calm = undisturbed(task)
+    with world.session(calm) as session:
+        found = needless(world, calm, execute_golden(session, calm.golden))
+    kept = sorted({*range(len(task.golden))} - befallen(task.golden))
+    return {kept[place] for place in found}
 
 
 def _fault(world: World, task: Task, execution: Execution) -> str | None:
     """Why the golden calls prove nothing; None where they do what the task says."""
     if execution.defects:
         return execution.defects[0]
-    for step in execution.steps:
-        if step.result.error is not None:
+    for step, call in zip(execution.steps, task.golden, strict=False):
+        planted = ERRORS.get(call.fault) if call.fault else None
+        if planted is not None and step.ok:
+            return f"call {step.call} ({step.tool}) is not befallen by a {call.fault}"
+        if step.result.error is not None and step.result.error != planted:
             return f"call {step.call} ({step.tool}) fails: {step.result.error.code}, {step.result.error.message}"
     broken = violations([step.result for step in execution.steps])
     if broken:

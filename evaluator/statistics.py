@@ -55,6 +55,18 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
     return comb(c, k) / comb(n, k)
 
 
+def wilson(successes: int, n: int, *, z: float = 1.959963984540054) -> Interval:
+    """The score interval of a rate, of n > 0 trials; `z` for 95 %. It is of use where the rate is 0 or 1, too.
+
+    E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927.
+    """
+    rate, square = successes / n, z * z
+    centre = (rate + square / (2 * n)) / (1 + square / n)
+    half = z / (1 + square / n) * sqrt(rate * (1 - rate) / n + square / (4 * n * n))
+    low = 0.0 if successes == 0 else centre - half
+    return Interval(low, 1.0 if successes == n else centre + half)
+
+
 def bootstrap(
     values: Sequence[float], *, seed: int | str, resamples: int = RESAMPLES, level: float = LEVEL
 ) -> Interval:

@@ -10,12 +10,15 @@ from typing import Generic, Literal, TypeVar
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.coverage import Lacking, RuleCoverage
+from skillweave.schema.diversity import Diversity, Duplicates
 from skillweave.schema.domain import Domain
 from skillweave.schema.entity import Entity
 from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.fusion import DomainCombination, Fusion, Mediation, Replays, Rewrite
 from skillweave.schema.graph import EntityGraph
 from skillweave.schema.record import Json, Row
+from skillweave.schema.step_truth import StepTruth
 from skillweave.schema.summary import Summary
 from skillweave.schema.task import Task
 from skillweave.schema.template import TaskTemplate
@@ -113,7 +116,18 @@ REWRITES = each("database/{key}.rewrites.json", list[Rewrite])
 MEDIATIONS = each("policies/{key}.bridges.json", Mediation)
 TEMPLATES = each("task_templates/{key}.json", list[TaskTemplate])
 COMBINATIONS = jsonl("combinations/{key}.jsonl", Combination)
+LACKING = each("combinations/{key}.lacking.json", list[Lacking])
+"""Templates without an instance."""
 VALIDATED = jsonl("validated_tasks/{key}.jsonl", ValidatedTask)
+FALLEN = each("validated_tasks/{key}.lacking.json", list[Lacking])
+"""Templates of a single domain whose instances all fell at a gate."""
 FUSED_REPLAYS = each("validated_tasks/{key}.json", list[Replays])
 """Under the key `_fused_replays`."""
 QUERIES = jsonl("queries/{key}.jsonl", Task)
+STEP_TRUTH = jsonl("step_truth/{key}.jsonl", StepTruth)
+"""Only where `step_truth` of s17 asks for it."""
+RULES = each("rules/{key}.json", list[RuleCoverage])
+DUPLICATES = joined("report/duplicates.json", Duplicates)
+"""By world."""
+DIVERSITY = each("report/{key}.json", Diversity)
+"""Under the key `diversity`."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
+from skillweave.config.models import SplitsConfig
 from skillweave.digest import digest_bytes, digest_file, digest_json
 from skillweave.errors import ArtifactError
 from skillweave.llm.ask import Check, Line, ask
@@ -64,6 +65,7 @@ class Setting:
     now: str
     seeds: tuple[str, ...]
     sandbox: Limits = field(default_factory=Limits)
+    splits: SplitsConfig = field(default_factory=SplitsConfig)
 
 
 class Context(Generic[P]):
@@ -105,6 +107,12 @@ class Context(Generic[P]):
         """The domains that the run starts from: `domains.seeds` of the configuration."""
         self.account.reads[SEEDS_LABEL] = seeds_digest(self._setting)
         return list(self._setting.seeds)
+
+    @property
+    def splits(self) -> SplitsConfig:
+        """How tasks are put into splits: `splits` of the configuration."""
+        self.account.reads[SPLITS_LABEL] = splits_digest(self._setting)
+        return self._setting.splits
 
     def random(self, *parts: object) -> Random:
         """Randomness of its own for each name, whatever the order of the draws."""
@@ -239,6 +247,14 @@ SEEDS_LABEL = "domains.seeds"
 def seeds_digest(setting: Setting) -> str:
     """What reading `Context.seeds` is recorded as."""
     return digest_json(list(setting.seeds))
+
+
+SPLITS_LABEL = "splits"
+
+
+def splits_digest(setting: Setting) -> str:
+    """What reading `Context.splits` is recorded as."""
+    return digest_json(setting.splits.model_dump(mode="json"))
 
 
 def keys_label(pattern: str) -> str:

@@ -171,11 +171,16 @@ def selftest(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many tasks.")] = None,
     max_workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="The second set, by which no task was dropped; writes held_out.json.")
+    ] = False,
 ) -> None:
     """Try the evaluator on trajectories known to be right or wrong, made from every task's golden one."""
+    from evaluator.cli.held_out import run_held_out
     from evaluator.cli.selftest import run_selftest
 
-    raise typer.Exit(run_selftest(outputs_dir, tasks=tuple(tasks or ()), limit=limit, workers=max_workers))
+    run = run_held_out if held_out else run_selftest
+    raise typer.Exit(run(outputs_dir, tasks=tuple(tasks or ()), limit=limit, workers=max_workers))
 
 
 def _values(outputs_dir: str | None, max_workers: int | None, enable_subjective: bool) -> dict[str, object]:

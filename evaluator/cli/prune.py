@@ -11,6 +11,7 @@ from skillweave.progress import progress
 from skillweave.schema.pruned import PrunedRecord
 from skillweave.schema.score import GoldenCallNote
 from skillweave.schema.task import Task
+from skillweave.world.undisturbed import befallen
 
 PRUNED = "pruned.jsonl"
 
@@ -43,12 +44,13 @@ def _pruned(desk: Desk, task: Task) -> PrunedRecord:
         golden = golden_of(desk.worlds.world(task), task)
     except (ArtifactError, WorldError) as error:
         return PrunedRecord(task_id=task.id, world=task.world, kept=_all(task), pruned=[], fault=str(error))
+    needless = golden.pruned - befallen(task.golden)
     notes = [
         GoldenCallNote(golden=step.call, tool=step.tool, arguments=step.arguments)
         for step in golden.execution.steps
-        if step.call in golden.pruned
+        if step.call in needless
     ]
-    kept = [position for position in _all(task) if position not in golden.pruned]
+    kept = [position for position in _all(task) if position not in needless]
     return PrunedRecord(task_id=task.id, world=task.world, kept=kept, pruned=notes, fault=golden.fault)
 
 

@@ -1,19 +1,22 @@
 """`selftest`: whether the evaluator says of every variant of a dataset's tasks what it must."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 from evaluator.evaluate import Evaluator, Settings
 from evaluator.variants.selftest import Outcome, outcomes
 from skillweave.command import one_line
 from skillweave.dataset import Dataset
 from skillweave.errors import ConfigError
+
+T = TypeVar("T")
 
 _SHOWN = 5
 """Tasks that are named where something is not as expected."""
@@ -46,9 +49,9 @@ class _Row:
 
 def run_selftest(outputs: Path, *, tasks: Sequence[str] = (), limit: int | None = None, workers: int = 1) -> int:
     """Print a table of all variants, and what is not as expected; 0 iff everything is."""
-    ids = _selected(Dataset(outputs), tasks, limit)
+    ids = selected(Dataset(outputs), tasks, limit)
     rows: dict[str, _Row] = {}
-    for outcome in _outcomes(outputs, ids, workers):
+    for outcome in each(_of_tasks, outputs, ids, workers):
         rows.setdefault(outcome.name, _Row(outcome.passes)).add(outcome)
     _show(rows)
     made = sum(row.counts["all"] for row in rows.values())
@@ -58,32 +61,36 @@ def run_selftest(outputs: Path, *, tasks: Sequence[str] = (), limit: int | None 
     return 1 if wrong or not made else 0
 
 
-def _selected(dataset: Dataset, globs: Sequence[str], limit: int | None) -> list[str]:
+def selected(dataset: Dataset, globs: Sequence[str], limit: int | None) -> list[str]:
+    """Ids of the tasks that are to be tried. Raises ConfigError where there are none."""
     found = [id for id in dataset.tasks if not globs or any(fnmatchcase(id, glob) for glob in globs)]
     if not found:
         raise ConfigError(f"no task matches --tasks {' '.join(globs)!r}; there are {len(dataset.tasks)}")
     return found[:limit]
 
 
-def _outcomes(outputs: Path, ids: Sequence[str], workers: int) -> Iterator[Outcome]:
-    """Of all tasks, in their order."""
+def each(
+    work: Callable[[Path, Sequence[str]], list[T]], outputs: Path, ids: Sequence[str], workers: int
+) -> Iterator[T]:
+    """What is found of all tasks, in their order."""
     chunks = [ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK)]
     if workers < 2:
         for chunk in chunks:
-            yield from _of_tasks(outputs, chunk)
+            yield from work(outputs, chunk)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for found in pool.map(_of_tasks, [outputs] * len(chunks), chunks):
+        for found in pool.map(work, [outputs] * len(chunks), chunks):
             yield from found
 
 
 def _of_tasks(outputs: Path, ids: Iterable[str]) -> list[Outcome]:
-    dataset, evaluator = _opened(outputs)
+    dataset, evaluator = opened(outputs)
     return [outcome for id in ids for outcome in outcomes(dataset, evaluator, dataset.tasks[id])]
 
 
 @cache
-def _opened(outputs: Path) -> tuple[Dataset, Evaluator]:
+def opened(outputs: Path) -> tuple[Dataset, Evaluator]:
+    """A dataset and its evaluator; once in each process."""
     dataset = Dataset(outputs)
     return dataset, Evaluator(dataset, dataset, Settings())
 

@@ -6,15 +6,19 @@ from collections.abc import Callable
 from evaluator.cli.begin import Run
 from evaluator.desk import Job
 from evaluator.evaluate import NotScoredError
+from evaluator.ladder import LADDER, read_ladder
 from evaluator.recorded import UnreadableError
 from evaluator.report.conversation import Conversation, conversation_of
 from evaluator.report.page import write_report
 from evaluator.results import key_of
 from evaluator.summary import Summary
+from evaluator.terminal.ladder import show_ladder
 from evaluator.terminal.summary import show
 from skillweave.command import one_line
 from skillweave.schema.evaluation import EvaluationSummary
+from skillweave.schema.ladder import Ladder
 from skillweave.schema.result import Result
+from skillweave.store import Store
 
 SUMMARY = "summary.json"
 REPORT = "report.html"
@@ -25,6 +29,7 @@ MOST = 5
 def tell(run: Run) -> int:
     """The exit status: 1 where a line could not be scored."""
     summary, errors = _summed_up(run)
+    ladder = _ladder(run)
     run.results.store.write(SUMMARY, summary.model_dump_json(indent=2).encode() + b"\n")
     write_report(
         run.results.store,
@@ -33,11 +38,14 @@ def tell(run: Run) -> int:
         lambda: iter(run.results),
         _conversations(run),
         most=run.options.config.evaluation.report_trajectories,
+        ladder=ladder,
     )
     if run.options.check is not None:
         _tell_of_check(run.options.check, summary)
     elif not run.options.quiet:
         show(summary)
+        if ladder is not None:
+            show_ladder(ladder)
     _tell_of_lines(run)
     _tell(run, errors)
     _tell_of_judge(run)
@@ -59,6 +67,12 @@ def _summed_up(run: Run) -> tuple[EvaluationSummary, list[str]]:
         if result.error is not None:
             errors.append(f"{result.id}: {result.error.kind}: {result.error.message}")
     return summary.record(), sorted(errors)
+
+
+def _ladder(run: Run) -> Ladder | None:
+    """The ladder of the dataset that is scored against, where it was made."""
+    found = read_ladder(Store(run.options.outputs), f"evaluation/{LADDER}")
+    return found if found is not None and found.dataset == run.desk.worlds.digest else None
 
 
 def _conversations(run: Run) -> Callable[[Result], Conversation | None]:

@@ -23,7 +23,7 @@ WIDEST = 20
 """Rules of a range, `rules 7 to 9`, that are read."""
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _ASKED = re.compile(
-    r"(?:^|(?<=[.!?\n]))\s*(?:is|are|was|were|do|does|did|can|could|would|will|may|might|shall|should|has|have)\b"
+    r"(?:^|(?<=[.!?\n]))[^\S\n]*(?:is|are|was|were|do|does|did|can|could|would|will|may|might|shall|should|has|have)\b"
     r"[^.!?\n]*\?",
     re.IGNORECASE,
 )
@@ -34,12 +34,12 @@ _THINGS = (
 )
 """What people number as the policy numbers its rules."""
 _UNIT = (
-    r"(?:working|business|calendar|full|more|whole)?[\s-]*"
+    r"(?:working|business|calendar|full|more|whole)?[\s-]{0,3}"
     r"(?:hours?|hrs?|h|days?|weeks?|months?|minutes?|mins?|years?|times|nights?|percent|per cent|euros?|"
     r"dollars?|cents?|"
     r"pounds?|people|persons?|guests?|bags?|kg|km|miles?|[ap]\.?m)\b"
 )
-_NUMBER = rf"\d{{1,3}}(?!\w|\s*%|[.:,]\d|[\s-]*{_UNIT})"
+_NUMBER = rf"\d{{1,3}}(?!\w|\s*%|[.:,]\d|[\s-]{{0,3}}{_UNIT})"
 _JOINT = r"\s*(?:[,&/\u2010-\u2015-]|\band\b|\bor\b|\bto\b|\bthrough\b)+(?:\s*(?:and|or)\b)?\s*"
 _RULE = re.compile(
     rf"(?<!\w)(?:(?P<thing>{_THINGS})\s+)?(?P<letter>[rb][\u2010-\u2015-]?|(?-i:[RB])\s)(?P<number>\d{{1,3}})(?!\w)"
@@ -89,7 +89,7 @@ def not_declined(
     """What is wrong with how a request was declined that a rule forbids. `known` are the policy's rules; None: any."""
     said = [folded(message.content or "") for message in _of_agent(messages[_request(messages) or 0 :])]
     named = {rule for text in said for rule in rules_in(text, known)}
-    rule = str((transfer or {}).get("rule") or "")
+    rule = folded(str((transfer or {}).get("rule") or ""))
     named.update(rules_in(f"rule {rule}" if rule[:1].isdecimal() else rule, known))
     broken = {ban.rule for ban in task.criteria.must_not}
     if not named & broken:

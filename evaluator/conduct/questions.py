@@ -33,7 +33,9 @@ _INTERROGATIVE = re.compile(
 _IDLE = re.compile(
     r"\breasons? (?:(?:why |that )?(?:i|we)(?:'m| am|'re| are)? ask\w*|for asking|to (?:believe|think|wait|"
     r"worry|assume|doubt"
-    r"|suspect|delay))|\bfor (?:this|that|the same|which|\w+ty|legal) reasons?|\bno reason",
+    r"|suspect|delay))"
+    r"|\b(?:how|what) (?:can|may|could|might) (?:i|we) (?:be of|do for you|\w* ?(?:help|assist|serve))\b"
+    r"|\bfor (?:this|that|the same|which|\w+ty|legal) reasons?|\bno reason",
     re.IGNORECASE,
 )
 _CHOICE = re.compile(
@@ -43,18 +45,41 @@ _CHOICE = re.compile(
     re.IGNORECASE,
 )
 """Asks for what is left open, whatever it is called."""
+_WHICH = re.compile(r"\b(?:which|what|whose)\b(?P<noun>(?:\s+(?!is\b|are\b|do\b|would\b)[\w'-]+){1,4})", re.IGNORECASE)
+"""`Which appointment do you mean?`"""
+_PROPOSAL = re.compile(
+    r"\b(?:shall|should|may|can|could|must) (?:i|we)\b(?! (?:just |also |please |kindly )?(?:ask|have|know|get|"
+    r"see|note|(?:take|write|put) down|trouble you|request|learn|be told))"
+    r"|\b(?:do|would|did) you (?:want|like|wish|need|prefer) (?:me|us) to\b|\bdo you (?:confirm|agree)\b"
+    r"|\bplease confirm (?:that|this|and|so)\b|\byour (?:yes|go-ahead|confirmation|consent|permission|approval)\b"
+    r"|\bis (?:that|this|it) (?:right|correct|okay?|fine|all right)\b|\bgo ahead\b"
+    r"|\b(?:am|are) (?:i|we) (?:right|to)\b|\bhappy for (?:me|us) to\b|\bready (?:for me )?to\b",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(r"\b(?:or|either|which|what|when|where|who|whom|whose|why|how|preference|prefer)\b", re.IGNORECASE)
 _AMONG = re.compile(r"\b(?:or|either|which|any)\b|/", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _DATED = re.compile(r"\d{4}-\d\d-\d\d")
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
-_OF_TIMES = ("when", "date", "day", "time", "slot", "morning", "afternoon", "evening")
-_OF_NUMBERS = ("how", "number", "amount")
+_OF_TIMES = ("when", "date", "day", "time", "slot", "morning", "afternoon", "evening", "deadline")
+_OF_NUMBERS = ("number", "amount")
+_OF_MONEY = ("total", "sum", "figure", "cost", "charge", "quote", "full")
+_ALSO_CALLED = {"invoice": "bill"}
+"""Things, and another word for them."""
+_HOW_MANY = re.compile(r"\bhow (?:many|much|long|often|big|large|far|old|high|wide)\b", re.IGNORECASE)
 _OF_PARTS = {
     "reason": r"why|how come|what(?:'s| has| is)? (?:happened|wrong)|caus\w+|motiv\w+|grounds?|purpose|"
     r"prompt\w*|because|"
     r"what for|made you|occasion|explanation",
-    "name": r"who|whom|whose",
-    "method": r"how",
+    "name": r"who|whom|whose|called|what (?:kind|sort|type) of|"
+    r"what (?:is|are|was|were|will) (?:it|this|that|they|the [\w-]+|your [\w-]+) (?:be )?for|"
+    r"what (?:are you|brings you|do you) (?:coming )?in for|(?:have|get|need|want|like) (?:\w+ ){0,2}done",
+    "provider": r"where|practice|clinic|hospital|doctor|dentist|therapist|surgery",
+    "method": r"means|way|how(?! (?:are you|you are|you're)\b(?! (?:pay|plan|go|want)))",
+    "account": r"bank details|iban",
+    "addressee": r"who|whom|what (?:is|do|does|did|will)\b[^?]*\bfor",
+    "birth": r"born|birthday|dob|how old",
+    "level": r"size|how (?:big|large)",
     "kind": r"which|what sort|type",
     "type": r"which|what sort|kind",
     "email": r"e-mail|mail",
@@ -84,6 +109,8 @@ def asks_for(question: str, fact: Fact, choices: Collection[str]) -> bool:
     """Whether a question names the fact, or puts values of it up; `choices` are those that the contract allows."""
     if not _stems_of(fact).isdisjoint(map(_stem, _WORD.findall(question))):
         return True
+    if _is_number(fact) and _HOW_MANY.search(question):
+        return True
     parts = [part for part in fact.id.rpartition(".")[2].split("_") if part in _OF_PARTS]
     if any(re.search(rf"\b(?:{_OF_PARTS[part]})\b", question, re.IGNORECASE) for part in parts):
         return True
@@ -95,6 +122,18 @@ def asks_for(question: str, fact: Fact, choices: Collection[str]) -> bool:
 def asks_to_choose(question: str) -> bool:
     """Whether a question asks for what is left open without a name for it: which one, any preference?"""
     return _CHOICE.search(question) is not None
+
+
+def asks_which(question: str, fact: Fact) -> bool:
+    """Whether a question asks which of the things is meant that the fact describes: which appointment?"""
+    things = {_stem(part) for part in fact.id.rpartition(".")[0].split("_") if len(part) > 2}
+    found = _WHICH.search(question)
+    return found is not None and not things.isdisjoint(map(_stem, _WORD.findall(found["noun"])))
+
+
+def proposes(question: str) -> bool:
+    """Whether a question only asks for a yes to a deed, and leaves nothing open."""
+    return _PROPOSAL.search(question) is not None and _OPEN.search(question) is None
 
 
 def gives(words: str, fact: Fact) -> bool:
@@ -109,7 +148,16 @@ def gives(words: str, fact: Fact) -> bool:
     if said and said in squeezed(words):
         return True
     own = own_facts([fact], NO_NAMES)[0]
-    return any(own.fits(found) for found in values_in(plain(words), NO_NAMES) if _is_whole(found, own))
+    return any(_holds(sentence, own) for sentence in sentences(words))
+
+
+def _holds(sentence: str, own: OwnFact) -> bool:
+    """Whether a sentence has the fact's value; a time beside another day is another moment."""
+    found = values_in(plain(sentence), NO_NAMES)
+    days = [day for value in found for day in value.days]
+    if days and own.days and not any(said.fits(day) for said in days for day in own.days):
+        return False
+    return any(own.fits(value) for value in found if _is_whole(value, own))
 
 
 def _is_whole(value: Value, own: OwnFact) -> bool:
@@ -137,12 +185,17 @@ def _stems_of(fact: Fact) -> frozenset[str]:
     entity, _, column = fact.id.rpartition(".")
     words = [part for part in column.split("_") if len(part) > 2]
     if column.endswith(_TELLS_ROWS_APART):
-        words += [part for part in entity.split("_") if len(part) > 2]
+        parts = [part for part in entity.split("_") if len(part) > 2]
+        words += [*parts, *(_ALSO_CALLED[part] for part in parts if part in _ALSO_CALLED)]
     if isinstance(fact.value, str) and _DATED.match(fact.value):
         words += _OF_TIMES
-    elif isinstance(fact.value, int | float) and not isinstance(fact.value, bool):
-        words += _OF_NUMBERS
+    elif _is_number(fact):
+        words += [*_OF_NUMBERS, *(_OF_MONEY if column.endswith("_cents") else ())]
     return frozenset(map(_stem, words))
+
+
+def _is_number(fact: Fact) -> bool:
+    return isinstance(fact.value, int | float) and not isinstance(fact.value, bool)
 
 
 def _stem(word: str) -> str:

@@ -49,7 +49,7 @@ class Matching:
         """Made calls that stand for a golden one."""
         pruned = trial.golden.pruned
         self._match([step for step in self._golden.steps if step.call not in pruned])
-        self._match([step for step in self._golden.steps if step.call in pruned])
+        self._match([step for step in self._golden.steps if step.call in pruned and step.ok])
 
     def nearest(self, golden: Sequence[Step]) -> Iterator[tuple[Step, Step, list[str]]]:
         """Golden calls that nothing stands for, each with the call meant for it, and the arguments that differ.

@@ -17,6 +17,7 @@ from evaluator.report.embedding import Embedder, in_script
 from evaluator.report.selection import Selection, key_of, order_of, select
 from evaluator.report.visible import visible
 from skillweave.schema.evaluation import EvaluationSummary
+from skillweave.schema.ladder import Ladder
 from skillweave.schema.result import FAILURE_CLASSES, Result
 from skillweave.store import Store
 
@@ -34,15 +35,17 @@ def write_report(
     conversation: Callable[[Result], Conversation | None],
     *,
     most: int = SHOWN,
+    ladder: Ladder | None = None,
 ) -> None:
-    """Write the page. `results` is gone through twice; `conversation` is asked for each trajectory that is shown.
+    """Write the page. `results` is gone through twice; `conversation` is asked for each trajectory that is shown;
+    `ladder` is that of the scripted agents on the same dataset.
 
     What is held in memory grows with `most`, not with the results.
     """
     selection = select(results(), most)
     items = _items(results, conversation, selection)
     with store.replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as page:
-        page.writelines(_page(summary, selection, items))
+        page.writelines(_page(summary, selection, items, ladder))
 
 
 def _items(
@@ -57,7 +60,9 @@ def _items(
         yield Markup(embedder.item(result, conversation(result)))
 
 
-def _page(summary: EvaluationSummary, selection: Selection, items: Iterator[Markup]) -> Iterator[str]:
+def _page(
+    summary: EvaluationSummary, selection: Selection, items: Iterator[Markup], ladder: Ladder | None
+) -> Iterator[str]:
     style, script = _text("report.css"), _text("report.js")
     return (
         _environment()
@@ -66,6 +71,7 @@ def _page(summary: EvaluationSummary, selection: Selection, items: Iterator[Mark
             summary=summary,
             selection=selection,
             items=items,
+            ladder=ladder,
             level=f"{100 * summary.level:g} %",
             curves=summary.by_agent or {", ".join(summary.agents): summary},
             overalls={agent: section.overall for agent, section in summary.by_agent.items()},

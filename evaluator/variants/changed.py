@@ -41,6 +41,19 @@ def changed_calls(bench: Workbench) -> Iterator[Variant]:
             yield passing("same_outcome", transcript(bench.task, same.made, words))
 
 
+def guesses(bench: Workbench, tool: str) -> Iterator[tuple[Attempt, frozenset[FailureClass]]]:
+    """For each argument of the writes of one tool, the golden calls with another value that leads elsewhere; and what
+    that may be called."""
+    for place in _places(bench):
+        if bench.golden.made[place.call].move.tool != tool:
+            continue
+        attempts = [attempt for attempt in _attempts(bench, place) if not attempt.undone]
+        other = first(attempts, lambda attempt: not bench.reaches_goal(attempt.changes))
+        if other is not None:
+            broken: set[FailureClass] = set() if other.is_lawful else {"policy_violation"}
+            yield other, _sort_of(bench, place, other)[1] | broken
+
+
 def _places(bench: Workbench) -> Iterator[_Place]:
     for call in bench.writes:
         made = bench.golden.made[call]

@@ -27,8 +27,8 @@ def equivalents(bench: Workbench) -> Iterator[Variant]:
     yield _more_words(bench)
     yield from _fact_formats(bench)
     for name, found in [
-        ("extra_reads", _extra_reads(bench)),
-        ("failed_then_right", _failed_then_right(bench)),
+        ("extra_reads", extra_reads(bench)),
+        ("failed_then_right", failed_then_right(bench)),
         *(("reordered_writes", moves) for moves in reorderings(bench)),
     ]:
         attempt = bench.attempt(found)
@@ -68,21 +68,31 @@ def reorderings(bench: Workbench) -> Iterator[list[Move]]:
                 ] + bench.moves[later + 1 :]
 
 
-def _extra_reads(bench: Workbench) -> list[Move]:
+def extra_reads(bench: Workbench) -> list[Move]:
     """The golden calls, with reads that nobody needs after signing in and at the end."""
-    start = 1 if bench.task.login == "conversation" else 0
+    start, found = signed_in(bench), needless_reads(bench)
+    return [*bench.moves[:start], *found, *bench.moves[start:], *found[:1]] if found else []
+
+
+def signed_in(bench: Workbench) -> int:
+    """How many golden calls sign the user in."""
+    return min(int(bench.task.login == "conversation"), len(bench.moves))
+
+
+def needless_reads(bench: Workbench) -> list[Move]:
+    """Reads that can be made after signing in."""
     reads = [tool for tool in bench.tools if tool.kind == "read"]
     found: list[Move] = []
-    with bench.session(start) as session:
+    with bench.session(signed_in(bench)) as session:
         for tool in bench.random("extra reads").sample(reads, len(reads)):
             tried = arguments_of(bench, tool, bench.random(f"extra read {tool.name}"), _MOST_TRIES)
             fitting = (given for given in tried if session.peek(tool.name, given).ok)
             given = next(fitting, None) if len(found) < _MOST_READS else None
             found += [Move(tool.name, given)] if given is not None else []
-    return [*bench.moves[:start], *found, *bench.moves[start:], *found[:1]] if found else []
+    return found
 
 
-def _failed_then_right(bench: Workbench) -> list[Move]:
+def failed_then_right(bench: Workbench) -> list[Move]:
     """Before the first write, or the last call: a tool that is not there, faulty arguments, what a guard refuses."""
     if not bench.moves:
         return []

@@ -1,6 +1,6 @@
 """Writes beyond the golden ones: one more, one that spoils or undoes what was done, one against a rule."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal, NamedTuple
 
 from evaluator.variants.candidates import arguments_of
@@ -28,11 +28,7 @@ class _Found(NamedTuple):
 
 def further_writes(bench: Workbench) -> Iterator[Variant]:
     """One of each sort that was found, after the golden calls. One that spoils is an extra write where no other is."""
-    found: dict[Sort, Move] = {}
-    for one in _tried(bench):
-        found.setdefault(one.sort, one.move)
-        if len(found) == len(_SORTS):
-            break
+    found = found_writes(bench)
     if "undone" in found:
         found.setdefault("extra_write", found["undone"])
     for sort in _SORTS:
@@ -40,6 +36,16 @@ def further_writes(bench: Workbench) -> Iterator[Variant]:
             attempt = bench.attempt([*bench.moves, found[sort]])
             words = [told(bench.task.criteria.communicate)]
             yield failing(sort, transcript(bench.task, attempt.made, words), _classes(bench, sort))
+
+
+def found_writes(bench: Workbench, sorts: Collection[Sort] = _SORTS) -> dict[Sort, Move]:
+    """Writes that can be made after the golden calls and lead elsewhere, the first of each of these sorts."""
+    found: dict[Sort, Move] = {}
+    for one in _tried(bench):
+        found.setdefault(one.sort, one.move)
+        if found.keys() >= {*sorts}:
+            break
+    return found
 
 
 def _classes(bench: Workbench, sort: Sort) -> set[FailureClass]:
@@ -52,7 +58,7 @@ def _classes(bench: Workbench, sort: Sort) -> set[FailureClass]:
 def _tried(bench: Workbench) -> Iterator[_Found]:
     """Writes that succeed after the golden calls and lead elsewhere, tools taking turns in a drawn order."""
     writes = [tool for tool in bench.tools if tool.kind == "write"]
-    with bench.session(len(bench.moves)) as session:
+    with bench.session(bench.before_transfer) as session:
         before = session.diff()
         touched = {_row(change) for change in before}
         for tool in bench.random("further writes").sample(writes, len(writes)):

@@ -40,7 +40,7 @@ def forms(fact: FactToTell, value: Json) -> list[str]:
     """The forms in which people write a value of this kind."""
     if isinstance(value, int) and not isinstance(value, bool):
         return _amounts(value) if fact.unit == "cents" else _distinct(str(value), f"{value:,}")
-    moment = _moment(fact, value)
+    moment = moment_of(fact, value)
     if moment is not None:
         return _days(moment) if fact.type == "date" else _times(moment)
     return _distinct(str(value), str(value).replace("_", " "))
@@ -87,14 +87,14 @@ def _made_up(fact: FactToTell) -> list[Json]:
     value = fact.values[0]
     if isinstance(value, int) and not isinstance(value, bool):
         return [value + (1300 if fact.unit == "cents" else 13)]
-    moment = _moment(fact, value)
+    moment = moment_of(fact, value)
     if moment is None:
         return []
     later = moment + timedelta(days=3, hours=0 if fact.type == "date" else 1)
     return [later.date().isoformat() if fact.type == "date" else later.isoformat(" ")]
 
 
-def _moment(fact: FactToTell, value: Json) -> datetime | None:
+def moment_of(fact: FactToTell, value: Json) -> datetime | None:
     """The day or time that a value is; None where it is none."""
     if fact.type not in ("date", "datetime") or not isinstance(value, str):
         return None

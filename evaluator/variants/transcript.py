@@ -1,8 +1,9 @@
 """Writes calls that were made down as a conversation, in the manners in which agents hold one."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from evaluator.variants.workbench import Made
 from skillweave.conversation import STOP
@@ -31,25 +32,56 @@ class Manner:
 PLAIN = Manner()
 
 
+class Words(NamedTuple):
+    """Words of the agent, and what the user answers."""
+
+    text: str
+    reply: str = "Thank you."
+
+
+Beat = Words | Sequence[Made]
+"""Words, or the calls of one message."""
+
+
 def transcript(task: Task, made: Sequence[Made], words: Sequence[str], manner: Manner = PLAIN) -> list[Message]:
     """The conversation: the opening, signing in, each write after the user's yes, and the agent's words at the end.
 
     Without words it breaks off after the last call.
     """
+    beats = [*details(task), *deeds(task, made, manner), *map(Words, words)]
+    return conversation(task, beats, manner)
+
+
+def conversation(task: Task, beats: Sequence[Beat], manner: Manner = PLAIN) -> list[Message]:
+    """The opening, then words and calls in their order. After words at its end the user leaves."""
     writer = _Writer(manner, [*task.messages])
-    asked = [fact.text for fact in task.scenario.facts if fact.tell == "asked"]
     if manner.is_chatty:
         writer.say("Hello, and thank you for getting in touch! I am happy to help you with this.", "Thanks.")
-    if asked:
-        writer.say("Could you give me the details that I need for this, please?", " ".join(asked))
+    for beat in beats:
+        if isinstance(beat, Words):
+            writer.say(*beat)
+        else:
+            writer.call(beat)
+    if not beats or not isinstance(beats[-1], Words):
+        return writer.messages
+    return [*writer.messages[:-1], Message(role="user", content=f"Thank you, that is all. {STOP}")]
+
+
+def details(task: Task, without: Collection[str] = ()) -> list[Words]:
+    """What the user says only when asked, all at once, some facts left out by their ids."""
+    asked = [fact for fact in task.scenario.facts if fact.tell == "asked" and fact.id not in without]
+    told = " ".join(fact.text for fact in asked)
+    return [Words("Could you give me the details that I need for this, please?", told)] if told else []
+
+
+def deeds(task: Task, made: Sequence[Made], manner: Manner = PLAIN) -> list[Beat]:
+    """The calls, each write after the user's yes."""
+    found: list[Beat] = []
     for batch in _batches(task, made) if manner.is_parallel else [[one] for one in made]:
         if any(any(one.result.changed) for one in batch):
-            writer.say("I can do this for you now. Shall I go ahead?", "Yes, please go ahead.")
-        writer.call(batch)
-    for text in words:
-        writer.say(text, "Thank you.")
-    parting = Message(role="user", content=f"Thank you, that is all. {STOP}")
-    return [*writer.messages[:-1], parting] if words else writer.messages
+            found.append(Words("I can do this for you now. Shall I go ahead?", "Yes, please go ahead."))
+        found.append(batch)
+    return found
 
 
 def _batches(task: Task, made: Sequence[Made]) -> list[list[Made]]:

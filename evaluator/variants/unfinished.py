@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from evaluator.variants.rules import a_rule
 from evaluator.variants.telling import told
 from evaluator.variants.transcript import transcript
 from evaluator.variants.variant import Variant, failing
@@ -22,9 +23,9 @@ def unfinished(bench: Workbench) -> Iterator[Variant]:
         return
     missing: set[FailureClass] = {"missing_write"} if bench.writes else {"did_not_tell"}
     yield failing("nothing", transcript(bench.task, [], [_WORDS]), missing)
-    excuse = f"I am sorry, but rule {_some_rule(bench)} does not allow that."
+    excuse = f"I am sorry, but rule {a_rule(bench)} does not allow that."
     yield failing("refused", transcript(bench.task, [], [excuse]), missing | {"gave_up_early"})
-    start = bench.writes[0] if bench.writes else len(bench.moves)
+    start = min([*bench.writes, *bench.held_up], default=len(bench.moves))
     begun = bench.moves[:start]
     handed = bench.attempt([*begun, Move(TRANSFER, _HAND_OVER)])
     yield failing("handed_over", transcript(bench.task, handed.made, []), {"gave_up_early"}, "transfer")
@@ -37,11 +38,6 @@ def unfinished(bench: Workbench) -> Iterator[Variant]:
         yield _unreadable(bench)
 
 
-def _some_rule(bench: Workbench) -> str:
-    """A rule of the world, which forbids nothing of this."""
-    return next((guard.rule for tool in bench.tools for guard in tool.guards), "R1")
-
-
 def _open(bench: Workbench, attempt: Attempt) -> list[Message]:
     """A conversation that breaks off after a call."""
     return transcript(bench.task, attempt.made, [])
@@ -49,9 +45,8 @@ def _open(bench: Workbench, attempt: Attempt) -> list[Message]:
 
 def _unreadable(bench: Workbench) -> Variant:
     """Every write is tried with arguments that nobody can read."""
-    moves = [
-        move._replace(golden=None, is_malformed=True) if move.golden in bench.writes else move for move in bench.moves
-    ]
+    writes = {*bench.writes, *bench.held_up}
+    moves = [move._replace(golden=None, is_malformed=True) if move.golden in writes else move for move in bench.moves]
     attempt = bench.attempt(moves)
     words = [told(bench.task.criteria.communicate)]
     return failing("malformed_calls", transcript(bench.task, attempt.made, words), {"malformed_call"})

@@ -26,9 +26,9 @@ class Variant(NamedTuple):
         return not self.classes
 
 
-def passing(name: str, messages: list[Message]) -> Variant:
+def passing(name: str, messages: list[Message], stop_reason: StopReason = "user_stop") -> Variant:
     """A variant that does what the task asks."""
-    return Variant(name, messages, "user_stop", frozenset())
+    return Variant(name, messages, stop_reason, frozenset())
 
 
 def failing(

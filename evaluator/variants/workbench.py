@@ -12,9 +12,11 @@ from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall, Task
 from skillweave.world.canonical import canonical
 from skillweave.world.compare import compare
+from skillweave.world.noise import ERRORS
 from skillweave.world.replay import rebound, source_of
 from skillweave.world.session import ContractSession
 from skillweave.world.tools import name_of
+from skillweave.world.undisturbed import befallen
 from skillweave.world.world import World
 
 
@@ -79,6 +81,30 @@ class Workbench:
         """Positions of the golden calls that change something."""
         return [place for place, result in enumerate(self.results) if any(result.changed)]
 
+    @cached_property
+    def held_up(self) -> list[int]:
+        """Positions of golden writes that a planted fault keeps from being carried out; each is made again."""
+        golden = self.task.golden
+        spoiled = sorted(befallen(golden))
+        return [place for place in spoiled if self.world.compiled(golden[place].tool).tool.kind == "write"]
+
+    @cached_property
+    def before_transfer(self) -> int:
+        """How many golden calls are made before one hands over; all of them where none does."""
+        tools = [call.tool for call in self.task.golden]
+        return tools.index(TRANSFER) if TRANSFER in tools else len(tools)
+
+    @cached_property
+    def asked(self) -> Move | None:
+        """The call that the request comes to and that is not to be made, with what the golden calls return."""
+        call = self.task.criteria.asked
+        if call is None:
+            return None
+        try:
+            return Move(call.tool, rebound(call, self.results))
+        except LookupError:
+            return None
+
     def random(self, purpose: str) -> Random:
         """Draws of one purpose, which no other draw moves."""
         return Random(f"{self.task.id} {purpose}")
@@ -124,7 +150,7 @@ class Workbench:
                 undone.append(move.golden)
                 continue
             result = session.call(move.tool, arguments or {}) if not move.is_malformed else _UNREAD
-            if move.golden is not None and not result.ok:
+            if move.golden is not None and not result.ok and self.task.golden[move.golden].fault not in ERRORS:
                 undone.append(move.golden)
                 continue
             if move.golden is not None:

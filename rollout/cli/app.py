@@ -71,6 +71,34 @@ def run(
     raise typer.Exit(run_rollouts(options))
 
 
+@app.command()
+def ladder(
+    config: Annotated[Path, typer.Option("--config", help="The configuration file.")] = CONFIG,
+    outputs_dir: Annotated[
+        str | None, typer.Option("--outputs-dir", "--outputs", help="The dataset, instead of the configuration's.")
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="At most so many tasks of each world; without it, all.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Override the seed.")] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Override a key: dotted.path=YAML value. Repeats.", metavar="KEY=VALUE"),
+    ] = None,
+) -> None:
+    """Hold the scripted agents against each other: who knows more must get further. 1 where the order does not hold."""
+    from rollout.cli.ladder import run_ladder
+
+    options = Options(
+        config=config,
+        rollouts=Path("rollouts"),
+        overrides=tuple(overrides or ()),
+        values={"outputs_dir": outputs_dir, "seed": seed, "execution.workers": workers},
+    )
+    raise typer.Exit(run_ladder(options, sample))
+
+
 def main(arguments: list[str] | None = None) -> None:
     """The whole program. Ends the process: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted."""
     run_command(lambda: app(args=arguments))

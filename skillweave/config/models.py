@@ -64,6 +64,23 @@ class DomainsConfig(Section):
         return value
 
 
+class SplitsConfig(Section):
+    """How tasks are put into train, validation and test; no template, person or instance of a world is in two."""
+
+    validation: float = Field(default=0.1, ge=0, le=1)
+    """Share of each world's families of templates whose tasks are for validation."""
+    test: float = Field(default=0.1, ge=0, le=1)
+    """Share of each world's families of templates whose tasks are for testing."""
+    holdout_domains: list[str] = Field(default_factory=list)
+    """Domains kept whole for testing, by their names in domain_topics.json; joined worlds that have one are too."""
+
+    @model_validator(mode="after")
+    def _are_shares(self) -> "SplitsConfig":
+        if self.validation + self.test > 1:
+            raise ValueError("should have a validation and a test share that make 1 at most together")
+        return self
+
+
 class AuthorConfig(Section):
     model: str = "offline/author"
     """`provider/model`: offline/author, openai/<model>, anthropic/<model>, vllm/<model>, replay/<cassette>."""
@@ -299,6 +316,13 @@ class SandboxConfig(Section):
     """What it may print."""
 
 
+class CardConfig(Section):
+    """What the dataset's card says that its files do not."""
+
+    license: str = Field(default="unknown", pattern=r"^[A-Za-z0-9][A-Za-z0-9.+_-]{0,63}$")
+    """The licence of the dataset, as hubs call it: `apache-2.0`, `cc-by-4.0`, `other`."""
+
+
 class Config(Section):
     seed: int = Field(default=7, ge=0, le=MAX_SEED)
     """All randomness comes from it."""
@@ -308,6 +332,7 @@ class Config(Section):
     """The clock of all worlds, UTC."""
     outputs_dir: str = Field(default="outputs", min_length=1)
     domains: DomainsConfig = DomainsConfig()
+    splits: SplitsConfig = SplitsConfig()
     llm: LlmConfig = LlmConfig()
     steps: dict[str, dict[str, Json]] = Field(default_factory=dict)
     """Parameters of steps by full name; `llm` in one overrides its authors. See `list-steps`."""
@@ -315,6 +340,7 @@ class Config(Section):
     evaluation: EvaluationConfig = EvaluationConfig()
     execution: ExecutionConfig = ExecutionConfig()
     sandbox: SandboxConfig = SandboxConfig()
+    card: CardConfig = CardConfig()
 
     @field_validator("simulation_time", mode="before")
     @classmethod

@@ -1,13 +1,12 @@
 """A combination: a template with a caller, rows and values chosen; and what validation adds to it."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from skillweave.schema.change import RowChange
 from skillweave.schema.names import FusedName
 from skillweave.schema.record import Json, Record
-from skillweave.schema.task import Criteria, FactToTell, Gates, GoldenCall, Login
+from skillweave.schema.task import Criteria, FactToTell, Gates, GoldenCall, Kind, Login
+from skillweave.schema.template import Withheld
 
 
 class SaidRow(Record):
@@ -39,12 +38,21 @@ class Combination(Record):
     """`DentalClinic/move_appointment/007`."""
     template: str
     server: FusedName
-    kind: Literal["do", "inform"]
+    kind: Kind
     login: Login
     caller: str
     now: str
     patch: list[RowChange] = Field(default_factory=list)
     golden: list[GoldenCall]
+    asked: GoldenCall | None = None
+    """The call that the request comes to and that is not made, in the place behind the golden calls: rows and values
+    are said of it as of them. None where all that is asked for is done."""
+    forbidden: list[str] = Field(default_factory=list)
+    """The rules that `asked` would break, the first to fail before the others."""
+    hidden: list[str] = Field(default_factory=list)
+    """Tools that are not offered."""
+    withheld: list[Withheld] = Field(default_factory=list)
+    """What is said only when asked for; `call` is the place among the golden calls, counted from 0."""
     steps: list[int]
     """Which golden calls are the template's own, in its order; the others look something up or sign in."""
     rows: list[SaidRow]
@@ -54,6 +62,11 @@ class Combination(Record):
     communicate: list[FactToTell] = Field(default_factory=list)
     open_columns: dict[str, list[str]] = Field(default_factory=dict)
     """Table -> columns that an optional argument fills of which the user has no preference: not compared."""
+
+    @property
+    def calls(self) -> list[GoldenCall]:
+        """The golden calls, and behind them the one that is asked for and not made."""
+        return [*self.golden, *([self.asked] if self.asked else [])]
 
 
 class ValidatedTask(Record):

@@ -15,6 +15,10 @@ Kind = Literal["do", "inform", "refuse", "clarify", "unavailable"]
 Login = Literal["session", "conversation"]
 Split = Literal["train", "validation", "test"]
 Basis = Literal["state", "actions", "communicate", "policy", "rubric"]
+Fault = Literal["timeout", "temporary_error", "partial_page", "stale_read", "reordered_keys", "injected_instruction"]
+"""What may befall a call: it is not carried out (`timeout`, `temporary_error`); its result lacks rows and says so
+(`partial_page`), is that of an earlier like call (`stale_read`), has its keys in another order (`reordered_keys`), or
+holds a text that tells the agent to do something (`injected_instruction`)."""
 
 
 class GoldenCall(Record):
@@ -27,6 +31,8 @@ class GoldenCall(Record):
     `computed <expression>`; the one expression there is, is `date(call <i> <JSON path>)`, the day of a moment."""
     demanded_by: str | None = None
     """The bridge rule for whose sake alone the call is made: the user has not asked for it."""
+    fault: Fault | None = None
+    """The planted fault that the call meets; it is made again behind it, where that is of use."""
 
 
 class Fact(Record):
@@ -110,6 +116,15 @@ class FactToTell(Record):
     """Other values of the same column that a golden read returned; told beside the right one they spoil it."""
 
 
+class MustAsk(Record):
+    """What the user has left out, and has to be asked for before it is acted on."""
+
+    facts: list[str] = Field(min_length=1)
+    """Ids of the facts; to be asked for one of them is enough."""
+    tool: str
+    """The write that needs it: asked for before its first call that succeeds."""
+
+
 class Criteria(Record):
     state: list[RowChange]
     """The whole difference: what it does not list must not change."""
@@ -119,6 +134,13 @@ class Criteria(Record):
     """Changes that a rule forbids, by table."""
     communicate: list[FactToTell] = Field(default_factory=list)
     """What the user has to be told."""
+    must_ask: list[MustAsk] = Field(default_factory=list)
+    """What has to be asked for (`clarify`)."""
+    asked: GoldenCall | None = None
+    """What the user's request comes to and must not, or cannot, be done: a rule forbids it (`refuse`; then `must_not`
+    has that rule), or its tool is not offered (`unavailable`). Its sources count on from the golden calls."""
+    beyond: dict[str, list[str]] = Field(default_factory=dict)
+    """Table -> columns that the request would change and that no effect of an offered tool writes (`unavailable`)."""
     reward_basis: list[Basis] = Field(min_length=1)
     """The checks whose product is the reward."""
 
@@ -136,6 +158,24 @@ class Difficulty(Record):
     """Calls of the shortest solution known; None: not searched for."""
 
 
+class PlantedFault(Record):
+    tool: str
+    """Whose calls it befalls."""
+    arguments: dict[str, Json] | None
+    """The call that it befalls; None: each call of the tool, whatever its arguments."""
+    occurrence: int = Field(ge=1)
+    """At which making of the very same call, counted from 1."""
+    fault: Fault
+
+
+class Noise(Record):
+    """Faults planted in a task. What befalls a call depends on that call alone, and on how often it was made."""
+
+    seed: int
+    """Draws what a fault does in detail: which rows a page lacks, which text is hidden where."""
+    faults: list[PlantedFault] = Field(min_length=1)
+
+
 class Gates(Record):
     """Each gate that the task has passed, with its figures."""
 
@@ -146,9 +186,11 @@ class Gates(Record):
     minimal: dict[str, Json]
     """Every write matters, every read is of use."""
     mutants: dict[str, Json] = Field(default_factory=dict)
-    """Empty: not run."""
+    """Wrong trajectories all fail: how many of each sort."""
     equivalents: dict[str, Json] = Field(default_factory=dict)
-    """Empty: not run."""
+    """Other right trajectories all pass: how many of each sort."""
+    planner: dict[str, Json] = Field(default_factory=dict)
+    """What a search over the contract found that has not seen the golden calls: the shortest solution, its bounds."""
     grounded: dict[str, Json]
     """Every argument has a source, and the user's words fix rows and values."""
     lawful: dict[str, Json]
@@ -191,7 +233,8 @@ class Task(Record):
     world: str
     """The world in which it is done."""
     kind: Kind
-    """What is to be observed of it: `do` changes state, `inform` tells something."""
+    """What is to be observed of it: `do` changes state, `inform` tells something, `refuse` declines what a rule
+    forbids, `clarify` asks for what was left out, `unavailable` hands over what no offered tool does."""
     login: Login
     """`session`: the channel has signed the user in; `conversation`: the agent has to."""
     messages: list[Message]
@@ -206,7 +249,7 @@ class Task(Record):
     """The session's clock, `YYYY-MM-DD HH:MM:SS`."""
     namespaces: dict[str, str] = Field(default_factory=dict)
     """Server -> namespace of its tools; empty in a single-domain world."""
-    noise: None = None
+    noise: Noise | None = None
     """None: tools answer without planted faults."""
     env_variables: EnvVariables
     """What the agent is told about the session."""

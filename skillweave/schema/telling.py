@@ -22,6 +22,10 @@ class Known(Record):
     """What it is a value of: `appointment: starts at`."""
     secret: bool = False
     """Given only when asked for: what signs a person in."""
+    withheld: bool = False
+    """Left out of the request, and given only when asked for: without it nobody knows what is meant."""
+    volunteered: bool = False
+    """Said in the first message: it goes into an optional argument, for which nobody would ask."""
 
 
 class RowKnown(Record):

@@ -1,12 +1,11 @@
 """Task templates: goals laid over the tool graph, before instances are chosen."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from skillweave.schema.goal import Told
 from skillweave.schema.names import FusedName, Name
 from skillweave.schema.record import Record, Value
+from skillweave.schema.task import Kind
 
 
 class Source(Record):
@@ -38,13 +37,30 @@ class TemplateCall(Record):
     """Parameter that names a row -> the reads that return it (from the tool graph's data edges)."""
 
 
+class Withheld(Record):
+    """Something that the user says only when asked for it."""
+
+    call: int
+    """The template's call that needs it, counted from 1."""
+    parameter: str
+    """Of that call: the value that it is given, or the words for the row that it names."""
+
+
 class TaskTemplate(Record):
     id: str
     """`DentalClinic/move_appointment`."""
     server: FusedName
-    kind: Literal["do", "inform"]
+    kind: Kind
+    base: str | None = None
+    """The template of a goal that it was derived from; both are of one family, and in one split."""
     title: str
     calls: list[TemplateCall]
+    forbidden: str | None = None
+    """The rule that the last call is to break (`refuse`): it is asked for, and not made."""
+    withheld: list[Withheld] = Field(default_factory=list)
+    """What the user leaves out of the request (`clarify`)."""
+    is_hidden: bool = False
+    """Whether the last call's tool, and all that do the like, are not offered (`unavailable`)."""
     lookups: dict[str, dict[str, list[Source]]] = Field(default_factory=dict)
     """The same as `found_by`, for the parameters of reads that a look-up may need: read -> parameter -> sources."""
     referred_by: dict[str, list[str]] = Field(default_factory=dict)

@@ -16,6 +16,7 @@ from skillweave.schema.role import Role
 from skillweave.world import interpreter
 from skillweave.world.database import digest
 from skillweave.world.ids import Counter
+from skillweave.world.noise import PlantedFaults
 from skillweave.world.pool import Copy
 from skillweave.world.state import State
 from skillweave.world.tools import TRANSFER_TOOL, Definition, name_of
@@ -97,6 +98,7 @@ class ContractSession:
         now: str,
         patch: Sequence[RowChange] = (),
         hidden: frozenset[str] = frozenset(),
+        faults: PlantedFaults | None = None,
     ) -> None:
         self.world = world
         self.now = now
@@ -105,6 +107,7 @@ class ContractSession:
         self.minted: list[str] = []
         self.defects: list[str] = []
         self.transfer: dict[str, Json] | None = None
+        self._faults = faults
         self._hidden = hidden if caller is None else hidden | world.sign_ins
         self._marks: list[_Mark] = []
         self._state = State(world, copy, patch)
@@ -237,7 +240,17 @@ class ContractSession:
         compiled = self.world.compiled(call.tool)
         if self.caller is None and compiled.tool.kind != "auth":
             return _failed(call, _NOT_AUTHENTICATED)
+        if self._faults is not None and compiled.tool.kind != "auth":
+            return self._run_or_befallen(call, compiled, self._faults)
         return self._run(call, compiled)
+
+    def _run_or_befallen(self, call: Call, compiled: interpreter.CompiledTool, faults: PlantedFaults) -> CallResult:
+        befalling = faults.befalling(call, self.results)
+        if befalling is None:
+            return self._run(call, compiled)
+        if befalling.error is not None:
+            return _failed(call, befalling.error)
+        return befalling.on(self._run(call, compiled))
 
     def _run(self, call: Call, compiled: interpreter.CompiledTool) -> CallResult:
         bindings = bind(compiled.tool, call.arguments)

@@ -89,3 +89,8 @@ def _property(parameter: Parameter) -> dict[str, Json]:
     if parameter.type == "array":
         found["items"] = {}
     return found
+
+
+def tool_of(blueprint: Blueprint, name: str) -> Tool:
+    """The tool of that name, `transfer_to_human` among them; KeyError where there is none."""
+    return TRANSFER_TOOL if name == TRANSFER else blueprint.tool(name)

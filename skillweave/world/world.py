@@ -19,6 +19,7 @@ from skillweave.world.diff import Reader, read_row, reader_of, snapshot
 from skillweave.world.ids import Counter, counter_of
 from skillweave.world.interpreter import CompiledTool, compile_tool
 from skillweave.world.kin import Kin
+from skillweave.world.noise import PlantedFaults
 from skillweave.world.pool import Pool
 from skillweave.world.session import ContractSession
 from skillweave.world.tools import Definition, tool_definitions
@@ -60,15 +61,17 @@ class World:
         patch: Sequence[RowChange] = (),
         hidden: frozenset[str] = frozenset(),
     ) -> ContractSession:
-        """A session as the task opens it; or signed in as `caller`, or not signed in.
+        """A session as the task opens it, with the faults planted in it; or signed in as `caller`, or not signed in.
 
         WorldError where the caller is not in the data, or the clock is not of the form `YYYY-MM-DD HH:MM:SS`.
         """
         if task is not None:
             caller = task.env_variables.LOGGED_IN_USER if task.login == "session" else None
             now, patch, hidden = task.now, task.initial_state.patch, frozenset(task.tools_hidden)
+        faults = PlantedFaults(task.noise) if task is not None and task.noise is not None else None
         clock = self.now if now is None else now
-        return ContractSession(self, self.pool.lend(), caller=caller, now=clock, patch=patch, hidden=hidden)
+        copy = self.pool.lend()
+        return ContractSession(self, copy, caller=caller, now=clock, patch=patch, hidden=hidden, faults=faults)
 
     def close(self) -> None:
         """Give up what no session holds."""

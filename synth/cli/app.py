@@ -107,12 +107,36 @@ def explain(
 
 @app.command()
 def verify(
-    context: typer.Context, outputs: Annotated[Path, typer.Argument(help="The outputs folder of a dataset.")]
+    context: typer.Context,
+    outputs: Annotated[Path, typer.Argument(help="The outputs folder of a dataset.")],
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Run no server, and only those gates that a task's own record is enough for."),
+    ] = False,
 ) -> None:
     """Prove a finished dataset again from its files."""
     from synth.cli.verify import verify_outputs
 
-    raise typer.Exit(verify_outputs(_place(context), outputs))
+    raise typer.Exit(verify_outputs(_place(context), outputs, is_quick=quick))
+
+
+@app.command()
+def decontaminate(
+    outputs: Annotated[Path, typer.Argument(help="The outputs folder of a dataset.")],
+    files: Annotated[list[Path], typer.Argument(help="Files of benchmarks: .jsonl, .json, .csv, .txt or .md.")],
+) -> None:
+    """Show what a dataset has in common with benchmarks: runs of words, people, tools."""
+    from synth.cli.decontaminate import decontaminate
+
+    raise typer.Exit(decontaminate(outputs, files))
+
+
+@app.command()
+def card(config: ConfigOption = CONFIG, outputs_dir: OutputsOption = None) -> None:
+    """Write the dataset's card anew, with what an evaluation has left."""
+    from synth.cli.card import write
+
+    write(Options(config, outputs_dir))
 
 
 def main(place: Place | None = None, arguments: list[str] | None = None) -> None:

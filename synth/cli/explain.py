@@ -1,4 +1,4 @@
-"""`explain`: what a task or an artifact was made from, back to the seeds.
+"""`explain`: a task's whole story, and what it, or an artifact, was made from, back to the seeds.
 
 Told from the manifest, which says what each item read, and from the task's own record.
 """
@@ -7,30 +7,35 @@ import difflib
 import json
 from collections.abc import Iterator
 
+from pydantic import ValidationError
+
+from skillweave.contracts import first
+from skillweave.dataset import Dataset
 from skillweave.errors import ArtifactError, ConfigError
 from skillweave.manifest import ItemRecord, Manifest, Output
 from skillweave.schema.record import Json
+from skillweave.schema.task import Task
 from skillweave.store import Store
-from synth.artifacts import QUERIES
+from synth.artifacts import BLUEPRINTS, CONTRACTS, QUERIES
 from synth.cli.place import Options, Place
+from synth.cli.story import story_of
 
 NEAREST = 3
 """Names that are offered where there is none of that name."""
-TOLD = ("kind", "world", "domains", "split", "lineage", "gates", "difficulty")
-"""Fields of a task that say where it comes from and what was proven."""
+OWN = frozenset({BLUEPRINTS.pattern, CONTRACTS.pattern})
+"""Artifacts whose keys are worlds."""
 
 
 def show_lineage(place: Place, options: Options, id: str) -> None:
-    """Print it. Raises ConfigError where nothing has that id."""
+    """Print it; of a task its whole story first. Raises ConfigError where nothing has that id."""
     store = Store(options.folder())
     manifest = Manifest(store)
     made = {output.label: (record, output) for record in manifest.items() for output in record.outputs}
+    of_others = frozenset[str]()
     for output, task in _tasks(store, [output for _, output in made.values()]):
         if task.get("id") == id:
-            print(f"task {id}")
-            for name in TOLD:
-                print(f"  {name}: {json.dumps(task.get(name), ensure_ascii=False)}")
-            id = output.label
+            found = _show_story(store, output, task)
+            id, of_others = output.label, _worlds(manifest) - {found.world, *found.domains}
             break
     roots = _roots(manifest, made, id)
     if not roots:
@@ -42,8 +47,25 @@ def show_lineage(place: Place, options: Options, id: str) -> None:
         )
     told: set[str] = set()
     for root in roots:
-        for line in _lines(root, made, 0, told):
+        for line in _lines(root, made, 0, told, of_others):
             print(line)
+
+
+def _show_story(store: Store, output: Output, record: dict[str, Json]) -> Task:
+    try:
+        task = Task.model_validate(record)
+    except ValidationError as error:
+        raise ArtifactError(f"{output.path!r} holds no such task: {first(error)}; see also: verify") from error
+    dataset = Dataset(store.root)
+    for line in story_of(task, dataset.blueprint(task.world)):
+        print(line)
+    print("\nMade by")
+    return task
+
+
+def _worlds(manifest: Manifest) -> frozenset[str]:
+    """Keys of all that is made world by world."""
+    return frozenset(output.key for record in manifest.items() for output in record.outputs if output.artifact in OWN)
 
 
 def _tasks(store: Store, outputs: list[Output]) -> Iterator[tuple[Output, dict[str, Json]]]:
@@ -71,7 +93,14 @@ def _roots(manifest: Manifest, made: dict[str, tuple[ItemRecord, Output]], id: s
     return list({record.name: record for record in found}.values())
 
 
-def _lines(record: ItemRecord, made: dict[str, tuple[ItemRecord, Output]], depth: int, told: set[str]) -> Iterator[str]:
+def _lines(
+    record: ItemRecord,
+    made: dict[str, tuple[ItemRecord, Output]],
+    depth: int,
+    told: set[str],
+    of_others: frozenset[str] = frozenset(),
+) -> Iterator[str]:
+    """The item and all that it was made from, but for what is of other worlds."""
     answered = {asking.author for asking in record.askings if asking.answered}
     author = ", ".join(sorted(answered or {name.partition("#")[0] for name in record.authors.values()}))
     by = f" by {author}" if author else ""
@@ -88,7 +117,8 @@ def _lines(record: ItemRecord, made: dict[str, tuple[ItemRecord, Output]], depth
             continue
         yield f"{'  ' * (depth + 1)}{label}"
     for _, source in sorted(sources.items()):
-        yield from _lines(source, made, depth + 1, told)
+        if source.key not in of_others:
+            yield from _lines(source, made, depth + 1, told, of_others)
 
 
 def _figures(record: ItemRecord) -> str:

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from skillweave.errors import ConfigError
+from skillweave.errors import ConfigError, SkillweaveError
 from skillweave.lock import locked
 from skillweave.sandbox.strength import caution
 from skillweave.store import Store
@@ -19,6 +19,9 @@ from synth.engine.drive import drive
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.engine.run import Run
 from synth.step import Step
+
+CARDED = "s17_task_instantiation"
+"""The step that writes the tasks."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,21 @@ def _run(run: Run, selection: Selection, options: Options) -> int:
     spent = Spent(run.authors.ledger)
     with closing(run), display(spent) as shown:
         schedule = drive(run, before, steps, shown)
+    _write_card(run)
     show_report(run, schedule, steps, options, spent.total())
     if run.is_stopped and run.why_stopped is None:
         return 130
     return 1 if run.why_stopped or failures(run, schedule, steps) else 0
+
+
+def _write_card(run: Run) -> None:
+    """The dataset's card, once all tasks are there; one that cannot be written is no fault of the run."""
+    manifest = run.manifest.items()
+    if not any(record.step == CARDED and record.state == "done" for record in manifest):
+        return
+    from synth.card.card import write_card
+
+    try:
+        write_card(run.store.root, run.spec.config.card.license)
+    except SkillweaveError as error:
+        print(f"warning: no card: {error}", file=sys.stderr)

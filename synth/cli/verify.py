@@ -1,15 +1,19 @@
 """`verify`: whether a dataset's files are what its manifest says, each by its digest, and its tasks what they claim.
 
-Digests show that a file is the one that was written; replaying the tasks shows that what was written is right.
+Digests show that a file is the one that was written; that what was written is right is shown by running all gates
+again, and every server in the sandbox.
 """
 
 import os
 from pathlib import Path
 
+from skillweave.command import one_line
 from skillweave.config.models import Config
+from skillweave.dataset import Dataset
 from skillweave.digest import digest_bytes, digest_file
 from skillweave.errors import ArtifactError, ConfigError
 from skillweave.manifest import MANIFEST, Manifest, Output
+from skillweave.progress import progress
 from skillweave.store import Store
 from synth.artifacts import Artifact
 from synth.cli.place import CONFIG, Options, Place
@@ -18,9 +22,15 @@ from synth.engine.codec import split_parts
 from synth.engine.item import artifacts_of
 from synth.engine.pipeline import load_pipeline
 
+MOST = 20
+"""Faults that are told of one file."""
 
-def verify_outputs(place: Place, outputs: Path) -> int:
-    """Print what is wrong; the exit status. Raises ConfigError where there is no dataset."""
+
+def verify_outputs(place: Place, outputs: Path, *, is_quick: bool = False) -> int:
+    """Print what is wrong; the exit status. Raises ConfigError where there is no dataset.
+
+    A quick one believes the figures of those gates that have to be run on a task's combination, and runs no server.
+    """
     store = Store(outputs)
     if not store.exists(MANIFEST):
         raise ConfigError(f"{str(outputs)!r} holds no {MANIFEST}; give the outputs folder of a run")
@@ -37,8 +47,8 @@ def verify_outputs(place: Place, outputs: Path) -> int:
     for pattern, artifact in sorted(joined.items()):
         wrong.extend(_check_joined(store, artifact, [output for output in written if output.artifact == pattern]))
     for line in wrong:
-        print(line)
-    faults = _tasks(outputs)
+        print(one_line(line))
+    faults = _proofs(outputs, is_quick=is_quick)
     if wrong:
         print(
             f"{counted(len(wrong), 'artifact')} of {len(written)} in {outputs} changed; next: {advice.command('run')}"
@@ -53,22 +63,53 @@ def verify_outputs(place: Place, outputs: Path) -> int:
     return 0
 
 
-def _tasks(outputs: Path) -> int:
-    """Prove the tasks again, where there are any; how many faults were found and printed."""
+def _proofs(outputs: Path, *, is_quick: bool) -> int:
+    """Prove the tasks and the servers again, where there are any; how many faults were found and printed."""
     if not (outputs / "queries").is_dir():
         return 0
     for path in sorted((outputs / "queries").glob("*.jsonl")):
         # A pipe in a file's place would be waited for.
         Store(outputs).file(f"queries/{path.name}")
     # Worlds and their SQL take a while to load; a pipeline without tasks does without.
-    from synth.gates.verify import verify_tasks
+    from synth.codegen.verify import runtime_faults
+    from synth.gates.verify import Job, done, shared_faults, task_count, task_jobs
 
-    verified = verify_tasks(outputs, os.cpu_count() or 1)
-    for fault in verified.faults:
-        print(fault)
-    if not verified.faults:
-        print(f"{counted(verified.tasks, 'task')} proven again")
-    return len(verified.faults)
+    if not is_quick:
+        _say_how_strong()
+    worlds = Dataset(outputs).tasks.worlds
+    # The servers first: they take longest.
+    servers = [Job(outputs, world, None) for world in worlds if not is_quick]
+    jobs = [*servers, *(job for world in worlds for job in task_jobs(outputs, world, is_again=not is_quick))]
+    found: list[str] = []
+    with progress("proofs", len(jobs)) as shown:
+        for number, (job, faults) in enumerate(done(jobs, os.cpu_count() or 1), start=1):
+            found += faults
+            shown.advance(number, f"{job.world}, {counted(len(found), 'fault')}")
+    found += [*shared_faults(outputs), *runtime_faults(outputs)]
+    _print(found)
+    if not found:
+        also = "" if is_quick else f", {counted(len(servers), 'server')} run in the sandbox"
+        print(f"{counted(task_count(outputs), 'task')} proven again{also}")
+    return len(found)
+
+
+def _say_how_strong() -> None:
+    """Where generated code is not confined, it is said before it is run."""
+    from skillweave.sandbox.strength import caution, strength
+
+    print(caution() or f"sandbox strength: {strength()}")
+
+
+def _print(faults: list[str]) -> None:
+    """The faults of each file, the first of them where there are many."""
+    files: dict[str, list[str]] = {}
+    for fault in faults:
+        files.setdefault(fault.partition(": ")[0], []).append(fault)
+    for path, found in files.items():
+        for fault in found[:MOST]:
+            print(one_line(fault))
+        if len(found) > MOST:
+            print(one_line(f"{path}: and {len(found) - MOST} more"))
 
 
 def _check(store: Store, output: Output) -> list[str]:

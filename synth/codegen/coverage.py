@@ -32,13 +32,23 @@ class Cases:
 
 
 def cases_of(
-    world: World, seed: str, likely: Sequence[tuple[str | None, Call]] = (), bridges: Sequence[BridgeProof] = ()
+    world: World,
+    seed: str,
+    likely: Sequence[tuple[str | None, Call]] = (),
+    bridges: Sequence[BridgeProof] = (),
+    *,
+    is_brief: bool = False,
 ) -> Cases:
-    """The cases. `likely` are calls (caller, call) that have succeeded here; `bridges` show bridge rules."""
+    """The cases. `likely` are calls (caller, call) that have succeeded here; `bridges` show bridge rules.
+
+    A brief search looks for one call that breaks each rule, where another looks for every turn of it.
+    """
     lab = Lab(world)
     fused = world.blueprint if isinstance(world.blueprint, FusedBlueprint) else None
     # A fused world's domains have each been proved alone; what is new in it is what lies between them.
     proved = {rule for member in fused.members for rule in member.rules.values()} if fused else set()
+    if is_brief:
+        proved = {guard.rule for tool in world.blueprint.tools for guard in tool.guards}
     found: dict[str, Found] = {}
     for tool in world.blueprint.tools:
         starts = [_trial(tool, caller, call) for caller, call in likely if call.tool == tool.name]
@@ -50,7 +60,7 @@ def cases_of(
     caller = next((one for one in signed_in if one in world.callers), "NOBODY-0001")
     cases = [
         *(case for made in found.values() for case in made.cases),
-        *odd_cases(world.blueprint, arguments, caller, seed, FEW if fused else PER_PARAMETER),
+        *odd_cases(world.blueprint, arguments, caller, seed, FEW if fused or is_brief else PER_PARAMETER),
         *sessions(world, successes, seed),
         *(joint_cases(world, fused, arguments) if fused else []),
         *bridge_cases(bridges),

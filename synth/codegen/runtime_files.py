@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from synth.codegen.inside import probe  # noqa: F401
     from synth.codegen.runtime import (  # noqa: F401
         _arguments,
+        _noise,
         _people,
         _runtime,
         _session,
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
         _transport,
     )
 
-RUNTIME = ("_runtime.py", "_transport.py", "_session.py", "_state.py", "_people.py", "_arguments.py")
+RUNTIME = ("_runtime.py", "_transport.py", "_session.py", "_state.py", "_people.py", "_noise.py", "_arguments.py")
 
 
 def runtime_files() -> dict[str, str]:

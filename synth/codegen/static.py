@@ -19,6 +19,7 @@ FORBIDDEN = frozenset({"__import__", "breakpoint", "compile", "delattr", "eval",
 FORBIDDEN |= {"input", "locals", "open", "print", "setattr", "vars"}
 CLOCKS = frozenset({"now", "utcnow", "today", "fromtimestamp"})
 INTERNALS = frozenset({"connection", "_run", "_call", "_prefixes", "_last", "_digits", "_people", "_member"})
+INTERNALS |= {"_planted"}
 SQL_CLOCK = re.compile(r"'(now|localtime)'|\bcurrent_(time|date|timestamp)\b|\brandom(blob)?\s*\(", re.IGNORECASE)
 LONGEST = 400_000
 

@@ -21,7 +21,7 @@ from skillweave.sandbox.limits import Limits
 from skillweave.sandbox.strength import require
 from skillweave.store import CACHE, TEMPORARY, Store
 from synth.artifacts import Artifact
-from synth.context import SEEDS_LABEL, Context, Setting, keys_label, seeds_digest
+from synth.context import SEEDS_LABEL, SPLITS_LABEL, Context, Setting, keys_label, seeds_digest, splits_digest
 from synth.engine.authors import Authors
 from synth.engine.decide import UNCOUNTED, Decision, decide
 from synth.engine.item import Visible, artifacts_of, obstacle, visible_to
@@ -58,7 +58,11 @@ class Run:
         self.pipeline = everything.restricted(config.task_mode)
         self.params = step_params(everything.steps, config.steps)
         self.setting = Setting(
-            config.seed, config.simulation_time, tuple(config.domains.seeds), Limits.of(config.sandbox)
+            config.seed,
+            config.simulation_time,
+            tuple(config.domains.seeds),
+            Limits.of(config.sandbox),
+            config.splits,
         )
         self.manifest = Manifest(self.store)
         self.joined = JoinedFiles(self.store, self.manifest, read_only=spec.read_only)
@@ -257,6 +261,8 @@ class Run:
     def _digest_of(self, label: str, visible: Visible) -> str | None:
         if label == SEEDS_LABEL:
             return seeds_digest(self.setting)
+        if label == SPLITS_LABEL:
+            return splits_digest(self.setting)
         for pattern in self._artifacts:
             if label == keys_label(pattern):
                 return digest_json([key for found, key in sorted(visible) if found == pattern])

@@ -34,7 +34,8 @@ class Attempt(NamedTuple):
 def opened(world: World, combination: Combination) -> ContractSession:
     """A session as the combination's task will open it."""
     caller = combination.caller if combination.login == "session" else None
-    return world.session(caller=caller, now=combination.now, patch=combination.patch)
+    hidden = frozenset(combination.hidden)
+    return world.session(caller=caller, now=combination.now, patch=combination.patch, hidden=hidden)
 
 
 def attempt(

@@ -1,26 +1,48 @@
 """The criteria of a task: what its golden run changed and told, and which checks make up its reward."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from skillweave.schema.change import ANY, RowChange
 from skillweave.schema.combination import Combination
-from skillweave.schema.task import Basis, Criteria
+from skillweave.schema.task import Basis, Criteria, Kind, MustNot
 from skillweave.world.world import World
 from synth.gates.attempt import Attempt
+from synth.gates.beyond import beyond
+from synth.gates.written import written
+
+CONDUCT: frozenset[Kind] = frozenset({"refuse", "clarify", "unavailable"})
+"""Kinds of task in which it counts how the agent declines, hands over or asks."""
 
 
 def criteria_of(world: World, combination: Combination, made: Attempt) -> Criteria:
-    """Criteria that the golden run meets; columns on which the user has no preference are left open."""
+    """Criteria that the golden run meets; columns on which the user has no preference are left open.
+
+    What has to be asked for is put in when the user's facts have their ids.
+    """
     basis: list[Basis] = ["state"]
     if combination.communicate:
         basis.append("communicate")
-    if any(result.verdicts for result in made.results):
+    if combination.kind in CONDUCT or any(result.verdicts for result in made.results):
         basis.append("policy")
     return Criteria(
         state=_opened(made.changes, combination.open_columns),
+        must_not=[*_forbidden(world, combination)],
         communicate=combination.communicate,
+        asked=combination.asked,
+        beyond=beyond(world, combination) if combination.kind == "unavailable" else {},
         reward_basis=basis,
     )
+
+
+def _forbidden(world: World, combination: Combination) -> Iterator[MustNot]:
+    """A ban for each rule that the call asked for would break."""
+    if combination.asked is None:
+        return
+    tool = world.blueprint.tool(combination.asked.tool)
+    table = next(iter(written(world, tool)), "")
+    for guard in tool.guards:
+        if guard.rule in combination.forbidden:
+            yield MustNot(rule=guard.rule, table=table, why=guard.says)
 
 
 def _opened(changes: Sequence[RowChange], columns: dict[str, list[str]]) -> list[RowChange]:

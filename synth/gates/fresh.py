@@ -11,6 +11,7 @@ from skillweave.schema.record import Json
 from skillweave.world.canonical import dump
 from skillweave.world.replay import Source, rebound, source_of, value_at
 from skillweave.world.session import ContractSession
+from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.gates.attempt import opened
 from synth.gates.rejection import Rejected
@@ -21,7 +22,7 @@ _ROW = re.compile(r"\[\d+\]\.(?P<column>\w+)")
 
 def fresh(world: World, combination: Combination) -> int:
     """How many sources were read again; Rejected where one gives another value by then."""
-    kinds = [world.blueprint.tool(call.tool).kind for call in combination.golden]
+    kinds = [tool_of(world.blueprint, call.tool).kind for call in combination.golden]
     again = 0
     with opened(world, combination) as session:
         for place, call in enumerate(combination.golden):

@@ -7,6 +7,7 @@ from skillweave.schema.task import Gates
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.gates.criteria import criteria_of
+from synth.gates.declined import declined
 from synth.gates.fresh import fresh
 from synth.gates.golden import golden
 from synth.gates.grounded import grounded
@@ -17,9 +18,20 @@ from synth.gates.minimal import minimal
 from synth.gates.not_already_true import not_already_true
 from synth.gates.observable import observable
 from synth.gates.otherwise import otherwise
+from synth.gates.trials import with_trials
+from synth.gates.unreachable import unreachable
+from synth.gates.withheld import withheld
+from synth.planner.planned import planned
+from synth.planner.problem import BOUNDS, Bounds
 
 
-def validated(world: World, combination: Combination, template: TaskTemplate, stated: Collection[str]) -> ValidatedTask:
+def validated(
+    world: World,
+    combination: Combination,
+    template: TaskTemplate,
+    stated: Collection[str],
+    bounds: Bounds = BOUNDS,
+) -> ValidatedTask:
     """The combination with its criteria and its gates' figures. `stated` are the rules that the policy prints."""
     made, replayed = golden(world, combination)
     kept = lawful(world, combination, made, stated)
@@ -33,11 +45,14 @@ def validated(world: World, combination: Combination, template: TaskTemplate, st
         equivalents=indifferent(world, combination, template, criteria, made),
         grounded={
             **fixed,
+            **withheld(world, combination, criteria),
             "varied": observable(world, combination, criteria),
             "read_again": fresh(world, combination),
             "other_ways": otherwise(world, combination, criteria),
         },
-        lawful=kept,
+        lawful={**kept, **declined(world, combination), **unreachable(world, combination, criteria)},
+        planner=planned(world, combination, criteria, bounds),
         interlock=interlock(world, combination) if len(world.blueprint.roles) > 1 else {},
     )
+    gates = with_trials(world, combination, template, criteria, gates)
     return ValidatedTask(combination=combination, criteria=criteria, gates=gates)

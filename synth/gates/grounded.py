@@ -17,10 +17,11 @@ from skillweave.world.replay import source_of
 from skillweave.world.world import World
 from synth.gates.alike import alike
 from synth.gates.attempt import Attempt, attempt, carry_out, opened
+from synth.gates.declined import rules_broken
 from synth.gates.known import in_reads, said_by_user
 from synth.gates.rejection import Rejected
 from synth.gates.sourced import sourced
-from synth.gates.told import told, told_values
+from synth.gates.told import is_cut, told, told_values
 from synth.gates.views import views
 from synth.graph.columns import origins
 
@@ -37,10 +38,14 @@ def grounded(
     """The gate's figure: arguments with their kinds of source, and rows that fit the words beside the right ones."""
     kinds = sourced(world, combination, made)
     weighed = told(world, combination, template, made)
-    groups = _by_row(combination)
+    groups = _by_row(combination) if combination.kind != "unavailable" else []
     others = [alike(world, combination, said) for said in groups]
+    unique = "undecided" if is_cut(world, combination, template) else "proved"
     if prod(len(keys) + 1 for keys in others) > MOST:
+        fitting = others
         others = [_own(world, combination, said[0], keys) for said, keys in zip(groups, others, strict=True)]
+        # What no read was found to show was set aside; the reads were not called in every way there is.
+        unique = unique if others == fitting else "undecided"
     right = [[_meant(world, combination, said, None)] for said in groups]
     wrong = [[*_misread(world, combination, said, keys)] for said, keys in zip(groups, others, strict=True)]
     tried = 0
@@ -48,6 +53,9 @@ def grounded(
         tried += 1
         if tried > MOST:
             raise Rejected("rows too alike", f"more than {MOST} readings of what the user says")
+        if combination.kind == "refuse":
+            _check_ban(world, combination, meant)
+            continue
         other = attempt(world, combination, instead=meant)
         if _could_be(world, combination, other) and not _same(world, combination, template, criteria, made, other):
             raise Rejected("second lawful end state", f"{[said[0].columns for said in groups]} fits {meant} as well")
@@ -59,7 +67,19 @@ def grounded(
         "rows_alike": sum(map(len, others)),
         "readings_tried": tried,
         "answers_weighed": weighed,
+        "unique": unique,
     }
+
+
+def _check_ban(world: World, combination: Combination, meant: Meant) -> None:
+    """Whatever is meant, the same rule has to forbid it, as far as the caller is shown what else could be meant."""
+    broken = rules_broken(world, combination, meant)
+    if broken is None or broken[:1] == combination.forbidden[:1]:
+        return
+    if not broken:
+        raise Rejected("second lawful end state", f"{meant} fits the words as well")
+    if _shown(world, combination, combination.rows[0]).issuperset(meant.values()):
+        raise Rejected("second rule", f"{meant} fits the words as well, and {broken[0]} forbids it")
 
 
 def _by_row(combination: Combination) -> list[list[SaidRow]]:
@@ -116,7 +136,7 @@ def _meant(world: World, combination: Combination, said: Sequence[SaidRow], key:
     found: Meant = {}
     for row in said:
         name = row.parameter or ""
-        value = combination.golden[row.call].arguments[name]
+        value = combination.calls[row.call].arguments[name]
         if key is None or value == row.key:
             found[row.call, name] = value if key is None else key
             continue
@@ -129,7 +149,7 @@ def _beside(world: World, combination: Combination, said: SaidRow, name: str, ke
 
     LookupError where it does not show that one.
     """
-    grounding = combination.golden[said.call].grounding[name]
+    grounding = combination.calls[said.call].grounding[name]
     source = source_of(grounding)
     if source is None:
         raise LookupError(f"and {name!r} is {grounding}")

@@ -14,6 +14,7 @@ from skillweave.schema.contract import Parameter, ParameterType, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria, GoldenCall
 from skillweave.schema.template import TaskTemplate
+from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.gates.attempt import Attempt, attempt, carry_out, opened
 from synth.gates.rejection import Rejected
@@ -33,7 +34,7 @@ def indifferent(
     _check_unsaid(world, combination)
     arguments = tried = 0
     for place, call in enumerate(combination.golden):
-        for parameter in open_parameters(world.blueprint.tool(call.tool), place, call, combination):
+        for parameter in open_parameters(tool_of(world.blueprint, call.tool), place, call, combination):
             arguments += 1
             for value in lawful_values(world, combination, place, parameter):
                 other = attempt(world, combination, instead={(place, parameter.name): value})
@@ -50,7 +51,7 @@ def _check_unsaid(world: World, combination: Combination) -> None:
     """No column is left open that an argument fills: its value would not be compared."""
     for call in combination.golden:
         for name in call.arguments:
-            for table, columns in (filled_by(world.blueprint.tool(call.tool), name) or {}).items():
+            for table, columns in (filled_by(tool_of(world.blueprint, call.tool), name) or {}).items():
                 if {*columns} & {*combination.open_columns.get(table, [])}:
                     raise Rejected("said argument not compared", f"{call.tool}.{name}")
 

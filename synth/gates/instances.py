@@ -4,7 +4,7 @@ Where a person cannot have one because rows are lacking, the rows are created in
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,14 +13,17 @@ from typing import Generic, NamedTuple, TypeVar
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.change import RowChange
 from skillweave.schema.combination import Combination, ValidatedTask
-from skillweave.schema.task import Login
+from skillweave.schema.coverage import Lacking
+from skillweave.schema.task import Login, Split
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.gates.gauntlet import validated
 from synth.gates.rejection import Rejected
+from synth.planner.problem import BOUNDS, Bounds
 from synth.tasks.combine import callers_of, combination_for
 from synth.tasks.creation import Creation
 from synth.tasks.instance import NoInstance
+from synth.tasks.persons import SPARE, Want, allotted
 
 T = TypeVar("T")
 
@@ -32,7 +35,7 @@ class Made(NamedTuple):
     validated: list[ValidatedTask]
     fallen: list[tuple[str, str, str]]
     """What did not pass: id, reason, detail."""
-    lacking: list[str]
+    lacking: list[Lacking]
     """For each template without an instance, the commonest reason."""
     created: int
     """How many stand on rows of their own."""
@@ -46,26 +49,38 @@ def instances(
     stated: Collection[str],
     count: int,
     seed: str,
+    splits: Mapping[str, Split] | None = None,
+    bounds: Bounds = BOUNDS,
 ) -> Made:
-    """Up to `count` validated instances of each template. Pure: the same arguments give the same instances."""
+    """Up to `count` validated instances of each template; those of two splits are of different persons.
+
+    Pure: the same arguments give the same instances.
+    """
     world = World(blueprint, database, now=now)
+    drawn = splits or dict.fromkeys((template.id for template in templates), "train")
+    makers = [
+        Maker(world, template, partial(_validated, world, template, stated, bounds), count, seed)
+        for template in templates
+    ]
+    able = [maker.able() for maker in makers]
+    wants = [Want(drawn[maker.template.id], found, count) for maker, found in zip(makers, able, strict=True)]
+    place = allotted(world.callers, wants)
     found = Made([], [], [], 0)
-    for template in templates:
-        maker = Maker(world, template, partial(_validated, world, template, stated), count, seed)
-        maker.make()
+    for maker in makers:
+        maker.make([caller for caller in world.callers if place[caller] == drawn[maker.template.id]])
         found.validated.extend(maker.passed)
         found.fallen.extend(maker.fallen)
         if not maker.passed:
             commonest = max(sorted(maker.reasons), key=maker.reasons.__getitem__, default="nobody is in all domains")
-            found.lacking.append(f"no instance of {template.id}: {commonest}")
+            found.lacking.append(Lacking(template=maker.template.id, reason=commonest))
     world.close()
     return found._replace(created=sum(bool(one.combination.patch) for one in found.validated))
 
 
 def _validated(
-    world: World, template: TaskTemplate, stated: Collection[str], combination: Combination
+    world: World, template: TaskTemplate, stated: Collection[str], bounds: Bounds, combination: Combination
 ) -> ValidatedTask:
-    return validated(world, combination, template, stated)
+    return validated(world, combination, template, stated, bounds)
 
 
 @dataclass
@@ -81,18 +96,30 @@ class Maker(Generic[T]):
     passed: list[T] = field(default_factory=list)
     fallen: list[tuple[str, str, str]] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
+    _tries: dict[str, Combination | NoInstance] = field(default_factory=dict)
 
-    def make(self) -> None:
-        """With what the data hold, then with rows that are created."""
+    def able(self) -> frozenset[str]:
+        """Who has an instance with what the data hold, more of them than are wanted."""
+        found: list[str] = []
+        for caller, login in callers_of(self.template, self.world.callers, self.seed):
+            if len(found) < SPARE * self.count and isinstance(self._tried(caller, login), Combination):
+                found.append(caller)
+        return frozenset(found)
+
+    def make(self, callers: Collection[str] | None = None) -> None:
+        """With what the data hold, then with rows that are created; for these callers, by default for all."""
         without: list[tuple[str, Login, int]] = []
         for caller, login in callers_of(self.template, self.world.callers, self.seed):
             if len(self.passed) == self.count:
                 return
-            try:
-                self._judge(self._combination(caller, login))
-            except NoInstance as reason:
-                self.reasons[str(reason)] += 1
-                without.append((caller, login, reason.call))
+            if callers is not None and caller not in callers:
+                continue
+            made = self._tried(caller, login)
+            if isinstance(made, Combination):
+                self._judge(self._numbered(made))
+            else:
+                self.reasons[str(made)] += 1
+                without.append((caller, login, made.call))
         creation = Creation(self.world, self.template, self.seed)
         # Whoever got furthest lacks least.
         for caller, login, stuck in sorted(without, key=lambda one: -one[2])[:GIVEN]:
@@ -108,6 +135,18 @@ class Maker(Generic[T]):
         except NoInstance as reason:
             return reason.call
         return whole if self._judge(made) else whole - 1
+
+    def _tried(self, caller: str, login: Login) -> Combination | NoInstance:
+        """A caller's combination on the data as they are, sought once."""
+        if caller not in self._tries:
+            try:
+                self._tries[caller] = self._combination(caller, login)
+            except NoInstance as reason:
+                self._tries[caller] = reason
+        return self._tries[caller]
+
+    def _numbered(self, made: Combination) -> Combination:
+        return made.model_copy(update={"id": f"{self.template.id}/{len(self.passed) + len(self.fallen):03d}"})
 
     def _combination(self, caller: str, login: Login, patch: Sequence[RowChange] = ()) -> Combination:
         number = len(self.passed) + len(self.fallen)

@@ -1,9 +1,10 @@
-"""Gate 7, lawful: the golden calls break no rule, and the policy states every rule that they meet."""
+"""Gate 7, lawful: the golden calls break no rule, and the policy states every rule that they and the request meet."""
 
 from collections.abc import Collection
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
+from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.gates.attempt import Attempt
 from synth.gates.rejection import Rejected
@@ -14,8 +15,8 @@ def lawful(world: World, combination: Combination, made: Attempt, stated: Collec
     broken = [rule for result in made.results for rule in result.violations]
     if broken:
         raise Rejected("golden breaks a rule", ", ".join(broken))
-    tools = dict.fromkeys(call.tool for call in combination.golden)
-    called = [world.blueprint.tool(tool) for tool in tools]
+    tools = dict.fromkeys(call.tool for call in combination.calls)
+    called = [tool_of(world.blueprint, tool) for tool in tools]
     rules = [guard.rule for tool in called for guard in tool.guards]
     rules += [effect.rule for tool in called for effect in tool.effects]
     unstated = [rule for rule in rules if rule not in stated]

@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from evaluator.checks.state import check_state
+from skillweave.schema.call import TRANSFER
 from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
 from skillweave.world.canonical import dump
+from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.gates.attempt import Attempt, attempt
+from synth.gates.declined import showing
 from synth.gates.rejection import Rejected
 from synth.gates.views import rows_of
 
@@ -21,7 +24,7 @@ MOST = 6
 
 def minimal(world: World, combination: Combination, criteria: Criteria, made: Attempt) -> dict[str, Json]:
     """The gate's figure: how many writes were left out in turn, alone and several at once."""
-    kinds = [world.blueprint.tool(call.tool).kind for call in combination.golden]
+    kinds = [tool_of(world.blueprint, call.tool).kind for call in combination.golden]
     writes = [place for place, kind in enumerate(kinds) if kind == "write"]
     several = 0
     for size in range(1, len(writes) if len(writes) <= MOST else 4):
@@ -32,7 +35,7 @@ def minimal(world: World, combination: Combination, criteria: Criteria, made: At
                 raise Rejected(reason, " and ".join(combination.golden[place].tool for place in places))
     if len(writes) == 1 and _same_without(world, combination, criteria, set(writes)):
         raise Rejected("write without outcome", combination.golden[writes[0]].tool)
-    needed = _needed(combination, made, kinds)
+    needed = _needed(world, combination, made, kinds)
     idle = [place for place, kind in enumerate(kinds) if kind == "read" and place not in needed]
     if idle:
         raise Rejected("read without use", combination.golden[idle[0]].tool)
@@ -44,13 +47,16 @@ def _same_without(world: World, combination: Combination, criteria: Criteria, wi
     return check_state(criteria, made.changes, world.comparison).score == 1
 
 
-def _needed(combination: Combination, made: Attempt, kinds: Sequence[str]) -> set[int]:
-    """Calls that change something, sign in, hold what is told, or give an argument to one that is needed."""
-    needed = {place for place, kind in enumerate(kinds) if kind != "read"}
+def _needed(world: World, combination: Combination, made: Attempt, kinds: Sequence[str]) -> set[int]:
+    """Calls that change something, sign in, hand over, hold what is told or what a rule turns on, or give an argument
+    to one that is needed, be it only asked for."""
+    calls = combination.calls
+    needed = {place for place, kind in enumerate(kinds) if kind != "read" or calls[place].tool == TRANSFER}
     needed |= {place for place in range(len(kinds)) if _tells(combination, made, place)}
-    for place in reversed(range(len(kinds))):
+    needed |= {*range(len(kinds), len(calls)), *showing(world, combination)}
+    for place in reversed(range(len(calls))):
         if place in needed:
-            sources = combination.golden[place].grounding.values()
+            sources = calls[place].grounding.values()
             needed |= {int(found) for source in sources for found in _FROM_CALL.findall(source)}
     return needed
 

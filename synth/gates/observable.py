@@ -16,6 +16,7 @@ from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria
 from skillweave.world.canonical import dump
 from skillweave.world.replay import source_of
+from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.gates.attempt import Attempt, attempt, carry_out, opened
 from synth.gates.rejection import Rejected
@@ -30,7 +31,7 @@ def observable(world: World, combination: Combination, criteria: Criteria) -> di
     """The figure: arguments that were varied, and how many other values were tried of them."""
     arguments = tried = 0
     for place, call in enumerate(combination.golden):
-        tool = world.blueprint.tool(call.tool)
+        tool = tool_of(world.blueprint, call.tool)
         if tool.kind != "write":
             continue
         for name in call.arguments:

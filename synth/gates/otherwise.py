@@ -44,7 +44,8 @@ def _others(world: World, combination: Combination, place: int) -> Iterator[Gold
     """Other writes of the same domain that name a row of the demanded call's."""
     call = combination.golden[place]
     fused = world.blueprint
-    assert isinstance(fused, FusedBlueprint)
+    if not isinstance(fused, FusedBlueprint):
+        raise Rejected("demanded by nobody", f"{call.tool}: one domain alone has no bridge rules")
     mine = fused.member_of(call.tool)
     rows = {p.refers_to for p in fused.tool(call.tool).parameters if p.refers_to}
     others = [

@@ -8,11 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from skillweave.schema.call import TRANSFER
 from skillweave.schema.combination import Combination, SaidRow
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.world.canonical import dump
 from skillweave.world.replay import rebound, source_of
+from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.gates.attempt import Attempt
 from synth.gates.rejection import Rejected
@@ -26,7 +28,7 @@ _IN_LIST = re.compile(r"\[(?P<row>\d+)\]\.(?P<column>\w+)")
 def sourced(world: World, combination: Combination, made: Attempt) -> Counter[str]:
     """How many arguments have which kind of source."""
     kinds: Counter[str] = Counter()
-    for place, call in enumerate(combination.golden):
+    for place, call in enumerate(combination.calls):
         for name in call.arguments:
             source = call.grounding.get(name)
             if source is None:
@@ -44,8 +46,10 @@ def sourced(world: World, combination: Combination, made: Attempt) -> Counter[st
 
 
 def _fault(world: World, combination: Combination, made: Attempt, place: int, name: str, source: str) -> str | None:
-    call = combination.golden[place]
+    call = combination.calls[place]
     value = dump(call.arguments[name])
+    if call.tool == TRANSFER:
+        return None  # Why and what is handed over is the agent's own to say.
     if source == "user":
         return None if value in _said(world, combination, place, name) else "is said by nobody"
     if source == "env":
@@ -58,9 +62,12 @@ def _fault(world: World, combination: Combination, made: Attempt, place: int, na
 
 def _said(world: World, combination: Combination, place: int, name: str) -> list[str]:
     """What the user says for this very argument."""
-    if world.blueprint.tool(combination.golden[place].tool).kind == "auth":
+    if world.blueprint.tool(combination.calls[place].tool).kind == "auth":
         return [dump(combination.credentials[name])] if name in combination.credentials else []
-    return [dump(said.value) for said in combination.values if (said.call, said.parameter) == (place, name)]
+    said = [dump(said.value) for said in combination.values if (said.call, said.parameter) == (place, name)]
+    if combination.kind == "unavailable":
+        said += [dump(row.key) for row in combination.rows if (row.call, row.parameter) == (place, name)]
+    return said
 
 
 def _check_rows(combination: Combination, made: Attempt, place: int, call: GoldenCall) -> None:
@@ -86,7 +93,7 @@ def _check_apart(said: SaidRow, rows: Sequence[dict[str, Json]], wanted: int | N
 def _check_person(world: World, combination: Combination, made: Attempt) -> None:
     """Signing in signs in the caller, and nobody else has the same facts."""
     for call, result in zip(combination.golden, made.results, strict=True):
-        if world.blueprint.tool(call.tool).kind != "auth":
+        if tool_of(world.blueprint, call.tool).kind != "auth":
             continue
         role, tables = world.role(call.tool), person_tables(world, call.tool)
         account = (world.row_of(combination.caller, call.tool) or {}).get(role.key)

@@ -13,7 +13,7 @@ from skillweave.world.canonical import dump
 from skillweave.world.world import World
 from synth.gates.attempt import Attempt, carry_out, opened
 from synth.gates.rejection import Rejected
-from synth.gates.views import rows_of, views
+from synth.gates.views import more_ways, rows_of, views
 
 SMALL = 10
 """Numbers below this are guessed too easily; so are amounts below ten units of a currency."""
@@ -67,6 +67,16 @@ def _weighed(world: World, combination: Combination, template: TaskTemplate, num
             if _fits(about, row) and goal.column in row and [dump(row[goal.column])] != [dump(one) for one in right]:
                 raise Rejected("second true answer", f"{goal.noun}: {row[goal.column]!r} fits {about.columns} too")
     return weighed
+
+
+def is_cut(world: World, combination: Combination, template: TaskTemplate) -> bool:
+    """Whether a read that tells a fact can be called in more ways than are looked at."""
+    for goal in template.tell:
+        step = combination.steps[goal.call - 1]
+        about = _about(combination, step)
+        if about and more_ways(world, combination, combination.golden[step], _asked(combination, about)):
+            return True
+    return False
 
 
 def _about(combination: Combination, step: int) -> SaidRow | None:

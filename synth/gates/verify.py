@@ -6,10 +6,10 @@ made anew from what they changed, and doing nothing or too little has to fail.
 
 import multiprocessing
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from pydantic_core import from_json
 
 from skillweave.dataset import QUERIES, Dataset
 from skillweave.errors import ArtifactError, SkillweaveError
+from skillweave.schema.call import TRANSFER
 from skillweave.schema.change import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.fused import FusedBlueprint
@@ -25,10 +26,18 @@ from skillweave.schema.policy import Policy
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.world.canonical import dump
+from skillweave.world.tools import tool_of
+from skillweave.world.undisturbed import undisturbed
 from skillweave.world.world import World
+from synth.codegen.verify import server_faults
+from synth.coverage.verify import rule_faults
+from synth.diversity.overlaps import split_faults
 from synth.fusion.verify import contract_faults
 from synth.gates.attempt import Attempt
+from synth.gates.conduct import conduct_faults
 from synth.gates.criteria import criteria_of
+from synth.gates.disturbed import disturbed
+from synth.gates.files import world_faults
 from synth.gates.fresh import fresh
 from synth.gates.golden import golden
 from synth.gates.interlock import interlock
@@ -37,6 +46,7 @@ from synth.gates.lawful import lawful
 from synth.gates.minimal import minimal
 from synth.gates.not_already_true import not_already_true
 from synth.gates.otherwise import otherwise
+from synth.gates.records import Records, read_templates
 from synth.gates.rejection import Rejected
 from synth.gates.told import is_guess
 from synth.gates.views import rows_of
@@ -48,6 +58,8 @@ _NUMBER = re.compile(r"_\d+$")
 """Of a second fact of the same name."""
 SHARD = 100
 """Tasks that one process takes at a time."""
+MOST = 200
+"""Characters of an error that a fault quotes."""
 
 
 class Verified(NamedTuple):
@@ -56,23 +68,77 @@ class Verified(NamedTuple):
     """`queries/DentalClinic.jsonl: DentalClinic-3f2a9c1e: the criteria are not what the golden calls change`."""
 
 
+class Job(NamedTuple):
+    """A part of the work, for one process."""
+
+    outputs: Path
+    world: str
+    start: int | None
+    """The first of `SHARD` lines of the world's file of tasks; None: its server, and the rules that its tasks meet."""
+    is_again: bool = False
+    """Whether the tasks' gates are run again on the combinations that they were validated from."""
+
+
 def verify_tasks(outputs: Path, workers: int = 1) -> Verified:
-    """All tasks of a dataset. Faults are data; ArtifactError only where the folder is no dataset."""
-    worlds = Dataset(outputs).tasks.worlds
-    lines = {world: _count(outputs, world) for world in worlds}
-    shards = [(outputs, world, start) for world in worlds for start in range(0, lines[world], SHARD)]
-    if workers == 1 or len(shards) < 2:
-        found = [_shard(*shard) for shard in shards]
-    else:
-        context = multiprocessing.get_context("forkserver")
-        with ProcessPoolExecutor(min(workers, len(shards)), mp_context=context) as pool:
-            found = list(pool.map(_shard, *zip(*shards, strict=True)))
-    wrong = [*chain.from_iterable(found), *_repeated(outputs, worlds), *contract_faults(outputs)]
-    return Verified(sum(lines.values()), wrong)
+    """All tasks of a dataset, from their own records. Faults are data; ArtifactError where the folder is no dataset."""
+    jobs = [job for world in Dataset(outputs).tasks.worlds for job in task_jobs(outputs, world)]
+    found = [fault for _, faults in done(jobs, workers) for fault in faults]
+    return Verified(task_count(outputs), [*found, *shared_faults(outputs)])
 
 
-def faults_of(dataset: Dataset, world_name: str, line: bytes) -> list[str]:
-    """What is wrong with one line of `queries/<world>.jsonl`, each fault with the task's id."""
+def task_jobs(outputs: Path, world: str, *, is_again: bool = False) -> list[Job]:
+    """The tasks of a world, shard by shard."""
+    return [Job(outputs, world, start, is_again) for start in range(0, _count(Dataset(outputs), world), SHARD)]
+
+
+def task_count(outputs: Path) -> int:
+    """Lines of all its files of tasks."""
+    dataset = Dataset(outputs)
+    return sum(_count(dataset, world) for world in dataset.tasks.worlds)
+
+
+def done(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, list[str]]]:
+    """The jobs with the faults found, in order, as they are done."""
+    if workers == 1 or len(jobs) < 2:
+        yield from ((job, _do(job)) for job in jobs)
+        return
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(min(workers, len(jobs)), mp_context=context) as pool:
+        yield from zip(jobs, pool.map(_do, jobs), strict=True)
+
+
+def shared_faults(outputs: Path) -> list[str]:
+    """What is wrong with what no task says alone: ids, splits, contracts, the files of worlds, the servers' runtime."""
+    dataset = Dataset(outputs)
+    worlds = sorted({*dataset.tasks.worlds, *dataset.worlds})
+    of_worlds = [fault for world in worlds for fault in world_faults(dataset, world)]
+    dataset.close()
+    repeated = _repeated(outputs, dataset.tasks.worlds)
+    return [*of_worlds, *repeated, *contract_faults(outputs), *([] if repeated else _split(dataset))]
+
+
+def _split(dataset: Dataset) -> list[str]:
+    """Where splits share what they must not. Lines that are no task are told elsewhere."""
+    tasks: list[Task] = []
+    for world in dataset.tasks.worlds:
+        with suppress(ArtifactError):
+            tasks.extend(dataset.tasks.of(world))
+    families = {
+        template.id: template.base or template.id
+        for world in dataset.tasks.worlds
+        for template in read_templates(dataset.store, world).values()
+    }
+    return [f"{QUERIES}: {fault}" for fault in split_faults(tasks, families)]
+
+
+def _do(job: Job) -> list[str]:
+    if job.start is None:
+        return [*server_faults(job.outputs, job.world), *rule_faults(job.outputs, job.world)]
+    return _shard(job.outputs, job.world, job.start, job.is_again)
+
+
+def faults_of(dataset: Dataset, world_name: str, line: bytes, records: Records | None = None) -> list[str]:
+    """What is wrong with one line of `queries/<world>.jsonl`, each fault with the task's id; by `records` too."""
     try:
         task = Task.model_validate_json(line)
     except ValidationError as error:
@@ -80,7 +146,10 @@ def faults_of(dataset: Dataset, world_name: str, line: bytes) -> list[str]:
         return [f"{_id_in(line)}: the line is no task: {'.'.join(map(str, first['loc']))}: {first['msg']}"]
     if task.world != world_name:
         return [f"{task.id}: is of the world {task.world!r}"]
-    return [f"{task.id}: {fault}" for fault in _until_rejected(_faults(dataset, task))]
+    found = [*_until_rejected(_faults(dataset, task))]
+    if records is not None:
+        found += _until_rejected(records.faults(task))
+    return [f"{task.id}: {fault}" for fault in found]
 
 
 def _until_rejected(faults: Iterator[str]) -> Iterator[str]:
@@ -89,6 +158,9 @@ def _until_rejected(faults: Iterator[str]) -> Iterator[str]:
         yield from faults
     except (SkillweaveError, Rejected, LookupError) as fault:
         yield str(fault)
+    except Exception as fault:
+        # Gates take what the steps make; what somebody has edited may be anything.
+        yield f"cannot be proved: {type(fault).__name__}: {str(fault)[:MOST]}"
 
 
 def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
@@ -96,6 +168,9 @@ def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
     yield from _unoffered(dataset, task)
     policy = Policy(world=task.world, text=_text(dataset, task.policy))
     yield from _unstated(world, task, policy)
+    if task.noise is not None or any(call.fault for call in task.golden):
+        disturbed(world, task)
+    task = undisturbed(task)
     combination = _combination(world, task)
     made, _ = golden(world, combination)
     lawful(world, combination, made, policy.rules)
@@ -105,6 +180,7 @@ def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
     if sorted(criteria.reward_basis) != sorted(task.criteria.reward_basis):
         yield f"the reward rests on {task.criteria.reward_basis}, and should on {criteria.reward_basis}"
     yield from _untold(task, made)
+    yield from conduct_faults(world, combination, task, criteria)
     not_already_true(world, combination, task.criteria)
     minimal(world, combination, task.criteria, made)
     fresh(world, combination)
@@ -127,12 +203,15 @@ def _combination(world: World, task: Task) -> Combination:
         id=task.task_info.combo_id,
         template=task.lineage.template,
         server=task.world,
-        kind="do" if task.kind == "do" else "inform",
+        kind=task.kind,
         login=task.login,
         caller=task.env_variables.LOGGED_IN_USER or "",
         now=task.now,
         patch=task.initial_state.patch,
         golden=task.golden,
+        asked=task.criteria.asked,
+        forbidden=[ban.rule for ban in task.criteria.must_not],
+        hidden=task.tools_hidden,
         steps=list(range(len(task.golden))),
         rows=[],
         values=[],
@@ -146,6 +225,8 @@ def _open_columns(world: World, task: Task) -> dict[str, list[str]]:
     unwanted = {fact.id for fact in task.scenario.facts if fact.value is None}
     found: dict[str, list[str]] = {}
     for call in task.golden:
+        if call.tool == TRANSFER:
+            continue
         tool, word = world.blueprint.tool(call.tool), tool_word(world.blueprint, call.tool)
         for parameter in tool.parameters if tool.kind == "write" else ():
             if parameter.name not in call.arguments and f"{word}.{parameter.name}" not in unwanted:
@@ -164,8 +245,9 @@ def _unoffered(dataset: Dataset, task: Task) -> Iterator[str]:
 def _unstated(world: World, task: Task, policy: Policy) -> Iterator[str]:
     """Another policy may have a rule of the same number: it is the sentence that counts."""
     text = _flat(policy.text)
-    for tool in dict.fromkeys(call.tool for call in task.golden):
-        for rule, says in stated_rules(world.blueprint.tool(tool)).items():
+    asked = [task.criteria.asked] if task.criteria.asked else []
+    for tool in dict.fromkeys(call.tool for call in [*task.golden, *asked]):
+        for rule, says in stated_rules(tool_of(world.blueprint, tool)).items():
             if f"[{rule}] {_flat(says)}" not in text:
                 yield f"{task.policy} does not state {rule} of {tool} as the contract has it"
 
@@ -203,17 +285,18 @@ def _plain(changes: list[RowChange]) -> list[Json]:
     return [change.model_dump(mode="json") for change in changes]
 
 
-def _shard(outputs: Path, world: str, start: int) -> list[str]:
+def _shard(outputs: Path, world: str, start: int, is_again: bool) -> list[str]:
     """Faults of some lines of one world's file."""
     dataset = Dataset(outputs)
     lines = dataset.store.read(f"{QUERIES}/{world}.jsonl").splitlines()[start : start + SHARD]
-    found = [fault for line in lines for fault in faults_of(dataset, world, line)]
+    records = Records(dataset, world) if is_again else None
+    found = [fault for line in lines for fault in faults_of(dataset, world, line, records)]
     dataset.close()
     return [f"{QUERIES}/{world}.jsonl: {fault}" for fault in found]
 
 
-def _count(outputs: Path, world: str) -> int:
-    return len(Dataset(outputs).store.read(f"{QUERIES}/{world}.jsonl").splitlines())
+def _count(dataset: Dataset, world: str) -> int:
+    return len(dataset.store.read(f"{QUERIES}/{world}.jsonl").splitlines())
 
 
 def _repeated(outputs: Path, worlds: list[str]) -> list[str]:

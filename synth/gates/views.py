@@ -7,10 +7,11 @@ left out and filled in, enums and dates are gone through; what names a row stays
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date, timedelta
 from itertools import islice, product
+from math import prod
 
 from skillweave.schema.call import CallResult
 from skillweave.schema.combination import Combination
-from skillweave.schema.contract import Parameter
+from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.world.session import ContractSession
@@ -27,22 +28,30 @@ def views(
 ) -> Iterator[dict[str, Json]]:
     """Rows that the read of a golden call shows in the present state, repeats included. `fixed` arguments stay."""
     tool = world.blueprint.tool(call.tool)
-    choices = [
-        [call.arguments[parameter.name]]
-        if parameter.name in fixed
-        else _choices(parameter, call.arguments, combination.now)
-        for parameter in tool.parameters
-    ]
     names = [parameter.name for parameter in tool.parameters]
-    for values in islice(product(*choices), MOST):
+    for values in islice(product(*_ways(tool, combination, call, fixed)), MOST):
         given = {name: value for name, value in zip(names, values, strict=True) if value is not None}
         yield from rows_of(session.peek(tool.name, given))
+
+
+def more_ways(world: World, combination: Combination, call: GoldenCall, fixed: Collection[str] = ()) -> bool:
+    """Whether a read can be called in more ways than `views` calls it."""
+    return prod(map(len, _ways(world.blueprint.tool(call.tool), combination, call, fixed))) > MOST
 
 
 def rows_of(result: CallResult) -> list[dict[str, Json]]:
     """The rows of a result, be it one or many."""
     rows = result.value if isinstance(result.value, list) else [result.value]
     return [row for row in rows if isinstance(row, dict)]
+
+
+def _ways(tool: Tool, combination: Combination, call: GoldenCall, fixed: Collection[str]) -> list[list[Json]]:
+    return [
+        [call.arguments[parameter.name]]
+        if parameter.name in fixed
+        else _choices(parameter, call.arguments, combination.now)
+        for parameter in tool.parameters
+    ]
 
 
 def _choices(parameter: Parameter, arguments: Mapping[str, Json], now: str) -> list[Json]:

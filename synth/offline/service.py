@@ -68,6 +68,10 @@ class ToolTalk(Record):
     """Verb phrases that fit after `I'd like to`; `{parameter}` is the row or value in words."""
     parameters: dict[str, list[str]] = Field(default_factory=dict)
     """Clauses for parameters that the phrase does not hold: `and have it delivered by {value}`."""
+    unsaid: dict[str, list[str]] = Field(default_factory=dict)
+    """Parameter -> verb phrases for a request that leaves its value out."""
+    settled: list[str] = Field(default_factory=list)
+    """Verb phrases where other calls settle what those of `ask` name: `clear my balance`."""
 
 
 class Talk(Record):

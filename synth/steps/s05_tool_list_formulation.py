@@ -1,25 +1,29 @@
 """s05: bring all blueprints into one form, and export the tool lists that agents get.
 
 The one place where servers are seen side by side: rules are numbered, ids get prefixes that no other table of the run
-has, the shared attributes of a person must agree. It asks no author.
+has, the shared attributes of a person must agree; domains that are to be held out must be there. It asks no author.
 """
 
 import re
 from collections.abc import Mapping
 
-from skillweave.errors import AuthorError
+from skillweave.errors import AuthorError, ConfigError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.entity import Entity
 from skillweave.world.tools import tool_definitions
-from synth.artifacts import BLUEPRINTS, DRAFTS, TOOL_LISTS
+from synth.artifacts import BLUEPRINTS, DOMAIN_TOPICS, DRAFTS, TOOL_LISTS
 from synth.context import Context
 from synth.planner.slots import bindings
 from synth.step import Params, step
+from synth.tasks.splits import holdout_fault
 
 
-@step(each=None, reads=[DRAFTS], writes=[BLUEPRINTS, TOOL_LISTS], params=Params)
+@step(each=None, reads=[DOMAIN_TOPICS, DRAFTS], writes=[BLUEPRINTS, TOOL_LISTS], params=Params)
 async def tool_list_formulation(ctx: Context[Params], key: str) -> None:
+    fault = holdout_fault(ctx.splits, ctx.keys(DOMAIN_TOPICS)) if ctx.splits.holdout_domains else None
+    if fault:
+        raise ConfigError(fault)
     drafts = ctx.read_all(DRAFTS)
     initials = server_initials(list(drafts))
     people: dict[tuple[str, str], str] = {}

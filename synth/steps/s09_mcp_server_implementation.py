@@ -15,6 +15,7 @@ SERVER_SESSION = text("mcp_servers/_session.py")
 SERVER_ARGUMENTS = text("mcp_servers/_arguments.py")
 SERVER_STATE = text("mcp_servers/_state.py")
 SERVER_PEOPLE = text("mcp_servers/_people.py")
+SERVER_NOISE = text("mcp_servers/_noise.py")
 SERVER_TRANSPORT = text("mcp_servers/_transport.py")
 RUNTIME = {
     "_runtime.py": SERVER_RUNTIME,
@@ -22,6 +23,7 @@ RUNTIME = {
     "_arguments.py": SERVER_ARGUMENTS,
     "_state.py": SERVER_STATE,
     "_people.py": SERVER_PEOPLE,
+    "_noise.py": SERVER_NOISE,
     "_transport.py": SERVER_TRANSPORT,
 }
 

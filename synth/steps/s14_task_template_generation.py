@@ -20,6 +20,7 @@ from synth.graph.columns import origins
 from synth.partial import sound_part
 from synth.questions.types import RowWords
 from synth.step import Params, step
+from synth.tasks.kinds.derived import derived
 from synth.tasks.templates import goal_faults, template
 
 GOALS = question("tasks.goals", returns=list[Goal], most=200)
@@ -69,7 +70,9 @@ async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
     if len(goals) > ctx.params.goals:
         ctx.reject(f"{len(goals) - ctx.params.goals} goals", "more than were asked for")
         goals = goals[: ctx.params.goals]
-    return [template(goal, blueprint, graph, referred_by) for goal in goals]
+    made = [template(goal, blueprint, graph, referred_by) for goal in goals]
+    # Where nobody wants anything, nobody wants what is forbidden either.
+    return [*made, *(derived(made, blueprint, graph, referred_by) if made else [])]
 
 
 async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:

@@ -5,13 +5,17 @@ call is made before the next one is sought. In a fused world, where few persons 
 created as well, and each instance is put through the gates at once: what falls is replaced.
 """
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from pydantic import Field
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination
+from skillweave.schema.coverage import Lacking
 from skillweave.schema.policy import Policy
+from skillweave.schema.task import Kind, Split
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.artifacts import (
@@ -19,31 +23,51 @@ from synth.artifacts import (
     COMBINATIONS,
     CONTRACTS,
     DATABASE,
+    LACKING,
     MEDIATIONS,
     POLICIES,
     TEMPLATES,
     VALIDATED,
 )
 from synth.context import Context
-from synth.fusion.contract import fused_contract, is_fused
+from synth.fusion.contract import fused_contract, is_fused, servers_of
 from synth.gates.instances import instances
-from synth.step import Params, step
+from synth.gates.withheld import needs_no_asking
+from synth.planner.problem import PlannerParams
+from synth.step import step
 from synth.tasks.combine import combinations_of
 from synth.tasks.instance import NoInstance
+from synth.tasks.persons import SPARE, Want, allotted
+from synth.tasks.splits import splits_of
 
 
-class ComboParams(Params):
+class ComboParams(PlannerParams):
     per_template: int = Field(default=5, ge=1)
     """Instances of one template, at most."""
     per_storyline: int = Field(default=8, ge=1)
     """Instances of one story of a fused world, at most."""
+    per_refusal: int = Field(default=2, ge=0)
+    """Instances of one request that a rule forbids, at most; 0 leaves this kind out."""
+    per_clarification: int = Field(default=2, ge=0)
+    """Instances of one request that leaves something out, at most; 0 leaves this kind out."""
+    per_unavailable: int = Field(default=2, ge=0)
+    """Instances of one request that no offered tool serves, at most; 0 leaves this kind out."""
+
+    def most_of(self, kind: Kind) -> int:
+        """Instances of one template of a kind, at most."""
+        own = {
+            "refuse": self.per_refusal,
+            "clarify": self.per_clarification,
+            "unavailable": self.per_unavailable,
+        }
+        return own.get(kind, self.per_template)
 
 
 @step(
     each=BLUEPRINTS,
     fused=CONTRACTS,
     reads=[BLUEPRINTS, CONTRACTS, MEDIATIONS, DATABASE, POLICIES, TEMPLATES],
-    writes=[COMBINATIONS, VALIDATED],
+    writes=[COMBINATIONS, LACKING, VALIDATED],
     params=ComboParams,
 )
 async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None:
@@ -52,13 +76,20 @@ async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None
 
 async def _choose(ctx: Context[ComboParams], key: str) -> None:
     blueprint, templates = ctx.read(BLUEPRINTS), ctx.read(TEMPLATES)
-    found, reasons = await ctx.offload(
-        choose, blueprint, ctx.path(DATABASE), ctx.now, templates, ctx.params.per_template, f"{ctx.seed}/combinations"
+    found, lacking = await ctx.offload(
+        choose,
+        blueprint,
+        ctx.path(DATABASE),
+        ctx.now,
+        templates,
+        ctx.params,
+        f"{ctx.seed}/combinations",
+        _splits(ctx, blueprint),
     )
-    for reason in reasons:
-        ctx.reject(key, reason)
+    _tell_lacking(ctx, lacking, templates)
     ctx.count("combinations", len(found))
     ctx.write(COMBINATIONS, key, found)
+    ctx.write(LACKING, key, lacking)
 
 
 async def _validate(ctx: Context[ComboParams], key: str) -> None:
@@ -71,30 +102,65 @@ async def _validate(ctx: Context[ComboParams], key: str) -> None:
         Policy(world=key, text=ctx.read(POLICIES)).rules,
         ctx.params.per_storyline,
         f"{ctx.seed}/combinations",
+        _splits(ctx, fused_contract(ctx)),
+        ctx.params.bounds,
     )
-    for reason in made.lacking:
-        ctx.reject(key, reason)
+    _tell_lacking(ctx, made.lacking, ctx.read(TEMPLATES))
     for identity, reason, detail in made.fallen:
         ctx.reject(f"{identity} ({detail})", reason)
     ctx.count("validated", len(made.validated))
     ctx.count("validated on created rows", made.created)
     ctx.write(VALIDATED, key, made.validated)
+    ctx.write(LACKING, key, made.lacking)
+
+
+def _tell_lacking(ctx: Context[ComboParams], lacking: list[Lacking], templates: list[TaskTemplate]) -> None:
+    """Goals without an instance are told one by one; of what was derived from rules and goals, how many of a kind."""
+    kinds = {template.id: template.kind for template in templates}
+    for one in lacking:
+        kind = kinds[one.template]
+        if kind in ("do", "inform"):
+            ctx.reject(ctx.key, one.text)
+        else:
+            ctx.reject(one.text, f"no instance of a {kind} template")
+
+
+def _splits(ctx: Context[ComboParams], blueprint: Blueprint) -> dict[str, Split]:
+    """The split of each of the world's templates."""
+    templates = ctx.read(TEMPLATES)
+    return splits_of(templates, servers_of(blueprint), ctx.splits, str(ctx.seed))
 
 
 def choose(
-    blueprint: Blueprint, database: Path, now: str, templates: list[TaskTemplate], count: int, seed: str
-) -> tuple[list[Combination], list[str]]:
+    blueprint: Blueprint,
+    database: Path,
+    now: str,
+    templates: list[TaskTemplate],
+    params: ComboParams,
+    seed: str,
+    splits: Mapping[str, Split],
+) -> tuple[list[Combination], list[Lacking]]:
     """Instances of all templates, and for each template that has none the commonest reason."""
     world = World(blueprint, database, now=now)
     with world.session() as session:
         callers = [str(row[blueprint.core.key]) for row in session.rows(blueprint.core.table)]
-    kept: list[Combination] = []
-    reasons: list[str] = []
+    made: dict[str, list[Combination | NoInstance]] = {}
+    wants: list[Want] = []
     for template in templates:
-        made = list(combinations_of(world, template, callers, count, seed))
-        found = [one for one in made if isinstance(one, Combination)]
-        failed = [str(one) for one in made if isinstance(one, NoInstance)]
-        kept += found
-        if not found and failed:
-            reasons.append(f"no instance of {template.id}: {max(sorted(set(failed)), key=failed.count)}")
-    return kept, reasons
+        most = params.most_of(template.kind)
+        misfit = partial(needs_no_asking, world) if template.kind == "clarify" else None
+        made[template.id] = list(combinations_of(world, template, callers, SPARE * most, seed, misfit=misfit))
+        able = frozenset(one.caller for one in made[template.id] if isinstance(one, Combination))
+        wants.append(Want(splits[template.id], able, most))
+    place = allotted(callers, wants)
+    kept: list[Combination] = []
+    lacking: list[Lacking] = []
+    for template, want in zip(templates, wants, strict=True):
+        found = [one for one in made[template.id] if isinstance(one, Combination)]
+        chosen = [one for one in found if place[one.caller] == want.split][: want.most]
+        failed = [str(one) for one in made[template.id] if isinstance(one, NoInstance)]
+        failed = failed or (["other splits have all persons"] if found else [])
+        kept += chosen
+        if not chosen and failed:
+            lacking.append(Lacking(template=template.id, reason=max(sorted(set(failed)), key=failed.count)))
+    return kept, lacking

@@ -5,11 +5,13 @@ its bridge rules apart, they must give there what they give at home.
 """
 
 import asyncio
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.coverage import Lacking
 from skillweave.schema.fusion import Replays
 from skillweave.schema.policy import Policy
 from skillweave.schema.template import TaskTemplate
@@ -19,6 +21,7 @@ from synth.artifacts import (
     COMBINATIONS,
     CONTRACTS,
     DATABASE,
+    FALLEN,
     FUSED_REPLAYS,
     MEDIATIONS,
     POLICIES,
@@ -29,10 +32,11 @@ from synth.context import Context
 from synth.fusion.replays import Home, replayed_in
 from synth.gates.gauntlet import validated
 from synth.gates.rejection import Rejected
-from synth.step import Params, step
+from synth.planner.problem import BOUNDS, Bounds, PlannerParams
+from synth.step import step
 
 
-async def replay_fused(ctx: Context[Params], keys: list[str]) -> None:
+async def replay_fused(ctx: Context[PlannerParams], keys: list[str]) -> None:
     """Replay the golden calls of all single domains in the fused worlds."""
     kept = {key: [one.combination for one in ctx.read(VALIDATED, key)] for key in keys}
 
@@ -56,13 +60,13 @@ async def replay_fused(ctx: Context[Params], keys: list[str]) -> None:
 @step(
     each=BLUEPRINTS,
     reads=[BLUEPRINTS, DATABASE, POLICIES, TEMPLATES, COMBINATIONS, CONTRACTS, MEDIATIONS],
-    writes=[VALIDATED],
-    params=Params,
+    writes=[VALIDATED, FALLEN],
+    params=PlannerParams,
     join=replay_fused,
     join_writes=[FUSED_REPLAYS],
     mode="single",
 )
-async def task_filtering(ctx: Context[Params], key: str) -> None:
+async def task_filtering(ctx: Context[PlannerParams], key: str) -> None:
     stated = Policy(world=key, text=ctx.read(POLICIES)).rules
     passed, fallen = await ctx.offload(
         judge,
@@ -72,11 +76,26 @@ async def task_filtering(ctx: Context[Params], key: str) -> None:
         ctx.read(TEMPLATES),
         ctx.read(COMBINATIONS),
         stated,
+        ctx.params.bounds,
     )
     for identity, reason, detail in fallen:
         ctx.reject(f"{identity} ({detail})", reason)
     ctx.count("validated", len(passed))
     ctx.write(VALIDATED, key, passed)
+    ctx.write(FALLEN, key, lacking(passed, fallen))
+
+
+def lacking(passed: Sequence[ValidatedTask], fallen: Sequence[tuple[str, str, str]]) -> list[Lacking]:
+    """Templates of which nothing passed, each with the commonest reason."""
+    kept = {one.combination.template for one in passed}
+    reasons: dict[str, list[str]] = {}
+    for identity, reason, _ in fallen:
+        reasons.setdefault(identity.rpartition("/")[0], []).append(reason)
+    return [
+        Lacking(template=template, reason=max(sorted(set(found)), key=found.count))
+        for template, found in reasons.items()
+        if template not in kept
+    ]
 
 
 def judge(
@@ -86,6 +105,7 @@ def judge(
     templates: list[TaskTemplate],
     combinations: list[Combination],
     stated: list[str],
+    bounds: Bounds = BOUNDS,
 ) -> tuple[list[ValidatedTask], list[tuple[str, str, str]]]:
     """Combinations that pass all gates, and the others with their reason and its detail."""
     world = World(blueprint, database, now=now)
@@ -94,7 +114,7 @@ def judge(
     fallen: list[tuple[str, str, str]] = []
     for combination in combinations:
         try:
-            passed.append(validated(world, combination, by_id[combination.template], stated))
+            passed.append(validated(world, combination, by_id[combination.template], stated, bounds))
         except Rejected as rejected:
             fallen.append((combination.id, rejected.reason, rejected.detail))
     return passed, fallen

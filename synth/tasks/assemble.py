@@ -5,17 +5,21 @@ import json
 from collections.abc import Sequence
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.call import TRANSFER
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.domain import Domain
 from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.message import Message
 from skillweave.schema.record import Row
 from skillweave.schema.task import (
+    Criteria,
     Difficulty,
     EnvVariables,
     Fact,
+    GoldenCall,
     InitialState,
     Lineage,
+    MustAsk,
     Scenario,
     Split,
     Task,
@@ -23,6 +27,7 @@ from skillweave.schema.task import (
 )
 from skillweave.schema.telling import Request, Telling
 from skillweave.user_prompt import user_prompt
+from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.tasks.naming import tool_word
 from synth.tasks.words import name_in_words
@@ -67,6 +72,7 @@ class Assembly:
                 LOGGED_IN_NAME=request.persona.name if signed_in else None,
             ),
             tools=f"tool_lists/{blueprint.server}.json",
+            tools_hidden=combination.hidden,
             policy=f"policies/{blueprint.server}.md",
             initial_state=InitialState(
                 database=f"database/{blueprint.server}.sqlite",
@@ -74,18 +80,11 @@ class Assembly:
                 patch=combination.patch,
             ),
             golden=combination.golden,
-            criteria=validated.criteria,
-            difficulty=self._difficulty(combination, scenario),
+            criteria=_asking(validated.criteria, combination, request),
+            difficulty=self._difficulty(validated, scenario),
             gates=validated.gates,
             split=split,
-            task_info=TaskInfo(
-                trajectory=[call.tool for call in combination.golden],
-                instruction=scenario.goal,
-                reason_for_call=scenario.reason,
-                known_info=" ".join(fact.text for fact in scenario.facts),
-                trajectory_hash=_hash([[call.tool, call.arguments] for call in combination.golden]),
-                combo_id=combination.id,
-            ),
+            task_info=info_of(combination.golden, scenario, combination.id),
             lineage=Lineage(template=combination.template, combo=combination.id, seed_domain=self._seeds),
         )
 
@@ -99,11 +98,25 @@ class Assembly:
         with self._world.session(patch=combination.patch) as session:
             return session.digest()
 
-    def _difficulty(self, combination: Combination, scenario: Scenario) -> Difficulty:
-        kinds = [self._world.blueprint.tool(call.tool).kind for call in combination.golden]
-        accounts = {self._world.role(call.tool).account for call in combination.golden}
+    def _difficulty(self, validated: ValidatedTask, scenario: Scenario) -> Difficulty:
+        combination, shortest = validated.combination, validated.gates.planner.get("calls")
+        kinds = [tool_of(self._world.blueprint, call.tool).kind for call in combination.golden]
+        accounts = {self._world.role(call.tool).account for call in combination.calls if call.tool != TRANSFER}
         writes = kinds.count("write")
-        return Difficulty(calls=len(kinds), writes=writes, domains=len(accounts), facts=len(scenario.facts))
+        return Difficulty(
+            calls=len(kinds),
+            writes=writes,
+            domains=len(accounts),
+            facts=len(scenario.facts),
+            shortest=shortest if isinstance(shortest, int) else None,
+        )
+
+
+def _asking(criteria: Criteria, combination: Combination, request: Request) -> Criteria:
+    """The criteria with the facts that have to be asked for, under their ids."""
+    left_out = [thing.id for thing in request.known if thing.withheld]
+    tools = [combination.golden[one.call].tool for one in combination.withheld]
+    return criteria.model_copy(update={"must_ask": [MustAsk(facts=left_out, tool=tools[0])] if left_out else []})
 
 
 def scenario_of(request: Request, telling: Telling, blueprint: Blueprint) -> Scenario:
@@ -120,15 +133,28 @@ def scenario_of(request: Request, telling: Telling, blueprint: Blueprint) -> Sce
     return Scenario(goal=telling.goal, reason=request.reason, facts=facts)
 
 
+def info_of(golden: Sequence[GoldenCall], scenario: Scenario, combo: str) -> TaskInfo:
+    """The task in short."""
+    return TaskInfo(
+        trajectory=[call.tool for call in golden],
+        instruction=scenario.goal,
+        reason_for_call=scenario.reason,
+        known_info=" ".join(fact.text for fact in scenario.facts),
+        trajectory_hash=hash_of([[call.tool, call.arguments] for call in golden]),
+        combo_id=combo,
+    )
+
+
 def _namespaces(blueprint: Blueprint) -> dict[str, str]:
     members = blueprint.members if isinstance(blueprint, FusedBlueprint) else []
     return {member.server: member.namespace for member in members}
 
 
 def _digest(combination: Combination) -> str:
-    return _hash(combination.model_dump(mode="json", exclude={"id"}))
+    return hash_of(combination.model_dump(mode="json", exclude={"id"}))
 
 
-def _hash(value: object) -> str:
+def hash_of(value: object) -> str:
+    """sha256 of a value as JSON."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

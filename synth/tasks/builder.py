@@ -12,19 +12,23 @@ from typing import NamedTuple
 
 from skillweave.schema.call import CallResult
 from skillweave.schema.combination import SaidRow, SaidValue
-from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import GoldenCall
 from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
+from synth.graph.deciding import needed, reads_that_show, seen_in, unknown
+from synth.planner.broken import broken_by
 from synth.planner.fitting import Columns, choices, fitting
 from synth.planner.search import Arguments, search_in
-from synth.tasks.fills import filled_by
+from synth.tasks.breach import breaches, can_be_known
 from synth.tasks.instance import Instance, NoInstance
 from synth.tasks.linked import Linked, Links, Shown
+from synth.tasks.looked_up import looked_up_for
 from synth.tasks.lookup import Finder, Given, Lookup
 from synth.tasks.telling import facts_to_tell
+from synth.tasks.unsaid import leave_open
 
 TRIES = 8
 """Sets of arguments of one call that are tried."""
@@ -51,6 +55,8 @@ class Builder:
     made: Instance = field(default_factory=Instance)
     spoken: list[Lookup] = field(default_factory=list)
     """Rows that the user speaks of, as they were when they were looked up."""
+    alone: bool = True
+    """Whether the rule that is to be broken has to be the only one."""
     spare: int = 0
     """Calls that may be taken back, and made otherwise, where a later one cannot be made."""
     reason: str = "no lawful call"
@@ -63,9 +69,11 @@ class Builder:
 
     def build(self) -> Instance:
         """The instance; NoInstance where there is none for this caller."""
+        if self.template.forbidden and not can_be_known(self.world.blueprint, self.template):
+            raise NoInstance(f"what decides {self.template.forbidden} cannot be known")
         if not self._from(0):
             raise NoInstance(self.reason, self._deepest)
-        self._leave_open()
+        leave_open(self.world.blueprint, self.made)
         told = facts_to_tell(self.template, self.made, self.session.now, self.random)
         if told is None:
             raise NoInstance("no value worth telling")
@@ -81,11 +89,12 @@ class Builder:
         tool = self.world.blueprint.tool(call.tool)
         reason, self._unlinked = "", f"no row to name for {tool.name}"
         for named, linked in self._supplied(call, place + 1):
-            reason = reason or f"no lawful call of {tool.name}"
+            rule = self._broken(call)
+            reason = reason or f"no {f'call that {rule} forbids' if rule else 'lawful call'} of {tool.name}"
             for arguments in islice(self._arguments(tool, call, named, linked), TRIES):
-                looked_up = self._look_up(tool, call, arguments, named, linked)
+                looked_up = looked_up_for(self._finder(), tool, call, arguments, named, linked)
                 if looked_up is None:
-                    reason = f"a row for {tool.name} cannot be told apart"
+                    reason = f"a row for {tool.name} {'is not shown, or ' if rule else ''}cannot be told apart"
                     continue
                 before = self._state()
                 if self._carry_out(tool, call, arguments, looked_up, linked):
@@ -147,48 +156,19 @@ class Builder:
         optional = 0.4 if tool.kind == "write" else 0.0
         wanted = {name: columns for name, columns in call.rows.items() if name not in fixed}
         for chosen in choices(self.world.blueprint, tool, wanted, self.session, self.random):
-            yield from search_in(self.session, tool, self.random, {**fixed, **chosen}, optional=optional).meeting()
+            search = search_in(self.session, tool, self.random, {**fixed, **chosen}, optional=optional)
+            rule = self._broken(call)
+            yield from breaches(search, self.session, rule, alone=self.alone) if rule else search.meeting()
+
+    def _broken(self, call: TemplateCall) -> str | None:
+        """The rule that a call is to break: then it is asked for, and not made."""
+        return self.template.forbidden if call is self.template.calls[-1] else None
 
     def _allowed(self, keys: list[str], reference: str, columns: Columns | None) -> list[str]:
         if not columns:
             return keys
         fit = set(fitting(self.world.blueprint, reference, columns, self.session))
         return [key for key in keys if key in fit]
-
-    def _look_up(
-        self,
-        tool: Tool,
-        call: TemplateCall,
-        arguments: Arguments,
-        named: Mapping[str, Lookup],
-        linked: Mapping[str, Linked],
-    ) -> dict[str, Lookup] | None:
-        """A look-up for each argument that names a row which nothing before has given; None where one is missing."""
-        finder = self._finder()
-        finder.domain = tool.name
-        open_rows = []
-        for name, value in arguments.items():
-            parameter = tool.parameter(name)
-            if parameter.refers_to is None:
-                finder.known[name] = _given(value, named.get(name), linked.get(name))
-            elif name not in linked:
-                open_rows.append(parameter)
-        found = dict(named)
-        for parameter in sorted(open_rows, key=lambda parameter: self._needs(call, parameter)):
-            lookup = finder.find(
-                parameter.refers_to or "", arguments[parameter.name], call.found_by.get(parameter.name, [])
-            )
-            if lookup is None:
-                return None
-            found[parameter.name] = lookup
-            finder.known[parameter.name] = Given(arguments[parameter.name], lookup)
-            finder.seen.append(lookup)
-        return found
-
-    def _needs(self, call: TemplateCall, parameter: Parameter) -> int:
-        """How much the easiest look-up of a parameter asks for: what asks for nothing comes first."""
-        tools = [self.world.blueprint.tool(source.tool) for source in call.found_by.get(parameter.name, [])]
-        return min((sum(p.required for p in tool.parameters) for tool in tools), default=99)
 
     def _carry_out(
         self,
@@ -198,12 +178,39 @@ class Builder:
         lookups: Mapping[str, Lookup],
         linked: Mapping[str, Linked],
     ) -> bool:
-        """Make the look-ups and the call; whether it went through lawfully."""
+        """Make the look-ups and the call; whether it went through lawfully. What a rule forbids is not made."""
         places = {name: self._emit(lookup) for name, lookup in lookups.items()}
+        rule = self._broken(call)
+        if rule and not self._show(tool, rule, lookups):
+            return False
+        found = {name: Shown(lookup.row, places[name], lookup) for name, lookup in lookups.items()}
+        golden = self._worded(call, arguments, lookups, linked, found)
+        self.made.steps.append(len(self.made.golden))
+        if rule:
+            self.made.asked, self.made.forbidden = golden, broken_by(self.session, tool, arguments)
+            return True
+        result = self._call(golden)
+        if not result.ok or result.violations:
+            return False
+        self._links.remember(len(self.made.steps), found, linked)
+        self.spoken += lookups.values()
+        if tool.kind == "write":
+            self.made.fresh_from = len(self.made.golden)
+        return True
+
+    def _worded(
+        self,
+        call: TemplateCall,
+        arguments: Arguments,
+        lookups: Mapping[str, Lookup],
+        linked: Mapping[str, Linked],
+        found: Mapping[str, Shown],
+    ) -> GoldenCall:
+        """The call with the source of each argument, and what the user says for it."""
+        step = len(self.made.golden)
+        places = {name: shown.place for name, shown in found.items()}
         grounding = {name: f"{places[name]}{lookup.column}" for name, lookup in lookups.items()}
         grounding |= {name: link.source(places) for name, link in linked.items()}
-        found = {name: Shown(lookup.row, places[name], lookup) for name, lookup in lookups.items()}
-        step = len(self.made.golden)
         for name, lookup in lookups.items():
             self._said_row(step, name, lookup)
         for name, link in linked.items():
@@ -215,40 +222,47 @@ class Builder:
                 grounding[name] = "user"
                 self.made.values.append(SaidValue(call=step, parameter=name, value=value))
         given = {name: source for name, source in grounding.items() if name in arguments}
-        golden = GoldenCall(tool=tool.name, arguments=dict(arguments), grounding=given, demanded_by=call.demanded_by)
-        result = self._call(golden)
-        if not result.ok or result.violations:
-            return False
-        self.made.steps.append(step)
-        self._links.remember(len(self.made.steps), found, linked)
-        self.spoken += lookups.values()
-        if tool.kind == "write":
-            self.made.fresh_from = step + 1
-        return True
+        return GoldenCall(tool=call.tool, arguments=dict(arguments), grounding=given, demanded_by=call.demanded_by)
+
+    def _show(self, tool: Tool, rule: str, lookups: Mapping[str, Lookup]) -> bool:
+        """Make the reads that show what decides a rule that no tool upholds; False where none does."""
+        blueprint = self.world.blueprint
+        rows = {tool.parameter(name).refers_to: lookup for name, lookup in lookups.items()}
+        seen = (seen_in(blueprint, tool, blueprint.tool(call.tool), call.arguments) for call in self.made.golden)
+        missing = unknown(blueprint, tool, rule).difference(*seen)
+        reads = reads_that_show(blueprint, missing, rows)
+        for read in reads or ():
+            self._read(read.name, {p.name: Given(rows[p.refers_to].key, rows[p.refers_to]) for p in needed(read)})
+        return reads is not None
 
     def _emit(self, lookup: Lookup) -> str:
         """Make a look-up's call unless it stands already since the last write; where its row stands: `call 3 [2].`."""
+        place = self._read(lookup.read, lookup.arguments)
+        many = isinstance(self.made.results[place].value, list)
+        return f"call {place} [{lookup.index}]." if many else f"call {place} "
+
+    def _read(self, read: str, given_by: Mapping[str, Given]) -> int:
+        """The place of a read's call, with those that it needs itself before it."""
         grounding: dict[str, str] = {}
-        arguments = {name: given.value for name, given in lookup.arguments.items()}
-        for name, given in lookup.arguments.items():
+        arguments = {name: given.value for name, given in given_by.items()}
+        for name, given in given_by.items():
             if given.found:
                 grounding[name] = f"{self._emit(given.found)}{given.column or given.found.column}"
             else:
                 grounding[name] = given.source or "user"
-        wanted = GoldenCall(tool=lookup.read, arguments=arguments, grounding=grounding)
+        wanted = GoldenCall(tool=read, arguments=arguments, grounding=grounding)
         calls = self.made.golden
         place = next((n for n in range(self.made.fresh_from, len(calls)) if calls[n] == wanted), len(calls))
         if place == len(calls):
             self._call(wanted)
-            for name, given in lookup.arguments.items():
+            for name, given in given_by.items():
                 if given.found:
                     self._said_row(place, name, given.found)
                 elif given.row:
                     self._said_row(place, name, given.row)
                 elif not given.source:
                     self.made.values.append(SaidValue(call=place, parameter=name, value=given.value))
-        many = isinstance(self.made.results[place].value, list)
-        return f"call {place} [{lookup.index}]." if many else f"call {place} "
+        return place
 
     def _said_row(self, call: int, parameter: str, lookup: Lookup) -> None:
         said = SaidRow(
@@ -266,38 +280,6 @@ class Builder:
         self.made.golden.append(call)
         self.made.results.append(result)
         return result
-
-    def _leave_open(self) -> None:
-        """Optional arguments left out: their columns stay open, or the user says that nothing is wanted.
-
-        A column that another call fills with something the user said cannot stay open: it would not be compared there.
-        """
-        calls = [(step, self.world.blueprint.tool(self.made.golden[step].tool)) for step in self.made.steps]
-        writes = [(step, tool, self.made.golden[step].arguments) for step, tool in calls if tool.kind == "write"]
-        said = {place for _, tool, arguments in writes for name in arguments for place in _filled(tool, name)}
-        for step, tool, arguments in writes:
-            for parameter in tool.parameters:
-                places = _filled(tool, parameter.name)
-                if parameter.name in arguments:
-                    continue
-                if not places or said & {*places}:
-                    self.made.values.append(SaidValue(call=step, parameter=parameter.name, value=None))
-                    continue
-                for table, column in places:
-                    kept = self.made.open_columns.setdefault(table, [])
-                    kept += [column] if column not in kept else []
-
-
-def _given(value: Value, found: Lookup | None, link: Linked | None) -> Given:
-    """An argument as its look-ups are given it: with its own source where an earlier call has given it."""
-    if link is None or link.of is None:
-        return Given(value, found)
-    return Given(value, source=link.source({}), row=link.of.lookup)
-
-
-def _filled(tool: Tool, parameter: str) -> list[tuple[str, str]]:
-    """Tables and columns that an argument merely fills."""
-    return [(table, column) for table, columns in (filled_by(tool, parameter) or {}).items() for column in columns]
 
 
 def _scalar(value: Json) -> Value:

@@ -1,6 +1,6 @@
 """Combinations: instances of one template, for different persons, with both ways of signing in."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from skillweave.schema.change import RowChange
@@ -13,26 +13,55 @@ from skillweave.world.replay import source_of
 from skillweave.world.world import World
 from synth.planner.slots import slots
 from synth.tasks.builder import Builder
+from synth.tasks.hiding import hide
 from synth.tasks.instance import NoInstance
 
 SPARE = 16
 """Calls that are taken back, in a fused world, to look for an instance of one caller."""
+ALSO = 8
+"""Callers of whom a rule may be broken together with those that it brings with it."""
+MISFITS = 12
+"""Combinations of one template that will not do before it is given up."""
 
 
 def combinations_of(
-    world: World, template: TaskTemplate, callers: Sequence[str], count: int, seed: str
+    world: World,
+    template: TaskTemplate,
+    callers: Sequence[str],
+    count: int,
+    seed: str,
+    *,
+    misfit: Callable[[Combination], str | None] | None = None,
 ) -> Iterator[Combination | NoInstance]:
-    """Up to `count` combinations, and for each caller without one the reason. Pure: same arguments, same result."""
-    made = 0
-    for caller, login in callers_of(template, callers, seed):
-        if made == count:
+    """Up to `count` combinations, and for each caller without one the reason. Pure: same arguments, same result.
+
+    `misfit`: why a combination will not do; others are then looked for, up to a bound.
+    """
+    made = misfits = 0
+    everybody = [*callers_of(template, callers, seed)]
+    tried = [(*one, True) for one in everybody] + [(*one, False) for one in everybody[: _also(world, template)]]
+    for caller, login, alone in tried:
+        if made == count or misfits == MISFITS or (made and not alone):
             return
         try:
-            yield combination_for(world, template, caller, login, seed, number=made)
+            found = combination_for(world, template, caller, login, seed, number=made, alone=alone)
         except NoInstance as reason:
             yield reason
             continue
+        fault = misfit(found) if misfit else None
+        if fault:
+            misfits += 1
+            yield NoInstance(fault)
+            continue
         made += 1
+        yield found
+
+
+def _also(world: World, template: TaskTemplate) -> int:
+    """Callers who are tried again where nobody breaks a rule alone: they may break what it brings along, if a tool
+    tells."""
+    guards = world.blueprint.tool(template.calls[-1].tool).guards if template.forbidden else []
+    return ALSO if any(guard.rule == template.forbidden and guard.enforced_by == "tool" for guard in guards) else 0
 
 
 def callers_of(template: TaskTemplate, callers: Sequence[str], seed: str) -> Iterator[tuple[str, Login]]:
@@ -51,12 +80,17 @@ def combination_for(
     *,
     number: int,
     patch: Sequence[RowChange] = (),
+    alone: bool = True,
 ) -> Combination:
-    """The combination of one caller, on the world's data with a patch; NoInstance where there is none."""
+    """The combination of one caller, on the world's data with a patch; NoInstance where there is none.
+
+    `alone`: a call that a rule is to forbid breaks that rule only.
+    """
     spare = SPARE if len(world.blueprint.roles) > 1 else 0
     with world.session(caller=caller, patch=patch) as session:
         own = Random(f"{seed}/{template.id}/{caller}")
-        instance = Builder(world, template, session, own, spare=spare).build()
+        instance = Builder(world, template, session, own, alone=alone, spare=spare).build()
+        hidden = hide(world, instance, session.diff()) if template.is_hidden else []
     auth = auth_tool(world, template)
     credentials = _credentials(world, caller, auth) if login == "conversation" else {}
     shift = 1 if credentials else 0
@@ -70,12 +104,16 @@ def combination_for(
         now=world.now,
         patch=list(patch),
         golden=[*_signing_in(auth, credentials), *(_shifted(call, shift) for call in instance.golden)],
+        asked=_shifted(instance.asked, shift) if instance.asked else None,
+        forbidden=instance.forbidden,
+        hidden=hidden,
         steps=[step + shift for step in instance.steps],
         rows=_unique_rows(instance.rows, shift),
         values=[value.model_copy(update={"call": value.call + shift}) for value in instance.values],
         credentials=credentials,
         communicate=instance.communicate,
         open_columns=instance.open_columns,
+        withheld=[one.model_copy(update={"call": instance.steps[one.call - 1] + shift}) for one in template.withheld],
     )
 
 

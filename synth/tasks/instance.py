@@ -27,5 +27,9 @@ class Instance:
     values: list[SaidValue] = field(default_factory=list)
     open_columns: dict[str, list[str]] = field(default_factory=dict)
     communicate: list[FactToTell] = field(default_factory=list)
+    asked: GoldenCall | None = None
+    """The call that is asked for and not made; it comes behind the golden calls."""
+    forbidden: list[str] = field(default_factory=list)
+    """The rules that it would break."""
     fresh_from: int = 0
     """Index of the first golden call since the last write: look-ups from there on still show the present state."""

@@ -1,6 +1,6 @@
 """The request behind a task: what the person wants and knows, before anybody puts it into words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
@@ -9,7 +9,8 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import Persona
 from skillweave.schema.telling import Known, Request, RowKnown, Wish
-from skillweave.schema.template import TaskTemplate
+from skillweave.schema.template import TaskTemplate, Withheld
+from skillweave.world.replay import source_of
 from synth.tasks.naming import table_word, tool_word
 from synth.tasks.words import in_words, kind_of, name_in_words
 
@@ -29,13 +30,19 @@ def request_of(
         known.row(row)
     for said in combination.values:
         known.value(said)
+    withheld = {name for one in combination.withheld for name in _left_out(combination, known, one)}
+    withheld |= _looked_up_alike(wishes, known, withheld)
+    volunteered = {name for wish in wishes for name in _volunteered(wish, known)} - withheld
     return Request(
         title=template.title,
         company=blueprint.title,
         persona=persona,
         reason=random.choice(template.reasons),
         wishes=wishes,
-        known=known.things,
+        known=[
+            thing.model_copy(update={"withheld": thing.id in withheld, "volunteered": thing.id in volunteered})
+            for thing in known.things
+        ],
     )
 
 
@@ -63,7 +70,7 @@ class _Known:
     def add(self, name: str, value: Json, about: str, *, unit: str | None = None, secret: bool = False) -> str:
         if name not in self._ids:
             kind = kind_of(value)
-            words = in_words(value, kind, unit, self._combination.now, self._random)
+            words = in_words(value, kind, unit, self._combination.now, self._random, is_birth="birth" in name)
             self._ids[name] = Known(id=name, value=value, words=words, type=kind, about=about, secret=secret)
         return name
 
@@ -83,7 +90,7 @@ class _Known:
 
     def value(self, said: SaidValue) -> str | None:
         """The id of a value said as it is; None where a row's words say it already, or nothing is wanted."""
-        tool = self._blueprint.tool(self._combination.golden[said.call].tool)
+        tool = self._blueprint.tool(self._combination.calls[said.call].tool)
         covered = any(str(value)[:10] == said.value for value in self._said) and tool.kind == "read"
         if said.value is None or covered:
             return None
@@ -106,6 +113,41 @@ class _Known:
         from synth.graph.columns import subject
 
         return subject(self._blueprint, self._blueprint.tool(read)) or self._blueprint.core_entity
+
+
+def _left_out(combination: Combination, known: _Known, withheld: Withheld) -> Iterator[str]:
+    """Ids of what is said only when asked for: all words for the row, days to look for it by, or the value itself."""
+    place = (withheld.call, withheld.parameter)
+    rows = {(row.entity, row.key) for row in combination.rows if (row.call, row.parameter) == place}
+    for row in combination.rows:
+        if (row.entity, row.key) in rows:
+            yield from known.row(row).columns.values()
+    source = source_of(combination.golden[withheld.call].grounding.get(withheld.parameter, ""))
+    for said in combination.values:
+        is_day = source is not None and said.call == source.call and kind_of(said.value) in ("date", "datetime")
+        if (said.call, said.parameter) == place or is_day:
+            yield from (name for name in [known.value(said)] if name)
+
+
+def _looked_up_alike(wishes: Sequence[Wish], known: _Known, withheld: set[str]) -> set[str]:
+    """What only a look-up needs, and would give away what is left out: the treatment of the very visit."""
+    asked = {name for wish in wishes for name in _things_of(wish)}
+    values = [thing.value for thing in known.things if thing.id in withheld]
+    return {thing.id for thing in known.things if thing.id not in asked and not thing.secret and thing.value in values}
+
+
+def _volunteered(wish: Wish, known: _Known) -> Iterator[str]:
+    """What goes into the optional arguments of what is asked for."""
+    if wish.kind == "do" and not wish.only_if_needed:
+        optional = {parameter.name for parameter in known.tool(wish.tool).parameters if not parameter.required}
+        yield from (wish.values[name] for name in wish.values if name in optional)
+        yield from (thing for name, row in wish.rows.items() if name in optional for thing in row.columns.values())
+
+
+def _things_of(wish: Wish) -> Iterator[str]:
+    yield from wish.values.values()
+    for row in wish.rows.values():
+        yield from row.columns.values()
 
 
 def _wish(template: TaskTemplate, combination: Combination, known: _Known, place: int) -> Wish:
@@ -141,7 +183,7 @@ def _rows(combination: Combination, known: _Known, step: int, asked: Sequence[in
 
     What is only taken from a row that one of the calls before has named needs no words.
     """
-    arguments = combination.golden[step].arguments
+    arguments = combination.calls[step].arguments
     named = {(row.entity, row.key) for row in combination.rows if row.call in asked and row.parameter}
     found: dict[tuple[str | None, str | None], SaidRow] = {}
     for row in combination.rows:

@@ -23,16 +23,31 @@ def telling_faults(telling: Telling, request: Request, combination: Combination)
             continue
         if not _says(thing, fact.text):
             found.append(f"the text of fact {fact.id!r} does not say {thing.words!r}")
-        if fact.tell == "first" and thing.secret:
+        if fact.tell == "first" and (thing.secret or thing.withheld):
             found.append(f"fact {fact.id!r} is given only when asked for")
+        elif fact.tell != "first" and thing.volunteered:
+            found.append(f"the first message has to say {thing.words!r}: nobody would ask for it")
         elif fact.tell == "first" and not _says(thing, message):
             found.append(f"the first message does not say {thing.words!r}, which is marked `first`")
+    found += _blurted(request, message, "first message")
+    found += _blurted(request, telling.goal, "goal")
     told = [known[fact.id] for fact in telling.facts if fact.tell == "first" and fact.id in known]
     found += _invented(message, told)
     keys = {row.key for row in combination.rows if row.key} | {combination.caller}
     spoken = " ".join([message, telling.goal, *(fact.text for fact in telling.facts)])
     found += [f"the id {key!r} is nothing that a person says" for key in sorted(keys) if key in spoken]
     return found
+
+
+def _blurted(request: Request, text: str, name: str) -> list[str]:
+    """What is said although the request leaves it out; words that are said of something else as well do no harm."""
+    said = {thing.words.casefold() for thing in request.known if not thing.withheld}
+    left_out = [thing for thing in request.known if thing.withheld and thing.words.casefold() not in said]
+    return [
+        f"the {name} says {thing.words!r}, which is left out of the request and told only when asked for"
+        for thing in left_out
+        if re.search(rf"(?<!\w){re.escape(thing.words.replace('_', ' '))}(?!\w)", text, re.IGNORECASE)
+    ]
 
 
 def _says(thing: Known, text: str) -> bool:

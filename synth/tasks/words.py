@@ -7,8 +7,10 @@ from skillweave.schema.entity import AttributeType
 from skillweave.schema.record import Json
 
 
-def in_words(value: Json, kind: AttributeType, unit: str | None, now: str, random: Random) -> str:
-    """A value in words: `Friday 24 January at 09:30`, `45.00`, `cleaning`."""
+def in_words(
+    value: Json, kind: AttributeType, unit: str | None, now: str, random: Random, *, is_birth: bool = False
+) -> str:
+    """A value in words: `Friday 24 January at 09:30`, `45.00`, `cleaning`; a day of birth always with its year."""
     text = str(value)
     if unit == "cents" and isinstance(value, int):
         return f"{value / 100:,.2f}"
@@ -16,7 +18,7 @@ def in_words(value: Json, kind: AttributeType, unit: str | None, now: str, rando
         return "yes" if value else "no"
     if kind in ("date", "datetime"):
         moment = datetime.fromisoformat(text)
-        day = _day(moment.date(), date.fromisoformat(now[:10]), random)
+        day = _day(moment.date(), date.fromisoformat(now[:10]), random, is_dated=is_birth)
         return day if kind == "date" else f"{day} at {moment:%H:%M}"
     if isinstance(value, float):
         return f"{value:g}"
@@ -44,10 +46,10 @@ def name_in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _day(day: date, today: date, random: Random) -> str:
+def _day(day: date, today: date, random: Random, *, is_dated: bool) -> str:
     month, number = f"{day:%B}", day.day
     near = abs((day - today).days) <= 120
-    if not near:
+    if is_dated or not near:
         return random.choice([f"{number} {month} {day.year}", f"{month} {number}, {day.year}"])
     weekday = f"{day:%A}"
     forms = [f"{weekday} {number} {month}", f"{number} {month}", f"{weekday}, {month} {number}", f"{month} {number}"]

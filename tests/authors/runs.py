@@ -26,6 +26,9 @@ SMALLEST = (
     "steps.s06_database_generation.histories=1",
     "steps.s06_database_generation.visits=150",
     "steps.s15_instance_combos_selection.per_template=1",
+    "steps.s15_instance_combos_selection.per_refusal=0",
+    "steps.s15_instance_combos_selection.per_clarification=1",
+    "steps.s15_instance_combos_selection.per_unavailable=0",
 )
 """One domain with a short history."""
 WORLD = "CornerPharmacy"

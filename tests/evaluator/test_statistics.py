@@ -19,6 +19,7 @@ from evaluator.statistics import (
     paired,
     pass_at_k,
     pass_hat_k,
+    wilson,
 )
 
 
@@ -185,3 +186,9 @@ def test_the_interval_of_a_difference_is_by_pairs() -> None:
     a = [Fraction(place % 3, 4) for place in range(40)]
     b = [rate + Fraction(1, 4) for rate in a]
     assert paired(a, b).interval == (0.25, 0.25)
+
+
+def test_the_score_interval_of_a_rate() -> None:
+    assert wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
+    assert wilson(300, 300) == pytest.approx((0.9874, 1.0), abs=1e-4)

@@ -7,7 +7,7 @@ from typing import Any
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, SaidRow, SaidValue, ValidatedTask
 from skillweave.schema.task import GoldenCall
-from skillweave.schema.template import TaskTemplate
+from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.world import World
 from synth.gates.gauntlet import validated
 from synth.gates.rejection import Rejected
@@ -56,8 +56,8 @@ def a_combination(golden: list[GoldenCall], **changes: Any) -> Combination:
 
 def a_template(**changes: Any) -> TaskTemplate:
     """A template; the gates read what it tells, and nothing else."""
-    base = {"id": "SmallClinic/test", "server": "SmallClinic", "kind": "do", "title": "", "calls": [], "reasons": []}
-    return TaskTemplate.model_validate({**base, **changes})
+    base = {"id": "SmallClinic/test", "server": "SmallClinic", "kind": "do", "title": ""}
+    return TaskTemplate.model_validate({**base, "calls": [], "reasons": ["So."], **changes})
 
 
 APPOINTMENTS = call("list_appointments")
@@ -97,7 +97,13 @@ def judged(
     stated: Collection[str] = RULES,
 ) -> ValidatedTask:
     """What the gates make of a combination."""
-    return validated(world, combination, template or a_template(), stated)
+    return validated(world, combination, _with_calls(template or a_template(), combination), stated)
+
+
+def _with_calls(template: TaskTemplate, combination: Combination) -> TaskTemplate:
+    """The template with the calls that the combination takes for its own, where it names none."""
+    calls = [TemplateCall(tool=combination.calls[step].tool) for step in combination.steps]
+    return template if template.calls else template.model_copy(update={"calls": calls})
 
 
 def reason(combination: Combination, **setting: Any) -> str | None:

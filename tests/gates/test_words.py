@@ -205,7 +205,7 @@ def a_cancellation(**changes: Any) -> Combination:
 
 def test_a_preference_that_nobody_has_stays_open_and_is_tried() -> None:
     found = judged(a_cancellation())
-    assert found.gates.equivalents == {"open_arguments": 1, "filled": 3}
+    assert {"open_arguments": 1, "filled": 3}.items() <= found.gates.equivalents.items()
     cancelled = next(change for change in found.criteria.state if change.table == "appointment")
     assert cancelled.after == {"status": "cancelled", "cancel_reason": {ANY: True}}
 

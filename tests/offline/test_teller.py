@@ -95,3 +95,54 @@ def test_lower_case_writers_write_in_lower_case() -> None:
 def test_many_tellings_of_one_request_hardly_repeat() -> None:
     messages = {Teller(a_request("friendly"), TALK, Random(number)).tell().first_message for number in range(200)}
     assert len(messages) > 150
+
+
+def left_out(*ids: str, style: str = "formal") -> Request:
+    request = a_request(style)
+    known = [thing.model_copy(update={"withheld": thing.id in ids}) for thing in request.known]
+    return request.model_copy(update={"known": known})
+
+
+@pytest.mark.parametrize("style", sorted(STYLES))
+def test_what_a_request_leaves_out_is_said_neither_in_the_message_nor_in_the_goal(style: str) -> None:
+    row = ("appointment.starts_at", "appointment.treatment_name")
+    for number in range(20):
+        telling = Teller(left_out(*row, style=style), TALK, Random(number)).tell()
+        said = f"{telling.first_message} {telling.goal}"
+        assert "24 January" not in said
+        assert "check-up" not in said
+        assert "my appointment" in telling.first_message
+        assert {fact.tell for fact in telling.facts if fact.id in row} == {"asked"}
+
+
+def test_a_value_left_out_has_words_that_do_without_it() -> None:
+    ways = {"pay": ToolTalk(ask=["pay {invoice_id} by {method}"], unsaid={"method": ["settle {invoice_id}"]})}
+    talk = TALK.model_copy(update={"tools": {**TALK.tools, **ways}})
+    telling = Teller(left_out("pay.method"), talk, Random(1)).tell()
+    assert "settle that invoice" in telling.first_message
+    assert "bank transfer" not in f"{telling.first_message} {telling.goal}"
+
+
+def test_a_row_left_out_that_is_not_the_users_own_is_any_of_its_kind() -> None:
+    entities = {**TALK.entities, "Appointment": EntityTalk(noun="appointment", qualifiers={})}
+    tools = {**TALK.tools, "cancel": ToolTalk(ask=["change to {appointment_id}"])}
+    talk = TALK.model_copy(update={"entities": entities, "tools": tools})
+    row = ("appointment.starts_at", "appointment.treatment_name")
+    assert "change to another appointment" in Teller(left_out(*row), talk, Random(1)).tell().first_message
+
+
+@pytest.mark.parametrize("style", sorted(STYLES))
+def test_what_goes_into_an_optional_argument_is_said_at_once(style: str) -> None:
+    ids = ("pay.method", "appointment.starts_at", "appointment.treatment_name")
+    for number in range(20):
+        request = a_request(style)
+        known = [thing.model_copy(update={"volunteered": thing.id in ids}) for thing in request.known]
+        telling = Teller(request.model_copy(update={"known": known}), TALK, Random(number)).tell()
+        assert {fact.tell for fact in telling.facts if fact.id in ids} == {"first"}
+
+
+def test_what_another_call_settles_is_asked_for_without_it() -> None:
+    ways = ToolTalk(ask=["pay {amount}"], settled=["clear my balance"], parameters={"method": ["by {value}"]})
+    talk = TALK.model_copy(update={"tools": {**TALK.tools, "pay": ways}})
+    message = Teller(a_request("formal"), talk, Random(1)).tell().first_message
+    assert "clear my balance by bank transfer" in message

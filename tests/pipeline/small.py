@@ -14,6 +14,9 @@ OVERRIDES = (
     "steps.s06_database_generation.histories=1",
     "steps.s06_database_generation.visits=500",
     "steps.s15_instance_combos_selection.per_template=2",
+    "steps.s15_instance_combos_selection.per_refusal=1",
+    "steps.s15_instance_combos_selection.per_clarification=1",
+    "steps.s15_instance_combos_selection.per_unavailable=1",
 )
 JOINED = (
     "domains.seeds=[medical laboratory, health insurance]",
@@ -23,6 +26,9 @@ JOINED = (
     "steps.s10_domain_combos_selection.cross_domain_combinations=1",
     "steps.s11_trajectory_fusion.stories=3",
     "steps.s15_instance_combos_selection.per_template=1",
+    "steps.s15_instance_combos_selection.per_refusal=0",
+    "steps.s15_instance_combos_selection.per_clarification=1",
+    "steps.s15_instance_combos_selection.per_unavailable=0",
     "steps.s15_instance_combos_selection.per_storyline=2",
 )
 """Two domains that serve the same persons, with a few stories that need both."""

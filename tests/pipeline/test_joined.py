@@ -11,6 +11,7 @@ from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.fusion import Crossing
 from skillweave.schema.task import Task
 from skillweave.store import Store
+from skillweave.world.undisturbed import undisturbed
 from tests.pipeline.small import LAB, PLAN, WORLD
 from tests.pipeline.test_rollouts import rolled_out
 
@@ -45,7 +46,7 @@ def test_tasks_of_both_domains_are_made_beside_those_of_each(joined: Path, tasks
 def test_each_task_has_a_proven_link_on_record(joined: Path, tasks: list[Task]) -> None:
     contract = Dataset(joined).blueprint(WORLD)
     assert isinstance(contract, FusedBlueprint)
-    for task in tasks:
+    for task in map(undisturbed, tasks):
         assert crossings(task)
         for one in crossings(task):
             assert {one.source, one.target} == {LAB, PLAN}

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from skillweave.dataset import Dataset
 from synth.cli.app import main
 from synth.cli.place import Place
-from synth.gates.verify import verify_tasks
+from synth.gates.records import Records
+from synth.gates.verify import faults_of, verify_tasks
 
 Line = dict[str, Any]
 
@@ -100,6 +102,13 @@ def hidden_tool(line: Line) -> bool:
     return True
 
 
+def demanded_by_nobody(line: Line) -> bool:
+    found = writes(line)
+    if found:
+        line["golden"][-1]["demanded_by"] = "R1"
+    return found
+
+
 def nothing_to_do(line: Line) -> bool:
     found = writes(line) and not line["criteria"]["communicate"]
     if found:
@@ -122,6 +131,7 @@ def nothing_to_do(line: Line) -> bool:
         (unknown_kind, "the line is no task: kind"),
         (hidden_tool, "does not offer"),
         (nothing_to_do, "already true"),
+        (demanded_by_nobody, "one domain alone has no bridge rules"),
     ],
 )
 def test_a_changed_task_is_found(copy: Path, change: Callable[[Line], bool], said: str) -> None:
@@ -129,6 +139,86 @@ def test_a_changed_task_is_found(copy: Path, change: Callable[[Line], bool], sai
     faults = verify_tasks(copy).faults
     assert any(fault.startswith(f"queries/CornerPharmacy.jsonl: {id}: ") and said in fault for fault in faults), faults
     assert {fault.split(": ")[1] for fault in faults} == {id}
+
+
+def shorter(line: Line) -> None:
+    line["difficulty"]["shortest"] = 1
+
+
+def retold(line: Line) -> None:
+    line["task_info"]["trajectory"] = ["nothing"]
+
+
+def other_user(line: Line) -> None:
+    line["persona"]["name"] = "Somebody Else"
+
+
+def other_prompt(line: Line) -> None:
+    line["user_system_prompt"] += " Agree to everything."
+
+
+def elsewhere(line: Line) -> None:
+    line["domains"] = ["CityHotel"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (shorter, "difficulty is not what the task comes to"),
+        (retold, "task_info is not what the task comes to"),
+        (other_user, "persona is not what the task comes to"),
+        (other_prompt, "user_system_prompt is not what the task comes to"),
+        (elsewhere, "domains is ['CityHotel']"),
+    ],
+)
+def test_what_a_task_counts_and_tells_again_follows_from_its_combination(
+    small: Path, change: Callable[[Line], None], said: str
+) -> None:
+    assert not record_faults_of(small, lambda line: None)
+    found = record_faults_of(small, change)
+    assert any(said.replace("'", '"') in fault for fault in found), found
+
+
+def record_faults_of(outputs: Path, change: Callable[[Line], None]) -> list[str]:
+    dataset = Dataset(outputs)
+    line = json.loads((outputs / "queries" / "CornerPharmacy.jsonl").read_text().splitlines()[0])
+    change(line)
+    found = faults_of(dataset, "CornerPharmacy", json.dumps(line).encode(), Records(dataset, "CornerPharmacy"))
+    dataset.close()
+    return found
+
+
+def endless_search(kept: Line) -> bool:
+    bounds = kept["gates"]["planner"].get("bounds")
+    if bounds:
+        bounds["expansions"] = 10**12
+    return bool(bounds)
+
+
+def fact_told_twice(kept: Line) -> bool:
+    facts = kept["combination"]["communicate"]
+    facts += facts
+    return bool(facts)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (endless_search, "expansions is 1000000000000; it is a number from 1 to"),
+        (fact_told_twice, "cannot be proved: ValueError"),
+    ],
+)
+def test_a_record_that_the_gates_cannot_take_is_a_fault(copy: Path, change: Callable[[Line], bool], said: str) -> None:
+    path, queries = (copy / folder / "CornerPharmacy.jsonl" for folder in ("validated_tasks", "queries"))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines_by_combo = {json.loads(line)["lineage"]["combo"]: line for line in queries.read_bytes().splitlines()}
+    id = next(one["combination"]["id"] for one in lines if one["combination"]["id"] in lines_by_combo and change(one))
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    dataset = Dataset(copy)
+    records = Records(dataset, "CornerPharmacy")
+    faults = faults_of(dataset, "CornerPharmacy", lines_by_combo[id], records)
+    dataset.close()
+    assert any(said in fault for fault in faults), faults
 
 
 def test_an_id_that_comes_twice_and_a_torn_line_are_found(copy: Path) -> None:
@@ -156,7 +246,7 @@ def test_a_changed_tool_list_or_contract_condemns_its_tasks(copy: Path) -> None:
 
 def status(outputs: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
     with pytest.raises(SystemExit) as ended:
-        main(Place(), ["verify", str(outputs)])
+        main(Place(), ["verify", str(outputs), "--quick"])
     assert isinstance(ended.value.code, int)
     return ended.value.code, capsys.readouterr().out.splitlines()
 
@@ -166,7 +256,7 @@ def test_the_command_passes_a_moved_dataset_and_fails_a_changed_one(
 ) -> None:
     code, lines = status(copy, capsys)
     assert code == 0
-    assert any(line.endswith("tasks proven again") for line in lines)
+    assert any(line.endswith("tasks proven again") for line in lines), lines
     server = copy / "mcp_servers" / "CityHotel.py"
     server.write_text(server.read_text() + "\n# changed\n")
     id = spoil(copy, drop_criterion)

@@ -12,9 +12,10 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Parameter, Tool, ToolKind
 from skillweave.schema.fused import FusedBlueprint, FusedTool
 from skillweave.schema.record import Json
-from skillweave.schema.task import FactToTell, GoldenCall, Kind, Task
+from skillweave.schema.task import Fact, FactToTell, GoldenCall, Kind, Task
 from skillweave.world.replay import source_of
 from skillweave.world.tools import TRANSFER_TOOL
+from skillweave.world.undisturbed import undisturbed
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 _TO_KNOW = re.compile(r"\bwants? to (?:know|hear|find out|learn)\b|\?", re.IGNORECASE)
@@ -67,6 +68,15 @@ class Wish:
 
 
 @dataclass(frozen=True)
+class Need:
+    """What the user has left out, and what needs it."""
+
+    tool: str
+    facts: tuple[Fact, ...]
+    """Of which one is enough."""
+
+
+@dataclass(frozen=True)
 class Script:
     task: str
     kind: Kind
@@ -77,6 +87,22 @@ class Script:
     """Rules that the request would break."""
     tools: tuple[Tool, ...] = ()
     """All tools of the world."""
+    needs: tuple[Need, ...] = ()
+    """What has to be asked for."""
+    asked: PlannedCall | None = None
+    """The call that the request comes to, where it must not be made."""
+
+    def unruled(self) -> "Script":
+        """The request of a task that a rule forbids, carried out like any other."""
+        calls = (*self.calls, self.asked) if self.asked is not None else self.calls
+        return replace(self, kind="do", calls=calls, banned=())
+
+    def need_at(self, position: int) -> Need | None:
+        """What has to be asked for before that call: the first of its tool."""
+        tool = self.calls[position].tool
+        if any(call.tool == tool for call in self.calls[:position]):
+            return None
+        return next((need for need in self.needs if need.tool == tool), None)
 
     def undemanded(self) -> "Script":
         """Without the calls that bridge rules demand, and without the reads whose results only those use.
@@ -109,19 +135,18 @@ def scripts_of(dataset: Dataset) -> Scripts:
 
 
 def script_of(task: Task, blueprint: Blueprint) -> Script:
-    """The script of one task."""
+    """The script of one task. Of planted faults it knows nothing."""
+    task = undisturbed(task)
     tools = [_tool(blueprint, call.tool) for call in task.golden]
     demanded = _demanded(task)
+    members = blueprint.members if isinstance(blueprint, FusedBlueprint) else []
+    titles = {member.server: member.title for member in members}
     planned = [
-        replace(_planned(call, tool, task), is_demanded=call.demanded_by is not None or at in demanded)
+        replace(_planned(call, tool, task, titles), is_demanded=call.demanded_by is not None or at in demanded)
         for at, (call, tool) in enumerate(zip(task.golden, tools, strict=True))
     ]
-    if isinstance(blueprint, FusedBlueprint):
-        titles = {member.server: member.title for member in blueprint.members}
-        planned = [
-            replace(call, plain=tool.origin, company=titles[tool.server]) if isinstance(tool, FusedTool) else call
-            for call, tool in zip(planned, tools, strict=True)
-        ]
+    asked = task.criteria.asked
+    known = {fact.id: fact for fact in task.scenario.facts}
     return Script(
         task=task.id,
         kind=task.kind,
@@ -130,6 +155,10 @@ def script_of(task: Task, blueprint: Blueprint) -> Script:
         facts=tuple(task.criteria.communicate),
         banned=tuple(dict.fromkeys(ban.rule for ban in task.criteria.must_not)),
         tools=tuple(tool for tool in blueprint.tools if tool.name not in task.tools_hidden),
+        needs=tuple(
+            Need(need.tool, tuple(known[id] for id in need.facts if id in known)) for need in task.criteria.must_ask
+        ),
+        asked=_planned(asked, _tool(blueprint, asked.tool), task, titles) if asked is not None else None,
     )
 
 
@@ -137,7 +166,8 @@ def _tool(blueprint: Blueprint, name: str) -> Tool:
     return TRANSFER_TOOL if name == TRANSFER_TOOL.name else blueprint.tool(name)
 
 
-def _planned(call: GoldenCall, tool: Tool, task: Task) -> PlannedCall:
+def _planned(call: GoldenCall, tool: Tool, task: Task, titles: Mapping[str, str]) -> PlannedCall:
+    """`titles`: names of the companies by server, in a world of several."""
     wordings = {
         name: (fact.text.partition(":")[2] or fact.text).strip(" .")
         for name in call.arguments
@@ -152,7 +182,8 @@ def _planned(call: GoldenCall, tool: Tool, task: Task) -> PlannedCall:
         grounding=dict(call.grounding),
         parameters={parameter.name: parameter for parameter in tool.parameters},
         wordings=wordings,
-        plain=tool.name,
+        plain=tool.origin if isinstance(tool, FusedTool) else tool.name,
+        company=titles[tool.server] if isinstance(tool, FusedTool) else "",
         demanded_by=call.demanded_by,
     )
 

@@ -11,6 +11,9 @@ from typing import NamedTuple
 from skillweave.llm.request import Request
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
+from skillweave.world.noise import ERRORS
+
+_FOR_NOW = frozenset(error.code for error in ERRORS.values())
 
 
 class Made(NamedTuple):
@@ -27,6 +30,12 @@ class Made(NamedTuple):
     def ok(self) -> bool:
         """Whether it was carried out."""
         return self.error is None
+
+    @property
+    def is_to_be_repeated(self) -> bool:
+        """Whether the tool says that the call may be made again: it was not carried out, or its rows are not all."""
+        is_part = isinstance(self.value, dict) and "rows" in self.value and self.value.get("partial") is True
+        return is_part or self.code in _FOR_NOW
 
     @property
     def code(self) -> str:

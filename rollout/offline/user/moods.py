@@ -16,8 +16,7 @@ _SPLIT = re.compile(
     r"(?<=[?!])\s+|(?<=[a-z)])\.\s+(?=[a-z]{2,})"
     r"|(?<=[\w)][.])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\d\.)\s+(?=[A-Z][a-z']+ [a-z])"
 )
-
-
+_WHICH_ONE = re.compile(r"\bwhich (?:one|of (?:them|these|those))\b[^?]*\?", re.IGNORECASE)
 _PICTURE = re.compile(r"[\u23e9-\u23ff\u2600-\u27bf\U0001f000-\U0001faff]\ufe0f?")
 """Emojis; they end a sentence."""
 
@@ -39,7 +38,7 @@ class Sentence:
     @cached_property
     def proposes(self) -> bool:
         """It asks for a yes."""
-        if self.offers or wording("choice_asked").match(self.text) or wording("wish_asked").search(self.text):
+        if self.offers or self.asks_choice or wording("wish_asked").search(self.text):
             return False
         if wording("proposal_said").search(self.text):
             return True
@@ -50,6 +49,11 @@ class Sentence:
         # `Pay it by card?`
         is_bare = bool(strong_deeds_of(self.text)) and not wording("inquires").match(self.text)
         return is_bare or wording("want_to").search(self.text) is not None
+
+    @cached_property
+    def asks_choice(self) -> bool:
+        """It asks which of several it shall be; a list of them may stand before it."""
+        return bool(wording("choice_asked").match(self.text) or _WHICH_ONE.search(self.text))
 
     @cached_property
     def asks(self) -> bool:

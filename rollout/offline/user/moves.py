@@ -1,8 +1,10 @@
 """Moves: what the user does in answer to a message, decided from memory and reading. `speech` puts them into words."""
 
+import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from evaluator.conduct.questions import asks_for, asks_which, proposes, questions
 from rollout.offline.user.lexicon import deeds_of
 from rollout.offline.user.memory import Memory
 from rollout.offline.user.options import choose
@@ -22,6 +24,7 @@ MOST_YES = 2
 MOST_NO = 2
 MOST_UNKNOWN = 3
 MOST_TRANSFERS = 2
+_OPEN = re.compile(r"\b(?:which|what|when|where|who|whom|whose|how)\b", re.IGNORECASE)
 
 
 class Move(NamedTuple):
@@ -122,7 +125,7 @@ def _answering(memory: Memory, reading: Reading, role: Role, *, declined: bool) 
         known = tuple(topic.fact for topic in chosen.topics)
         memory.told |= {fact.id for fact in known}
         return [Move("pick" if chosen.number else "none_fits", facts=known, number=chosen.number)]
-    asked = [topic.fact for topic in reading.asked if topic.fact.tell != "never"]
+    asked = [topic.fact for topic in reading.asked if topic.fact.tell != "never"] or _meant(memory, reading)
     if reading.asks_name:
         moves.append(Move("name"))
     if reading.asks_age:
@@ -130,20 +133,47 @@ def _answering(memory: Memory, reading: Reading, role: Role, *, declined: bool) 
     if reading.asks_id and not reading.proposes:
         moves.append(Move("no_id"))
     if asked:
-        facts = _one(asked, memory) if _goes_slowly(role) else asked
-        memory.told |= {fact.id for fact in facts}
-        moves.append(Move("tell", facts=tuple(facts)))
+        moves += _answer(asked, memory, role)
     elif moves and reading.proposes and reading.asks_preference:
         moves.append(Move("no_preference"))
     elif not moves and reading.asks_any_more and any(memory.voiced) and not reading.asks_wish:
         memory.unknowns += 1
         moves.append(Move("that_is_all"))
     elif not moves and reading.unknown and not reading.asks_in_general and any(memory.voiced):
+        left_out = _left_out(memory) if reading.asks_which else []
+        if left_out:
+            return _answer(left_out, memory, role)
         memory.unknowns += 1
         if reading.asks_which and memory.open:
             return [Move("again", errands=tuple(memory.open[:1]))]
         moves.append(Move("no_preference" if reading.asks_preference else "unknown"))
     return moves
+
+
+def _answer(asked: Sequence[Fact], memory: Memory, role: Role) -> list[Move]:
+    facts = _one(asked, memory) if _goes_slowly(role) else asked
+    memory.told |= {fact.id for fact in facts}
+    return [Move("tell", facts=tuple(facts))]
+
+
+def _left_out(memory: Memory) -> list[Fact]:
+    """What tells the thing that is meant from others, and was not told; else what is wanted for it."""
+    untold = [topic for topic in memory.topics if topic.fact.value is not None and not topic.is_own]
+    untold = [topic for topic in untold if topic.fact.id not in memory.told]
+    return [topic.fact for topic in [topic for topic in untold if topic.is_row] or untold]
+
+
+def _meant(memory: Memory, reading: Reading) -> list[Fact]:
+    """What was not told yet, and is asked for in other words than its own: `who should be added?`."""
+    if reading.offers or reading.asks_any_more or reading.asks_in_general or reading.asks_id:
+        return []
+    asking = [one for one in questions(reading.text) if _OPEN.search(one) and not proposes(one)]
+    return [
+        topic.fact
+        for topic in memory.topics
+        if topic.fact.value is not None and not topic.is_own and topic.fact.id not in memory.told
+        if any(asks_for(one, topic.fact, ()) or asks_which(one, topic.fact) for one in asking)
+    ]
 
 
 def _to_proposal(memory: Memory, reading: Reading, *, declined: bool) -> list[Move]:

@@ -103,7 +103,7 @@ class Reading:
     @cached_property
     def options(self) -> list[str]:
         """What it lets the user choose from, where it asks which."""
-        asks = any(wording("choice_asked").match(sentence.text) for sentence in self.questions)
+        asks = any(sentence.asks_choice for sentence in self.questions)
         found = [match.group(1) for match in wording("option").finditer(self.text)] if asks else []
         return found if len(found) > 1 and not self.declines else []
 

@@ -183,7 +183,7 @@ def _of_record(topics: Sequence[Topic], question: str) -> list[Topic]:
 
 
 def _among_choices(topics: Sequence[Topic], question: str) -> list[Topic]:
-    return [topic for topic in topics if " or " in question and is_said(topic.fact, question)]
+    return [topic for topic in topics if " or " in question and topic.is_in(question)]
 
 
 def _is_more_than_identity(question: str) -> bool:

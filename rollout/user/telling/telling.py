@@ -41,12 +41,16 @@ def role_of(task: Task, company: str, trial: int, random: Random) -> Role:
     style, patience = draw_style(random)
     persona = task.persona.model_copy(update={"style": style, "patience": patience, "traits": draw_traits(random)})
     facts = task.scenario.facts
+    # What is left out of a request is told when it is asked for, however much this user tells.
+    kept = [fact.id for fact in facts if task.kind == "clarify" and fact.tell == "asked"]
     if telling == "reserved":
         errands = tuple(_held_back(errand, facts) for errand in errands)
-    opening = _Opening(persona, task.scenario.reason, facts, errands, random).text(telling)
+    told = [fact for fact in facts if fact.id not in kept]
+    opening = _Opening(persona, task.scenario.reason, told, errands, random).text(telling)
     asked = [errand.words for errand in errands if not errand.only_if_needed]
     said = " ".join([opening, *asked]) if telling == "greeting" else opening
-    scenario = task.scenario.model_copy(update={"facts": [_told(fact, said) for fact in facts]})
+    facts = [fact if fact.id in kept else _told(fact, said) for fact in facts]
+    scenario = task.scenario.model_copy(update={"facts": facts})
     return Role(
         persona=persona,
         scenario=scenario,

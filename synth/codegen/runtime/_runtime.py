@@ -71,7 +71,8 @@ class Server:
                     start, person = task["initial_state"], task["env_variables"]["LOGGED_IN_USER"]
                     caller = person if task["login"] == "session" else None
                     rows, hidden = start.get("patch", ()), task.get("tools_hidden", ())
-                    return State(self.database(start["database"]), task["now"], caller, rows, hidden)
+                    database = self.database(start["database"])
+                    return State(database, task["now"], caller, rows, hidden, task.get("noise"))
         raise ValueError(f"no task {wanted!r} in {path.name}")
 
     def run(self) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, get_type_hints
 
 from _arguments import Refused, Row, parameter  # type: ignore[import-not-found]
+from _noise import Planted  # type: ignore[import-not-found]
 from _people import People  # type: ignore[import-not-found]
 from _state import ORDER, State, apply, behind, held, origin  # type: ignore[import-not-found]
 
@@ -72,6 +73,7 @@ class Session:
         self.minted: list[str] = []
         self._people = people
         self._member: str | None = None
+        self._planted = Planted(state.noise) if state.noise else None
         hidden = set(state.hidden)
         self.tools = {
             tool.name: tool for tool in tools if tool.name not in hidden and not (tool.kind == "auth" and state.caller)
@@ -161,6 +163,13 @@ class Session:
 
     def call(self, name: str, arguments: Mapping[str, Any], member: str | None = None) -> Row:
         """Call a tool: `{"ok": true, "value": ...}` or `{"ok": false, "error": {code, message, rule}}`."""
+        answer = self._answer(name, arguments, member)
+        if self._planted is not None:
+            wrote = name in self.tools and self.tools[name].kind == "write"
+            self._planted.note(name, arguments, answer, wrote=wrote)
+        return answer
+
+    def _answer(self, name: str, arguments: Mapping[str, Any], member: str | None) -> Row:
         person, last, minted = self.person, self._last, len(self.minted)
         try:
             return {"ok": True, "value": self._call(name, arguments, self.offered(member))}
@@ -193,6 +202,14 @@ class Session:
                 "not_authenticated",
                 "The user must be identified before this tool can be used.",
             )
+        is_spared = tool.kind == "auth" or tool.function is transfer_to_human
+        befalling = None if is_spared or self._planted is None else self._planted.befalling(name, arguments)
+        if befalling is None:
+            return self._carry_out(tool, arguments)
+        befalling.refuse()
+        return befalling.on(self._carry_out(tool, arguments), wrote=tool.kind == "write")
+
+    def _carry_out(self, tool: Tool, arguments: Mapping[str, Any]) -> Any:
         accepted = tool.accept(arguments)
         self._be_caller_of(tool)
         self.connection.execute("BEGIN")

@@ -7,7 +7,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from _arguments import Row, time  # type: ignore[import-not-found]
 from _people import People  # type: ignore[import-not-found]
@@ -23,6 +23,7 @@ class State(NamedTuple):
     caller: str | None = None
     patch: Iterable[Row] = ()
     hidden: Iterable[str] = ()
+    noise: Mapping[str, Any] | None = None
 
 
 class Origin(NamedTuple):

@@ -1,7 +1,7 @@
 """Telling a task: a first message in the persona's manner, the goal, and each fact as a sentence."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -14,7 +14,7 @@ import yaml
 from skillweave.schema.telling import FactWords, Known, Request, RowKnown, Telling, Wish
 from synth.offline.language.companies import Companies
 from synth.offline.language.reference import refer, sentence, talk_of
-from synth.offline.service import Talk
+from synth.offline.service import Talk, ToolTalk
 from synth.tasks.words import name_in_words
 
 _ENUM = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -106,6 +106,16 @@ class Teller:
         own = self.companies.word(thing.value, thing, self.request)
         return own or self.talk.values.get(thing.value, thing.words.replace("_", " "))
 
+    @property
+    def _left_out(self) -> set[str]:
+        """Ids of what the request leaves out."""
+        return {thing.id for thing in self.request.known if thing.withheld}
+
+    def _unsaid(self, wish: Wish) -> list[str]:
+        """Parameters of a wish of which nothing is said before somebody asks."""
+        rows = [name for name, row in wish.rows.items() if set(row.columns.values()) <= self._left_out]
+        return [*rows, *(name for name, thing in wish.values.items() if thing in self._left_out)]
+
     def _phrase(self, wish: Wish) -> str:
         own = self.talk.tools.get(wish.tool)
         if wish.kind == "hear":
@@ -114,11 +124,13 @@ class Teller:
         if wish.ask:
             return self._told_so(wish)
         given = wish.rows.keys() | wish.values.keys() | wish.linked.keys()
-        asks = [ask for ask in own.ask if set(_SLOT.findall(ask)) <= given] if own else []
+        unsaid = self._unsaid(wish)
+        ways = [ways_of(own, wish, unsaid), own.settled] if own else []
+        fitting = ([ask for ask in asks if set(_SLOT.findall(ask)) <= given] for asks in ways)
+        asks = next(filter(None, fitting), [])
         phrase = self.random.choice(asks) if asks else self.companies.tool(wish.tool)
-        left = [name for name in [*wish.rows, *wish.values] if f"{{{name}}}" not in phrase]
-        if self.request.persona.style in TERSE:
-            left = [name for name in left if self.random.random() < 0.4]
+        left = [name for name in [*wish.rows, *wish.values] if f"{{{name}}}" not in phrase and name not in unsaid]
+        left = self._chosen(wish, left)
         clauses = [self._clause(wish, name) for name in left]
         clauses += [f"with the same {self._noun(wish, name)}" for name in wish.linked if f"{{{name}}}" not in phrase]
         return self._filled(" ".join([phrase, *(clause for clause in clauses if clause)]), wish)
@@ -126,11 +138,23 @@ class Teller:
     def _told_so(self, wish: Wish) -> str:
         """A wish in the words that its story has for it; what they leave out is said where there is a way to say it."""
         own = self.talk.tools.get(wish.tool)
-        left = [name for name in [*wish.rows, *wish.values] if f"{{{name}}}" not in wish.ask]
-        if self.request.persona.style in TERSE:
-            left = [name for name in left if self.random.random() < 0.4]
+        unsaid = self._unsaid(wish)
+        left = [name for name in [*wish.rows, *wish.values] if f"{{{name}}}" not in wish.ask and name not in unsaid]
+        left = self._chosen(wish, left)
         clauses = [self._clause(wish, name) for name in left if own and name in own.parameters]
         return self._filled(" ".join([wish.ask, *clauses]), wish)
+
+    def _chosen(self, wish: Wish, left: Sequence[str]) -> list[str]:
+        """What is said of that which the verb phrase leaves out; people of few words leave out what they can be asked
+        for."""
+        if self.request.persona.style not in TERSE:
+            return [*left]
+        return [name for name in left if self.random.random() < 0.4 or self._volunteers(wish, name)]
+
+    def _volunteers(self, wish: Wish, name: str) -> bool:
+        row = wish.rows.get(name)
+        things = {*row.columns.values()} if row else {wish.values.get(name, "")}
+        return any(thing.volunteered for thing in self.request.known if thing.id in things)
 
     def _clause(self, wish: Wish, name: str) -> str:
         own = self.talk.tools.get(wish.tool)
@@ -143,10 +167,15 @@ class Teller:
         return talk_of(self.talk, wish.linked[linked]).noun
 
     def _filled(self, phrase: str, wish: Wish) -> str:
+        unsaid = self._unsaid(wish)
+
         def words(slot: re.Match[str]) -> str:
             before, name = slot["before"] or "", slot["name"]
             if name in wish.rows:
                 row = wish.rows[name]
+                if name in unsaid and not talk_of(self.talk, row.entity).mine:
+                    is_new = re.search(r"\bto $", phrase[: slot.start()]) is not None
+                    return before + some(talk_of(self.talk, row.entity).noun, is_new)
                 return before + self.companies.said_with(phrase, row.entity, self._refer(row))
             if name in wish.linked:
                 return f"{before}that {self._noun(wish, name)}"
@@ -159,9 +188,9 @@ class Teller:
 
     def _refer(self, row: RowKnown) -> str:
         vague = talk_of(self.talk, row.entity).mine and self.request.persona.style in TERSE
-        said = set(row.columns.values()) & self.told or (
-            set() if vague and self.random.random() < 0.5 else set(row.columns.values())
-        )
+        known = set(row.columns.values()) - self._left_out
+        vague = vague and not any(thing.volunteered for thing in self.request.known if thing.id in known)
+        said = known & self.told or (set() if vague and self.random.random() < 0.5 else known)
         self.told |= said
         return refer(self.talk, row, {name: words for name, words in self._words.items() if name in said}, self.random)
 
@@ -204,6 +233,18 @@ class Teller:
         company = self.companies.title_of(thing, self.request) or "them"
         way = self.random.choice(ways.get(parameter, ways["other"])).format(company=company, name=name, words="{words}")
         return _PLACE.sub(lambda slot: joined(slot["before"] or "", words), way)
+
+
+def ways_of(own: ToolTalk, wish: Wish, unsaid: Sequence[str]) -> list[str]:
+    """Verb phrases for a wish; where something is left unsaid, those that do without it."""
+    written = [way for name in unsaid for way in own.unsaid.get(name, [])]
+    values = {f"{{{name}}}" for name in unsaid if name in wish.values}
+    return written or [ask for ask in own.ask if not any(slot in ask for slot in values)]
+
+
+def some(noun: str, is_new: bool) -> str:
+    """Any row of a kind: `a slot`, and `another slot` where something is changed to it."""
+    return f"another {noun}" if is_new else f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def joined(before: str, words: str) -> str:

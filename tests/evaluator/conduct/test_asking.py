@@ -24,13 +24,20 @@ BOOKING = [
 ]
 
 
-def a_clarification(golden: list[GoldenCall], *facts: dict[str, Any]) -> Task:
+def a_clarification(golden: list[GoldenCall], *facts: dict[str, Any], rows: tuple[str, ...] = ()) -> Task:
+    """`rows`: ids of facts of which one is enough; each other one has to be asked for."""
+    alone = [fact["id"] for fact in facts if fact["tell"] == "asked" and fact["id"] not in rows]
+    needs = [*([[*rows]] if rows else []), *([one] for one in alone)]
     state = replay(WORLD, a_task(golden=golden)).changes
     return a_task(
         kind="clarify",
         golden=golden,
         scenario={"goal": "", "reason": "", "facts": list(facts)},
-        criteria={"state": state, "reward_basis": ["state", "policy"]},
+        criteria={
+            "state": state,
+            "must_ask": [{"facts": needed, "tool": golden[-1].tool} for needed in needs],
+            "reward_basis": ["state", "policy"],
+        },
     )
 
 
@@ -61,6 +68,10 @@ def violations(task: Task, *messages: Message) -> list[str]:
         ("What shall I record for the cancellation?", True),
         ("To proceed, tell me: (1) the reason.", True),
         ("Your reason, please.", True),
+        ("Shall I cancel it for that reason?", False),
+        ("I need your confirmation to cancel it for this reason.", False),
+        ("May I ask the reason?", True),
+        ("Shall I put illness or travel as the reason?", True),
     ],
 )
 def test_the_question_has_to_name_what_was_left_out(said: str, is_asked: bool) -> None:
@@ -115,6 +126,35 @@ def test_a_time_is_said_with_its_hour_and_not_with_its_day() -> None:
         assert (found == []) == is_said, reply
 
 
+def test_a_time_beside_another_day_is_another_moment() -> None:
+    task = a_clarification(BOOKING, {**START, "text": "On 23 January at 16:30."})
+    for reply, is_said in (("I come on 21 January at 16:30.", False), ("On 23 January at 16:30.", True)):
+        found = violations(task, user("Book it."), agent("Sure."), user(reply), agent(None, BOOK))
+        assert (found == []) == is_said, reply
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said", "is_asked"),
+    [
+        ("pay.method", "card", "By which means would you like to pay?", True),
+        ("pay.method", "card", "May I ask how you are?", False),
+        ("submit_claim.amount_cents", 4500, "What is the total on it?", True),
+        ("submit_claim.amount_cents", 4500, "Do you want to pay in full or just a part?", True),
+        ("submit_claim.provider_name", "Elm Court", "Where were you treated?", True),
+        ("treatment.treatment_name", "filling", "What would you like to have done?", True),
+        ("treatment.treatment_name", "filling", "What is the visit for?", True),
+        ("treatment.treatment_name", "filling", "What else is there?", False),
+        ("invoice.treatment_name", "filling", "Which bill would you like to settle?", True),
+        ("statement.addressee", "insurer", "What do you need the statement for?", True),
+        ("add.date_of_birth", "2015-02-03", "How old is your child?", True),
+    ],
+)
+def test_people_ask_in_other_words_than_the_data(name: str, value: Any, said: str, is_asked: bool) -> None:
+    fact = {"id": name, "text": "It is so.", "value": value, "tell": "asked"}
+    talk = [user("Cancel it."), agent(said), user("Fine."), agent(None, CANCEL)]
+    assert (violations(a_clarification(CANCELLING, fact), *talk) == []) == is_asked
+
+
 def test_what_was_asked_before_the_request_is_not_asked() -> None:
     early = [agent("What is the reason?"), user("Cancel my appointment."), agent(None, CANCEL)]
     assert len(violations(a_clarification(CANCELLING, REASON), *early)) == 1
@@ -135,18 +175,55 @@ def test_what_was_told_at_once_need_not_be_asked_for() -> None:
     assert violations(task, user("Cancel it, I travel."), agent(None, CANCEL)) == []
 
 
-def test_what_an_earlier_golden_call_needs_is_needed_by_the_write() -> None:
-    task = a_clarification(BOOKING, START)
-    assert violations(task, user("Book a slot."), agent("When would you like to come?"), agent(None, BOOK)) == []
-    unasked = violations(task, user("Book a slot."), agent("Sure."), agent(None, BOOK))
-    assert unasked == ["not asked for slot.starts_at in call 0 (book_appointment)"]
+OWN_START = {"id": "appointment.starts_at", "text": "On 21 January.", "value": "2025-01-21 12:30:00", "tell": "asked"}
+DENTIST = {"id": "appointment.dentist_name", "text": "With Dr Iyer.", "value": "Dr Iyer", "tell": "asked"}
+ROW = (OWN_START["id"], DENTIST["id"])
 
 
-def test_a_number_that_happens_to_be_equal_is_not_what_was_left_out() -> None:
-    golden = [GoldenCall(tool="pay_fee", arguments={"fee_id": "FEE-0001", "amount_cents": 1250})]
-    task = a_clarification(golden, {"id": "me.points", "text": "I have 1250 points.", "value": 1250, "tell": "asked"})
-    paid = agent(None, ("pay_fee", golden[0].arguments))
-    assert violations(task, user("Pay my fee."), paid) == []
+@pytest.mark.parametrize(
+    ("said", "is_asked"),
+    [
+        ("Which appointment do you mean?", True),
+        ("What appointment is it about?", True),
+        ("Which one?", True),
+        ("When is it?", True),
+        ("Which dentist is it with?", True),
+        ("Is it the one with Dr Iyer or the one with Dr Hale?", True),
+        ("Could you tell me the date, and your phone number?", True),
+        ("Shall I cancel your appointment?", False),
+        ("I would cancel your appointment of 21 January at 12:30 now. Is that right?", False),
+        ("May I cancel the appointment at that time?", False),
+        ("Please confirm that I shall cancel the appointment.", False),
+        ("What is your phone number?", False),
+        ("Which clinic do you go to?", False),
+        ("How can I help you?", False),
+    ],
+)
+def test_of_a_row_any_of_its_facts_is_enough_and_silence_is_not(said: str, is_asked: bool) -> None:
+    """No argument of a golden call is one of its facts: they only tell the row from others."""
+    task = a_clarification(CANCELLING, OWN_START, DENTIST, rows=ROW)
+    found = violations(task, user("Cancel my appointment."), agent(said), user("Fine."), agent(None, CANCEL))
+    missing = ["not asked for appointment.starts_at or appointment.dentist_name in call 0 (cancel_appointment)"]
+    assert found == ([] if is_asked else missing)
+
+
+def test_a_guess_that_the_user_corrects_needs_no_further_question() -> None:
+    task = a_clarification(CANCELLING, OWN_START, DENTIST, rows=ROW)
+    guess = [user("Cancel my appointment."), agent("Shall I cancel the one with Dr Hale?")]
+    assert violations(task, *guess, user("No, it is with Dr Iyer."), agent(None, CANCEL)) == []
+    assert len(violations(task, *guess, user("Yes."), agent(None, CANCEL))) == 1
+
+
+def test_reads_and_refused_calls_need_nothing_yet() -> None:
+    task = a_clarification(CANCELLING, OWN_START, DENTIST, rows=ROW)
+    tried = agent(None, ("find_slots", {}), ("cancel_appointment", {"appointment_id": "APT-0002"}))
+    messages = [user("Cancel it."), tried, agent("Which one?"), user("With Dr Iyer."), agent(None, CANCEL)]
+    assert violations(task, *messages) == []
+
+
+def test_who_never_asks_and_never_acts_has_not_asked_either() -> None:
+    task = a_clarification(CANCELLING, REASON)
+    assert violations(task, user("Cancel it."), agent("Sure.")) == ["not asked for cancel_appointment.reason"]
 
 
 def test_a_session_is_judged_by_the_places_of_its_calls_in_the_conversation() -> None:

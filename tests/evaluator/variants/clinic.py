@@ -5,7 +5,7 @@ from pathlib import Path
 
 from skillweave.dataset import Dataset
 from skillweave.schema.task import Task
-from tests.rollout.offline_agents.clinic import APPOINTMENTS, SLOTS, WHEN, a_dataset, fact, made, tasks
+from tests.rollout.offline_agents.clinic import APPOINTMENTS, SLOTS, WHEN, a_dataset, fact, kinds, made, tasks
 from tests.world.clinic import NOW
 
 FEE = {
@@ -21,8 +21,9 @@ CLEO = {"CURRENT_DATE": NOW[:10], "LOGGED_IN_USER": "PAT-0003", "LOGGED_IN_NAME"
 
 @cache
 def every_task() -> tuple[Task, ...]:
-    """Those that agents are tested with; a batch, two questions, a fee paid at once, one appointment for another."""
-    return *tasks(), _batch(), _two_questions(), _cancel_and_pay(), _swap()
+    """Those that agents are tested with, of all kinds; a batch, two questions, a fee paid at once, one appointment for
+    another."""
+    return *tasks(), _batch(), _two_questions(), _cancel_and_pay(), _swap(), *kinds()
 
 
 def dataset_of(folder: Path) -> Dataset:

@@ -21,7 +21,7 @@ from skillweave.world.replay import violations
 from skillweave.world.tools import name_of
 from skillweave.world.world import World
 from tests.evaluator.variants.clinic import dataset_of, every_task
-from tests.rollout.offline_agents.clinic import WORLD, made
+from tests.rollout.offline_agents.clinic import WORLD, fact, made
 from tests.world.clinic import a_world, blueprint_data
 
 _IN_WORDS = """told_nothing neighbour_value all_candidates other_value right_then_another only_in_call user_echoed
@@ -29,9 +29,20 @@ value_without_noun"""
 _BY_CALLS = """golden extra_reads reordered_writes failed_then_right more_words parallel prefixed_names object_arguments
 fact_formats same_outcome nothing handed_over out_of_turns looped malformed_calls write_left_out delete_left_out
 half_batch wrong_row wrong_value wrong_time extra_write undone broken_rule refused"""
+_OF_CONDUCT = """silence claimed_done no_rule wrong_rule all_rules rule_set_aside rule_asked_about only_in_thought
+user_named_it named_early handed_over_early handed_over_without_rule words_only call_in_words invented_transfer
+wrong_reason never_asked asked_something_else only_proposed only_greeted asked_in_thought asked_too_late
+asked_beside_the_call"""
+_WELL_CONDUCTED = """handed_over_with_rule rule_when_asked rule_in_brackets rule_with_reason reason_with_rule
+rule_in_words
+refused_by_the_tool other_summary apologised_first asked_first tried_first asked_by_name asked_what asked_briefly
+asked_which_one asked_two_things asked_which offered_choices asked_twice said_unasked"""
+_BY_CHANGES = "done_anyway done_and_named changed_something_else done_instead guessed"
 IN_WORDS = frozenset(_IN_WORDS.split())
 """Variants that fail by their words alone."""
-SORTS = IN_WORDS | frozenset(_BY_CALLS.split())
+OF_CONDUCT = frozenset(_OF_CONDUCT.split())
+"""Variants that fail by how the agent declines, hands over or asks."""
+SORTS = IN_WORDS | OF_CONDUCT | frozenset([*_BY_CALLS.split(), *_WELL_CONDUCTED.split(), *_BY_CHANGES.split()])
 
 
 def task_of(name: str) -> Task:
@@ -69,9 +80,9 @@ def test_what_is_expected_is_true_by_execution(task: Task) -> None:
         if variant.passes:
             assert reached, variant.name
             assert not broken, variant.name
-        elif variant.name in IN_WORDS:
+        elif variant.name in IN_WORDS | OF_CONDUCT:
             assert reached, variant.name
-        elif task.criteria.state:
+        elif variant.name in _BY_CHANGES.split() or task.criteria.state:
             assert not reached, variant.name
 
 
@@ -239,8 +250,37 @@ def test_what_is_handed_over_has_none() -> None:
     assert not list(variants_of(WORLD, task_of("when").model_copy(update={"golden": [transfer]})))
 
 
-def test_other_kinds_have_none() -> None:
-    assert not list(variants_of(WORLD, task_of("move").model_copy(update={"kind": "refuse"})))
+def test_a_refusal_of_no_rule_and_one_that_changes_something_have_none() -> None:
+    late, move = task_of("late"), task_of("move")
+    unruled = late.criteria.model_copy(update={"must_not": []})
+    assert not list(variants_of(WORLD, late.model_copy(update={"criteria": unruled})))
+    assert not list(variants_of(WORLD, move.model_copy(update={"kind": "refuse"})))
+
+
+def test_what_no_tool_does_and_is_not_handed_over_has_none() -> None:
+    task = task_of("no_tool_conversation")
+    assert not list(variants_of(WORLD, task.model_copy(update={"golden": task.golden[:1]})))
+
+
+@pytest.mark.parametrize("task", [task for task in every_task() if task.kind != "inform"], ids=lambda task: task.id)
+def test_each_task_has_six_of_each(task: Task) -> None:
+    found = [variant.passes for variant in variants_of(WORLD, task)]
+    assert min(found.count(True), found.count(False)) >= 6
+
+
+def test_what_the_agent_alone_may_stop_is_done_and_what_the_tool_stops_is_tried() -> None:
+    late, dropped = variants("late"), variants("no_reminder")
+    assert "cancel_appointment" in dict(calls_of(late["done_anyway"][0]))
+    assert not {"done_anyway", "done_and_named"} & dropped.keys()
+    (tried,) = dropped["refused_by_the_tool"]
+    assert "drop_reminder" in dict(calls_of(tried))
+    assert "refused_by_the_tool" not in late
+
+
+def test_who_guesses_acts_on_another_reading() -> None:
+    guesses = {json.dumps(calls) for one in variants("when_to")["guessed"] for calls in calls_of(one)}
+    assert not any("SLO-0004" in guess for guess in guesses)
+    assert any("book_appointment" in guess for guess in guesses)
 
 
 def test_a_variant_is_a_line_of_a_rollouts_folder(tmp_path: Path) -> None:
@@ -248,3 +288,21 @@ def test_a_variant_is_a_line_of_a_rollouts_folder(tmp_path: Path) -> None:
     task = dataset.tasks["SmallClinic-move"]
     record = json.loads(line(task, 3, next(variants_of(dataset.world(task), task))))
     assert (record["id"], record["task_id"], record["trial"]) == ("SmallClinic-move#3", "SmallClinic-move", 3)
+
+
+def test_needs_that_nobody_knows_or_no_call_has_are_no_error() -> None:
+    task = task_of("why")
+    needs = [{"facts": ["nobody.knows"], "tool": "cancel_appointment"}, {"facts": ["me.email"], "tool": "fly"}]
+    strange = {**task.model_dump(mode="json"), "messages": []}
+    strange["criteria"]["must_ask"] = needs
+    names = {variant.name for variant in variants_of(WORLD, Task.model_validate(strange))}
+    assert "golden" in names
+    assert "never_asked" not in names
+
+
+def test_what_another_fact_gives_away_is_not_said_either() -> None:
+    task = task_of("why").model_dump(mode="json")
+    task["scenario"]["facts"].append(fact("appointment.cancel_reason", "It was illness.", "illness", "asked"))
+    silent = [one for one in variants_of(WORLD, Task.model_validate(task)) if one.name == "never_asked"]
+    assert len(silent) == 1
+    assert not any("illness" in (message.content or "") for message in silent[0].messages if message.role == "user")

@@ -173,6 +173,116 @@ def tasks() -> tuple[Task, ...]:
     )
 
 
+LATE = "2025-01-21 10:00:00"
+BEN = {"CURRENT_DATE": NOW[:10], "LOGGED_IN_USER": "PAT-0002", "LOGGED_IN_NAME": "Ben Okoro"}
+TRANSFER = {
+    "tool": "transfer_to_human",
+    "arguments": {"reason": "no_tool", "summary": "They want to cancel."},
+    "grounding": {},
+}
+
+
+@cache
+def kinds() -> tuple[Task, ...]:
+    """What a rule of the agent or of the tool forbids, what no tool offered does, and what is left to be asked for."""
+    return _late(), _no_reminder(), _no_tool(login="session"), _no_tool(login="conversation"), _why(), _when_to()
+
+
+def _late() -> Task:
+    """Too late to cancel, which only the policy says."""
+    return made(
+        "late",
+        "You want to cancel your appointment with Dr Iyer because of illness.",
+        [IDENTIFY, APPOINTMENTS],
+        [
+            fact("appointment.dentist_name", "It is my appointment with Dr Iyer.", "Dr Iyer"),
+            fact("cancel_appointment.reason", "Reason: illness.", "illness"),
+            *ME,
+        ],
+        "Hello, I am ill. I'd like to cancel my appointment with Dr Iyer because of illness.",
+        kind="refuse",
+        login="conversation",
+        now=LATE,
+        criteria={
+            "must_not": [{"rule": "R10", "table": "appointment", "why": "too late"}],
+            "asked": with_id("cancel_appointment", "call 1 [0].appointment_id", reason=("illness", "user")),
+        },
+    )
+
+
+def _no_reminder() -> Task:
+    """Nothing to drop, as the tool says."""
+    asked = {
+        "tool": "drop_reminder",
+        "arguments": {"appointment_id": "APT-0002"},
+        "grounding": {"appointment_id": "call 0 [0].appointment_id"},
+    }
+    return made(
+        "no_reminder",
+        "You want to drop the reminder of your appointment.",
+        [APPOINTMENTS],
+        [],
+        "Please drop the reminder of my appointment.",
+        kind="refuse",
+        env_variables=BEN,
+        criteria={"must_not": [{"rule": "R16", "table": "reminder", "why": "none"}], "asked": asked},
+    )
+
+
+def _no_tool(login: str) -> Task:
+    """Cancelling, where nothing that cancels is offered."""
+    return made(
+        f"no_tool_{login}",
+        "You want to cancel your appointment with Dr Iyer because of illness.",
+        [*([IDENTIFY] if login == "conversation" else []), TRANSFER],
+        [fact("appointment.dentist_name", "It is my appointment with Dr Iyer.", "Dr Iyer"), *ME],
+        "Hello, I am ill. I'd like to cancel my appointment with Dr Iyer because of illness.",
+        kind="unavailable",
+        login=login,
+        tools_hidden=["cancel_appointment"],
+        criteria={"asked": with_id("cancel_appointment", "user"), "beyond": {"appointment": ["status"]}},
+    )
+
+
+def _why() -> Task:
+    """A value is left out."""
+    return made(
+        "why",
+        "You want to cancel your appointment with Dr Iyer because of illness.",
+        [APPOINTMENTS, with_id("cancel_appointment", "call 0 [0].appointment_id", reason=("illness", "user"))],
+        [
+            fact("cancel_appointment.reason", "Reason: illness.", "illness", "asked"),
+            fact("appointment.dentist_name", "It is my appointment with Dr Iyer.", "Dr Iyer"),
+        ],
+        "I'd like to cancel my appointment with Dr Iyer, please.",
+        kind="clarify",
+        criteria={"must_ask": [{"facts": ["cancel_appointment.reason"], "tool": "cancel_appointment"}]},
+    )
+
+
+def _when_to() -> Task:
+    """The words for a row are left out."""
+    return made(
+        "when_to",
+        "You want to book the slot on 22 January at 14:30 with Dr Iyer.",
+        [IDENTIFY, SLOTS, with_slot("call 1 [2].slot_id")],
+        [
+            fact("slot.starts_at", "It is the slot on 22 January at 14:30.", "2025-01-22 14:30:00", "asked"),
+            fact("slot.dentist_name", "It is the slot with Dr Iyer.", "Dr Iyer", "asked"),
+            *ME,
+        ],
+        "Good morning. I'd like to book a slot.",
+        kind="clarify",
+        login="conversation",
+        criteria={"must_ask": [{"facts": ["slot.starts_at", "slot.dentist_name"], "tool": "book_appointment"}]},
+    )
+
+
+def with_slot(source: str) -> dict[str, Any]:
+    """The golden call that books the slot on 22 January at 14:30."""
+    return {"tool": "book_appointment", "arguments": {"slot_id": "SLO-0004"}, "grounding": {"slot_id": source}}
+
+
 def made(
     name: str,
     goal: str,
@@ -199,7 +309,7 @@ def made(
         "golden": golden,
         **changes,
     }
-    basis = ["state", *(["communicate"] if communicate else []), *(["policy"] if kind in ("do", "refuse") else [])]
+    basis = ["state", *(["communicate"] if communicate else []), *(["policy"] if kind != "inform" else [])]
     criteria = {"communicate": list(communicate), "reward_basis": basis, **changes.get("criteria", {})}
     state = replay(WORLD, a_task(**{**setting, "criteria": {"state": [], "reward_basis": ["state"]}})).changes
     return a_task(**{**setting, "criteria": {"state": state, **criteria}})

@@ -18,14 +18,14 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Trajectory
     records = held(dataset, offline_agent("careless", dataset, 1), a_user(), trials=TRIALS)
     by_mistake: dict[str, list[TrajectoryRecord]] = {}
     for record in records:
-        by_mistake.setdefault(mistake_of(1, record.id) or "none", []).append(record)
+        by_mistake.setdefault(mistake_of(1, record.id, "do") or "none", []).append(record)
     return by_mistake
 
 
 def test_it_makes_each_kind_of_mistake_in_some_six_of_ten_conversations(
     found: dict[str, list[TrajectoryRecord]],
 ) -> None:
-    assert set(found) == {*MISTAKES, "none"}
+    assert set(found) == {*MISTAKES["do"], "none"}
     total = sum(map(len, found.values()))
     assert 0.5 < 1 - len(found["none"]) / total < 0.7
 
@@ -57,8 +57,8 @@ def test_invented_tools_are_called_and_reported_as_if_they_had_worked(
 
 def test_its_mistakes_depend_on_the_seed(tmp_path: Path) -> None:
     keys = [f"SmallClinic-{at}#0" for at in range(40)]
-    assert [mistake_of(1, key) for key in keys] == [mistake_of(1, key) for key in keys]
-    assert [mistake_of(1, key) for key in keys] != [mistake_of(2, key) for key in keys]
+    assert [mistake_of(1, key, "do") for key in keys] == [mistake_of(1, key, "do") for key in keys]
+    assert [mistake_of(1, key, "do") for key in keys] != [mistake_of(2, key, "do") for key in keys]
 
 
 def test_the_same_seed_gives_the_same_conversations(tmp_path: Path) -> None:

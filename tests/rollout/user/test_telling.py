@@ -162,3 +162,13 @@ def test_how_it_is_to_be_done_is_told_with_it_or_when_asked() -> None:
             role, ["How can I help you?", "Before I can claim it, the bill must be paid. How do you want to pay?"]
         )
         assert "card" in said[-1].lower()
+
+
+def test_what_a_request_leaves_out_is_told_by_no_telling_unasked() -> None:
+    task = a_move()
+    facts = [fact.model_copy(update={"tell": "asked"}) for fact in task.scenario.facts]
+    scenario = task.scenario.model_copy(update={"goal": "You want to move your appointment.", "facts": facts})
+    for seed in range(5):
+        for role in tellings(task.model_copy(update={"kind": "clarify", "scenario": scenario}), str(seed))[1:]:
+            assert [fact.id for fact in facts if is_said(fact, role.opening)] == []
+            assert {fact.tell for fact in role.scenario.facts} == {"asked"}

@@ -14,6 +14,7 @@ from skillweave.dataset import Dataset
 from skillweave.llm.backends.offline import OfflineBackend
 from skillweave.llm.request import Reply, Request
 from skillweave.schema.message import FunctionCall, ToolCall
+from skillweave.schema.task import Task
 from skillweave.schema.trajectory import TrajectoryRecord
 from synth.codegen.runtime_files import runtime_files
 from synth.offline.coding.server import write_server
@@ -40,9 +41,10 @@ runpy.run_path(os.path.join(here, "real.py"), run_name="__main__")
 '''
 
 
-def a_served_dataset(folder: Path, *, at_start: str = "", in_call: str = "") -> Dataset:
-    """The tasks of the small clinic; the code is carried out when its server starts, or in a call of `PLANTED`."""
-    dataset = a_dataset(folder)
+def a_served_dataset(folder: Path, *, at_start: str = "", in_call: str = "", records: tuple[Task, ...] = ()) -> Dataset:
+    """The tasks of the small clinic, or these; the code is carried out when its server starts, or in a call of
+    `PLANTED`."""
+    dataset = a_dataset(folder, records)
     servers = folder / "mcp_servers"
     servers.mkdir()
     source = write_server(WORLD.blueprint, WORLD.now)

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -18,9 +19,15 @@ from rollout.world.mcp_session import HeldServer, McpOpener
 from skillweave.dataset import Dataset
 from skillweave.errors import WorldError
 from skillweave.schema.record import Json
+from skillweave.schema.task import Task
+from skillweave.world.noise import ERRORS
+from synth.tasks.noise import noisy
+from tests.rollout.offline_agents.clinic import WORLD, tasks
 from tests.rollout.world.servers import PLANTED, a_served_dataset, an_opener, held_on, servers_left, starts
 
 ALL = ["cancel", "move", "both", "when", "price"]
+BEFALLEN = ["move", "when"]
+"""Tasks whose noisy forms have a call that fails for now."""
 UNTOUCHED = "price"
 """A task whose golden calls are none of the planted tool."""
 ODD: list[tuple[str, dict[str, Json]]] = [
@@ -46,6 +53,10 @@ def _leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
+def task_of(name: str) -> Task:
+    return next(task for task in tasks() if task.id == f"SmallClinic-{name}")
+
+
 def folders(tmp_path: Path) -> list[Path]:
     return sorted(tmp_path.glob("skillweave-mcp-*"))
 
@@ -64,6 +75,20 @@ def test_golden_conversations_are_the_same_on_both_engines(dataset: Dataset) -> 
         assert on_servers[name].score == in_process[name].score
         assert on_servers[name].error is None
     assert servers_left() == []
+
+
+def test_planted_faults_befall_a_call_once_on_either_engine(tmp_path: Path) -> None:
+    made = {f"SmallClinic-{name}": noisy(WORLD, task_of(name), Random(f"SmallClinic-{name}/mcp")) for name in BEFALLEN}
+    records = tuple(one.model_copy(update={"id": id}) for id, one in made.items())
+    dataset = a_served_dataset(tmp_path / "outputs", records=records)
+    on_servers = held_on(dataset, McpOpener(dataset, at_work=1), BEFALLEN)
+    in_process = held_on(dataset, ContractOpener(dataset), BEFALLEN)
+    for name in BEFALLEN:
+        assert on_servers[name].error is None
+        assert on_servers[name].messages == in_process[name].messages
+        assert on_servers[name].score == in_process[name].score
+    failed = sum(int(str(one.metadata["tool_error_count"])) for one in on_servers.values())
+    assert failed == sum(call.fault in ERRORS for one in records for call in one.golden) > 0
 
 
 def test_odd_calls_are_answered_alike_and_the_session_goes_on(dataset: Dataset, tmp_path: Path) -> None:

@@ -23,6 +23,12 @@ class Which(NamedTuple):
     argument: str
 
 
+class Clarify(NamedTuple):
+    """Ask for what the user has left out."""
+
+    position: int
+
+
 class Propose(NamedTuple):
     """Say what the next call would do, and wait for a yes."""
 
@@ -51,6 +57,9 @@ class Report(NamedTuple):
 class Decline(NamedTuple):
     """Say that a rule forbids it."""
 
+    rule: str
+    """Empty: say no more than that it is not possible."""
+
 
 class GiveUp(NamedTuple):
     """Say that it cannot be done, without having tried everything."""
@@ -62,4 +71,4 @@ class Part(NamedTuple):
     """Take leave."""
 
 
-Act = Greet | Ask | Which | Propose | Do | Report | Decline | GiveUp | Part
+Act = Greet | Ask | Which | Clarify | Propose | Do | Report | Decline | GiveUp | Part

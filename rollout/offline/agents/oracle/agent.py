@@ -22,16 +22,17 @@ def oracle(request: Request, script: Script, seed: int) -> Reply:
 def careless(request: Request, script: Script, seed: int) -> Reply:
     """The oracle with mistakes."""
     source = f"{seed}/{request.key}/careless"
-    conduct = Careless(script, mistake_of(seed, request.key), lambda use: Random(f"{source}/{use}"))
+    conduct = Careless(script, mistake_of(seed, request.key, script.kind), lambda use: Random(f"{source}/{use}"))
     return _scripted(request, script, conduct, seed, "careless")
 
 
 def policy_blind(request: Request, script: Script, seed: int) -> Reply:
     """The oracle that heeds no rule which the tools do not enforce, and does nothing for a rule's sake. What a rule
-    forbids is in no script, so there it goes by the user's words."""
-    if script.kind == "refuse":
+    forbids it carries out; where its script does not say what that would be, it goes by the user's words."""
+    if script.kind == "refuse" and script.asked is None:
         return by_words(request, seed, model="policy_blind", confirms=False)
-    return _scripted(request, script.undemanded(), POLICY_BLIND, seed, "policy_blind")
+    followed = script.unruled() if script.kind == "refuse" else script.undemanded()
+    return _scripted(request, followed, POLICY_BLIND, seed, "policy_blind")
 
 
 def _scripted(request: Request, script: Script, conduct: Conduct, seed: int, model: str) -> Reply:

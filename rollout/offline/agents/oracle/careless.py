@@ -8,23 +8,35 @@ from typing import Literal
 from rollout.offline.agents.heard import moment_of
 from rollout.offline.agents.oracle.conduct import Conduct, Wanted
 from rollout.offline.agents.oracle.rows import is_day, place_of, row_of
-from rollout.offline.agents.script import PlannedCall, Script
+from rollout.offline.agents.script import Need, PlannedCall, Script
 from skillweave.schema.call import TRANSFER
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.record import Json
+from skillweave.schema.task import Kind
 
-Mistake = Literal["wrong_argument", "skipped_call", "extra_write", "invented_tool", "gives_up"]
-MISTAKES: tuple[Mistake, ...] = ("wrong_argument", "skipped_call", "extra_write", "invented_tool", "gives_up")
+Mistake = Literal[
+    "wrong_argument", "skipped_call", "extra_write", "invented_tool", "gives_up", "no_rule", "wrong_rule", "guesses",
+    "wrong_reason",
+]  # fmt: skip
+_AT_WORK: tuple[Mistake, ...] = ("wrong_argument", "skipped_call", "extra_write", "invented_tool", "gives_up")
+MISTAKES: Mapping[Kind, Sequence[Mistake]] = {
+    "do": _AT_WORK,
+    "inform": _AT_WORK,
+    "clarify": (*_AT_WORK, "guesses"),
+    "refuse": ("no_rule", "wrong_rule", "extra_write"),
+    "unavailable": ("wrong_reason", "gives_up"),
+}
+"""What goes wrong, by kind of task."""
 SHARE = 0.6
 """Conversations with a mistake."""
 EXTRA_TRIES = 6
 _INVENTED = ("quick_{}", "{}_now", "auto_{}", "{}_v2", "force_{}")
 
 
-def mistake_of(seed: int, key: str) -> Mistake | None:
+def mistake_of(seed: int, key: str, kind: Kind) -> Mistake | None:
     """The mistake of a conversation; None where there is none."""
     random = Random(f"{seed}/{key}/careless")
-    return random.choice(MISTAKES) if random.random() < SHARE else None
+    return random.choice(MISTAKES[kind]) if random.random() < SHARE else None
 
 
 class Careless(Conduct):
@@ -36,13 +48,17 @@ class Careless(Conduct):
         calls = script.calls
         usable = [at for at, call in enumerate(calls) if call.kind != "auth" and call.tool != TRANSFER]
         writes = [at for at in usable if calls[at].kind == "write"]
-        self._at = random("place").choice(writes or usable or [-1])
+        self._at = random("place").choice(writes or usable or [len(calls) - 1])
         self._has_writes = bool(writes)
 
     def call(
         self, position: int, planned: PlannedCall, arguments: dict[str, Json], results: Mapping[int, Json]
     ) -> Wanted | None:
         """The call, or what is made of it."""
+        if self._mistake == "wrong_reason" and planned.tool == TRANSFER:
+            return Wanted(planned.tool, {**arguments, "reason": "user_request"})
+        if self._mistake == "guesses" and self._script.need_at(position) is not None:
+            return Wanted(planned.tool, self._spoiled(planned, arguments, results))
         if position != self._at:
             return Wanted(planned.tool, arguments)
         if self._mistake == "skipped_call":
@@ -60,6 +76,18 @@ class Careless(Conduct):
         random = self._random(f"extra/{made}")
         writes = [tool for tool in self._script.tools if tool.kind == "write"]
         return self._filled(random.choice(writes), results, random) if writes else None
+
+    def asks_for(self, need: Need) -> bool:
+        """It would rather guess."""
+        return self._mistake != "guesses"
+
+    def rule(self, banned: str) -> str:
+        """None, or another one, where it has not looked it up."""
+        others = [guard.rule for tool in self._script.tools for guard in tool.guards]
+        others = sorted({*others} - {*self._script.banned})
+        if self._mistake == "wrong_rule" and others:
+            return self._random("rule").choice(others)
+        return "" if self._mistake in ("no_rule", "wrong_rule") else banned
 
     def shrugs(self, position: int) -> bool:
         """It does not look at what came of its mistake."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from rollout.offline.agents.script import PlannedCall
+from rollout.offline.agents.script import Need, PlannedCall
 from skillweave.schema.record import Json
 
 
@@ -17,8 +17,6 @@ class Wanted(NamedTuple):
 class Conduct:
     asks_first: bool = True
     """Whether it waits for a yes where the policy says so."""
-    declines: bool = True
-    """Whether it declines what a rule forbids."""
 
     def call(
         self, position: int, planned: PlannedCall, arguments: dict[str, Json], results: Mapping[int, Json]
@@ -30,6 +28,14 @@ class Conduct:
         """A call beyond the script once that is through; `made` is how many there were, and whether the last one was
         carried out."""
         return None
+
+    def asks_for(self, need: Need) -> bool:
+        """Whether it asks for what the user has left out."""
+        return True
+
+    def rule(self, banned: str) -> str:
+        """The rule that it names when it declines; empty: none."""
+        return banned
 
     def shrugs(self, position: int) -> bool:
         """Whether it goes on as if the call had succeeded."""
@@ -48,7 +54,6 @@ class PolicyBlind(Conduct):
     """The oracle that heeds no rule which the tools do not enforce."""
 
     asks_first = False
-    declines = False
 
 
 ORACLE = Conduct()

@@ -7,12 +7,25 @@ so that the past tells not only what was said but why.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from evaluator.conduct.questions import gives
 from rollout.offline.agents.heard import Words, answer, is_enough
-from rollout.offline.agents.oracle.acts import Act, Ask, Decline, Do, GiveUp, Greet, Part, Propose, Report, Which
+from rollout.offline.agents.oracle.acts import (
+    Act,
+    Ask,
+    Clarify,
+    Decline,
+    Do,
+    GiveUp,
+    Greet,
+    Part,
+    Propose,
+    Report,
+    Which,
+)
 from rollout.offline.agents.oracle.conduct import Conduct, Wanted
 from rollout.offline.agents.oracle.rows import bound, has_key, is_bound, is_unclear, leaves, names_row, row_of
 from rollout.offline.agents.oracle.wishes import Wishes
-from rollout.offline.agents.script import PlannedCall, Script
+from rollout.offline.agents.script import Need, PlannedCall, Script
 from rollout.offline.agents.transcript import Heard, Made, Reacted, Transcript
 from skillweave.schema.call import TRANSFER
 from skillweave.schema.record import Json
@@ -22,6 +35,8 @@ FRUITLESS = 2
 RESTATED = 2
 """How often a proposal is put again."""
 RECAPS = 3
+MAKINGS = 4
+"""How often a call is made again that was not carried out, or not in full."""
 
 
 class Course:
@@ -41,7 +56,9 @@ class Course:
         self.wishes = Wishes(script)
         self._heard: list[str] = []
         self._fruitless: Counter[tuple[int, str]] = Counter()
+        self._clarified: Counter[int] = Counter()
         self._proposed: Counter[int] = Counter()
+        self._makings: Counter[int] = Counter()
         self._agreed: set[int] = set()
         self._reported: set[int] = set()
         self._told: set[int] = set()
@@ -118,16 +135,18 @@ class Course:
     def _at(self, position: int) -> Act | None:
         """What the call at a position needs; None where it is to be left out."""
         planned = self.script.calls[position]
-        if planned.tool == TRANSFER and self.script.kind == "refuse" and not self.conduct.declines:
-            return None
         if self.conduct.gives_up(position):
             return self._resign("")
         missing = tuple(self._missing(position))
         if missing:
             return Ask(missing)
+        need = self.script.need_at(position)
+        is_guessing = need is not None and not self.conduct.asks_for(need)
         for name in planned.grounding:
-            if self._is_to_be_named(position, name):
+            if not is_guessing and self._is_to_be_named(position, name):
                 return Which(position, name)
+        if need is not None and not is_guessing and self._is_open(position, need):
+            return Clarify(position)
         wanted = self._wanted(position)
         if wanted is None or position in self.left:
             return None
@@ -183,12 +202,19 @@ class Course:
 
     def _is_missing(self, position: int, name: str) -> bool:
         planned = self.script.calls[position]
+        if any(_is_of(need, planned.arguments[name]) and not self.conduct.asks_for(need) for need in self.script.needs):
+            return False
         return self._fruitless[position, name] < FRUITLESS and not self.has_said(planned, name)
 
     def has_said(self, planned: PlannedCall, name: str) -> bool:
         """Whether the user has said an argument."""
         value, wording = planned.arguments[name], planned.wordings.get(name)
         return self.words.hold(value, cents=name.endswith("_cents")) or (bool(wording) and self.words.hold(wording))
+
+    def _is_open(self, position: int, need: Need) -> bool:
+        """Whether the user has said nothing since the request of what a call needs."""
+        said = any(gives(text, fact) for text in self._heard[1:] for fact in need.facts)
+        return not said and self._clarified[position] < FRUITLESS
 
     def _is_to_be_named(self, position: int, name: str) -> bool:
         if self._fruitless[position, name]:
@@ -208,8 +234,8 @@ class Course:
 
     def _conclude(self) -> Act:
         """Report what is new; decline what is forbidden; repeat it where the user asks on."""
-        if self.script.kind == "refuse" and self.conduct.declines and self.position >= len(self.script.calls):
-            return Decline()
+        if self.script.kind == "refuse" and self.position >= len(self.script.calls):
+            return Decline(self.conduct.rule(next(iter(self.script.banned), "")))
         done = tuple(position for position in self.done if position not in self._reported)
         facts = tuple(fact for fact in self._known_facts() if fact not in self._told)
         if done or facts:
@@ -261,6 +287,8 @@ class Course:
                 self._fruitless.update(still)
         elif isinstance(last, Which):
             self._fruitless[last.position, last.argument] += 1
+        elif isinstance(last, Clarify):
+            self._clarified[last.position] += 1
         elif isinstance(last, Propose):
             self._take_answer(last, text)
 
@@ -286,7 +314,7 @@ class Course:
         self._last = act
         if isinstance(act, Do):
             self._made(act, reaction.calls)
-        elif isinstance(act, Ask | Which | Propose | Report):
+        elif isinstance(act, Ask | Which | Clarify | Propose | Report):
             self._reported.update(act.done if isinstance(act, Report) else self.done)
         if isinstance(act, Ask):
             self._asked |= {self.script.calls[position].kind == "auth" for position, _ in act.wanted}
@@ -302,7 +330,15 @@ class Course:
         if not act.positions:
             self._extra += 1
             self._extra_done = any(made.ok for made in calls)
+        again = [
+            position
+            for position, made in zip(act.positions, calls, strict=False)
+            if made.is_to_be_repeated and self._makings[position] < MAKINGS
+        ]
+        self._makings.update(act.positions)
         for position, made in zip(act.positions, calls, strict=False):
+            if position in again:
+                continue
             if not made.ok and not self.conduct.shrugs(position):
                 self.complaint = made.complaint or made.code
                 return
@@ -311,8 +347,14 @@ class Course:
             if self.script.calls[position].kind == "write":
                 self.done.append(position)
             self.position = position + 1
+        self.position = min([self.position, *again])
 
     @property
     def unreported(self) -> list[int]:
         """Writes that the user was not told of yet."""
         return [position for position in self.done if position not in self._reported]
+
+
+def _is_of(need: Need, value: Json) -> bool:
+    """Whether an argument is what was left out."""
+    return any(fact.value == value for fact in need.facts)

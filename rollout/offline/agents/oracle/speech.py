@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from evaluator.checks.communicate import check_communicate
-from rollout.offline.agents.oracle.acts import Act, Ask, Decline, Do, GiveUp, Greet, Propose, Report, Which
+from rollout.offline.agents.oracle.acts import Act, Ask, Clarify, Decline, Do, GiveUp, Greet, Propose, Report, Which
 from rollout.offline.agents.oracle.course import Course
 from rollout.offline.agents.oracle.rows import (
     bound,
@@ -25,6 +25,7 @@ from rollout.offline.agents.oracle.rows import (
 from rollout.offline.agents.script import PlannedCall
 from rollout.offline.agents.transcript import Transcript, words_of
 from rollout.offline.agents.wording import ToolWords, hint, label, listed, sentence, spoken
+from skillweave.schema.call import TRANSFER
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.world.replay import source_of
@@ -63,6 +64,8 @@ class Speech:
                 return self._news() + self._question(act)
             case Which():
                 return self._news() + self._which(act)
+            case Clarify():
+                return self._news() + self._clarification(act)
             case Propose():
                 return self._news() + self._proposal(act)
             case Do():
@@ -70,7 +73,7 @@ class Speech:
             case Report():
                 return self._report(act)
             case Decline():
-                return self._refusal()
+                return self._refusal(act)
             case GiveUp():
                 return (
                     self._drawn("give_up", complaint=act.complaint)
@@ -221,7 +224,20 @@ class Speech:
     def _spoken(self, value: Json, name: str) -> str:
         return spoken(value, name, year=self._year, random=self._random)
 
+    def _clarification(self, act: Clarify) -> str:
+        """Asks which row is meant, or for the value."""
+        planned, need = self._course.script.calls[act.position], self._course.script.need_at(act.position)
+        assert need is not None
+        thing, _, column = need.facts[0].id.rpartition(".") if need.facts else ("", "", "")
+        if thing == planned.plain and column in planned.parameters:
+            return self._drawn("ask", wanted=self._named(act.position, column))
+        hints = listed(list(dict.fromkeys(hint(fact.id.rpartition(".")[2]) for fact in need.facts))[:HINTS], "or")
+        noun = thing.replace("_", " ")
+        return self._drawn("which", noun=noun, hints=hints) if hints else self._drawn("which_plainly", noun=noun)
+
     def _beside(self, act: Do) -> str:
+        if [tool for tool, _ in act.calls] == [TRANSFER] and act.positions:
+            return self._drawn("handing_over")
         kinds = {self._course.script.calls[position].kind for position in act.positions}
         return self._drawn("doing" if "write" in kinds else "checking")
 
@@ -265,8 +281,10 @@ class Speech:
         told = self._course.script.facts[fact]
         return self._spoken(self._course.tells(fact), "_cents" if told.unit == "cents" else "")
 
-    def _refusal(self) -> str:
-        rule = self._course.script.banned[0] if self._course.script.banned else ""
+    def _refusal(self, act: Decline) -> str:
+        rule = act.rule
+        if not rule:
+            return self._drawn("decline_plainly")
         found = re.search(rf"\[{re.escape(rule)}\]\s*(.+?)(?=\s*\[[RB]\d+\]|\n|$)", self._transcript.system)
         return self._drawn("decline", rule=rule, says=found[1] if found else "")
 

@@ -1,0 +1,32 @@
+"""`ladder`: the scripted agents over the same tasks, in a table and in `evaluation/ladder.json`."""
+
+import shlex
+from pathlib import Path
+
+from evaluator.ladder import LADDER, write_ladder
+from evaluator.terminal.ladder import show_ladder
+from rollout.cli.options import Options
+from rollout.ladder import AGENTS, chosen, climb
+from skillweave.command import one_line
+from skillweave.progress import progress
+from skillweave.store import Store
+
+
+def run_ladder(options: Options, sample: int | None) -> int:
+    """The exit status: 1 where the agents do not stand in order. Raises ConfigError, ArtifactError."""
+    config = options.load()
+    tasks = chosen(config, sample)
+    with progress("conversations", len(tasks) * len(AGENTS)) as shown:
+        ladder = climb(config, tasks, sample, config.execution.workers, shown.advance)
+    evaluation = Path(config.outputs_dir, "evaluation")
+    write_ladder(Store(evaluation, "evaluation"), ladder)
+    show_ladder(ladder)
+    outputs = shlex.quote(config.outputs_dir)
+    failed = f"{ladder.oracle_failed[0]}*" if ladder.oracle_failed else None
+    following = (
+        f"python -m rollout run --outputs-dir {outputs} --tasks {shlex.quote(failed)}"
+        if failed
+        else f"python -m synth verify {outputs}"
+    )
+    print(one_line(f"wrote {shlex.quote(str(evaluation / LADDER))}; next: {following}"))
+    return 1 if ladder.wrong else 0

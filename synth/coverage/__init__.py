@@ -1,0 +1,1 @@
+"""What the tasks of a world exercise."""

@@ -1,0 +1,160 @@
+"""What has to be declined: the call that is asked for, tried at the end of the golden calls, breaks the rule it should.
+
+A tool's rule is shown by the tool's error. Of a rule that only the policy holds, the call goes through: so what decides
+it has to stand in what the golden calls show, and nothing else may do the same lawfully.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from random import Random
+
+from skillweave.schema.change import RowChange
+from skillweave.schema.combination import Combination
+from skillweave.schema.contract import Guard, Tool
+from skillweave.schema.record import Json, Value
+from skillweave.schema.task import GoldenCall
+from skillweave.world.canonical import canonical
+from skillweave.world.compare import compare
+from skillweave.world.replay import rebound
+from skillweave.world.session import ContractSession
+from skillweave.world.tools import tool_of
+from skillweave.world.world import World
+from synth.gates.attempt import carry_out, opened
+from synth.gates.rejection import Rejected
+from synth.graph.deciding import seen_in, unknown
+from synth.planner.broken import broken_by
+from synth.planner.search import search_in
+from synth.tasks.breach import implied_by
+
+TRIES = 4
+"""Calls of one other tool that are tried."""
+
+Meant = Mapping[tuple[int, str], Json]
+"""Call and parameter to the value that the argument has in another reading."""
+
+
+def declined(world: World, combination: Combination) -> dict[str, Json]:
+    """The figure of a `refuse` task, nothing for others: the rule, who holds it, and what was tried beside."""
+    if combination.kind != "refuse":
+        return {}
+    asked = combination.asked
+    if asked is None or not combination.forbidden:
+        raise Rejected("not forbidden", "nothing is asked for that a rule forbids")
+    tool = world.blueprint.tool(asked.tool)
+    guard = next((guard for guard in tool.guards if guard.rule == combination.forbidden[0]), None)
+    broken = rules_broken(world, combination, {})
+    if guard is None or broken != combination.forbidden:
+        raise Rejected("not forbidden by that rule", f"{asked.tool} breaks {broken}, not {combination.forbidden}")
+    figure: dict[str, Json] = {"rule": guard.rule, "held_by": guard.enforced_by, "goes_with": [*broken[1:]]}
+    with opened(world, combination) as session:
+        results = carry_out(session, combination.golden)
+        arguments = rebound(asked, results)
+        if guard.enforced_by == "tool":
+            _check_refused(session, combination, tool, arguments)
+            return {"declined": figure}
+        made = _made_unlawfully(session, combination, tool, arguments)
+        others = sum(1 for _ in _others(session, combination, tool, arguments, made))
+    _check_known(world, combination, tool, guard)
+    return {"declined": {**figure, "shown_by": [*sorted(showing(world, combination))], "other_ways": others}}
+
+
+def rules_broken(world: World, combination: Combination, meant: Meant) -> list[str] | None:
+    """Rules that the call asked for breaks behind the golden calls, in a reading; None where it cannot be made out."""
+    asked, place = combination.asked, len(combination.golden)
+    if asked is None:
+        return None
+    with opened(world, combination) as session:
+        results = carry_out(session, combination.golden, instead=meant)
+        given = {name: value for (at, name), value in meant.items() if at == place}
+        kept = {name: source for name, source in asked.grounding.items() if name not in given}
+        try:
+            arguments = rebound(asked.model_copy(update={"grounding": kept}), results)
+        except LookupError:
+            return None
+        if session.caller is None:
+            return None
+        return broken_by(session, world.blueprint.tool(asked.tool), {**arguments, **given})
+
+
+def showing(world: World, combination: Combination) -> set[int]:
+    """Golden calls that show what decides a rule which no tool upholds."""
+    wanted, asked = _to_know(world, combination)
+    return {
+        place
+        for place, call in enumerate(combination.golden)
+        if asked and seen_in(world.blueprint, asked, tool_of(world.blueprint, call.tool), call.arguments) & wanted
+    }
+
+
+def _to_know(world: World, combination: Combination) -> tuple[frozenset[tuple[str, str]], Tool | None]:
+    if combination.kind != "refuse" or combination.asked is None:
+        return frozenset(), None
+    tool = world.blueprint.tool(combination.asked.tool)
+    rules = [guard.rule for guard in tool.guards if guard.rule in combination.forbidden]
+    return frozenset[tuple[str, str]]().union(*(unknown(world.blueprint, tool, rule) for rule in rules)), tool
+
+
+def _check_refused(
+    session: ContractSession, combination: Combination, tool: Tool, arguments: Mapping[str, Json]
+) -> None:
+    result = session.peek(tool.name, arguments)
+    rule = result.error.rule if result.error else None
+    if rule != combination.forbidden[0]:
+        raise Rejected("not forbidden by that rule", f"{tool.name} is refused by {rule}")
+    if len(combination.forbidden) > 1:
+        random = Random(f"{combination.id}/{rule}")
+        alike = implied_by(search_in(session, tool, random), session, combination.forbidden[0])
+        apart = [other for other in combination.forbidden if other not in alike]
+        if apart:
+            raise Rejected("several rules forbid it", f"{rule} does not bring {apart[0]} with it")
+
+
+def _made_unlawfully(
+    session: ContractSession, combination: Combination, tool: Tool, arguments: Mapping[str, Json]
+) -> list[RowChange]:
+    """What the call would change; it goes through, and breaks just the rules that it should."""
+    mark = session.mark()
+    result = session.call(tool.name, arguments)
+    changes = canonical(session.diff(), session.minted)
+    session.forget(mark)
+    if not result.ok or result.violations != combination.forbidden:
+        raise Rejected("not forbidden by that rule", f"{tool.name} breaks {result.violations}, error {result.error}")
+    return changes
+
+
+def _check_known(world: World, combination: Combination, tool: Tool, guard: Guard) -> None:
+    """The golden calls show all columns that decide the rule."""
+    seen = set[tuple[str, str]]()
+    for call in combination.golden:
+        seen |= seen_in(world.blueprint, tool, tool_of(world.blueprint, call.tool), call.arguments)
+    missing = unknown(world.blueprint, tool, guard.rule) - seen
+    if missing:
+        raise Rejected("cannot be known", f"{guard.rule} turns on {sorted(missing)[0]}, which no golden call shows")
+
+
+def _others(
+    session: ContractSession,
+    combination: Combination,
+    tool: Tool,
+    arguments: Mapping[str, Json],
+    made: Sequence[RowChange],
+) -> Iterator[GoldenCall]:
+    """Lawful calls of other writes about the same rows; Rejected where one comes to the same."""
+    rows = {p.refers_to: arguments[p.name] for p in tool.parameters if p.refers_to and p.name in arguments}
+    for other in session.world.blueprint.tools:
+        if other.kind != "write" or other.name in combination.hidden:
+            continue
+        fixed = {p.name: _scalar(rows[p.refers_to]) for p in other.parameters if p.refers_to in rows}
+        search = search_in(session, other, Random(f"{combination.id}/{other.name}"), fixed, nodes=40)
+        for found in [*islice(search.meeting(), TRIES)]:
+            mark = session.mark()
+            result = session.call(other.name, found)
+            changes = canonical(session.diff(), session.minted)
+            session.forget(mark)
+            if result.ok and compare(made, changes, session.comparison).none:
+                raise Rejected("lawful another way", f"{other.name} does the same as {tool.name}")
+            yield GoldenCall(tool=other.name, arguments=dict(found))
+
+
+def _scalar(value: Json) -> Value:
+    return None if isinstance(value, (list, dict)) else value

@@ -1,0 +1,105 @@
+"""Gates 4 and 5, by trial: wrong trajectories of a task all fail, and other right ones all pass.
+
+They are made by execution and scored by the evaluator's own checks, each read from a line as anybody's trajectory is.
+Of each sort so many are scored, drawn by the task's id, so that every sort that applies is there.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import NamedTuple
+
+from evaluator.evaluate import CHECKS, Evaluator, NotScoredError, Settings
+from evaluator.recorded import read
+from evaluator.variants import KINDS, Variant, variants_of
+from evaluator.variants.selftest import line
+from skillweave.schema.combination import Combination
+from skillweave.schema.record import Json
+from skillweave.schema.task import Criteria, Gates, Task
+from skillweave.schema.template import TaskTemplate
+from skillweave.world.world import World
+from synth.gates.rejection import Rejected
+from synth.tasks.provisional import provisional
+
+MUTANT_PASSES = "mutant passes"
+EQUIVALENT_FAILS = "equivalent fails"
+MOST = 2
+"""Variants of one sort that are scored."""
+
+
+class Trials(NamedTuple):
+    """The gates' figures."""
+
+    mutants: dict[str, Json]
+    """Wrong trajectories that were made, how many were killed, and how many there are of each sort."""
+    equivalents: dict[str, Json]
+    """Right ones that were made, how many passed, and how many there are of each sort."""
+
+
+class Single:
+    """One task and its world, as an evaluator takes them."""
+
+    def __init__(self, world: World, task: Task) -> None:
+        self.tasks: Mapping[str, Task] = {task.id: task}
+        self.digest = ""
+        self._world = world
+
+    def world(self, which: Task) -> World:
+        """The one world."""
+        return self._world
+
+
+def with_trials(
+    world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, gates: Gates
+) -> Gates:
+    """The figures of the gates before, and those of the trials of the task that is to come."""
+    found = trials(world, provisional(world, combination, template, criteria, gates))
+    return gates.model_copy(
+        update={"mutants": found.mutants, "equivalents": {**gates.equivalents, **found.equivalents}}
+    )
+
+
+def trials(world: World, task: Task, most: int = MOST) -> Trials:
+    """The figures; Rejected where a wrong trajectory passes or a right one does not."""
+    task = _without_judge(task)
+    source = Single(world, task)
+    evaluator = Evaluator(source, source, Settings(checks=tuple(task.criteria.reward_basis), floors=False))
+    made: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+    for number, variant in enumerate(drawn(task, variants_of(world, task), most)):
+        passed, said = _word(evaluator, line(task, number, variant))
+        if passed is not variant.passes:
+            raise Rejected(EQUIVALENT_FAILS if variant.passes else MUTANT_PASSES, f"{variant.name}{said}")
+        made[variant.passes][variant.name] += 1
+    if task.kind in KINDS and not made[True]:
+        raise Rejected(EQUIVALENT_FAILS, "the golden calls do not reach what the task demands")
+    return Trials(_figures(made[False], "killed"), _figures(made[True], "passed"))
+
+
+def drawn(task: Task, variants: Iterable[Variant], most: int) -> list[Variant]:
+    """At most so many of each sort, in their order."""
+    listed = list(variants)
+    random = Random(f"{task.id} trials")
+    places: dict[tuple[str, bool], list[int]] = {}
+    for place, variant in enumerate(listed):
+        places.setdefault((variant.name, variant.passes), []).append(place)
+    kept = [place for found in places.values() for place in random.sample(found, min(most, len(found)))]
+    return [listed[place] for place in sorted(kept)]
+
+
+def _without_judge(task: Task) -> Task:
+    """The task with a reward that needs no judge."""
+    basis = [name for name in task.criteria.reward_basis if name in CHECKS]
+    return task.model_copy(update={"criteria": task.criteria.model_copy(update={"reward_basis": basis})})
+
+
+def _word(evaluator: Evaluator, content: bytes) -> tuple[bool | None, str]:
+    """Whether the evaluator passes a line, and why it does not score it."""
+    try:
+        return evaluator.scored(read(content)).passed, ""
+    except NotScoredError as error:
+        return None, f", not scored: {error}"
+
+
+def _figures(sorts: Counter[str], word: str) -> dict[str, Json]:
+    """All of them were said rightly: where one was not, there are no figures."""
+    return {"made": sorts.total(), word: sorts.total(), "sorts": dict(sorted(sorts.items()))}

@@ -1,0 +1,50 @@
+"""What nobody can do: the call that is asked for changes what no offered tool writes, shown by execution and effects.
+
+It is made where all tools are offered. What it changes there is beyond every tool that is left, so no number of calls
+comes to it; the reads are all left, and the golden calls hand the request over.
+"""
+
+from skillweave.schema.call import TRANSFER
+from skillweave.schema.combination import Combination
+from skillweave.schema.record import Json
+from skillweave.schema.task import Criteria
+from skillweave.world.world import World
+from synth.gates.attempt import carry_out, opened
+from synth.gates.rejection import Rejected
+from synth.gates.written import changed_in, places_written
+
+
+def unreachable(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
+    """The figure of an `unavailable` task, nothing for others: what is changed, and which tools are left."""
+    if combination.kind != "unavailable":
+        return {}
+    asked, tools = combination.asked, world.blueprint.tools
+    if asked is None or asked.tool not in combination.hidden:
+        raise Rejected("not unavailable", "what is asked for is offered")
+    offered = [tool for tool in tools if tool.name not in combination.hidden]
+    if any(tool.kind != "write" for tool in tools if tool.name in combination.hidden):
+        raise Rejected("not unavailable", "a read is hidden")
+    last = combination.golden[-1]
+    if last.tool != TRANSFER or last.arguments.get("reason") != "no_tool":
+        raise Rejected("not unavailable", "it is not handed over")
+    wanted = _changed(world, combination)
+    within = sorted(tool.name for tool in offered if places_written(world, tool) & wanted)
+    if within:
+        raise Rejected("within reach", f"{within[0]} writes what {asked.tool} changes")
+    left = {(table, column) for table, columns in criteria.beyond.items() for column in columns}
+    if not wanted <= left:
+        raise Rejected("within reach", f"{sorted(wanted - left)[0]} is not on record as out of reach")
+    writes = sum(tool.kind == "write" for tool in offered)
+    return {"unreachable": {"columns": len(wanted), "hidden": len(combination.hidden), "writes_offered": writes}}
+
+
+def _changed(world: World, combination: Combination) -> set[tuple[str, str]]:
+    """Tables and columns that the call changes where it is offered."""
+    asked = combination.asked
+    assert asked is not None
+    with opened(world, combination.model_copy(update={"hidden": []})) as session:
+        carry_out(session, combination.golden[:-1])
+        result = session.call(asked.tool, asked.arguments)
+        if not result.ok or result.violations:
+            raise Rejected("not unavailable", f"{asked.tool} would not go through: {result.error or result.violations}")
+        return changed_in(session.diff())

@@ -1,0 +1,220 @@
+"""Distance: how many writes at least lead from a state to one of the ends. Never too many, so nothing is lost by it.
+
+Each cell that is not yet as it has to be wants a write that can change it; rows that are lacking want so many writes
+that can make them. What no offered tool can put right is out of reach.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from skillweave.schema.change import ANY, NEW, Cells, RowChange
+from skillweave.schema.record import Json
+from skillweave.world.compare import Columns, normalise
+from synth.planner.writes import Column, Writes
+
+MADE, GONE = "+", "-"
+"""Stand for a column where a row is made or removed."""
+FAR = 3
+"""Distances are told apart up to this one."""
+
+
+class Want(NamedTuple):
+    """What is left to do until one end is reached."""
+
+    cells: frozenset[Column]
+    """Columns of rows that are there, to be changed."""
+    rows: tuple[tuple[str, int], ...]
+    """Table -> rows that are to be made."""
+    removed: frozenset[str]
+    """Tables from which a row has to go."""
+
+    @property
+    def none(self) -> bool:
+        return not (self.cells or self.rows or self.removed)
+
+    def after(self, writes: Writes) -> "Want":
+        """What is left at least, once a tool was called."""
+        return Want(
+            self.cells - writes.updates,
+            tuple((table, count) for table, count in _left(self.rows, writes) if count),
+            self.removed - writes.deletes,
+        )
+
+
+def _left(rows: Sequence[tuple[str, int]], writes: Writes) -> list[tuple[str, int]]:
+    found = []
+    for table, count in rows:
+        most = writes.inserts.get(table, 0)
+        found.append((table, 0 if most is None else max(0, count - most)))
+    return found
+
+
+class Distance:
+    """To a set of ends, by calls of these tools."""
+
+    def __init__(self, ends: Sequence[Sequence[RowChange]], tools: Mapping[str, Writes], comparison: Columns) -> None:
+        self.tools = tools
+        self._comparison = comparison
+        self._ends = [_End(end) for end in ends]
+        self._removable = {table for writes in tools.values() for table in writes.deletes}
+        self._updated = {column for writes in tools.values() for column in writes.updates}
+        self._known: dict[Want, int | None] = {}
+
+    def wants(self, changes: Sequence[RowChange]) -> list[Want]:
+        """What is left for each end that is not out of reach."""
+        found = [self._want(end, changes) for end in self._ends]
+        return [want for want in found if want is not None]
+
+    def least(self, wants: Sequence[Want]) -> int | None:
+        """Writes at least, up to `FAR`; None: out of reach."""
+        found = [self._least(want) for want in wants]
+        return min((number for number in found if number is not None), default=None)
+
+    def leads(self, tool: str, wants: Sequence[Want], left: int) -> bool:
+        """Whether a call of the tool can be one of the `left` writes that are still allowed."""
+        after = self.least([want.after(self.tools[tool]) for want in wants])
+        return after is not None and after <= left - 1
+
+    def _least(self, want: Want) -> int | None:
+        if want not in self._known:
+            self._known[want] = self._cover(want)
+        return self._known[want]
+
+    def _cover(self, want: Want) -> int | None:
+        """The fewest tools that together can do it; more, where rows are to be made and one call makes too few."""
+        if want.none:
+            return 0
+        asked: set[Column] = {
+            *want.cells,
+            *((table, GONE) for table in want.removed),
+            *((t, MADE) for t, _ in want.rows),
+        }
+        helpful = [part for writes in self.tools.values() if (part := asked & _reach(writes))]
+        if asked - {one for part in helpful for one in part}:
+            return None
+        bound = self._together(asked, helpful)
+        for table, count in want.rows:
+            makers = [writes for writes in self.tools.values() if table in writes.inserts]
+            rest = asked - {(table, MADE)} - {one for writes in makers for one in _reach(writes)}
+            bound = max(bound, self._times(makers, table, count) + self._together(rest, helpful))
+        return bound
+
+    def _together(self, asked: Collection[Column], helpful: Sequence[set[Column]]) -> int:
+        """The fewest tools that reach all of it, up to `FAR`."""
+        if not asked:
+            return 0
+        sizes = (
+            size
+            for size in range(1, FAR)
+            if any(set().union(*c).issuperset(asked) for c in combinations(helpful, size))
+        )
+        return next(sizes, FAR)
+
+    def _times(self, makers: Sequence[Writes], table: str, count: int) -> int:
+        most = [writes.inserts[table] for writes in makers]
+        return 1 if None in most else -(-count // max(number for number in most if number is not None))
+
+    def _want(self, end: "_End", changes: Sequence[RowChange]) -> Want | None:
+        cells: set[Column] = set()
+        removed: set[str] = set()
+        rows: dict[str, int] = dict(end.rows)
+        made: dict[str, list[RowChange]] = {}
+        for change in changes:
+            if change.op == "insert":
+                made.setdefault(change.table, []).append(change)
+        seen = {(change.table, _key(change)): change for change in changes if change.op != "insert"}
+        for place in seen.keys() | end.changed.keys():
+            self._add(end.changed.get(place), seen.get(place), cells, removed, rows)
+        for table, found in made.items():
+            if not self._add_made(table, found, end.made.get(table, []), cells, removed, rows):
+                return None
+        return Want(frozenset(cells), tuple(sorted((t, n) for t, n in rows.items() if n > 0)), frozenset(removed))
+
+    def _add(
+        self,
+        wanted: RowChange | None,
+        found: RowChange | None,
+        cells: set[Column],
+        removed: set[str],
+        rows: dict[str, int],
+    ) -> None:
+        """What one row that was there at the start lacks."""
+        change = wanted or found
+        assert change is not None
+        if (wanted and wanted.op == "delete") or (found and found.op == "delete"):
+            if not (found and found.op == "delete"):
+                removed.add(change.table)
+            elif not (wanted and wanted.op == "delete"):
+                rows[change.table] = rows.get(change.table, 0) + 1
+            return
+        one, other = (wanted.after or {}) if wanted else {}, (found.after or {}) if found else {}
+        cells.update((change.table, name) for name in self._differing(change.table, one, other))
+
+    def _add_made(
+        self,
+        table: str,
+        found: Sequence[RowChange],
+        wanted: Sequence[RowChange],
+        cells: set[Column],
+        removed: set[str],
+        rows: dict[str, int],
+    ) -> bool:
+        """What the rows that were made lack; False where one of them can neither be put right nor go."""
+        lost = 0
+        for change in found:
+            ways = [self._differing(table, one.after or {}, change.after or {}) for one in wanted]
+            ways = [way for way in ways if all((table, name) in self._updated for name in way)]
+            if not ways:
+                lost += 1
+            elif table not in self._removable:
+                cells.update((table, name) for name in frozenset.intersection(*ways))
+        rows[table] = rows.get(table, 0) - len(found) + lost
+        if lost or len(found) > len(wanted):
+            removed.add(table)
+        return table not in removed or table in self._removable
+
+    def _differing(self, table: str, wanted: Cells, found: Cells) -> frozenset[str]:
+        return frozenset(
+            name
+            for name in wanted.keys() | found.keys()
+            if self._comparison(table, name) != "free" and not self._is_same(table, name, wanted, found)
+        )
+
+    def _is_same(self, table: str, name: str, wanted: Cells, found: Cells) -> bool:
+        one = wanted.get(name)
+        if isinstance(one, dict):
+            return ANY in one or (NEW in one and found.get(name) is not None)
+        if (name in wanted) != (name in found):
+            return False
+        return is_same(one, found[name], self._comparison(table, name) == "normalised")
+
+
+def is_same(one: Json, other: Json, normalised: bool = False) -> bool:
+    """Whether two cells are equal as scores compare them."""
+    if normalised and isinstance(one, str) and isinstance(other, str):
+        return normalise(one) == normalise(other)
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+class _End:
+    """An end state, sorted by what happens to rows."""
+
+    def __init__(self, changes: Collection[RowChange]) -> None:
+        self.made: dict[str, list[RowChange]] = {}
+        self.changed: dict[tuple[str, str], RowChange] = {}
+        for change in changes:
+            if change.op == "insert":
+                self.made.setdefault(change.table, []).append(change)
+            else:
+                self.changed[change.table, _key(change)] = change
+        self.rows = {table: len(made) for table, made in self.made.items()}
+
+
+def _reach(writes: Writes) -> set[Column]:
+    """Columns that a tool changes, and tables in which it makes or removes rows."""
+    return {*writes.updates, *((t, MADE) for t in writes.inserts), *((t, GONE) for t in writes.deletes)}
+
+
+def _key(change: RowChange) -> str:
+    return repr(sorted(change.key.items(), key=str))

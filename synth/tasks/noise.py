@@ -1,0 +1,154 @@
+"""Noise in tasks: faults planted on the golden calls of a finished task, and the golden calls that come through them.
+
+Which golden calls are befallen is not reasoned out but seen: they are made in a session with the faults in it.
+"""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from skillweave.schema.call import TRANSFER, Call, CallResult
+from skillweave.schema.record import Json
+from skillweave.schema.task import Fault, GoldenCall, Kind, Noise, PlantedFault, Task
+from skillweave.tool_call import shown
+from skillweave.world.canonical import dump
+from skillweave.world.noise import ERRORS, PlantedFaults
+from skillweave.world.replay import Replay, rebound, replay
+from skillweave.world.undisturbed import MADE_AGAIN, renumbered
+from skillweave.world.world import World
+from synth.gates.disturbed import disturbed
+from synth.gates.rejection import Rejected
+from synth.tasks.assemble import hash_of
+
+KINDS: frozenset[Kind] = frozenset({"do", "inform", "clarify"})
+"""Kinds of task in which faults are planted: there is something to carry on with."""
+HOW_MANY = (1, 1, 2, 3)
+"""Golden calls that are befallen: one of these."""
+TWICE = 0.25
+"""Share of the calls that are not carried out which are not carried out a second time either."""
+TRAPS = 1 / 3
+"""Share of the tasks in which a read made again behind a write is stale, though no golden call makes it again."""
+MOST_MAKINGS = 4
+"""Of one golden call."""
+
+
+def noisy(world: World, task: Task, random: Random) -> Task:
+    """The task with faults planted in it, proved. Rejected where none can be, or the golden calls do not come through.
+
+    It is another task: its id is its own.
+    """
+    calm = replay(world, task)
+    faults = [*_drawn(world, task, calm, random)]
+    if not faults:
+        raise Rejected("planted fault befalls nothing")
+    noise = Noise(seed=random.getrandbits(32), faults=faults)
+    planted = task.model_copy(update={"noise": noise})
+    golden, places = _carried_through(world, planted, noise, calm)
+    asked = task.criteria.asked
+    made = planted.model_copy(
+        update={
+            "id": f"{task.world}-{hash_of([task.id, noise.model_dump(mode='json')])[:8]}",
+            "golden": golden,
+            "criteria": task.criteria.model_copy(update={"asked": asked and renumbered(asked, places)}),
+            "difficulty": task.difficulty.model_copy(update={"calls": len(golden)}),
+            "task_info": task.task_info.model_copy(
+                update={
+                    "trajectory": [call.tool for call in golden],
+                    "trajectory_hash": hash_of([[call.tool, call.arguments] for call in golden]),
+                }
+            ),
+        }
+    )
+    figures = {**task.gates.golden, **disturbed(world, made)}
+    return made.model_copy(update={"gates": task.gates.model_copy(update={"golden": figures})})
+
+
+def _drawn(world: World, task: Task, calm: Replay, random: Random) -> Iterator[PlantedFault]:
+    """Faults on some golden calls; the first making of each such call is befallen."""
+    fitting = {place: _fitting(world, calm.results, place) for place in range(len(calm.results))}
+    places = [place for place, faults in fitting.items() if faults]
+    chosen = sorted(random.sample(places, min(len(places), random.choice(HOW_MANY))))
+    for place in chosen:
+        fault = random.choice(fitting[place])
+        result, making = calm.results[place], _making(calm.results, place)
+        # Words in an argument of a write are the agent's own, and so are ids that are minted on its way.
+        is_any = (fault in ERRORS and bool(result.changed)) or _holds_minted(calm.results, place)
+        arguments = None if is_any else result.call.arguments
+        last = making + (fault in ERRORS and random.random() < TWICE)
+        for occurrence in range(making, last + 1):
+            yield PlantedFault(tool=result.call.tool, arguments=arguments, occurrence=occurrence, fault=fault)
+    if random.random() < TRAPS:
+        yield from _trap(world, calm.results, chosen, random)
+
+
+def _trap(world: World, results: Sequence[CallResult], taken: Sequence[int], random: Random) -> Iterator[PlantedFault]:
+    """A read that is stale if it is made once more than the golden calls make it, behind a write."""
+    last = max((place for place, result in enumerate(results) if result.changed), default=0)
+    calls = {dump(results[place].call.arguments): place for place in taken}
+    reads = [
+        place
+        for place in range(last)
+        if _is_open(world, results[place].call) and not results[place].changed
+        if dump(results[place].call.arguments) not in calls and not _holds_minted(results, place)
+    ]
+    if reads:
+        call = results[random.choice(reads)].call
+        makings = sum(result.call == call for result in results)
+        yield PlantedFault(tool=call.tool, arguments=call.arguments, occurrence=makings + 1, fault="stale_read")
+
+
+def _fitting(world: World, results: Sequence[CallResult], place: int) -> list[Fault]:
+    """The faults that show in a call's result."""
+    result = results[place]
+    if not _is_open(world, result.call):
+        return []
+    found: list[Fault] = ["timeout", "temporary_error"]
+    rows = result.value if isinstance(result.value, list) else [result.value]
+    if isinstance(result.value, list) and len(rows) > 1:
+        found.append("partial_page")
+    if rows and all(isinstance(row, dict) and len(row) > 1 for row in rows):
+        found += ["reordered_keys", "injected_instruction"]
+    if any(results[earlier].call == result.call for earlier in range(place)) and not result.changed:
+        found.append("stale_read")
+    return found
+
+
+def _is_open(world: World, call: Call) -> bool:
+    return call.tool != TRANSFER and call.tool not in world.sign_ins
+
+
+def _making(results: Sequence[CallResult], place: int) -> int:
+    """How often the very same call was made, this one with it."""
+    return sum(result.call == results[place].call for result in results[: place + 1])
+
+
+def _holds_minted(results: Sequence[CallResult], place: int) -> bool:
+    written = dump(results[place].call.arguments)
+    return any(id in written for result in results[:place] for id in result.minted)
+
+
+def _carried_through(world: World, task: Task, noise: Noise, calm: Replay) -> tuple[list[GoldenCall], dict[int, int]]:
+    """The golden calls in a session with the faults, each made until it is carried out; and where each stands now."""
+    faults = PlantedFaults(noise)
+    golden: list[GoldenCall] = []
+    places: dict[int, int] = {}
+    with world.session(task) as session:
+        for number, call in enumerate(task.golden):
+            planned = renumbered(call, places)
+            for _ in range(MOST_MAKINGS):
+                made = Call(tool=call.tool, arguments=_bound(planned, session.results))
+                befalling = faults.befalling(made, session.results)
+                result = session.call(made.tool, made.arguments)
+                is_met = befalling is not None and shown(result) != shown(calm.results[number])
+                fault = befalling.fault if befalling is not None and is_met else None
+                golden.append(planned.model_copy(update={"fault": fault}))
+                if fault not in MADE_AGAIN:
+                    break
+            places[number] = len(golden) - 1
+    return golden, places
+
+
+def _bound(call: GoldenCall, results: Sequence[CallResult]) -> dict[str, Json]:
+    try:
+        return {**rebound(call, results)}
+    except LookupError as fault:
+        raise Rejected("noisy golden call cannot be bound", str(fault)) from fault

@@ -1,0 +1,71 @@
+"""The card of a dataset: what hubs read of it, and what it says of tasks; the same files, the same bytes."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evaluator.ladder import write_ladder
+from skillweave.config.models import CardConfig
+from skillweave.dataset import Dataset
+from skillweave.schema.ladder import Ladder, Rung, Step
+from skillweave.store import Store
+from synth.card.card import card_of, write_card
+from synth.card.markdown import table, text
+from synth.cli.app import main
+from synth.cli.place import Place
+from tests.rollout.offline_agents.clinic import a_dataset
+
+
+def test_the_front_is_metadata_that_hubs_read(tmp_path: Path) -> None:
+    card = card_of(a_dataset(tmp_path), "cc-by-4.0")
+    _, front, _ = card.split("---\n", 2)
+    found = yaml.safe_load(front)
+    assert found["license"] == "cc-by-4.0"
+    assert found["size_categories"] == ["n<1K"]
+    assert [config["config_name"] for config in found["configs"]] == ["default", "SmallClinic"]
+    paths = [config["data_files"][0]["path"] for config in found["configs"]]
+    assert paths == ["queries/*.jsonl", "queries/SmallClinic.jsonl"]
+
+
+def test_the_card_counts_tasks_by_kind_and_is_the_same_every_time(tmp_path: Path) -> None:
+    dataset = a_dataset(tmp_path)
+    card = card_of(dataset, "unknown")
+    assert f"| all | {len(dataset.tasks)} | {len(dataset.tasks)} | 0 | 0 |" in card
+    assert "## Known limits" in card
+    assert card == card_of(Dataset(tmp_path), "unknown")
+
+
+@pytest.mark.parametrize("is_its_own", [True, False])
+def test_a_ladder_is_shown_where_it_is_of_this_very_dataset(tmp_path: Path, is_its_own: bool) -> None:
+    dataset = a_dataset(tmp_path)
+    rung = Rung(agent="oracle", overall=Step(tasks=5, passed=5), reward=1.0, by_kind={"do": Step(tasks=5, passed=5)})
+    digest = dataset.digest if is_its_own else "0" * 64
+    write_ladder(Store(tmp_path / "evaluation"), Ladder(dataset=digest, seed=7, sample=None, tasks=5, rungs=[rung]))
+    assert ("| oracle | 100.0 % | 100.0 % |" in card_of(dataset, "unknown")) is is_its_own
+
+
+def test_a_folder_without_tasks_gets_no_card(tmp_path: Path) -> None:
+    assert not write_card(tmp_path, "unknown")
+    assert not (tmp_path / "README.md").exists()
+
+
+def test_a_cell_is_text_and_no_markup() -> None:
+    assert text("a|b\n<i>") == "a\\|b \\<i\\>"
+    assert table(("name", "n"), [("x", 1234)]) == ["| name | n |", "| --- | ---: |", "| x | 1,234 |", ""]
+    assert table(("name",), []) == []
+
+
+@pytest.mark.parametrize("license", ["", "a: b", "x\ny", "-"])
+def test_a_licence_is_one_word(license: str) -> None:
+    with pytest.raises(ValueError, match="license"):
+        CardConfig(license=license)
+
+
+def test_the_command_says_how_to_verify_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = tmp_path / "an outputs folder"
+    a_dataset(outputs)
+    with pytest.raises(SystemExit) as ended:
+        main(Place(), ["card", "--outputs-dir", str(outputs)])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.rstrip().endswith(f"next: python -m synth verify '{outputs}'")

@@ -1,0 +1,39 @@
+"""The setting of splits is read through the context: who reads it is done again where it changed, and nobody else."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from skillweave.config.models import Config, DomainsConfig, SplitsConfig
+from skillweave.manifest import ItemRecord
+from synth.engine.run import Run, RunSpec
+from tests.engine.test_context import Ctx
+
+
+def opened(folder: Path, splits: SplitsConfig) -> Run:
+    config = Config(domains=DomainsConfig(seeds=["alpha"]), splits=splits)
+    return Run(RunSpec(config, folder, "tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor"))
+
+
+def reason(folder: Path, splits: SplitsConfig, made: ItemRecord) -> str:
+    run = opened(folder, splits)
+    return run.decide(run.pipeline.step("s02"), "alpha", [made]).reason
+
+
+def test_who_reads_the_splits_is_done_again_when_they_change(tmp_path: Path) -> None:
+    run = opened(tmp_path, SplitsConfig())
+    made = run.do(run.pipeline.step("s01"), "all", [])
+
+    async def instead(ctx: Ctx, key: str) -> None:
+        assert ctx.splits == SplitsConfig()
+
+    record = run.do(replace(run.pipeline.step("s02"), run=instead), "alpha", [made])
+    assert (record.state, list(record.reads)) == ("done", ["splits"])
+    assert reason(tmp_path, SplitsConfig(), made) == "up to date"
+    assert reason(tmp_path, SplitsConfig(holdout_domains=["Hotel"]), made) == "input splits changed"
+
+
+def test_who_does_not_is_not(tmp_path: Path) -> None:
+    run = opened(tmp_path, SplitsConfig())
+    made = run.do(run.pipeline.step("s01"), "all", [])
+    run.do(run.pipeline.step("s02"), "alpha", [made])
+    assert reason(tmp_path, SplitsConfig(test=0.5), made) == "up to date"

@@ -1,0 +1,64 @@
+"""What is declined or handed over is proven again from the task's record, and what was changed in it is found."""
+
+from typing import Any
+
+import pytest
+
+from skillweave.schema.combination import Combination
+from skillweave.schema.task import Task
+from synth.gates.conduct import conduct_faults
+from synth.gates.rejection import Rejected
+from synth.tasks.combine import combinations_of
+from synth.tasks.provisional import provisional
+from tests.gates.clinic_tasks import WORLD, judged
+from tests.tasks.test_builder import template
+
+DROP = template("drop_reminder", kind="refuse", forbidden="R16")
+CANCEL = template("cancel_appointment", kind="unavailable", is_hidden=True)
+
+
+def of(made: Any) -> tuple[Combination, Task]:
+    people = ["PAT-0002"]
+    combination = next(one for one in combinations_of(WORLD, made, people, 1, "7") if isinstance(one, Combination))
+    found = judged(combination, template=made)
+    return combination, provisional(WORLD, combination, made, found.criteria, found.gates)
+
+
+def faults(combination: Combination, task: Task, **changed: Any) -> list[str]:
+    """What is found in a task whose criteria were changed; the criteria made anew are the right ones."""
+    tampered = task.model_copy(update={"criteria": task.criteria.model_copy(update=changed)})
+    try:
+        return [*conduct_faults(WORLD, combination, tampered, task.criteria)]
+    except Rejected as rejected:
+        return [rejected.reason]
+
+
+@pytest.mark.parametrize("made", [DROP, CANCEL])
+def test_a_task_as_it_was_made_has_no_faults(made: Any) -> None:
+    assert faults(*of(made)) == []
+
+
+def test_a_ban_that_was_changed_is_found() -> None:
+    combination, task = of(DROP)
+    assert faults(combination, task, must_not=[]) == ["the rules that forbid the request are not those of its tool"]
+
+
+def test_what_is_out_of_reach_must_be_what_no_tool_writes() -> None:
+    combination, task = of(CANCEL)
+    assert faults(combination, task, beyond={}) == ["within reach"]
+    more = {**task.criteria.beyond, "reminder": ["channel"]}
+    assert faults(combination, task, beyond=more) == ["what is out of reach is not what the tools offered leave"]
+
+
+def test_a_request_that_the_user_cannot_make_is_found() -> None:
+    combination, task = of(CANCEL)
+    asked = task.criteria.asked
+    assert asked is not None
+    said = {fact.value for fact in task.scenario.facts}
+    reason = next(value for value in ("other", "illness", "travel") if value not in said)
+    changed = {
+        "arguments": {**asked.arguments, "reason": reason},
+        "grounding": {**asked.grounding, "reason": "user"},
+    }
+    (fault,) = faults(combination, task, asked=asked.model_copy(update=changed))
+    assert fault == f"cancel_appointment.reason is {reason!r}, which the user does not know"

@@ -1,0 +1,197 @@
+"""Wrong trajectories that pass, and right ones that fail: a verifier broken on purpose is noticed by the gate."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evaluator.checks.state import check_state
+from evaluator.evaluate import CHECKS, Settings
+from evaluator.trial import Trial
+from skillweave.schema.change import RowChange
+from skillweave.schema.combination import Combination
+from skillweave.schema.score import CommunicateCheck, PolicyCheck, StateCheck
+from skillweave.schema.task import Criteria, Task
+from synth.gates.rejection import Rejected
+from synth.gates.trials import drawn, trials
+from tests.evaluator.variants.clinic import every_task
+from tests.evaluator.variants.test_variants import variants
+from tests.gates.clinic_tasks import APPOINTMENTS, OWN_APPOINTMENT, WORLD, a_combination, a_move, call, judged, value
+from tests.rollout.offline_agents.clinic import made
+
+Rows = Callable[[list[RowChange]], list[RowChange]]
+
+
+def task_of(name: str) -> Task:
+    return next(task for task in every_task() if task.id == f"SmallClinic-{name}")
+
+
+def a_cancellation() -> Combination:
+    golden = call(
+        "cancel_appointment", appointment_id=("APT-0001", "call 0 [0].appointment_id"), reason=("illness", "user")
+    )
+    rows = [OWN_APPOINTMENT.model_copy(update={"call": 1})]
+    return a_combination([APPOINTMENTS, golden], rows=rows, values=[value(1, "reason", "illness")])
+
+
+def a_drop() -> Combination:
+    golden = call("drop_reminder", appointment_id=("APT-0001", "call 0 [0].appointment_id"))
+    return a_combination([APPOINTMENTS, golden], rows=[OWN_APPOINTMENT.model_copy(update={"call": 1})])
+
+
+def seen_through(rows: Rows) -> Callable[[Trial, Settings], StateCheck]:
+    """A state check to which both sides look as `rows` makes them."""
+
+    def check(trial: Trial, settings: Settings) -> StateCheck:
+        criteria = trial.task.criteria
+        seen = criteria.model_copy(update={"state": rows(criteria.state)})
+        return check_state(seen, rows(trial.made.changes), trial.world.comparison)
+
+    return check
+
+
+def without_deletes(changes: list[RowChange]) -> list[RowChange]:
+    return [change for change in changes if change.op != "delete"]
+
+
+def without_reason(changes: list[RowChange]) -> list[RowChange]:
+    def seen(change: RowChange) -> RowChange:
+        after = {name: cell for name, cell in (change.after or {}).items() if name != "cancel_reason"}
+        return change.model_copy(update={"after": after or None})
+
+    return [seen(change) for change in changes]
+
+
+def without_values(changes: list[RowChange]) -> list[RowChange]:
+    return [RowChange(table=change.table, op=change.op, key={}, before=None, after=None) for change in changes]
+
+
+def rejected(combination: Combination) -> str:
+    with pytest.raises(Rejected) as found:
+        judged(combination)
+    return str(found.value)
+
+
+def test_a_sound_task_has_its_figures() -> None:
+    gates = judged(a_move()).gates
+    mutants: Any = gates.mutants
+    equivalents: Any = gates.equivalents
+    assert mutants["made"] == mutants["killed"] == sum(mutants["sorts"].values()) >= 6
+    assert equivalents["made"] == equivalents["passed"] == sum(equivalents["sorts"].values()) >= 6
+    assert {"write_left_out", "wrong_time", "extra_write", "nothing"} <= mutants["sorts"].keys()
+    assert {"golden", "extra_reads", "failed_then_right"} <= equivalents["sorts"].keys()
+    assert equivalents["open_arguments"] == 0, "the figures of the gate before stay"
+
+
+@pytest.mark.parametrize("task", every_task(), ids=lambda task: task.id)
+def test_every_sort_is_there_and_none_more_often_than_asked(task: Task) -> None:
+    whole, few = trials(WORLD, task, most=99), trials(WORLD, task, most=1)
+    for all_of, some in zip(whole, few, strict=True):
+        sorts: Any = some["sorts"]
+        assert sorts.keys() == dict(all_of)["sorts"].keys()  # type: ignore[union-attr]
+        assert {*sorts.values()} <= {1}
+
+
+def test_what_is_drawn_depends_on_the_task_alone() -> None:
+    listed = [variant for found in variants("batch").values() for variant in found]
+    task = task_of("batch")
+    assert drawn(task, listed, 1) == drawn(task, listed, 1)
+    others = [drawn(task.model_copy(update={"id": f"Other-{number}"}), listed, 1) for number in range(8)]
+    assert any(other != drawn(task, listed, 1) for other in others)
+
+
+def test_a_state_check_that_ignores_deletes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert judged(a_drop()).criteria.state[0].op == "delete"
+    monkeypatch.setitem(CHECKS, "state", seen_through(without_deletes))
+    assert rejected(a_drop()).startswith("mutant passes: ")
+
+
+def test_a_state_check_that_ignores_a_column_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert judged(a_cancellation()).gates.mutants["killed"]
+    monkeypatch.setitem(CHECKS, "state", seen_through(without_reason))
+    assert rejected(a_cancellation()) == "mutant passes: wrong_value"
+
+
+def test_a_state_check_that_takes_any_argument_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CHECKS, "state", seen_through(without_values))
+    assert rejected(a_move()) in ("mutant passes: wrong_time", "mutant passes: wrong_row")
+
+
+def test_a_state_check_that_passes_whatever_was_done_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CHECKS, "state", lambda trial, settings: StateCheck(score=1))
+    assert rejected(a_move()).startswith("mutant passes: ")
+
+
+def test_a_state_check_that_wants_the_very_calls_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(trial: Trial, settings: Settings) -> StateCheck:
+        return StateCheck(score=float(len(trial.made.steps) == len(trial.task.golden)))
+
+    monkeypatch.setitem(CHECKS, "state", check)
+    assert rejected(a_move()).startswith("equivalent fails: ")
+
+
+def test_a_check_of_words_that_is_content_with_the_value_anywhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(trial: Trial, settings: Settings) -> CommunicateCheck:
+        said = " ".join(message.content or "" for message in trial.messages)
+        return CommunicateCheck(score=float("60" in said))
+
+    task = task_of("price")
+    assert trials(WORLD, task).mutants["made"]
+    monkeypatch.setitem(CHECKS, "communicate", check)
+    with pytest.raises(Rejected, match="mutant passes"):
+        trials(WORLD, task)
+
+
+def test_criteria_that_the_golden_calls_do_not_meet_are_noticed() -> None:
+    task = task_of("move")
+    lost = task.model_copy(update={"criteria": Criteria(state=[], reward_basis=["state"])})
+    with pytest.raises(Rejected, match="equivalent fails"):
+        trials(WORLD, lost)
+
+
+def test_what_a_judge_would_say_is_left_out() -> None:
+    task = task_of("move")
+    judged_by = task.criteria.model_copy(update={"reward_basis": [*task.criteria.reward_basis, "rubric"]})
+    assert trials(WORLD, task.model_copy(update={"criteria": judged_by})) == trials(WORLD, task)
+
+
+def a_refusal() -> Task:
+    """Ana asks to cancel within the last day, which a rule forbids."""
+    asked = {
+        "tool": "cancel_appointment",
+        "arguments": {"appointment_id": "APT-0001"},
+        "grounding": {"appointment_id": "call 0 [0].appointment_id"},
+    }
+    task = made(
+        "late", "You want to cancel.", [{"tool": "list_appointments", "arguments": {}}], [], "Please cancel it."
+    )
+    criteria = {
+        "state": [],
+        "must_not": [{"rule": "R10", "table": "appointment", "why": "Too late."}],
+        "asked": asked,
+        "reward_basis": ["state", "policy"],
+    }
+    return Task.model_validate({**task.model_dump(mode="json"), "kind": "refuse", "criteria": criteria})
+
+
+def test_a_check_of_refusals_that_accepts_silence_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: Any = trials(WORLD, a_refusal()).mutants
+    assert found["sorts"]["silence"] == 1
+
+    def check(trial: Trial, settings: Settings) -> PolicyCheck:
+        """Content with everybody who breaks no rule."""
+        return PolicyCheck(score=float(not any(step.result.violations for step in trial.made.steps)))
+
+    monkeypatch.setitem(CHECKS, "policy", check)
+    with pytest.raises(Rejected, match="mutant passes"):
+        trials(WORLD, a_refusal())
+
+
+def test_a_check_of_refusals_that_wants_no_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(trial: Trial, settings: Settings) -> PolicyCheck:
+        said = " ".join(message.content or "" for message in trial.messages if message.role == "assistant")
+        return PolicyCheck(score=float("sorry" in said))
+
+    monkeypatch.setitem(CHECKS, "policy", check)
+    with pytest.raises(Rejected, match=r"(mutant passes|equivalent fails): "):
+        trials(WORLD, a_refusal())

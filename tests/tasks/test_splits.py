@@ -1,0 +1,62 @@
+"""Splits: families stay together, shares are kept, and what is held out is for testing as a whole."""
+
+from collections import Counter
+
+import pytest
+
+from skillweave.config.models import SplitsConfig
+from skillweave.schema.template import TaskTemplate
+from synth.tasks.splits import holdout_fault, splits_of
+
+
+def templates(count: int, world: str = "Hotel") -> list[TaskTemplate]:
+    """Goals of a world, and one template derived from each."""
+    made = []
+    for number in range(count):
+        goal = f"{world}/goal_{number}"
+        for id, base in ((goal, None), (f"{world}/refuse_{number}", goal)):
+            made.append(
+                TaskTemplate(id=id, server=world, kind="do", base=base, title="", calls=[], reasons=["It is time."])
+            )
+    return made
+
+
+def test_a_derived_template_is_in_the_split_of_its_goal() -> None:
+    drawn = splits_of(templates(20), ["Hotel"], SplitsConfig(validation=0.3, test=0.3), "7")
+    assert all(drawn[f"Hotel/goal_{number}"] == drawn[f"Hotel/refuse_{number}"] for number in range(20))
+    assert len(set(drawn.values())) == 3
+
+
+@pytest.mark.parametrize("seed", ["1", "2", "3", "4", "5"])
+def test_each_world_has_its_share_to_within_one_family(seed: str) -> None:
+    families = Counter(splits_of(templates(25), ["Hotel"], SplitsConfig(validation=0.2, test=0.1), seed).values())
+    assert families["test"] / 2 in (2, 3)
+    assert families["validation"] / 2 in (5, 4, 6)
+
+
+def test_many_small_worlds_have_the_share_together() -> None:
+    found = Counter(
+        split
+        for number in range(200)
+        for split in splits_of(templates(3, f"W{number}"), [f"W{number}"], SplitsConfig(), "7").values()
+    )
+    assert 0.07 < found["test"] / found.total() < 0.13
+
+
+def test_splits_do_not_depend_on_the_order_of_templates() -> None:
+    made = templates(12)
+    assert splits_of(made, ["Hotel"], SplitsConfig(), "7") == splits_of(made[::-1], ["Hotel"], SplitsConfig(), "7")
+
+
+def test_a_world_with_a_domain_that_is_held_out_is_all_for_testing() -> None:
+    setting = SplitsConfig(test=0.0, validation=0.5, holdout_domains=["Airline"])
+    assert set(splits_of(templates(9, "Airline__Hotel"), ["Airline", "Hotel"], setting, "7").values()) == {"test"}
+    assert "test" not in splits_of(templates(9), ["Hotel"], setting, "7").values()
+
+
+def test_a_domain_that_is_not_there_cannot_be_held_out() -> None:
+    fault = holdout_fault(SplitsConfig(holdout_domains=["CityHotl"]), ["CityHotel", "Airline"])
+    assert fault == (
+        "splits.holdout_domains names 'CityHotl', which is no domain of this run; did you mean 'CityHotel'?"
+    )
+    assert holdout_fault(SplitsConfig(holdout_domains=["Airline"]), ["CityHotel", "Airline"]) is None
