@@ -7,7 +7,7 @@ from skillweave.schema.contract import Invariant
 from skillweave.schema.domain import Domain
 from skillweave.schema.entity import Entity
 from skillweave.world.contract import Problem, problems
-from skillweave.world.contract.entities import entity_problems
+from skillweave.world.contract.generated import table_problems
 
 _NOTHING = Invariant(id="placeholder", never="SELECT 1 WHERE 0")
 
@@ -30,7 +30,7 @@ def draft_of(
 
 def table_faults(draft: Blueprint) -> list[str]:
     """What is wrong with the tables of a draft, in words for their author."""
-    return [told(problem) for problem in entity_problems(draft)]
+    return [told(problem) for problem in table_problems(draft)]
 
 
 def fatal_faults(draft: Blueprint) -> list[str]:

@@ -64,6 +64,12 @@ _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNO
 _OF_TIMES = ("when", "date", "day", "time", "slot", "morning", "afternoon", "evening", "deadline")
 _OF_NUMBERS = ("number", "amount")
 _OF_MONEY = ("total", "sum", "figure", "cost", "charge", "quote", "full")
+_LABEL = re.compile(
+    r"\b(?:account|bill|booking|card|claim|customer|flight|invoice|licen[cs]e|membership|mobile|order|passport|phone"
+    r"|policy|reference|reservation|room|telephone|ticket|tracking) numbers?\b",
+    re.IGNORECASE,
+)
+"""A number that tells things apart: who asks for it asks for no figure."""
 _ALSO_CALLED = {"invoice": "bill"}
 """Things, and another word for them."""
 _HOW_MANY = re.compile(r"\bhow (?:many|much|long|often|big|large|far|old|high|wide)\b", re.IGNORECASE)
@@ -107,7 +113,8 @@ def questions(words: str) -> Iterator[str]:
 
 def asks_for(question: str, fact: Fact, choices: Collection[str]) -> bool:
     """Whether a question names the fact, or puts values of it up; `choices` are those that the contract allows."""
-    if not _stems_of(fact).isdisjoint(map(_stem, _WORD.findall(question))):
+    words = _LABEL.sub(" ", question) if _is_number(fact) else question
+    if not _stems_of(fact).isdisjoint(map(_stem, _WORD.findall(words))):
         return True
     if _is_number(fact) and _HOW_MANY.search(question):
         return True

@@ -47,16 +47,25 @@ def texts_of(tool: Tool) -> frozenset[str]:
 
 def refused_in(text: str, form: Form, lineage: Lineage, texts: frozenset[str] = frozenset()) -> list[str]:
     """Reasons to refuse a statement or expression, in words; `texts` are the bindings that hold free text."""
-    if len(text) > MOST_TEXT:
-        return [f"is longer than {MOST_TEXT} characters"]
+    reason = misformed(text, form)
+    if reason:
+        return [reason]
     try:
         statement = parse(text)
-        if not _has_form(statement.tree, form):
-            return [_FORMS[form]]
         found = [*_structure(statement, lineage), *faults_in_times(text, statement.tree, lineage, texts)]
     except WorldError as error:
         return [str(error)]
     return list(dict.fromkeys(found))
+
+
+def misformed(text: str, form: Form) -> str | None:
+    """Why a text is no statement or expression of this form, in words."""
+    if len(text) > MOST_TEXT:
+        return f"is longer than {MOST_TEXT} characters"
+    try:
+        return None if _has_form(parse(text).tree, form) else _FORMS[form]
+    except WorldError as error:
+        return str(error)
 
 
 def _has_form(tree: exp.Expr, form: Form) -> bool:

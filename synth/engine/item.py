@@ -40,9 +40,9 @@ def obstacle(step: Step[Any], key: str, pipeline: Pipeline, upstream: Sequence[I
     for wait in pipeline.waits(step):
         records = [record for record in upstream if record.step == wait.producer.name]
         lost = [record for record in records if record.state != "done"]
-        # A join, and whoever reads the items of all keys, goes on with what there is.
-        is_whole = wait.whole or key == JOIN
-        if lost and (not is_whole or len(lost) == len(records) or lost[0].key in (ALL, JOIN)):
+        # Whoever reads the items of all keys goes on with what there is, and a join even where there is nothing.
+        is_enough = key == JOIN or (wait.whole and len(lost) < len(records))
+        if lost and (not is_enough or lost[0].key in (ALL, JOIN)):
             return _blame(lost[0])
     own = [record for record in upstream if record.step == step.name]
     if key == JOIN and own and all(record.state != "done" for record in own):

@@ -40,14 +40,22 @@ def telling_faults(telling: Telling, request: Request, combination: Combination)
 
 
 def _blurted(request: Request, text: str, name: str) -> list[str]:
-    """What is said although the request leaves it out; words that are said of something else as well do no harm."""
-    said = {thing.words.casefold() for thing in request.known if not thing.withheld}
-    left_out = [thing for thing in request.known if thing.withheld and thing.words.casefold() not in said]
+    """What is said although the request leaves it out: the first of "April 1" is not the figure 1."""
+    others = sorted((_spoken(thing) for thing in request.known if not thing.withheld), key=len, reverse=True)
+    rest = re.sub("|".join(map(_as_word, others)), "...", text, flags=re.IGNORECASE) if others else text
     return [
         f"the {name} says {thing.words!r}, which is left out of the request and told only when asked for"
-        for thing in left_out
-        if re.search(rf"(?<!\w){re.escape(thing.words.replace('_', ' '))}(?!\w)", text, re.IGNORECASE)
+        for thing in request.known
+        if thing.withheld and re.search(_as_word(_spoken(thing)), rest, re.IGNORECASE)
     ]
+
+
+def _spoken(thing: Known) -> str:
+    return thing.words.replace("_", " ")
+
+
+def _as_word(words: str) -> str:
+    return rf"(?<!\w){re.escape(words)}(?!\w)"
 
 
 def _says(thing: Known, text: str) -> bool:

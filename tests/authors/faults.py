@@ -1,7 +1,8 @@
 """Twenty ways in which a reply goes wrong, in its words or on its way, dealt out over the questions of a run by a seed.
 
-A quarter of the first answers is spoiled, and of their repairs. Each way is dealt at least once, to a question that has
-a place for it. What is lost on its way arrives at the second or third try.
+A quarter of the first answers is spoiled, and of their repairs; but where a world hangs on an answer, its last repair
+is whole. Each way is dealt at least once, to a question that has a place for it. What is lost on its way arrives at the
+second or third try.
 """
 
 import json
@@ -22,6 +23,8 @@ from tests.llm.scripted import HANG, RESET, Act, fault
 RATE = 0.25
 LEAVES = ("policy.decide", "tasks.tell")
 """Questions whose answers may go missing: that costs a figure or a task, and not the world."""
+REPAIRS = 2
+"""How often a faulty answer is sent back."""
 CHOICES = ("kind", "type")
 """Fields of answers that hold one of a few words."""
 GERMAN = "Leider kann ich diese Frage nur auf Deutsch beantworten. Welche der beiden Angaben war gemeint?"
@@ -157,7 +160,7 @@ class Faults:
         return dealt
 
     def _drawn(self, place: Place, text: str, random: Random) -> str | None:
-        if random.random() >= RATE:
+        if random.random() >= RATE or (place.attempt >= REPAIRS and place.question not in LEAVES):
             return None
         form = self._forms[place.question]
         fitting = [name for name in FAULTS if name in ON_ITS_WAY or IN_WORDS[name](text, form, random) is not None]

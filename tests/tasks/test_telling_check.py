@@ -43,6 +43,18 @@ def test_words_that_say_something_else_too_do_no_harm() -> None:
     assert faults("I want my refund by bank transfer, and to pay.", said, other) == []
 
 
+def test_a_figure_within_other_words_is_not_what_is_left_out() -> None:
+    said = Known(id="renew.refills", value=1, words="1", type="integer", about="renew: refills", withheld=True)
+    window = Known(
+        id="window.starts_at", value="2026-04-01 09:00:00", words="April 1 at 09:00", type="datetime", about="window"
+    )
+    goal = "You come on April 1 at 09:00."
+    assert not [fault for fault in faults("I come in spring.", said, window, goal=goal) if "left out" in fault]
+    goal = "You come on April 1 at 09:00 for 1 refill."
+    left_out = [fault for fault in faults("I come in spring.", said, window, goal=goal) if "left out" in fault]
+    assert [fault[:17] for fault in left_out] == ["the goal says '1'"]
+
+
 def test_what_nobody_would_ask_for_is_said_at_once() -> None:
     said = METHOD.model_copy(update={"volunteered": True})
     complaint = "the first message has to say 'bank_transfer': nobody would ask for it"

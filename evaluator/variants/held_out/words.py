@@ -120,9 +120,11 @@ def _sibling(bench: Workbench, fact: FactToTell) -> str | None:
         rows = result.value if isinstance(result.value, list) else [result.value]
         for row in rows:
             if isinstance(row, dict) and fact.values[0] in row.values():
-                found = [value for name, value in row.items() if _is_like(fact, name, value)]
-                if found:
-                    return form(fact, found[0])
+                found = [form(fact, value) for name, value in row.items() if _is_like(fact, name, value)]
+                # Two moments of one day are the same where a day is asked for.
+                other = [words for words in found if words != form(fact, fact.values[0])]
+                if other:
+                    return other[0]
     return None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world.contract.entities import entity_problems
 from skillweave.world.contract.events import event_problems, invariant_problems
+from skillweave.world.contract.generated import generated_problems
 from skillweave.world.contract.notes import notes
 from skillweave.world.contract.problem import Problem
 from skillweave.world.contract.statements import Statements
@@ -27,6 +28,7 @@ def problems(blueprint: Blueprint) -> list[Problem]:
 
 
 def _of_statements(blueprint: Blueprint, statements: Statements) -> Iterator[Problem]:
+    yield from generated_problems(blueprint, statements)
     yield from tool_problems(blueprint, statements)
     yield from invariant_problems(blueprint, statements)
     yield from event_problems(blueprint, statements)

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world.contract.entities import duplicates
 from skillweave.world.contract.problem import Problem
-from skillweave.world.contract.statements import Statements
-
-NOW = frozenset({"now"})
+from skillweave.world.contract.statements import NOW, Statements
 
 
 def invariant_problems(blueprint: Blueprint, statements: Statements) -> Iterator[Problem]:

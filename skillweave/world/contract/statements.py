@@ -12,6 +12,9 @@ from skillweave.world.lineage import Lineage
 from skillweave.world.refusals import Form, refused_in
 from skillweave.world.sql import parse
 
+NOW = frozenset({"now"})
+"""What every statement may bind."""
+
 
 class Statements:
     """Judges statements, and tells what lawful ones touch."""

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from evaluator.checks.policy import check_policy, conduct
+from evaluator.conduct.questions import asks_for
 from skillweave.schema.message import Message
-from skillweave.schema.task import GoldenCall, Task
+from skillweave.schema.task import Fact, GoldenCall, Task
 from skillweave.world.replay import replay
 from tests.evaluator.conversations import a_conversation, agent, user
 from tests.evaluator.tasks import a_task
@@ -238,3 +239,19 @@ def test_a_session_is_judged_by_the_places_of_its_calls_in_the_conversation() ->
     assert found.violations == []
     assert late is not None
     assert late.violations == ["not asked for cancel_appointment.reason in call 0 (cancel_appointment)"]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_asked"),
+    [
+        ("What is the number?", True),
+        ("Which number of visits?", True),
+        ("Could you repeat the account number?", False),
+        ("Could you repeat the flight number?", False),
+        ("What is your phone number?", False),
+        ("What is your phone number, and how many visits?", True),
+    ],
+)
+def test_a_number_that_tells_things_apart_is_no_figure(said: str, is_asked: bool) -> None:
+    fact = Fact(id="book_visits.visits", text="Visits: 4.", value=4, tell="asked")
+    assert asks_for(said.replace("visits", "times"), fact, ()) is is_asked

@@ -48,6 +48,10 @@ def event_of(data: dict[str, Any], pick: str, effect: str) -> None:
     data["events"] = [{"name": "no_show", "pick": pick, "effects": [effect]}]
 
 
+def price_by(data: dict[str, Any], sql: str) -> None:
+    attribute(data, "Slot", "price_cents")["generate"] = {"sql": sql}
+
+
 PICK = "SELECT appointment_id, booked_at, note FROM appointment ORDER BY appointment_id"
 BROKEN: list[tuple[str, str, Change]] = [
     ("entity 'slot' occurs 2", "blueprint", lambda d: d["relationships"].append({**d["entities"][1], "name": "SLOT"})),
@@ -65,6 +69,13 @@ BROKEN: list[tuple[str, str, Change]] = [
     ("names no key", "Fee", lambda d: attribute(d, "Fee", "patient_id").update(references="Person.id")),
     ("initial 'lost'", "Appointment", lambda d: attribute(d, "Appointment", "status").update(initial="lost")),
     ("must be nullable", "Slot", lambda d: attribute(d, "Slot", "is_free")["generate"].update(empty=0.5)),
+    ("does not parse", "price_cents, generate.sql", lambda d: price_by(d, "100 * is_free AND (")),
+    ("does not parse", "price_cents, generate.sql", lambda d: price_by(d, "1) FROM slot WHERE (1")),
+    ("must be an expression", "price_cents, generate.sql", lambda d: price_by(d, "SELECT 1")),
+    ("no such column", "price_cents, generate.sql", lambda d: price_by(d, "100 * is_cheap")),
+    ("unknown binding :caller", "price_cents, generate.sql", lambda d: price_by(d, "length(:caller)")),
+    ("clock", "price_cents, generate.sql", lambda d: price_by(d, "julianday(CURRENT_TIMESTAMP)")),
+    ("unknown table 'offer'", "price_cents, generate.sql", lambda d: price_by(d, "(SELECT MIN(price) FROM offer)")),
     ("exactly one auth tool", "blueprint", lambda d: tool(d, "list_fees").update(kind="auth")),
     ("two matching facts", "identify", lambda d: tool(d, "identify_patient")["parameters"][0].update(required=False)),
     (
@@ -143,6 +154,11 @@ def test_what_cannot_run_is_a_fatal_problem_that_names_its_place(message: str, w
 
 def test_the_clinic_has_no_problems() -> None:
     assert problems(a_blueprint()) == []
+
+
+def test_an_expression_sees_its_row_other_tables_and_the_moment() -> None:
+    other = "(SELECT COUNT(*) FROM appointment a WHERE a.slot_id = slot.slot_id)"
+    assert found_after(lambda d: price_by(d, f"100 * is_free + (starts_at > :now) + {other}")) == []
 
 
 def test_an_event_binds_what_it_picked() -> None:
