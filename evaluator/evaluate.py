@@ -174,6 +174,7 @@ class Evaluator:
             reward=None,
             checks=Checks(),
             persona=task.persona.style if task else None,
+            noise=task.noise is not None if task else None,
             calls=task.difficulty.calls if task else None,
             stop_reason=recorded.stop_reason,
             agent=recorded.agent_name,

@@ -1,12 +1,12 @@
 """The summary of an evaluation: results counted one at a time, and the record that `summary.json` holds."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from sys import maxsize
 from typing import NamedTuple, get_args
 
 from evaluator.statistics import LEVEL, RESAMPLES, Interval, Row, bootstrap_rows, pass_at_k, pass_hat_k
-from evaluator.tally import BILLION, Tally, TaskTally, UsageTally
+from evaluator.tally import BILLION, FAULTS, Tally, TaskTally, UsageTally
 from skillweave.schema.evaluation import (
     CheckMean,
     Confirmation,
@@ -130,9 +130,10 @@ class _Trait(NamedTuple):
     order: Callable[[str], tuple[int, str]]
 
 
-def _in_order(names: Sequence[str]) -> Callable[[str], tuple[int, str]]:
+def _in_order(names: Collection[str]) -> Callable[[str], tuple[int, str]]:
     """These first, as they stand; others by name."""
-    return lambda value: (names.index(value) if value in names else len(names), value)
+    places = {name: place for place, name in enumerate(names)}
+    return lambda value: (places.get(value, len(places)), value)
 
 
 def _difficulty(task: TaskTally) -> str:
@@ -163,6 +164,7 @@ _TRAITS = {
     "split": _Trait(lambda task: task.traits.split, _in_order(get_args(Split))),
     "difficulty": _Trait(_difficulty, _in_order(_DIFFICULTIES)),
     "persona": _Trait(lambda task: task.traits.persona, _in_order([])),
+    "noise": _Trait(lambda task: task.traits.noise, _in_order(FAULTS.values())),
 }
 
 

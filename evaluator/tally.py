@@ -20,6 +20,8 @@ COUNTED_AS_FAILURES: tuple[ResultErrorKind, ...] = ("provider", "world", "user",
 """Errors of a trial. The others (an unreadable line, an unknown task, another dataset) are of no trial."""
 SCORES = ("state", "actions", "communicate", "policy", "user", "rubric", "subjective")
 """Checks that have a score."""
+FAULTS: dict[bool | None, str] = {False: "no faults planted", True: "faults planted"}
+"""Whether faults are planted in what the tools of a task answer."""
 
 
 class Traits(NamedTuple):
@@ -29,6 +31,8 @@ class Traits(NamedTuple):
     kind: str
     split: str
     persona: str
+    noise: str
+    """One of `FAULTS`."""
     calls: int
     """Golden calls; 0 where they are not known."""
     domains: int
@@ -121,6 +125,7 @@ class Tally:
             intern(result.kind or ""),
             intern(result.split or ""),
             intern(result.persona or ""),
+            FAULTS.get(result.noise, ""),
             result.calls or 0,
             len(result.domains),
         )

@@ -117,6 +117,8 @@ class Result(Record):
     """Why it could not be scored."""
     persona: str | None = None
     """The style of the user's persona."""
+    noise: bool | None = None
+    """Whether faults are planted in what the tools answer; None where the task is unknown."""
     calls: int | None = None
     """Golden calls of the task: its difficulty."""
     stop_reason: str | None = None

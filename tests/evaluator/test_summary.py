@@ -113,16 +113,18 @@ def test_groups_are_named_and_in_order() -> None:
     found = summarise(
         [
             a_result("A", calls=12, kind="inform", split="test"),
-            a_result("B", calls=10, split="train", passed=False),
-            a_result("C", calls=2, split="validation"),
+            a_result("B", calls=10, split="train", passed=False, noise=True),
+            a_result("C", calls=2, split="validation", noise=False),
             a_result("D", calls=1, persona=None),
         ]
     ).by
-    assert list(found) == ["world", "domains", "kind", "split", "difficulty", "persona"]
+    assert list(found) == ["world", "domains", "kind", "split", "difficulty", "persona", "noise"]
     assert list(found["difficulty"]) == ["1 call", "2 calls", "10 and more calls"]
     assert list(found["kind"]) == ["do", "inform"]
     assert list(found["split"]) == ["train", "validation", "test"]
     assert list(found["persona"]) == ["brief", "unknown"]
+    assert list(found["noise"]) == ["no faults planted", "faults planted", "unknown"]
+    assert found["noise"]["faults planted"].rate == 0.0
     assert found["difficulty"]["10 and more calls"].rate == 0.5
     assert found["split"]["train"].rate == 0.5
 
