@@ -6,7 +6,6 @@ itself gets a result that says so.
 
 import multiprocessing
 import os
-import signal
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -15,8 +14,8 @@ from functools import cache
 from typing import NamedTuple
 
 from evaluator.desk import Desk, Job, Office, failed
-from skillweave.lifeline import die_with_parent
 from skillweave.schema.result import Result
+from skillweave.workers import begin_work
 
 AHEAD = 3
 """Batches that wait for each worker."""
@@ -75,8 +74,7 @@ _here: list[Office] = []
 
 def _begin(office: Office, parent: int) -> None:
     """Called once in each worker."""
-    die_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    begin_work(parent)
     _here[:] = [office]
 
 

@@ -4,9 +4,7 @@ An order that does not hold says that tasks can be passed without understanding,
 """
 
 import asyncio
-import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -29,6 +27,7 @@ from skillweave.errors import ConfigError
 from skillweave.schema.ladder import Ladder, Rung, Step
 from skillweave.schema.task import Kind, Task
 from skillweave.schema.trajectory import TrajectoryRecord
+from skillweave.workers import process_pool
 
 AGENTS = ("nothing", "random", "greedy", "careless", "policy_blind", "oracle")
 """From the lowest rung to the highest."""
@@ -170,8 +169,7 @@ def _all_held(shards: Sequence[tuple[Config, str, list[str]]], workers: int) -> 
         for shard in shards:
             yield _held(*shard)
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(shards)), mp_context=context) as pool:
+    with process_pool(min(workers, len(shards))) as pool:
         yield from pool.map(_held, *zip(*shards, strict=True))
 
 

@@ -24,7 +24,7 @@ def end_now(number: int, frame: FrameType | None) -> None:
     try:
         if os.isatty(1):
             os.write(1, _SHOW_CURSOR)
-        os.write(2, b"interrupted; what was finished is kept; run the same command to go on\n")
+        os.write(2, b"interrupted; what is written is kept, and the same command goes on from there\n")
     finally:
         os._exit(130)
 

@@ -2,11 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,6 +13,7 @@ from evaluator.variants.selftest import Outcome, outcomes
 from skillweave.command import one_line
 from skillweave.dataset import Dataset
 from skillweave.errors import ConfigError
+from skillweave.workers import process_pool
 
 T = TypeVar("T")
 
@@ -78,7 +77,7 @@ def each(
         for chunk in chunks:
             yield from work(outputs, chunk)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with process_pool(workers) as pool:
         for found in pool.map(work, [outputs] * len(chunks), chunks):
             yield from found
 

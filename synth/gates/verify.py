@@ -4,10 +4,8 @@ Nothing that a task says of itself is believed: the state is digested, the golde
 made anew from what they changed, and doing nothing or too little has to fail.
 """
 
-import multiprocessing
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -25,6 +23,7 @@ from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.policy import Policy
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
+from skillweave.workers import process_pool
 from skillweave.world.canonical import dump
 from skillweave.world.tools import tool_of
 from skillweave.world.undisturbed import undisturbed
@@ -102,8 +101,7 @@ def done(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, list[str]]]:
     if workers == 1 or len(jobs) < 2:
         yield from ((job, _do(job)) for job in jobs)
         return
-    context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(min(workers, len(jobs)), mp_context=context) as pool:
+    with process_pool(min(workers, len(jobs))) as pool:
         yield from zip(jobs, pool.map(_do, jobs), strict=True)
 
 

@@ -98,7 +98,7 @@ def test_an_interrupt_before_the_work_begins_is_a_line(toy: Toy, tmp_path: Path,
     shown = run.communicate()[0]
     assert (run.returncode, shown.splitlines()) == (
         130,
-        ["interrupted; what was finished is kept; run the same command to go on"],
+        ["interrupted; what is written is kept, and the same command goes on from there"],
     )
 
 

@@ -65,6 +65,20 @@ def test_another_person_than_the_users_is_refused() -> None:
     assert is_yes(answer(task, "Shall I book the slot with Dr Iyer for you?"))
 
 
+@pytest.mark.parametrize(
+    "proposal",
+    [
+        "I would now change the bank account (account number: 997001). Shall I go ahead?",
+        "So I will change the care plan (care plan: pay as you go), if that is right. May I?",
+    ],
+)
+def test_another_deed_is_refused_though_its_words_sound_alike(proposal: str) -> None:
+    goal = "{} to settle {} account with Larkfield Dental Care by bank transfer."
+    task = a_story(goal.format("You want", "your"), goal.format("I want", "my"))
+    assert is_no(answer(task, proposal))
+    assert is_yes(answer(task, "I would settle your account by bank transfer. Shall I go ahead?"))
+
+
 def test_another_number_of_the_same_thing_is_refused() -> None:
     task = a_story(
         "You want to book a room for 4 guests.",
