@@ -89,15 +89,18 @@ def climb(
 
 
 def sampled(dataset: Dataset, sample: int | None, seed: int) -> list[Task]:
-    """That many tasks of each world, its kinds taking turns; drawn by the seed."""
+    """That many tasks of each world, its kinds taking turns, another one first in each world; drawn by the seed."""
     found: list[Task] = []
-    for world in dataset.tasks.worlds:
+    for place, world in enumerate(dataset.tasks.worlds):
         by_kind: dict[Kind, list[Task]] = {}
         for task in dataset.tasks.of(world):
             by_kind.setdefault(task.kind, []).append(task)
         for kind, tasks in sorted(by_kind.items()):
             Random(f"{seed}/ladder/{world}/{kind}").shuffle(tasks)
-        turns = [task for turn in zip_longest(*(by_kind[kind] for kind in sorted(by_kind))) for task in turn if task]
+        kinds = sorted(by_kind)
+        start = place % len(kinds)
+        by_turns = zip_longest(*(by_kind[kind] for kind in [*kinds[start:], *kinds[:start]]))
+        turns = [task for turn in by_turns for task in turn if task]
         found.extend(turns[:sample])
     return found
 

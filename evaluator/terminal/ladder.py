@@ -11,7 +11,10 @@ def show_ladder(ladder: Ladder) -> None:
         (rung.agent, _share(rung.overall), *(_share(rung.by_kind.get(kind)) for kind in kinds), f"{rung.reward:.3f}")
         for rung in ladder.rungs
     ]
-    print_table(f"Scripted agents, {ladder.tasks} tasks", ("agent", "all", *kinds, "reward"), rows)
+    named = [
+        f"{kind} ({max(rung.by_kind[kind].tasks for rung in ladder.rungs if kind in rung.by_kind)})" for kind in kinds
+    ]
+    print_table(f"Scripted agents, {ladder.tasks} tasks", ("agent", "all", *named, "reward"), rows)
     for line in ladder.wrong:
         print_line(line)
 

@@ -23,7 +23,7 @@ from synth.card.markdown import share, table, text
 from synth.cli.wording import counted
 from synth.coverage.verify import read_rules
 from synth.diversity.diversity import diversity_of
-from synth.diversity.overlaps import is_undecided, overlaps
+from synth.diversity.overlaps import Axis, is_undecided, overlaps
 from synth.gates.rates import rates
 from synth.gates.records import read_templates
 
@@ -92,7 +92,7 @@ def _body(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str
     yield from _section("Wording", sections.diversity(found))
     yield from _section("Floors", _floors(dataset))
     yield from _section("Scripted agents", _ladder(dataset))
-    yield from _section("Splits", _splits(dataset, tasks))
+    yield from _section("Splits", _splits(dataset, tasks, found.holdout_domains))
     yield from _section("How it was made", _made(dataset))
     yield from _section("Known limits", [*(f"- {limit}" for limit in LIMITS), ""])
     yield from _section("Licence", [f"{text(license)}, as the configuration of the run says (`card.license`).", ""])
@@ -116,19 +116,40 @@ def _diversity(dataset: Dataset) -> Diversity:
     )
 
 
-def _splits(dataset: Dataset, tasks: Sequence[Task]) -> list[str]:
+def _splits(dataset: Dataset, tasks: Sequence[Task], holdouts: Sequence[str]) -> list[str]:
     families = {
         template.id: template.base or template.id
         for world in dataset.tasks.worlds
         for template in read_templates(dataset.store, world).values()
     }
-    shared = {axis: len(found) for axis, found in overlaps(tasks, families).items()}
+    shared: dict[Axis, int | str] = {axis: len(found) for axis, found in overlaps(tasks, families, holdouts).items()}
+    if not holdouts:
+        shared["domain"] = "none is held out"
     undecided = sum(map(is_undecided, tasks))
     in_test = sum(task.split == "test" and is_undecided(task) for task in tasks)
     return [
-        *table(("in more than one split", "found"), list(shared.items())),
+        *table(("within one world, in more than one split", "found"), list(shared.items())),
+        *_across(tasks),
         f"In {share(undecided, len(tasks))} of the tasks the search for a second right end state came to no end; "
         f"{in_test or 'none'} of them {'is' if in_test < 2 else 'are'} in `test`.",
+        "",
+    ]
+
+
+def _across(tasks: Sequence[Task]) -> list[str]:
+    """How many customers of several worlds are in another split there; nothing where nobody is of several."""
+    places: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for task in tasks:
+        for domain in task.domains:
+            places.setdefault((domain, task.persona.name), {}).setdefault(task.world, set()).add(task.split)
+    several = [worlds for worlds in places.values() if len(worlds) > 1]
+    apart = sum(len(set.union(*worlds.values())) > 1 for worlds in several)
+    if not several:
+        return []
+    return [
+        f"Worlds that share a company share its customers: of {len(several):,} with tasks in more than one of them, "
+        f"{apart:,} are in different splits there. Leave out worlds of several companies, or hold domains out "
+        "(`splits.holdout_domains`), where that matters.",
         "",
     ]
 

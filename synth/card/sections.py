@@ -10,6 +10,7 @@ from skillweave.schema.diversity import Covered, Diversity
 from skillweave.schema.ladder import Ladder, Step
 from skillweave.schema.record import Json
 from skillweave.schema.task import Kind, Split, Task
+from synth.card import legends
 from synth.card.markdown import share, table, text
 from synth.gates.rates import Rate, Rates
 
@@ -24,6 +25,8 @@ def contents(tasks: Sequence[Task]) -> list[str]:
     by_world = [(world, *_kinds([task for task in tasks if task.world == world])) for world in worlds]
     return [
         *table(("kind", "tasks", *SPLITS), [row for row in [*by_split, ("all", *_row(tasks))] if row[1]]),
+        legends.KINDS,
+        "",
         *table(("world", "tasks", *KINDS), by_world),
     ]
 
@@ -42,7 +45,7 @@ def difficulty(tasks: Sequence[Task]) -> list[str]:
     noisy = sum(task.noise is not None for task in tasks)
     spoken = sum(task.login == "conversation" for task in tasks)
     return [
-        *table(("of one task", "fewest", "median", "most"), [row for row in rows if row]),
+        *table(("of one task", "tasks", "fewest", "median", "most"), [row for row in rows if row]),
         f"In {share(spoken, len(tasks))} of the tasks the agent has to sign the user in; "
         f"in {share(noisy, len(tasks))} faults are planted in what the tools answer.",
         "",
@@ -51,8 +54,12 @@ def difficulty(tasks: Sequence[Task]) -> list[str]:
 
 def _spread(name: str, tasks: Sequence[Task]) -> tuple[object, ...]:
     found = [value for task in tasks if isinstance(value := getattr(task.difficulty, name), int)]
-    label = {"calls": "golden calls", "shortest": "calls of the shortest solution"}.get(name, name)
-    return (label, min(found), f"{median(found):g}", max(found)) if found else ()
+    label = {
+        "calls": "golden calls",
+        "facts": "facts that the user knows",
+        "shortest": "calls of the shortest solution",
+    }
+    return (label.get(name, name), len(found), min(found), f"{median(found):g}", max(found)) if found else ()
 
 
 def gates(tasks: Sequence[Task], found: Rates) -> list[str]:
@@ -71,7 +78,11 @@ def gates(tasks: Sequence[Task], found: Rates) -> list[str]:
         ("false pass, second set", _rate(found.second_false_pass)),
         ("false fail, second set", _rate(found.second_false_fail)),
     ]
-    return table(("gate", "figure"), rows)
+    return [
+        *table(("gate", "figure"), rows),
+        legends.GATES,
+        "",
+    ]
 
 
 def _passes_idle(task: Task) -> bool:
@@ -89,20 +100,16 @@ def _rate(rate: Rate | None) -> str:
 def planner(tasks: Sequence[Task]) -> list[str]:
     """What the search over the contracts found."""
     states = Counter(str(task.gates.planner.get("status")) for task in tasks if task.gates.planner)
-    return table(
-        ("search without the golden calls", "tasks"), [(_words(name), n) for name, n in sorted(states.items())]
-    )
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
+    rows = [(name, legends.SEARCHES.get(name, ""), count) for name, count in sorted(states.items())]
+    return table(("search without the golden calls", "what it found", "tasks"), rows)
 
 
 def coverage(found: Diversity) -> list[str]:
     """What of the contracts the tasks reach, by world."""
     names = ("tools", "rules", "effects", "pairs", "values")
     rows = [(world, *(_reach(getattr(one.coverage, name)) for name in names)) for world, one in found.worlds.items()]
-    return table(("world", "tools", "rules", "effects", "pairs of tools", "values of enums"), rows)
+    lines = table(("world", "tools", "rules", "effects", "pairs of tools", "values of enums"), rows)
+    return [*lines, legends.COVERAGE, ""] if lines else []
 
 
 def rules(found: Mapping[str, Sequence[RuleCoverage] | None]) -> list[str]:
@@ -119,7 +126,7 @@ def rules(found: Mapping[str, Sequence[RuleCoverage] | None]) -> list[str]:
         if one is not None
     ]
     lines = table(("world", "rules", "kept by a task", "broken by a request", "a reason why not both"), rows)
-    return [*lines, "`rules/<world>.json` lists them all, with the reasons.", ""] if lines else []
+    return [*lines, legends.RULES, ""] if lines else []
 
 
 def _reach(found: Covered) -> str:
@@ -131,9 +138,12 @@ def diversity(found: Diversity) -> list[str]:
     wording, removed = found.wording, found.duplicates
     rows: list[tuple[str, object]] = [
         ("different sequences of calls", found.structures),
-        ("different words, pairs, triples", _three(wording.distinct_1, wording.distinct_2, wording.distinct_3)),
-        ("BLEU against each other", _decimal(wording.self_bleu)),
-        ("different sentences, values masked", _decimal(wording.skeletons)),
+        (
+            "different words, pairs, triples, of all (higher: more varied)",
+            _three(wording.distinct_1, wording.distinct_2, wording.distinct_3),
+        ),
+        ("BLEU against each other (lower: more varied)", _decimal(wording.self_bleu)),
+        ("different sentences, values masked, of all (higher: more varied)", _decimal(wording.skeletons)),
     ]
     if removed is not None:
         rows.append(("exact and near duplicates removed", f"{removed.exact} and {removed.near}"))
@@ -156,15 +166,23 @@ def _decimal(value: float | None) -> str:
 def ladder(found: Ladder) -> list[str]:
     """How far the scripted agents get."""
     kinds = [kind for kind in KINDS if any(kind in rung.by_kind for rung in found.rungs)]
+    named = [
+        f"{kind} ({max(rung.by_kind[kind].tasks for rung in found.rungs if kind in rung.by_kind):,})" for kind in kinds
+    ]
     rows = [
         (rung.agent, _passed(rung.overall), *(_passed(rung.by_kind.get(kind)) for kind in kinds))
         for rung in found.rungs
     ]
     return [
-        *table(("agent", "all", *kinds), rows),
-        f"One conversation each in {found.tasks:,} tasks. {_order(found)}",
+        *table(("agent", "all", *named), rows),
+        f"One conversation each in {found.tasks:,} tasks{_sampled(found)}. {_order(found)}",
+        legends.AGENTS,
         "",
     ]
+
+
+def _sampled(found: Ladder) -> str:
+    return "" if found.sample is None else f", at most {found.sample} of each world"
 
 
 def _passed(step: Step | None) -> str:

@@ -5,10 +5,12 @@ Told from the manifest, which says what each item read, and from the task's own 
 
 import difflib
 import json
+import textwrap
 from collections.abc import Iterator
 
 from pydantic import ValidationError
 
+from skillweave.command import one_line
 from skillweave.contracts import first
 from skillweave.dataset import Dataset
 from skillweave.errors import ArtifactError, ConfigError
@@ -20,6 +22,8 @@ from synth.artifacts import BLUEPRINTS, CONTRACTS, QUERIES
 from synth.cli.place import Options, Place
 from synth.cli.story import story_of
 
+OPENING = 80
+"""Characters of a first message that a list of tasks shows."""
 NEAREST = 3
 """Names that are offered where there is none of that name."""
 OWN = frozenset({BLUEPRINTS.pattern, CONTRACTS.pattern})
@@ -27,9 +31,15 @@ OWN = frozenset({BLUEPRINTS.pattern, CONTRACTS.pattern})
 
 
 def show_lineage(place: Place, options: Options, id: str) -> None:
-    """Print it; of a task its whole story first. Raises ConfigError where nothing has that id."""
+    """Print it; of a task its whole story first, of a world its tasks. Raises ConfigError where nothing has that id."""
     store = Store(options.folder())
     manifest = Manifest(store)
+    tasks_of = {
+        one.key: one for record in manifest.items() for one in record.outputs if one.artifact == QUERIES.pattern
+    }
+    if id in tasks_of:
+        _show_tasks(store, tasks_of[id])
+        return
     made = {output.label: (record, output) for record in manifest.items() for output in record.outputs}
     of_others = frozenset[str]()
     for output, task in _tasks(store, [output for _, output in made.values()]):
@@ -61,6 +71,25 @@ def _show_story(store: Store, output: Output, record: dict[str, Json]) -> Task:
         print(line)
     print("\nMade by")
     return task
+
+
+def _show_tasks(store: Store, output: Output) -> None:
+    """A line for each task of a world."""
+    tasks = [task for _, task in _tasks(store, [output])]
+    for task in tasks:
+        faults = "faults planted" if task.get("noise") else ""
+        print(
+            one_line(f"{task.get('id')}  {task.get('kind'):11}  {task.get('split'):10}  {faults:14}  {_opening(task)}")
+        )
+    print(f"{len(tasks)} tasks; the whole story of one: python -m synth explain ID")
+
+
+def _opening(task: dict[str, Json]) -> str:
+    """The beginning of the first message, if it has one."""
+    messages = task.get("messages")
+    first_message = messages[0] if isinstance(messages, list) and messages else None
+    content = first_message.get("content") if isinstance(first_message, dict) else None
+    return textwrap.shorten(str(content or ""), OPENING, placeholder=" ...")
 
 
 def _worlds(manifest: Manifest) -> frozenset[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from skillweave.command import one_line
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.call import TRANSFER
 from skillweave.schema.change import RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, Fault, GoldenCall, Task
@@ -89,12 +90,25 @@ def _golden(task: Task, blueprint: Blueprint) -> Iterator[str]:
         is_asked = number > len(task.golden)
         yield f"  {number}. {one_line(call.tool)}{' (asked for, and not made)' if is_asked else ''}"
         for name, value in call.arguments.items():
-            source = source_in_words(call.grounding.get(name, ""), calls)
+            source = _source(blueprint, call, name, calls)
             yield f"       {one_line(f'{name} = {_shown(value)}')}  <- {source}"
         if call.demanded_by is not None:
             yield f"       {one_line(f'for the sake of {call.demanded_by}: {_rule(blueprint, call.demanded_by)}')}"
         if call.fault is not None:
             yield f"       {FAULTS[call.fault]}"
+
+
+def _source(blueprint: Blueprint, call: GoldenCall, name: str, calls: Sequence[GoldenCall]) -> str:
+    source = call.grounding.get(name, "")
+    if call.tool == TRANSFER:
+        return "as the policy says" if source == "env" else "in the agent's own words"
+    refers = any(
+        one.name == name and one.refers_to
+        for tool in blueprint.tools
+        if tool.name == call.tool
+        for one in tool.parameters
+    )
+    return "of the row that the user describes" if refers and source == "user" else source_in_words(source, calls)
 
 
 def source_in_words(source: str, calls: Sequence[GoldenCall]) -> str:
@@ -173,7 +187,9 @@ def _in_words(figures: Json) -> str:
     """Figures as `name value`, nested ones in brackets."""
     if isinstance(figures, dict):
         parts = []
-        for name, value in figures.items():
+        for name, value in sorted(figures.items(), key=lambda item: isinstance(item[1], list)):
+            if value is None or (isinstance(value, int) and value == 0):
+                continue
             words = _in_words(value)
             parts.append(f"{name.replace('_', ' ')} {f'({words})' if isinstance(value, dict) and value else words}")
         return ", ".join(parts) or "none"

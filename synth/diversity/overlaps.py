@@ -1,7 +1,7 @@
 """Overlaps: what is in two splits. Each axis that splits claim to keep apart is looked at in the tasks themselves.
 
-A person, an instance and a first message are told apart within their world: the worlds of two companies share neither
-rows nor rules.
+A person, an instance and a first message are told apart within their world. Worlds of several companies have the
+customers of their members: the card counts those who are in another split there.
 """
 
 import json

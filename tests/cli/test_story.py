@@ -51,3 +51,16 @@ def test_what_others_wrote_cannot_move_the_cursor() -> None:
     sly = tasks()[0].model_copy(update={"id": "X-1"})
     scenario = sly.scenario.model_copy(update={"goal": "You want \x1b[2J it."})
     assert not any("\x1b" in line for line in story_of(sly.model_copy(update={"scenario": scenario}), a_blueprint()))
+
+
+def test_what_nobody_says_is_not_told_as_said() -> None:
+    task = next(task for task in kinds() if task.kind == "unavailable" and task.criteria.asked)
+    told = "\n".join(story_of(task, a_blueprint()))
+    assert "of the row that the user describes" in told
+    assert "reason = " in told
+    assert "the session gives it" not in told
+
+
+def test_figures_of_nothing_are_left_out() -> None:
+    told = "\n".join(story_of(tasks()[0], a_blueprint()))
+    assert not any(part.strip(") ").endswith((" 0", " null")) for part in told.partition("Proved")[2].split(","))
