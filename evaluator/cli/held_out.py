@@ -18,12 +18,18 @@ _WIDTH = 200
 
 
 def run_held_out(outputs: Path, *, tasks: Sequence[str] = (), limit: int | None = None, workers: int = 1) -> int:
-    """Print a table of the second set and write it to `evaluation/held_out.json`; 0 iff everything is as expected."""
+    """Print a table of the second set and, of all tasks, write it to `evaluation/held_out.json`; 0 iff everything is
+    as expected."""
     dataset = Dataset(outputs)
     ids = selected(dataset, tasks, limit)
+    store = Store(outputs / "evaluation", "evaluation", option="--outputs-dir")
+    store.prepare()
     found = report(dataset.digest, each(_of_tasks, outputs, ids, workers))
-    Store(outputs / "evaluation", "evaluation").write(FILE, found.model_dump_json(indent=2).encode() + b"\n")
     _show(found)
+    if len(ids) == len(dataset.tasks):
+        store.write(FILE, found.model_dump_json(indent=2).encode() + b"\n")
+    else:
+        print(f"{FILE} is left as it is: it tells of all {len(dataset.tasks)} tasks")
     return 1 if found.survivors or not (found.mutants and found.equivalents) else 0
 
 

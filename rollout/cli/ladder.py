@@ -16,10 +16,12 @@ def run_ladder(options: Options, sample: int | None) -> int:
     """The exit status: 1 where the agents do not stand in order. Raises ConfigError, ArtifactError."""
     config = options.load()
     tasks = chosen(config, sample)
+    evaluation = Path(config.outputs_dir, "evaluation")
+    store = Store(evaluation, "evaluation", option="--outputs-dir")
+    store.prepare()
     with progress("conversations", len(tasks) * len(AGENTS)) as shown:
         ladder = climb(config, tasks, sample, config.execution.workers, shown.advance)
-    evaluation = Path(config.outputs_dir, "evaluation")
-    write_ladder(Store(evaluation, "evaluation"), ladder)
+    write_ladder(store, ladder)
     show_ladder(ladder)
     outputs = shlex.quote(config.outputs_dir)
     failed = f"{ladder.oracle_failed[0]}*" if ladder.oracle_failed else None

@@ -24,6 +24,8 @@ from synth.cli.story import story_of
 
 OPENING = 80
 """Characters of a first message that a list of tasks shows."""
+LONGEST = 120
+"""Characters of a wrong name that an error repeats."""
 NEAREST = 3
 """Names that are offered where there is none of that name."""
 OWN = frozenset({BLUEPRINTS.pattern, CONTRACTS.pattern})
@@ -50,15 +52,19 @@ def show_lineage(place: Place, options: Options, id: str) -> None:
     roots = _roots(manifest, made, id)
     if not roots:
         tasks = [str(task.get("id")) for _, task in _tasks(store, [output for _, output in made.values()])]
-        known = sorted({*made, *tasks, *(record.name for record in manifest.items())})
-        near = ", ".join(map(repr, difflib.get_close_matches(id, known, n=NEAREST, cutoff=0)))
-        raise ConfigError(
-            f"nothing in {str(store.root)!r} is called {id!r}; {f'the nearest are {near}' if near else 'it is empty'}"
-        )
+        raise _unknown(store, id, sorted({*made, *tasks, *(record.name for record in manifest.items())}))
     told: set[str] = set()
     for root in roots:
         for line in _lines(root, made, 0, told, of_others):
             print(line)
+
+
+def _unknown(store: Store, id: str, known: list[str]) -> ConfigError:
+    short = id[:LONGEST]
+    alike = [name for name in known if name.startswith(short)]
+    nearest = alike[:NEAREST] or difflib.get_close_matches(short, known, n=NEAREST, cutoff=0)
+    near = f"the nearest are {', '.join(map(repr, nearest))}" if nearest else "it is empty"
+    return ConfigError(f"nothing in {str(store.root)!r} is called {short!r}; {near}")
 
 
 def _show_story(store: Store, output: Output, record: dict[str, Json]) -> Task:

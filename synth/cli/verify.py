@@ -5,6 +5,7 @@ again, and every server in the sandbox.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from skillweave.command import one_line
@@ -22,6 +23,8 @@ from synth.engine.codec import split_parts
 from synth.engine.item import artifacts_of
 from synth.engine.pipeline import load_pipeline
 
+FOLDERS = frozenset({"queries", "policies", "tool_lists", "database", "mcp_servers", "blueprints"})
+"""Where what tasks are made of lies, whether or not the manifest says so."""
 MOST = 20
 """Faults that are told of one file."""
 
@@ -29,7 +32,7 @@ MOST = 20
 def verify_outputs(place: Place, outputs: Path, *, is_quick: bool = False) -> int:
     """Print what is wrong; the exit status. Raises ConfigError where there is no dataset.
 
-    A quick one believes the figures of those gates that have to be run on a task's combination, and runs no server.
+    A quick one does not try again those gates that have to be run on a task's combination, and runs no server.
     """
     store = Store(outputs)
     if not store.exists(MANIFEST):
@@ -46,12 +49,14 @@ def verify_outputs(place: Place, outputs: Path, *, is_quick: bool = False) -> in
     wrong = [line for output in written if output.artifact not in joined for line in _check(store, output)]
     for pattern, artifact in sorted(joined.items()):
         wrong.extend(_check_joined(store, artifact, [output for output in written if output.artifact == pattern]))
+    wrong += _unlisted(outputs, [*(output.path for output in written), *joined])
     for line in wrong:
         print(one_line(line))
     faults = _proofs(outputs, is_quick=is_quick)
     if wrong:
         print(
-            f"{counted(len(wrong), 'artifact')} of {len(written)} in {outputs} changed; next: {advice.command('run')}"
+            f"{counted(len(wrong), 'artifact')} in {outputs}, of {len(written)} written, changed or are no run's; "
+            f"next: {advice.command('run')}"
         )
         return 1
     if faults:
@@ -71,24 +76,28 @@ def _proofs(outputs: Path, *, is_quick: bool) -> int:
         # A pipe in a file's place would be waited for.
         Store(outputs).file(f"queries/{path.name}")
     # Worlds and their SQL take a while to load; a pipeline without tasks does without.
+    from synth.card.verify import card_faults, report_faults
     from synth.codegen.verify import runtime_faults
-    from synth.gates.verify import Job, done, shared_faults, task_count, task_jobs
+    from synth.gates.verify import Against, Job, done, shared_faults, task_count, task_jobs
 
     if not is_quick:
         _say_how_strong()
-    worlds = Dataset(outputs).tasks.worlds
+    dataset = Dataset(outputs)
+    worlds = dataset.tasks.worlds
+    against: Against = "records" if is_quick else "gates"
     # The servers first: they take longest.
     servers = [Job(outputs, world, None) for world in worlds if not is_quick]
-    jobs = [*servers, *(job for world in worlds for job in task_jobs(outputs, world, is_again=not is_quick))]
+    jobs = [*servers, *(job for world in worlds for job in task_jobs(outputs, world, against))]
     found: list[str] = []
     with progress("proofs", len(jobs)) as shown:
         for number, (job, faults) in enumerate(done(jobs, os.cpu_count() or 1), start=1):
             found += faults
             shown.advance(number, f"{job.world}, {counted(len(found), 'fault')}")
-    found += [*shared_faults(outputs), *runtime_faults(outputs)]
+    found += [*shared_faults(outputs), *runtime_faults(outputs), *report_faults(dataset), *card_faults(dataset)]
     _print(found)
     if not found:
-        also = "" if is_quick else f", {counted(len(servers), 'server')} run in the sandbox"
+        tried = f", {counted(len(servers), 'server')} run in the sandbox"
+        also = "; left out by --quick: servers, rules' coverage, variants and searches" if is_quick else tried
         print(f"{counted(task_count(outputs), 'task')} proven again{also}")
     return len(found)
 
@@ -110,6 +119,15 @@ def _print(faults: list[str]) -> None:
             print(one_line(fault))
         if len(found) > MOST:
             print(one_line(f"{path}: and {len(found) - MOST} more"))
+
+
+def _unlisted(outputs: Path, listed: Sequence[str]) -> list[str]:
+    """Files among the artifacts that the manifest does not know, so that no digest says what they are."""
+    folders = sorted({path.partition("/")[0] for path in listed if "/" in path} | FOLDERS)
+    known = frozenset(listed)
+    files = [path for folder in folders for path in sorted((outputs / folder).rglob("*")) if not path.is_dir()]
+    paths = [path.relative_to(outputs) for path in files if "__pycache__" not in path.parts]
+    return [f"{path.as_posix()}: is in no record of the manifest" for path in paths if path.as_posix() not in known]
 
 
 def _check(store: Store, output: Output) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -49,6 +49,7 @@ from synth.gates.records import Records, read_templates
 from synth.gates.rejection import Rejected
 from synth.gates.told import is_guess
 from synth.gates.views import rows_of
+from synth.gates.worded import word_faults
 from synth.policy.manual import stated_rules
 from synth.tasks.fills import filled_by
 from synth.tasks.naming import tool_word
@@ -67,6 +68,11 @@ class Verified(NamedTuple):
     """`queries/DentalClinic.jsonl: DentalClinic-3f2a9c1e: the criteria are not what the golden calls change`."""
 
 
+Against = Literal["itself", "records", "gates"]
+"""What a task is held against: its own record; the combination that it was validated from, too; and what all gates give
+on that anew."""
+
+
 class Job(NamedTuple):
     """A part of the work, for one process."""
 
@@ -74,8 +80,7 @@ class Job(NamedTuple):
     world: str
     start: int | None
     """The first of `SHARD` lines of the world's file of tasks; None: its server, and the rules that its tasks meet."""
-    is_again: bool = False
-    """Whether the tasks' gates are run again on the combinations that they were validated from."""
+    against: Against = "itself"
 
 
 def verify_tasks(outputs: Path, workers: int = 1) -> Verified:
@@ -85,9 +90,9 @@ def verify_tasks(outputs: Path, workers: int = 1) -> Verified:
     return Verified(task_count(outputs), [*found, *shared_faults(outputs)])
 
 
-def task_jobs(outputs: Path, world: str, *, is_again: bool = False) -> list[Job]:
+def task_jobs(outputs: Path, world: str, against: Against = "itself") -> list[Job]:
     """The tasks of a world, shard by shard."""
-    return [Job(outputs, world, start, is_again) for start in range(0, _count(Dataset(outputs), world), SHARD)]
+    return [Job(outputs, world, start, against) for start in range(0, _count(Dataset(outputs), world), SHARD)]
 
 
 def task_count(outputs: Path) -> int:
@@ -132,7 +137,7 @@ def _split(dataset: Dataset) -> list[str]:
 def _do(job: Job) -> list[str]:
     if job.start is None:
         return [*server_faults(job.outputs, job.world), *rule_faults(job.outputs, job.world)]
-    return _shard(job.outputs, job.world, job.start, job.is_again)
+    return _shard(job.outputs, job.world, job.start, job.against)
 
 
 def faults_of(dataset: Dataset, world_name: str, line: bytes, records: Records | None = None) -> list[str]:
@@ -166,6 +171,7 @@ def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
     yield from _unoffered(dataset, task)
     policy = Policy(world=task.world, text=_text(dataset, task.policy))
     yield from _unstated(world, task, policy)
+    yield from word_faults(task)
     if task.noise is not None or any(call.fault for call in task.golden):
         disturbed(world, task)
     task = undisturbed(task)
@@ -283,11 +289,11 @@ def _plain(changes: list[RowChange]) -> list[Json]:
     return [change.model_dump(mode="json") for change in changes]
 
 
-def _shard(outputs: Path, world: str, start: int, is_again: bool) -> list[str]:
+def _shard(outputs: Path, world: str, start: int, against: Against) -> list[str]:
     """Faults of some lines of one world's file."""
     dataset = Dataset(outputs)
     lines = dataset.store.read(f"{QUERIES}/{world}.jsonl").splitlines()[start : start + SHARD]
-    records = Records(dataset, world) if is_again else None
+    records = None if against == "itself" else Records(dataset, world, tries_gates=against == "gates")
     found = [fault for line in lines for fault in faults_of(dataset, world, line, records)]
     dataset.close()
     return [f"{QUERIES}/{world}.jsonl: {fault}" for fault in found]

@@ -37,7 +37,7 @@ def test_the_oracle_passes_every_task_with_every_user(small: Path, tmp_path: Pat
     assert [record["id"] for record in records if not (record["score"] or {}).get("passed")] == []
     assert Counter(record["metadata"]["telling"] for record in records) == dict.fromkeys(TELLINGS, len(records) // 5)
     kinds = {task["id"]: task["kind"] for task in tasks_of(small).values()}
-    transferred = {kinds[record["task"]] for record in records if record["stop_reason"] == "transfer"}
+    transferred = {kinds[record["task_id"]] for record in records if record["stop_reason"] == "transfer"}
     assert {record["stop_reason"] for record in records} == {"user_stop", "transfer"}
     assert transferred <= {"refuse", "unavailable"}
 
