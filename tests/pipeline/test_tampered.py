@@ -115,6 +115,25 @@ def other_fact(line: Line) -> bool:
     return bool(facts)
 
 
+def lying_fact(line: Line) -> bool:
+    facts = [fact for fact in line["scenario"]["facts"] if "@" in str(fact["value"])]
+    if facts:
+        facts[0]["text"] = "My email is nobody@example.com."
+    return bool(facts)
+
+
+def nothing_said(line: Line) -> bool:
+    line["messages"] = []
+    return True
+
+
+def said_at_once(line: Line) -> bool:
+    asked = {name for ask in line["criteria"]["must_ask"] for name in ask["facts"]}
+    told = " ".join(fact["text"] for fact in line["scenario"]["facts"] if fact["id"] in asked)
+    line["messages"][0]["content"] += f" {told}"
+    return bool(asked)
+
+
 def better_figure(line: Line) -> bool:
     line["gates"]["grounded"]["arguments"] = 99
     return True
@@ -151,6 +170,8 @@ def other_template(line: Line) -> bool:
         (other_argument, "golden is"),
         (other_source, "golden is"),
         (other_fact, "and should as"),
+        (lying_fact, "does not say its value"),
+        (nothing_said, "its messages are not one"),
         (better_figure, "gates.grounded.arguments is 99"),
         (climbing_database, "stands on '../../etc/passwd'"),
         (climbing_tools, "tool_lists/X.json"),
@@ -168,6 +189,7 @@ def test_a_loosened_task_is_found_by_its_records(kept: Path, change: Callable[[L
         (forbidden_by_nothing, "criteria.must_not is []"),
         (nothing_to_ask, "criteria.must_ask is []"),
         (told_at_once, "has to be asked for"),
+        (said_at_once, "has to be asked for, and is said at once"),
     ],
 )
 def test_a_loosened_task_of_another_kind_is_found(kept: Path, change: Callable[[Line], bool], said: str) -> None:

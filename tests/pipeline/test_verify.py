@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from skillweave.dataset import Dataset
+from synth.card.verify import report_faults
 from synth.cli.app import main
 from synth.cli.place import Place
 from synth.gates.records import Records
@@ -256,11 +257,33 @@ def test_the_command_passes_a_moved_dataset_and_fails_a_changed_one(
 ) -> None:
     code, lines = status(copy, capsys)
     assert code == 0
-    assert any(line.endswith("tasks proven again") for line in lines), lines
+    assert any(" tasks proven again; left out by --quick: servers" in line for line in lines), lines
     server = copy / "mcp_servers" / "CityHotel.py"
     server.write_text(server.read_text() + "\n# changed\n")
     id = spoil(copy, drop_criterion)
+    (copy / "policies" / "Nowhere.md").write_text("Do as you like.\n")
+    (copy / "README.md").write_text("# A million tasks\n")
     code, lines = status(copy, capsys)
     assert code == 1
+    assert "policies/Nowhere.md: is in no record of the manifest" in lines
+    assert any(line.startswith("README.md: does not tell what the files hold") for line in lines), lines
     assert "mcp_servers/CityHotel.py: changed" in lines
     assert f"queries/CornerPharmacy.jsonl: {id}: the criteria are not what the golden calls change" in lines
+
+
+def test_a_manifest_that_lists_nothing_hides_nothing(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = copy / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "items": []}))
+    code, lines = status(copy, capsys)
+    assert code == 1
+    assert "queries/CornerPharmacy.jsonl: is in no record of the manifest" in lines
+
+
+def test_a_report_that_tells_of_other_tasks_is_found(copy: Path) -> None:
+    path = copy / "report" / "diversity.json"
+    told = json.loads(path.read_text())
+    assert report_faults(Dataset(copy)) == []
+    path.write_text(json.dumps({**told, "structures": told["structures"] + 1}))
+    assert report_faults(Dataset(copy)) == ["report/diversity.json: is not what the tasks give"]
+    path.write_text("{}")
+    assert [fault.partition(": ")[0] for fault in report_faults(Dataset(copy))] == ["report/diversity.json"]
