@@ -8,7 +8,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.change import Cells, RowChange
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json
-from skillweave.schema.task import FactToTell, GoldenCall, Task
+from skillweave.schema.task import Criteria, FactToTell, GoldenCall, Task
 
 _HELD = {"agent": "the agent alone: the tool would do it", "tool": "the tool"}
 
@@ -16,6 +16,7 @@ _HELD = {"agent": "the agent alone: the tool would do it", "tool": "the tool"}
 def task_section(number: int, task: Task, blueprints: Sequence[Blueprint]) -> str:
     """The section; `blueprints` are those of the task's domains."""
     tools = {tool.name: tool for blueprint in blueprints for tool in blueprint.tools}
+    asked = [task.criteria.asked] if task.criteria.asked else []
     parts = [
         f"## {number}. {plain(task.id)}\n",
         f"{task.kind}, {task.split}; {plain(task.world)}; the clock stands at {task.now}.\n",
@@ -25,12 +26,15 @@ def task_section(number: int, task: Task, blueprints: Sequence[Blueprint]) -> st
         f"**What they want** {plain(task.scenario.goal)} ({plain(task.scenario.reason)})\n",
         *_known(task),
         "**Rules in play**\n",
-        _rules([tools[call.tool] for call in task.golden if call.tool in tools]),
+        _rules([tools[call.tool] for call in [*task.golden, *asked] if call.tool in tools]),
         "**Golden calls**\n",
         _calls(task.golden),
+        *_asked(asked),
         "**Expected changes**\n",
         _changes(task.criteria.state),
         *_told(task.criteria.communicate),
+        *_conduct(task.criteria),
+        *_planted(task),
         f"**Scored on** {', '.join(task.criteria.reward_basis)}. **Gates**\n",
         _gates(task),
     ]
@@ -90,6 +94,36 @@ def _change(change: RowChange) -> str:
 
 def _cell(name: str, before: Cells, after: Cells) -> str:
     return f"{code(name)} {code(_json(before.get(name)))} → {code(_json(after[name]))}"
+
+
+def _asked(asked: Sequence[GoldenCall]) -> Iterator[str]:
+    if asked:
+        yield "**Asked for, and not to be done**\n"
+        yield _calls(asked)
+
+
+def _conduct(criteria: Criteria) -> Iterator[str]:
+    """What the agent has to say or to ask, and what nobody could do."""
+    lines = [f"- declined, naming {ban.rule}: {plain(ban.why)}" for ban in criteria.must_not]
+    lines += [f"- asked before {code(ask.tool)}: {' or '.join(map(code, ask.facts))}" for ask in criteria.must_ask]
+    lines += [
+        f"- handed over: no offered tool writes {code(table)} ({', '.join(map(plain, columns))})"
+        for table, columns in criteria.beyond.items()
+    ]
+    if lines:
+        yield "**The agent's conduct**\n"
+        yield "\n".join(lines) + "\n"
+
+
+def _planted(task: Task) -> Iterator[str]:
+    if task.noise is not None:
+        yield "**Faults planted**\n"
+        lines = [
+            f"- {plain(one.fault.replace('_', ' '))} in call {one.occurrence} of {code(one.tool)}"
+            f"{'' if one.arguments is None else ' with ' + code(_json(one.arguments))}"
+            for one in task.noise.faults
+        ]
+        yield "\n".join(lines) + "\n"
 
 
 def _told(facts: Sequence[FactToTell]) -> Iterator[str]:
