@@ -78,7 +78,7 @@ def _proofs(outputs: Path, *, is_quick: bool) -> int:
     # Worlds and their SQL take a while to load; a pipeline without tasks does without.
     from synth.card.verify import card_faults, report_faults
     from synth.codegen.verify import runtime_faults
-    from synth.gates.verify import Against, Job, done, shared_faults, task_count, task_jobs
+    from synth.gates.proofs import Against, Job, done, shared_faults, task_count, task_jobs
 
     if not is_quick:
         _say_how_strong()
@@ -123,7 +123,8 @@ def _print(faults: list[str]) -> None:
 
 def _unlisted(outputs: Path, listed: Sequence[str]) -> list[str]:
     """Files among the artifacts that the manifest does not know, so that no digest says what they are."""
-    folders = sorted({path.partition("/")[0] for path in listed if "/" in path} | FOLDERS)
+    named = {path.partition("/")[0] for path in listed if "/" in path}
+    folders = sorted({name for name in named if not name.startswith(".")} | FOLDERS)
     known = frozenset(listed)
     files = [path for folder in folders for path in sorted((outputs / folder).rglob("*")) if not path.is_dir()]
     paths = [path.relative_to(outputs) for path in files if "__pycache__" not in path.parts]

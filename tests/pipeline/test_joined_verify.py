@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from synth.gates.verify import verify_tasks
+from synth.gates.proofs import verify_tasks
 from tests.pipeline.small import LAB, WORLD
 from tests.pipeline.test_verify import status
 

@@ -12,8 +12,9 @@ import pytest
 from skillweave.dataset import Dataset
 from skillweave.digest import digest_file
 from synth.codegen.verify import runtime_faults
+from synth.gates.proofs import shared_faults
 from synth.gates.records import Records
-from synth.gates.verify import faults_of, shared_faults
+from synth.gates.verify import faults_of
 
 Line = dict[str, Any]
 

@@ -12,8 +12,9 @@ from skillweave.dataset import Dataset
 from synth.card.verify import report_faults
 from synth.cli.app import main
 from synth.cli.place import Place
+from synth.gates.proofs import verify_tasks
 from synth.gates.records import Records
-from synth.gates.verify import faults_of, verify_tasks
+from synth.gates.verify import faults_of
 
 Line = dict[str, Any]
 
