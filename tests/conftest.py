@@ -17,6 +17,11 @@ GROUPS = {
 """Where tests share a dataset that takes a minute to make."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Groups are for runs in several processes; without those the marker means nothing, and is no error."""
+    config.addinivalue_line("markers", "xdist_group(name): tests that run in one process")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of a file, and of all files of a group, run in one process. The longest groups begin first."""
     for item in items:

@@ -1,12 +1,12 @@
 """Which answers of a user refuse, measured on answers that were labelled by hand."""
 
 from pathlib import Path
-from time import process_time
 
 import pytest
 import yaml
 
 from evaluator.conduct.replies import is_refusal
+from tests.evaluator.pace import is_done_within
 
 HERE = Path(__file__).parent
 HELD_OUT_RIGHT = 38
@@ -44,15 +44,5 @@ def test_the_last_plain_word_counts() -> None:
 
 
 def test_odd_answers_are_read_in_no_time() -> None:
-    started = process_time()
-    for odd in (
-        "no " * 5000,
-        "yes if " * 5000,
-        "i don't " * 5000,
-        "?" * 9000,
-        "could you " * 3000,
-        " " * 9000,
-        "\n" * 9000,
-    ):
-        is_refusal(odd)
-    assert process_time() - started < 1
+    phrases = ("no ", "yes if ", "i don't ", "?", "could you ", " ", "\n")
+    assert is_done_within(1, lambda: [is_refusal(phrase * (30_000 // len(phrase))) for phrase in phrases])
