@@ -9,13 +9,15 @@ from pydantic import BaseModel
 from docs.fields import Described, fields_of, summary_of
 from docs.markdown import code, table
 from docs.source import constants, readable
-from skillweave.config import models
-from skillweave.config.models import AuthorConfig, Config, PriceConfig, Section, SpeakerConfig
+from skillweave.config import authors, models
+from skillweave.config.authors import AuthorConfig, PriceConfig, SpeakerConfig
+from skillweave.config.models import Config
+from skillweave.config.section import Section
 
 INTRO = """\
 # Configuration
 
-Made by `python -m docs.generate` from `skillweave/config/models.py`; change it there.
+Made by `python -m docs.generate` from `skillweave/config/`; change it there.
 
 `config.yaml` holds what differs from the defaults below; `python -m synth init-config -` prints a file with every key.
 Any key can be overridden on the command line: `--set execution.workers=4`, `--set 'domains.seeds=[hotel, airline]'`.
@@ -67,7 +69,8 @@ def _table(model: type[BaseModel], prefix: str) -> str:
 
 def _row(field: Described, prefix: str) -> tuple[str, str, str, str]:
     default = "" if field.default == "AuthorConfig()" else field.default
-    kinds = {alias.name: readable(ast.unparse(alias.value)) for alias in constants(models.__name__) if alias.value}
+    aliases = [*constants(models.__name__), *constants(authors.__name__)]
+    kinds = {alias.name: readable(ast.unparse(alias.value)) for alias in aliases if alias.value}
     return code(prefix + field.name), code(kinds.get(field.type, field.type)), code(default), field.meaning
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from rollout.agent import AgentSettings
 from rollout.task import TaskSource
-from skillweave.config.models import Config, SpeakerConfig
+from skillweave.config.authors import SpeakerConfig
+from skillweave.config.models import Config
 from skillweave.errors import ConfigError
 from skillweave.llm.configured import sampling_of
 from skillweave.schema.record import Json

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rollout.parts import blamed, part
-from skillweave.config.models import AuthorConfig, Config
+from skillweave.config.authors import AuthorConfig
+from skillweave.config.models import Config
 from skillweave.dataset import Dataset
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend

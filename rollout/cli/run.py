@@ -18,7 +18,8 @@ from rollout.speakers import Speakers
 from rollout.tally import Tally
 from rollout.task import Task, TaskSource
 from rollout.trajectory import Limits, Setting
-from skillweave.config.models import Config, SpeakerConfig
+from skillweave.config.authors import SpeakerConfig
+from skillweave.config.models import Config
 from skillweave.dataset import Dataset
 from skillweave.errors import ProviderError, SkillweaveError, StopError
 from skillweave.llm.backend import Backend

@@ -1,6 +1,6 @@
 """From a section of the configuration to what a backend is connected by."""
 
-from skillweave.config.models import AuthorConfig, LlmConfig
+from skillweave.config.authors import AuthorConfig, LlmConfig
 from skillweave.llm.models import AuthorSpec, split_name
 from skillweave.llm.request import Sampling
 

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from skillweave.config.models import AuthorConfig, LlmConfig
+from skillweave.config.authors import AuthorConfig, LlmConfig
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
 from skillweave.llm.backends.offline import Answer

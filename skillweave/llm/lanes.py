@@ -2,8 +2,8 @@
 
 from urllib.parse import urlsplit
 
+from skillweave.config.authors import EndpointConfig, LlmConfig, is_http_url
 from skillweave.config.load import nearest
-from skillweave.config.models import EndpointConfig, LlmConfig, is_http_url
 from skillweave.errors import ConfigError
 from skillweave.llm.backends.anthropic import AnthropicBackend
 from skillweave.llm.backends.openai import OpenAIEndpoint

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from skillweave.config.models import Api
+from skillweave.config.authors import Api
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
 from skillweave.llm.backends.anthropic import AnthropicBackend

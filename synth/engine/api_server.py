@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
-from skillweave.config.models import is_http_url
+from skillweave.config.authors import is_http_url
 from skillweave.errors import ConfigError, SkillweaveError
 
 START_LIMIT_S = 120.0

@@ -11,8 +11,9 @@ from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from skillweave.config.authors import AuthorConfig, RoleConfig
 from skillweave.config.load import check_section, nearest
-from skillweave.config.models import AuthorConfig, Config, RoleConfig
+from skillweave.config.models import Config
 from skillweave.digest import digest_file
 from skillweave.errors import ConfigError
 from skillweave.llm import configured

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.config.models import AuthorConfig, LlmConfig
+from skillweave.config.authors import AuthorConfig, LlmConfig
 from skillweave.errors import AuthorError
 from skillweave.llm.cassette import Take
 from skillweave.llm.connections import Connections

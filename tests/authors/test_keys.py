@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.config.models import AuthorConfig, LlmConfig
+from skillweave.config.authors import AuthorConfig, LlmConfig
 from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.request import Request

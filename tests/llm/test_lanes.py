@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from skillweave.config.models import AuthorConfig, LlmConfig
+from skillweave.config.authors import AuthorConfig, LlmConfig
 from skillweave.errors import ConfigError, OutageError
 from skillweave.llm import circuit
 from skillweave.llm.connections import Connections

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.config.models import AuthorConfig, LlmConfig
+from skillweave.config.authors import AuthorConfig, LlmConfig
 from skillweave.errors import ArtifactError, ConfigError, ProviderError
 from skillweave.llm.ask import ask
 from skillweave.llm.connections import Connections
