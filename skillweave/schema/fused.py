@@ -152,6 +152,12 @@ class FusedBlueprint(Blueprint):
                 return Role(member.title, self.entity(member.person), view.entity, member.account)
         raise KeyError(member.view)
 
+    @property
+    def bridge_rules(self) -> frozenset[str]:
+        """Numbers of the rules that are no member's own."""
+        own = {rule for member in self.members for rule in member.rules.values()}
+        return frozenset(guard.rule for tool in self.tools for guard in tool.guards) - own
+
     def member(self, server: str) -> Member:
         """The member of that name; KeyError if there is none."""
         for member in self.members:

@@ -106,7 +106,7 @@ class Crossing(Record):
     source: Name
     target: Name
     call: int
-    """The golden call that breaks, counted from 0."""
+    """The golden call that breaks, counted from 0; what is to be declined counts as one behind them."""
     tool: FusedName
     """Its tool."""
     parameter: Name | None = None

@@ -26,6 +26,8 @@ class Told(Record):
     """The column of its result."""
     coming: bool = False
     """Only asked of what is still to come: the value's day, or else some day of its row, lies ahead."""
+    was: bool = False
+    """Asked as it stood at that call (`what I owed`), though the later ones may change it; else they must not."""
     noun: Label
     """What the value is, in words: `cancellation fee`."""
     ask: list[Label] = Field(min_length=1, max_length=16)

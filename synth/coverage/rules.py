@@ -178,10 +178,13 @@ def _unbroken(
 ) -> str:
     if rule.held_by == "effect":
         return _EFFECT
-    if isinstance(blueprint, FusedBlueprint):
-        return "no task has a call that it alone demands"
     tried = [template for template in templates if template.forbidden == number]
     said = dict.fromkeys(reasons.get(template.id, _UNTOLD) for template in tried)
+    if isinstance(blueprint, FusedBlueprint):
+        alone = [*said] or [
+            "the tool declines what it forbids" if rule.held_by == "tool" else "it does not join all companies"
+        ]
+        return ", ".join(["no task has a call that it alone demands", *alone])
     if said:
         return ", ".join(said)
     if all(tool.kind == "auth" for tool in rule.tools):

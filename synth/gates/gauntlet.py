@@ -18,6 +18,7 @@ from synth.gates.minimal import minimal
 from synth.gates.not_already_true import not_already_true
 from synth.gates.observable import observable
 from synth.gates.otherwise import otherwise
+from synth.gates.roundabout import roundabout
 from synth.gates.trials import with_trials
 from synth.gates.unreachable import unreachable
 from synth.gates.withheld import withheld
@@ -50,7 +51,12 @@ def validated(
             "read_again": fresh(world, combination),
             "other_ways": otherwise(world, combination, criteria),
         },
-        lawful={**kept, **declined(world, combination), **unreachable(world, combination, criteria)},
+        lawful={
+            **kept,
+            **declined(world, combination),
+            **unreachable(world, combination, criteria),
+            **roundabout(world, combination),
+        },
         planner=planned(world, combination, criteria, bounds),
         interlock=interlock(world, combination) if len(world.blueprint.roles) > 1 else {},
     )

@@ -47,23 +47,24 @@ def instances(
     now: str,
     templates: list[TaskTemplate],
     stated: Collection[str],
-    count: int,
+    most: Mapping[str, int],
     seed: str,
     splits: Mapping[str, Split] | None = None,
     bounds: Bounds = BOUNDS,
 ) -> Made:
-    """Up to `count` validated instances of each template; those of two splits are of different persons.
+    """Up to `most` validated instances of each template, by its id; those of two splits are of different persons.
 
     Pure: the same arguments give the same instances.
     """
     world = World(blueprint, database, now=now)
     drawn = splits or dict.fromkeys((template.id for template in templates), "train")
     makers = [
-        Maker(world, template, partial(_validated, world, template, stated, bounds), count, seed)
+        Maker(world, template, partial(_validated, world, template, stated, bounds), most[template.id], seed)
         for template in templates
+        if most[template.id]
     ]
     able = [maker.able() for maker in makers]
-    wants = [Want(drawn[maker.template.id], found, count) for maker, found in zip(makers, able, strict=True)]
+    wants = [Want(drawn[maker.template.id], found, maker.count) for maker, found in zip(makers, able, strict=True)]
     place = allotted(world.callers, wants)
     found = Made([], [], [], 0)
     for maker in makers:

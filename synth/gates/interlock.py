@@ -19,6 +19,7 @@ from skillweave.schema.task import GoldenCall
 from skillweave.world.replay import source_of, value_at
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
+from synth.gates.across import declined_across
 from synth.gates.attempt import opened
 from synth.gates.known import Known, in_reads, in_results, is_known, said_by_user
 from synth.gates.rejection import Rejected
@@ -41,6 +42,8 @@ class Broken(NamedTuple):
 
 def interlock(world: World, combination: Combination, said: Sequence[Known] | None = None) -> dict[str, Json]:
     """The figure: the links that were shown, and what happened without each domain. `said`: all that the user says."""
+    if combination.kind == "refuse":
+        return declined_across(world, combination)
     found = crossings(world, combination, said)
     without: dict[str, Json] = {member.server: "carried out all the same" for member in _fused(world).members}
     for crossing in reversed(found):
@@ -56,7 +59,7 @@ def interlock(world: World, combination: Combination, said: Sequence[Known] | No
 def demanded(world: World, combination: Combination, said: Sequence[Known] | None = None) -> dict[str, list[int]]:
     """Bridge rule -> golden writes, counted from 0, without any one of which a later call breaks it."""
     words = said_by_user(combination) if said is None else said
-    bridges = _bridges(_fused(world))
+    bridges = _fused(world).bridge_rules
     found: dict[str, list[int]] = {}
     for place, call in enumerate(combination.golden):
         if world.blueprint.tool(call.tool).kind != "write":
@@ -69,12 +72,6 @@ def demanded(world: World, combination: Combination, said: Sequence[Known] | Non
         for rule in sorted({one.rule or "" for one in later} & bridges):
             found.setdefault(rule, []).append(place)
     return found
-
-
-def _bridges(fused: FusedBlueprint) -> set[str]:
-    """Numbers of the rules that are nobody's own."""
-    own = {rule for member in fused.members for rule in member.rules.values()}
-    return {guard.rule for tool in fused.tools for guard in tool.guards} - own
 
 
 def crossings(world: World, combination: Combination, said: Sequence[Known] | None = None) -> list[Crossing]:
@@ -193,7 +190,7 @@ class Remainder:
         """The rule at which a call failed; None where that is no wonder, or no harm."""
         rule = result.error.rule if result.error else None
         guard = next((guard for guard in tool.guards if guard.rule == rule), None)
-        if guard is None or (guard.concern in STRUCTURAL and guard.rule not in _bridges(_fused(self.world))):
+        if guard is None or (guard.concern in STRUCTURAL and guard.rule not in _fused(self.world).bridge_rules):
             if self.forgetful and not self._failed:
                 raise Rejected("interlock cannot be tried", f"call {place} ({tool.name}) fails: {result.error}")
             return None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from skillweave.schema.call import CallResult
 from skillweave.schema.combination import Combination, SaidRow
+from skillweave.schema.goal import Told
 from skillweave.schema.record import Json
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.canonical import dump
@@ -31,18 +32,38 @@ def told(world: World, combination: Combination, template: TaskTemplate, made: A
             raise Rejected("told value can be guessed", f"{fact.noun}: {fact.values[0]!r}")
         if dump(fact.values[0]) in known:
             raise Rejected("told value is known already", f"{fact.noun}: {fact.values[0]!r}")
+    _check_lasting(world, combination, template, values)
     return sum(_weighed(world, combination, template, number, values[number]) for number in range(len(values)))
+
+
+def _check_lasting(
+    world: World, combination: Combination, template: TaskTemplate, values: Sequence[Sequence[Json]]
+) -> None:
+    """What is asked as it is has to be so still when all is done: the read that tells it is made again."""
+    asked = [(goal, right) for goal, right in zip(template.tell, values, strict=True) if not goal.was]
+    with opened(world, combination) as session:
+        results = carry_out(session, combination.golden)
+        for goal, right in asked:
+            step = combination.steps[goal.call - 1]
+            if world.blueprint.tool(combination.golden[step].tool).kind != "read" or not results[step].ok:
+                continue
+            again = list(results)
+            again[step] = session.peek(combination.golden[step].tool, results[step].call.arguments)
+            found = _values(goal, combination, again)
+            if found and [dump(value) for value in found] != [dump(value) for value in right]:
+                raise Rejected("told value does not last", f"{goal.noun}: {right}, and {found} in the end")
 
 
 def told_values(template: TaskTemplate, combination: Combination, results: Sequence[CallResult]) -> list[list[Json]]:
     """For each fact to tell the values that the results hold of it: one, unless rows cannot be told apart."""
-    found = []
-    for goal in template.tell:
-        step = combination.steps[goal.call - 1]
-        about = _about(combination, step)
-        rows = [row for row in rows_of(results[step]) if about is None or _fits(about, row)]
-        found.append([row[goal.column] for row in rows if goal.column in row])
-    return found
+    return [_values(goal, combination, results) for goal in template.tell]
+
+
+def _values(goal: Told, combination: Combination, results: Sequence[CallResult]) -> list[Json]:
+    step = combination.steps[goal.call - 1]
+    about = _about(combination, step)
+    rows = [row for row in rows_of(results[step]) if about is None or _fits(about, row)]
+    return [row[goal.column] for row in rows if goal.column in row]
 
 
 def is_guess(value: Json, is_money: bool) -> bool:

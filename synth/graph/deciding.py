@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Guard, Parameter, Tool
+from skillweave.schema.fused import FusedBlueprint
 from skillweave.world.sql import parse
 
 Place = tuple[str, str]
@@ -22,6 +23,8 @@ def decided_by(blueprint: Blueprint, guard: Guard) -> set[Place]:
         for attribute in entity.attributes
         if attribute.name != entity.key and attribute.references is None
     }
+    if isinstance(blueprint, FusedBlueprint):
+        told -= {(view.shared, view.account) for view in blueprint.people}
     return told & _columns(f"SELECT (\n{guard.holds}\n)")
 
 

@@ -16,11 +16,13 @@ from synth.artifacts import BLUEPRINTS, CONTRACTS, FUSIONS, MEDIATIONS, SUMMARIE
 from synth.context import Context
 from synth.fusion.contract import fused_contract, is_fused
 from synth.fusion.stories import NoTemplate, template_of
+from synth.gates.across import refusable
 from synth.graph.columns import origins
 from synth.partial import sound_part
 from synth.questions.types import RowWords
 from synth.step import Params, step
 from synth.tasks.kinds.derived import derived
+from synth.tasks.kinds.refusals import refusals
 from synth.tasks.templates import goal_faults, template
 
 GOALS = question("tasks.goals", returns=list[Goal], most=200)
@@ -76,7 +78,7 @@ async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
 
 
 async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
-    """The stories of a fused world whose bridge rules were all kept."""
+    """The stories of a fused world whose bridge rules were all kept, and requests that such a rule forbids."""
     contract, graph = fused_contract(ctx), ctx.read(TOOL_GRAPHS)
     referred_by = await _referred_by(ctx, contract)
     numbers = ctx.read(MEDIATIONS).numbers
@@ -86,7 +88,7 @@ async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
             kept.append(template_of(story, contract, graph, referred_by, numbers))
         except NoTemplate as fault:
             ctx.reject(f"{story.name} ({fault})", "a bridge rule that it leans on was not kept")
-    return kept
+    return [*kept, *(refusals(kept, contract, graph, referred_by, refusable(contract)) if kept else [])]
 
 
 async def _referred_by(ctx: Context[TemplateParams], blueprint: Blueprint) -> dict[str, list[str]]:

@@ -5,7 +5,7 @@ call is made before the next one is sought. In a fused world, where few persons 
 created as well, and each instance is put through the gates at once: what falls is replaced.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from synth.artifacts import (
 from synth.context import Context
 from synth.fusion.contract import fused_contract, is_fused, servers_of
 from synth.gates.instances import instances
+from synth.gates.roundabout import leads_there
 from synth.gates.withheld import needs_no_asking
 from synth.planner.problem import PlannerParams
 from synth.step import step
@@ -40,12 +41,19 @@ from synth.tasks.instance import NoInstance
 from synth.tasks.persons import SPARE, Want, allotted
 from synth.tasks.splits import splits_of
 
+MISFITS: Mapping[Kind, Callable[[World, Combination], str | None]] = {
+    "clarify": needs_no_asking,
+    "refuse": leads_there,
+    "unavailable": leads_there,
+}
+"""Kind -> why a combination of it will not do, before it comes to the gates."""
+
 
 class ComboParams(PlannerParams):
     per_template: int = Field(default=5, ge=1)
     """Instances of one template, at most."""
     per_storyline: int = Field(default=8, ge=1)
-    """Instances of one story of a fused world, at most."""
+    """Instances of one story of a fused world, at most; of a request that is declined there, `per_refusal`."""
     per_refusal: int = Field(default=2, ge=0)
     """Instances of one request that a rule forbids, at most; 0 leaves this kind out."""
     per_clarification: int = Field(default=2, ge=0)
@@ -53,14 +61,14 @@ class ComboParams(PlannerParams):
     per_unavailable: int = Field(default=2, ge=0)
     """Instances of one request that no offered tool serves, at most; 0 leaves this kind out."""
 
-    def most_of(self, kind: Kind) -> int:
-        """Instances of one template of a kind, at most."""
+    def most_of(self, kind: Kind, *, is_fused: bool = False) -> int:
+        """Instances of one template of a kind, at most; `is_fused`: of a joined world."""
         own = {
             "refuse": self.per_refusal,
             "clarify": self.per_clarification,
             "unavailable": self.per_unavailable,
         }
-        return own.get(kind, self.per_template)
+        return own.get(kind, self.per_storyline if is_fused else self.per_template)
 
 
 @step(
@@ -93,19 +101,20 @@ async def _choose(ctx: Context[ComboParams], key: str) -> None:
 
 
 async def _validate(ctx: Context[ComboParams], key: str) -> None:
+    templates = ctx.read(TEMPLATES)
     made = await ctx.offload(
         instances,
         fused_contract(ctx),
         ctx.path(DATABASE),
         ctx.now,
-        ctx.read(TEMPLATES),
+        templates,
         Policy(world=key, text=ctx.read(POLICIES)).rules,
-        ctx.params.per_storyline,
+        {one.id: ctx.params.most_of(one.kind, is_fused=True) for one in templates},
         f"{ctx.seed}/combinations",
         _splits(ctx, fused_contract(ctx)),
         ctx.params.bounds,
     )
-    _tell_lacking(ctx, made.lacking, ctx.read(TEMPLATES))
+    _tell_lacking(ctx, made.lacking, templates)
     for identity, reason, detail in made.fallen:
         ctx.reject(f"{identity} ({detail})", reason)
     ctx.count("validated", len(made.validated))
@@ -148,7 +157,7 @@ def choose(
     wants: list[Want] = []
     for template in templates:
         most = params.most_of(template.kind)
-        misfit = partial(needs_no_asking, world) if template.kind == "clarify" else None
+        misfit = partial(MISFITS[template.kind], world) if template.kind in MISFITS else None
         made[template.id] = list(combinations_of(world, template, callers, SPARE * most, seed, misfit=misfit))
         able = frozenset(one.caller for one in made[template.id] if isinstance(one, Combination))
         wants.append(Want(splits[template.id], able, most))

@@ -21,6 +21,8 @@ WEIGHED = 24
 """Calls of which those go first whose days are not far off."""
 NEAR, FAR = 62, 400
 """Days from now within which most wishes lie, and nearly all."""
+LEAST_CENTS = 100
+"""The least amount that somebody would speak of."""
 ADULT = 18 * 365
 """Days since the birth of whoever asks for something."""
 UNBORN = 270
@@ -86,7 +88,7 @@ class Usual:
             return True
         if isinstance(value, (int, float)):
             given = [one for group in self._given(name) for one in group if isinstance(one, (int, float))]
-            return 0 < value <= 2 * max(given, default=0)
+            return (LEAST_CENTS if name.endswith("_cents") else 0) <= value and 0 < value <= 2 * max(given, default=0)
         if parameter.refers_to:
             return value != MISSING
         if parameter.type == "string" and not parameter.enum:

@@ -91,7 +91,8 @@ class Builder:
         for named, linked in self._supplied(call, place + 1):
             rule = self._broken(call)
             reason = reason or f"no {f'call that {rule} forbids' if rule else 'lawful call'} of {tool.name}"
-            for arguments in islice(self._arguments(tool, call, named, linked), TRIES):
+            found = (one for one in self._arguments(tool, call, named, linked) if not _is_row_twice(tool, one))
+            for arguments in islice(found, TRIES):
                 looked_up = looked_up_for(self._finder(), tool, call, arguments, named, linked)
                 if looked_up is None:
                     reason = f"a row for {tool.name} {'is not shown, or ' if rule else ''}cannot be told apart"
@@ -280,6 +281,12 @@ class Builder:
         self.made.golden.append(call)
         self.made.results.append(result)
         return result
+
+
+def _is_row_twice(tool: Tool, arguments: Arguments) -> bool:
+    """Whether two arguments name the same row: whoever says it once has not said it of both."""
+    rows = [(p.refers_to, arguments[p.name]) for p in tool.parameters if p.refers_to and arguments.get(p.name)]
+    return len({*rows}) < len(rows)
 
 
 def _scalar(value: Json) -> Value:

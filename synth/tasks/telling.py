@@ -12,8 +12,13 @@ from skillweave.schema.task import FactToTell
 from skillweave.schema.template import TaskTemplate
 from synth.tasks.apart import apart
 from synth.tasks.instance import Instance
+from synth.tasks.undone import is_undone
 
 _SLOT = re.compile(r"\{\w+\}")
+_OF_THE_UNDONE = frozenset(
+    {"cancelled", "cancellation", "decision", "fee", "reason", "refund", "rejected", "withdrawn"}
+)
+"""Words in names of columns that tell of rows that came to nothing."""
 Table = list[dict[str, Json]]
 
 
@@ -58,6 +63,8 @@ def _place(
             continue
         if any(told.coming and not _lies_ahead(rows[index], told.column, now) for told in asked):
             continue
+        if any(_came_to_nothing(rows[index], told.column) for told in asked):
+            continue
         usable = [c for c in columns if not any(_same_day(rows[index].get(c), rows[index].get(w)) for w in wanted)]
         said = apart(rows, index, usable, random)
         if said:
@@ -69,6 +76,15 @@ def _lies_ahead(row: dict[str, Json], column: str, now: str) -> bool:
     """Whether the value is a day to come or, where it is no day, whether the row has one."""
     days = [row[column]] if _type(row[column]) in ("date", "datetime") else list(row.values())
     return any(_type(day) in ("date", "datetime") and str(day)[:10] >= now[:10] for day in days)
+
+
+def _came_to_nothing(row: dict[str, Json], column: str) -> bool:
+    """Whether a question about the row has a false premise: what was cancelled, nobody waits for, and what is paid, is
+    no longer due. What there is of such rows alone may be asked: the refund, the fee."""
+    words = column.split("_")
+    if "due" in words and row.get("status") == "paid":
+        return True
+    return is_undone(row) and not _OF_THE_UNDONE & {*words}
 
 
 def _same_day(said: Json, asked: Json) -> bool:

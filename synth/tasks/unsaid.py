@@ -10,8 +10,8 @@ from synth.tasks.instance import Instance
 def leave_open(blueprint: Blueprint, made: Instance) -> None:
     """Optional arguments left out: their columns stay open, or the user says that nothing is wanted.
 
-    A column that another call fills with something the user said cannot stay open: it would not be compared there. Of a
-    call that a rule forbids all is said: what was left open might lift the ban.
+    A column that another call fills with something the user said cannot stay open: it would not be compared there; nor
+    can one that names a row. Of a call that a rule forbids all is said: what was left open might lift the ban.
     """
     calls = [*made.golden, *([made.asked] if made.asked else [])]
     tools = [(step, blueprint.tool(calls[step].tool)) for step in made.steps]
@@ -22,7 +22,8 @@ def leave_open(blueprint: Blueprint, made: Instance) -> None:
             places = _filled(tool, parameter.name)
             if parameter.name in arguments:
                 continue
-            if not places or said & {*places} or made.asked:
+            # Whose bill it is, or which approval is used, is never a matter of taste.
+            if parameter.refers_to or not places or said & {*places} or made.asked:
                 made.values.append(SaidValue(call=step, parameter=parameter.name, value=None))
                 continue
             for table, column in places:

@@ -206,7 +206,8 @@ def test_the_user_asks_for_the_end_and_agrees_to_what_it_needs() -> None:
 def test_rows_that_a_person_lacks_are_created_for_the_task_alone(tmp_path: Path) -> None:
     file = tmp_path / "world.sqlite"
     file.write_bytes(BRIDGED.content)
-    made = instances(BRIDGED.blueprint, file, BRIDGED.now, [template(PAID, BRIDGED)], rules(BRIDGED), 3, "7")
+    paid = template(PAID, BRIDGED)
+    made = instances(BRIDGED.blueprint, file, BRIDGED.now, [paid], rules(BRIDGED), {paid.id: 3}, "7")
     created = [one for one in made.validated if one.combination.caller == "PER-P003"]
     assert (len(made.validated), len(created), made.created) == (3, 1, 1)
     assert {(change.table, change.op) for change in created[0].combination.patch} == {("Clinic__Bill", "insert")}
@@ -216,5 +217,6 @@ def test_rows_that_a_person_lacks_are_created_for_the_task_alone(tmp_path: Path)
 def test_instances_are_the_same_each_time(tmp_path: Path) -> None:
     file = tmp_path / "world.sqlite"
     file.write_bytes(BRIDGED.content)
-    arguments = (BRIDGED.blueprint, file, BRIDGED.now, [template(PAID, BRIDGED)], rules(BRIDGED), 3, "7")
+    paid = template(PAID, BRIDGED)
+    arguments = (BRIDGED.blueprint, file, BRIDGED.now, [paid], rules(BRIDGED), {paid.id: 3}, "7")
     assert instances(*arguments) == instances(*arguments)

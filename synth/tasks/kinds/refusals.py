@@ -4,7 +4,7 @@ Each rule of a guard is to be broken by a request of its own, of one tool or two
 rule: the reasons are those of people who want the same thing lawfully, or fit any wish.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -36,11 +36,14 @@ def refusals(
     blueprint: Blueprint,
     graph: ToolGraph,
     referred_by: Mapping[str, Sequence[str]],
+    rules: Collection[str] | None = None,
 ) -> list[TaskTemplate]:
-    """For each rule of a guard the templates of requests that break it."""
+    """For each rule of a guard the templates of requests that break it; `rules`: for these alone."""
     lookups = lookups_of(blueprint, graph)
     found = []
     for rule in dict.fromkeys(guard.rule for tool in blueprint.tools for guard in _guards(tool)):
+        if rules is not None and rule not in rules:
+            continue
         tools = [tool for tool in blueprint.tools if any(guard.rule == rule for guard in _guards(tool))]
         # What people ask for anyway goes first; the sort keeps the tools' own order.
         for tool in sorted(tools, key=lambda one: _base(one, goals) is None)[:TOOLS]:
@@ -76,11 +79,11 @@ def _base(tool: Tool, goals: Sequence[TaskTemplate]) -> TaskTemplate | None:
 
 
 def _wants_another(blueprint: Blueprint, tool: Tool, rule: str) -> bool:
-    """Whether a rule wants another value than a row has now: reasons for a change do not fit a call that breaks it."""
+    """Whether a rule wants another value than a row has now, or a later one: reasons for a change do not fit then."""
     guard = next(guard for guard in tool.guards if guard.rule == rule)
     given = {parameter.name for parameter in tool.parameters}
     keys = {entity.table: entity.key for entity in blueprint.tables}
-    for unequal in parse(f"SELECT (\n{guard.holds}\n)").tree.find_all(exp.NEQ):
+    for unequal in parse(f"SELECT (\n{guard.holds}\n)").tree.find_all(exp.NEQ, exp.GT, exp.LT, exp.GTE, exp.LTE):
         for value, other in ((unequal.left, unequal.right), (unequal.right, unequal.left)):
             if isinstance(value, exp.Placeholder) and value.name in given and _is_told(other, keys):
                 return True
