@@ -137,18 +137,23 @@ def _splits(dataset: Dataset, tasks: Sequence[Task], holdouts: Sequence[str]) ->
 
 
 def _across(tasks: Sequence[Task]) -> list[str]:
-    """How many customers of several worlds are in another split there; nothing where nobody is of several."""
+    """How many customers of several worlds are in another split there; nothing where nobody is of several.
+
+    A customer is counted once, whatever number of companies they are with.
+    """
     places: dict[tuple[str, str], dict[str, set[str]]] = {}
     for task in tasks:
         for domain in task.domains:
             places.setdefault((domain, task.persona.name), {}).setdefault(task.world, set()).add(task.split)
-    several = [worlds for worlds in places.values() if len(worlds) > 1]
-    apart = sum(len(set.union(*worlds.values())) > 1 for worlds in several)
+    several, apart = set[str](), set[str]()
+    for (_, name), worlds in places.items():
+        several |= {name} if len(worlds) > 1 else set()
+        apart |= {name} if len(set.union(*worlds.values())) > 1 and len(worlds) > 1 else set()
     if not several:
         return []
     return [
         f"Worlds that share a company share its customers: of {len(several):,} with tasks in more than one of them, "
-        f"{apart:,} are in different splits there. Leave out worlds of several companies, or hold domains out "
+        f"{len(apart):,} are in different splits there. Leave out worlds of several companies, or hold domains out "
         "(`splits.holdout_domains`), where that matters.",
         "",
     ]

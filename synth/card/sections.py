@@ -137,7 +137,7 @@ def diversity(found: Diversity) -> list[str]:
     """How much the words differ."""
     wording, removed = found.wording, found.duplicates
     rows: list[tuple[str, object]] = [
-        ("different sequences of calls", found.structures),
+        ("different kinds with their sequences of calls, counted by world", found.structures),
         (
             "different words, pairs, triples, of all (higher: more varied)",
             _three(wording.distinct_1, wording.distinct_2, wording.distinct_3),

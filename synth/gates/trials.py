@@ -12,7 +12,9 @@ from typing import NamedTuple
 from evaluator.evaluate import CHECKS, Evaluator, NotScoredError, Settings
 from evaluator.recorded import read
 from evaluator.variants import KINDS, Variant, variants_of
+from evaluator.variants.equivalents import reorderings
 from evaluator.variants.selftest import line
+from evaluator.variants.workbench import Workbench
 from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria, Gates, Task
@@ -62,6 +64,7 @@ def with_trials(
 def trials(world: World, task: Task, most: int = MOST) -> Trials:
     """The figures; Rejected where a wrong trajectory passes or a right one does not."""
     task = _without_judge(task)
+    _check_order(world, task)
     source = Single(world, task)
     evaluator = Evaluator(source, source, Settings(checks=tuple(task.criteria.reward_basis), floors=False))
     made: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
@@ -73,6 +76,19 @@ def trials(world: World, task: Task, most: int = MOST) -> Trials:
     if task.kind in KINDS and not made[True]:
         raise Rejected(EQUIVALENT_FAILS, "the golden calls do not reach what the task demands")
     return Trials(_figures(made[False], "killed"), _figures(made[True], "passed"))
+
+
+def _check_order(world: World, task: Task) -> None:
+    """That what rules demand is done in one order, or comes to the same in any: the user says nothing of it."""
+    if all(call.demanded_by is None for call in task.golden):
+        return
+    bench = Workbench(world, task)
+    for moves in reorderings(bench):
+        writes = [move.golden for move in moves if move.golden in bench.writes]
+        asked = [place for place in writes if place is not None and task.golden[place].demanded_by is None]
+        made = bench.attempt(moves) if asked == sorted(asked) else None
+        if made and made.is_lawful and not made.undone and not bench.reaches_goal(made.changes):
+            raise Rejected("second lawful order", f"{', '.join(task.golden[place or 0].tool for place in writes)}")
 
 
 def drawn(task: Task, variants: Iterable[Variant], most: int) -> list[Variant]:
