@@ -4,11 +4,14 @@ from typing import Any
 
 from skillweave.schema.coverage import Lacking, RuleCoverage
 from skillweave.schema.task import Task
+from skillweave.world.world import World
 from synth.coverage.rules import coverage_faults, rules_covered
 from tests.evaluator.tasks import a_task
 from tests.gates.clinic_tasks import APPOINTMENTS, MOVE, SLOTS, WORLD, a_template, call
+from tests.gates.services import PAID_FIRST, world
 
 CANCEL = call("cancel_appointment", appointment_id=("APT-0001", "call 0 [0].appointment_id"))
+OF_THE_AGENT = PAID_FIRST.model_copy(update={"enforced_by": "agent"})
 BAN: dict[str, Any] = {"rule": "R10", "table": "appointment", "why": "Appointments can be cancelled up to 24 hours."}
 
 
@@ -72,3 +75,45 @@ def test_the_record_is_proven_again_from_the_tasks() -> None:
     unsaid = [one.model_copy(update={"why": None}) for one in recorded]
     assert any("nothing says why" in fault for fault in coverage_faults(WORLD, tasks, unsaid))
     assert coverage_faults(WORLD, tasks, recorded[1:]) == [f"rule {recorded[0].rule} is not on record"]
+
+
+ALONE = "no task has a call that it alone demands"
+
+
+def why(joined: World, **more: Any) -> str | None:
+    """Why the bridge rule of a joined world is not exercised by its tasks: there are none."""
+    return {one.rule: one for one in rules_covered(joined, [], **more)}["B1"].why
+
+
+def not_broken(reason: str) -> str:
+    return f"not kept: no task carries out insurer__claim_back; not broken: {ALONE}, {reason}"
+
+
+def test_a_bridge_rule_of_a_tool_is_not_broken_since_the_tool_declines() -> None:
+    assert why(world("Clinic", "Insurer", bridges=[PAID_FIRST])) == not_broken("the tool declines what it forbids")
+
+
+def test_a_bridge_rule_that_leaves_a_domain_out_is_not_broken_for_that() -> None:
+    joined = world("Clinic", "Courier", "Insurer", bridges=[OF_THE_AGENT])
+    assert why(joined) == not_broken("it does not join all companies")
+
+
+def test_a_bridge_rule_whose_requests_were_lacking_is_not_broken_for_the_same_reason() -> None:
+    joined = world("Clinic", "Insurer", bridges=[OF_THE_AGENT])
+    tried = [a_template(id=f"refuse_{number}", kind="refuse", forbidden="B1") for number in range(2)]
+    lacking = [Lacking(template=one.id, reason="lawful after another call") for one in tried]
+    assert why(joined, templates=tried, lacking=lacking) == not_broken("lawful after another call")
+    lacking[1] = Lacking(template=tried[1].id, reason="nobody is in all domains")
+    both = not_broken("lawful after another call, nobody is in all domains")
+    assert why(joined, templates=tried, lacking=lacking) == both
+    untold = not_broken("the tasks that would break it were left out when they were put into words")
+    assert why(joined, templates=tried) == untold
+
+
+def test_a_bridge_rule_that_is_broken_lacks_no_more_than_keeping() -> None:
+    joined = world("Clinic", "Insurer", bridges=[OF_THE_AGENT])
+    ban = {**BAN, "rule": "B1"}
+    criteria = {"state": [], "must_not": [ban], "reward_basis": ["state", "policy"]}
+    task = a_task(id="refused", kind="refuse", criteria=criteria)
+    (found,) = [one for one in rules_covered(joined, [task]) if one.rule == "B1"]
+    assert (found.broken_by, found.why) == (["refused"], "not kept: no task carries out insurer__claim_back")

@@ -4,6 +4,7 @@ from typing import Any
 
 from skillweave.schema.change import ANY
 from skillweave.schema.combination import Combination
+from skillweave.schema.template import TaskTemplate
 from tests.gates.clinic_tasks import (
     APPOINTMENTS,
     MOVE,
@@ -101,6 +102,41 @@ def test_a_row_of_a_question_s_argument_that_fits_two_rows_is_rejected() -> None
         golden, kind="inform", rows=[row], communicate=[fact], values=[value(0, "date", "2025-01-22")]
     )
     assert reason(asked, world=world, template=tell) == "second lawful end state"
+
+
+def a_move_with_its_start(**told: Any) -> tuple[Combination, TaskTemplate]:
+    """Ana moves her appointment, and asks when it starts; she says of it who sees her."""
+    goal = {"call": 1, "column": "starts_at", "noun": "start", "ask": ["the start"], **told}
+    template = a_template(
+        calls=[{"tool": "list_appointments"}, {"tool": "move_appointment"}], tell=[goal], reasons=["So."]
+    )
+    mine = {"dentist_name": "Dr Iyer"}
+    made = a_move(
+        steps=[0, 2],
+        rows=[
+            said(0, None, None, None, "list_appointments", **mine),
+            said(2, "appointment_id", "Appointment", "APT-0001", "list_appointments", **mine),
+            SLOT_4,
+        ],
+        communicate=[{"fact": "told_1", "noun": "start", "values": ["2025-01-21 12:30:00"], "type": "datetime"}],
+    )
+    return made, template
+
+
+def test_a_fact_that_later_calls_change_is_rejected() -> None:
+    made, template = a_move_with_its_start()
+    assert reason(made, template=template) == "told value does not last"
+
+
+def test_a_fact_that_is_asked_as_it_stood_may_change() -> None:
+    made, template = a_move_with_its_start(was=True)
+    assert reason(made, template=template) is None
+
+
+def test_a_fact_that_later_calls_leave_as_it_is_may_be_asked() -> None:
+    made, template = a_move_with_its_start(column="appointment_id")
+    fact = made.communicate[0].model_copy(update={"values": ["APT-0001"], "type": "string"})
+    assert reason(made.model_copy(update={"communicate": [fact]}), template=template) is None
 
 
 def test_facts_that_sign_in_two_persons_are_rejected() -> None:

@@ -5,6 +5,7 @@ import pytest
 from skillweave.schema.task import Persona
 from skillweave.schema.telling import Known, Request, RowKnown, Wish
 from skillweave.user_prompt import STYLES
+from synth.offline.language.english import action, named, with_article
 from synth.offline.language.teller import Teller
 from synth.offline.service import EntityTalk, Talk, ToolTalk
 
@@ -146,3 +147,82 @@ def test_what_another_call_settles_is_asked_for_without_it() -> None:
     talk = TALK.model_copy(update={"tools": {**TALK.tools, "pay": ways}})
     message = Teller(a_request("formal"), talk, Random(1)).tell().first_message
     assert "clear my balance by bank transfer" in message
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("chest x-ray", "a chest x-ray"),
+        ("abdominal ultrasound", "an abdominal ultrasound"),
+        ("x-ray", "an x-ray"),
+        ("MRI", "an MRI"),
+        ("CT of the chest", "a CT of the chest"),
+        ("unit", "a unit"),
+        ("8 kg suitcase", "an 8 kg suitcase"),
+        ("18", "an 18"),
+        ("80 cm", "an 80 cm"),
+        ("110 kg", "a 110 kg"),
+        ("iron studies", "iron studies"),
+        ("virus", "a virus"),
+        ("a play", "a play"),
+    ],
+)
+def test_the_article_fits_the_words_that_come_behind_it(words: str, told: str) -> None:
+    assert with_article(words) == told
+
+
+def test_a_row_is_told_with_the_article_that_fits_its_name() -> None:
+    entities = {
+        "Appointment": EntityTalk(noun="appointment", mine=True, qualifiers={"treatment_name": ["for a {value}"]})
+    }
+    request = a_request("formal")
+    known = [
+        thing.model_copy(update={"words": "x-ray"}) if thing.value == "check-up" else thing for thing in request.known
+    ]
+    telling = Teller(
+        request.model_copy(update={"known": known}), TALK.model_copy(update={"entities": entities}), Random(1)
+    )
+    assert {fact.id: fact.text for fact in telling.tell().facts}["appointment.treatment_name"] == (
+        "It is my appointment for an x-ray."
+    )
+
+
+def test_what_nobody_has_words_for_is_english_all_the_same() -> None:
+    talk = TALK.model_copy(update={"tools": {}})
+    message = Teller(a_request("precise"), talk, Random(1)).tell().first_message
+    assert "with bank transfer as the method" in message
+    assert "(" not in message
+    assert [action(name) for name in ("buy_policy", "speed_up_test", "redeem_points", "cancel")] == [
+        "buy a policy",
+        "speed up a test",
+        "redeem points",
+        "cancel",
+    ]
+    assert [named("starts_on", "20 March"), named("pickup_at", "20 March at 09:00"), named("zone", "Europe")] == [
+        "the start on 20 March",
+        "the pickup on 20 March at 09:00",
+        "Europe as the zone",
+    ]
+
+
+@pytest.mark.parametrize("style", sorted(STYLES))
+def test_two_rows_of_a_kind_are_never_told_in_the_same_words(style: str) -> None:
+    request = a_request(style)
+    other = Known(id="appointment_2.treatment_name", value="filling", words="filling", type="string", about="a: b")
+    row = RowKnown(entity="Appointment", columns={"treatment_name": other.id})
+    wishes = [request.wishes[0], Wish(tool="cancel", kind="do", rows={"appointment_id": row})]
+    both = request.model_copy(update={"wishes": wishes, "known": [*request.known, other]})
+    for number in range(20):
+        message = Teller(both, TALK, Random(number)).tell().first_message.lower()
+        assert "check-up" in message
+        assert "filling" in message
+
+
+def test_words_for_one_thing_left_unsaid_do_not_give_another_away() -> None:
+    unsaid = {"method": ["pay {amount} now"], "amount": ["pay by {method}", "settle up"]}
+    talk = TALK.model_copy(update={"tools": {**TALK.tools, "pay": ToolTalk(ask=["pay {amount}"], unsaid=unsaid)}})
+    request = left_out("pay.method", "pay.amount")
+    amount = Known(id="pay.amount", value=500, words="5.00", type="integer", about="pay: amount", withheld=True)
+    wish = Wish(tool="pay", kind="do", values={"method": "pay.method", "amount": "pay.amount"})
+    both = request.model_copy(update={"wishes": [wish], "known": [*request.known, amount]})
+    assert {Teller(both, talk, Random(number)).tell().goal for number in range(10)} == {"You want to settle up."}

@@ -44,3 +44,15 @@ def test_figures_like_those_on_record_go_first() -> None:
     amount = {"name": "sum_cents", "type": "integer", "examples": [4500, 6000]}
     found = [one["sum_cents"] for one in wishes(amount, ":sum_cents < 5000")]
     assert found[0] in range(5000, 6001)
+
+
+def test_nobody_speaks_of_an_amount_under_one() -> None:
+    amount = {"name": "sum_cents", "type": "integer", "examples": [50, 80, 100, 4500]}
+    found = [int(str(one["sum_cents"])) for one in wishes(amount, ":sum_cents > 5000")]
+    assert {100, 4500} <= {*found}
+    assert min(found) == 100
+
+
+def test_of_what_is_no_amount_few_are_wished_for() -> None:
+    days = {"name": "days", "type": "integer", "examples": [1, 5]}
+    assert {one["days"] for one in wishes(days, ":days > 9")} >= {1, 5}

@@ -8,11 +8,13 @@ import pytest
 from skillweave.schema.change import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.template import TaskTemplate
+from skillweave.world.world import World
 from synth.tasks.builder import Builder
 from synth.tasks.combine import combinations_of
 from synth.tasks.fills import filled_by
 from synth.tasks.instance import Instance, NoInstance
-from tests.gates.clinic_tasks import WORLD, a_template, reason
+from tests.gates.clinic_tasks import WORLD, a_template, reason, with_tools
+from tests.world.clinic import APPOINTMENT, SLOT
 
 SOURCES = {
     "appointment_id": [{"tool": "list_appointments", "column": "appointment_id"}],
@@ -26,6 +28,53 @@ REFERRED = {
 }
 
 
+SECOND = RowChange(
+    table="appointment",
+    op="insert",
+    key={"appointment_id": "APT-0003"},
+    after={
+        "appointment_id": "APT-0003",
+        "patient_id": "PAT-0001",
+        "slot_id": "SLO-0007",
+        "status": "scheduled",
+        "booked_at": "2025-01-13 08:00:00",
+        "cancel_reason": None,
+        "note": None,
+    },
+)
+"""Another appointment of Ana."""
+OWN = "EXISTS (SELECT 1 FROM appointment WHERE appointment_id = :{} AND patient_id = :caller)"
+SWAPPING = with_tools(
+    {
+        "name": "swap_slots",
+        "description": "Swap the slots of two appointments.",
+        "kind": "write",
+        "parameters": [APPOINTMENT, {**APPOINTMENT, "name": "other_id"}],
+        "guards": [
+            {
+                "rule": f"R3{number}",
+                "concern": "ownership",
+                "holds": OWN.format(name),
+                "error": "not_own",
+                "says": "So.",
+            }
+            for number, name in enumerate(["appointment_id", "other_id"])
+        ],
+        "effects": [
+            {
+                "rule": "R32",
+                "sql": "UPDATE appointment SET note = 'swapped' WHERE appointment_id IN (:appointment_id, :other_id)",
+                "says": "Both are marked.",
+            }
+        ],
+        "returns": {"rows": "many", "select": "SELECT appointment_id FROM appointment WHERE note = 'swapped'"},
+    }
+)
+NOTE = {"name": "note", "type": "string", "required": False, "description": "It."}
+REFERRING = with_tools(book_appointment={"parameters": [SLOT, {**NOTE, "refers_to": "Appointment.appointment_id"}]})
+"""A world where the note of an appointment is another appointment."""
+
+
 def template(*calls: str, **changes: Any) -> TaskTemplate:
     made = [
         {"tool": tool, "found_by": {p.name: SOURCES[p.name] for p in _rows(tool)}, "same": changes.pop(tool, {})}
@@ -34,13 +83,21 @@ def template(*calls: str, **changes: Any) -> TaskTemplate:
     return a_template(calls=made, referred_by=REFERRED, reasons=["I need it."], **changes)
 
 
+def finding(tool: str, *parameters: str) -> TaskTemplate:
+    """A template of one call whose arguments are slots and, for all others, appointments."""
+    found_by = {name: SOURCES.get(name, SOURCES["appointment_id"]) for name in parameters}
+    return a_template(calls=[{"tool": tool, "found_by": found_by}], referred_by=REFERRED, reasons=["I need it."])
+
+
 def _rows(tool: str) -> list[Any]:
     return [parameter for parameter in WORLD.blueprint.tool(tool).parameters if parameter.refers_to]
 
 
-def built(made: TaskTemplate, seed: int = 0, caller: str = "PAT-0001") -> Instance:
-    with WORLD.session(caller=caller) as session:
-        return Builder(WORLD, made, session, Random(seed)).build()
+def built(
+    made: TaskTemplate, seed: int = 0, caller: str = "PAT-0001", world: World = WORLD, patch: tuple[RowChange, ...] = ()
+) -> Instance:
+    with world.session(caller=caller, patch=patch) as session:
+        return Builder(world, made, session, Random(seed)).build()
 
 
 def combinations(made: TaskTemplate) -> list[Combination]:
@@ -97,14 +154,32 @@ def test_of_two_rows_the_later_is_not_told_by_what_only_the_earlier_write_sets_a
     """Both are scheduled when the user speaks; after the first is cancelled the other is the only scheduled one."""
     twice = template("cancel_appointment", "cancel_appointment")
     twice = twice.model_copy(update={"referred_by": {"list_appointments": ["status", "starts_at"]}})
-    cells = {"patient_id": "PAT-0001", "slot_id": "SLO-0007", "status": "scheduled", "booked_at": "2025-01-13 08:00:00"}
-    row = {"appointment_id": "APT-0003", **cells, "cancel_reason": None, "note": None}
-    second = RowChange(table="appointment", op="insert", key={"appointment_id": "APT-0003"}, after=row)
     for seed in range(4):
-        with WORLD.session(caller="PAT-0001", patch=[second]) as session:
-            made = Builder(WORLD, twice, session, Random(seed)).build()
+        made = built(twice, seed, patch=(SECOND,))
         assert {said.key for said in made.rows} == {"APT-0001", "APT-0003"}
         assert all("starts_at" in said.columns for said in made.rows)
+
+
+def test_two_arguments_of_one_call_never_name_the_same_row() -> None:
+    swap = finding("swap_slots", "appointment_id", "other_id")
+    for seed in range(12):
+        arguments = built(swap, seed, world=SWAPPING, patch=(SECOND,)).golden[-1].arguments
+        assert {*arguments.values()} == {"APT-0001", "APT-0003"}
+    with pytest.raises(NoInstance, match="no lawful call of swap_slots"):
+        built(swap, world=SWAPPING)
+
+
+@pytest.mark.parametrize("names_a_row", [True, False])
+def test_only_a_column_that_names_no_row_is_left_open(names_a_row: bool) -> None:
+    """The same tool, its note once a text and once an appointment."""
+    world = REFERRING if names_a_row else WORLD
+    made = finding("book_appointment", "slot_id", *(["note"] if names_a_row else []))
+    found = [built(made, seed, world=world) for seed in range(12)]
+    left_out = [one for one in found if "note" not in one.golden[-1].arguments]
+    assert left_out
+    for one in left_out:
+        said = [(value.parameter, value.value) for value in one.values]
+        assert (one.open_columns, said) == (({}, [("note", None)]) if names_a_row else ({"appointment": ["note"]}, []))
 
 
 def test_nobody_without_an_appointment_gets_an_instance_that_moves_one() -> None:

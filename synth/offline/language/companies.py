@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.telling import Known, Request
+from synth.offline.language.english import action
 from synth.offline.service import EntityTalk, Talk, ToolTalk
-from synth.tasks.words import name_in_words
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Companies:
         return words.replace(f" with {title}", "") if title and title in phrase else words
 
     def tool(self, name: str) -> str:
-        """A tool that nobody has words for: `pay balance with Northgate Health Cover`."""
+        """A tool that nobody has words for: `pay a balance with Northgate Health Cover`."""
         title = self.titles.get(name)
-        return f"{name_in_words(self.tools[name])} with {title}" if title else name_in_words(name)
+        return f"{action(self.tools[name])} with {title}" if title else action(name)
 
     def word(self, value: str, thing: Known, request: Request) -> str | None:
         """An enum value in the words of the company whose it is; None where they are its own name's."""

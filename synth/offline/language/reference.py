@@ -1,11 +1,12 @@
 """Referring to rows: `my porcelain crown appointment on Friday 24 January at 09:30`."""
 
+import re
 from collections.abc import Mapping
 from random import Random
 
 from skillweave.schema.telling import Known, RowKnown
+from synth.offline.language.english import named, with_article
 from synth.offline.service import EntityTalk, Talk
-from synth.tasks.words import name_in_words
 
 
 def talk_of(talk: Talk, entity: str) -> EntityTalk:
@@ -27,9 +28,9 @@ def refer(talk: Talk, row: RowKnown, words: Mapping[str, str], random: Random) -
         wraps = [way for way in ways if "{noun}" in way]
         plain = [way for way in ways if "{noun}" not in way]
         if wraps and (not wrapped or not plain) and (not plain or random.random() < 0.6):
-            noun, wrapped = random.choice(wraps).format(value=said, noun=noun), True
+            noun, wrapped = _put(random.choice(wraps), said, noun), True
         else:
-            behind.append(random.choice(plain).format(value=said))
+            behind.append(_put(random.choice(plain), said))
     determined = noun if noun.lower().startswith(("my ", "the ")) else f"{'my' if own.mine else 'the'} {noun}"
     return " ".join([determined, *behind])
 
@@ -46,7 +47,13 @@ def _elsewhere(talk: Talk, column: str) -> list[str]:
     ways = [
         way for entity in talk.entities.values() for way in entity.qualifiers.get(column, []) if "{noun}" not in way
     ]
-    return ways or [f"({name_in_words(column)} {{value}})"]
+    return ways or [f"with {named(column, '{value}')}"]
+
+
+def _put(way: str, said: str, noun: str = "") -> str:
+    """A way to say a column with its value in it, behind the article that fits: `for an abdominal ultrasound`."""
+    around = way.replace("{noun}", noun)
+    return re.sub(r"\ban? \{value\}", lambda _: with_article(said), around).replace("{value}", said)
 
 
 def _place(own: EntityTalk, column: str) -> int:

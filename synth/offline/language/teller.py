@@ -13,13 +13,14 @@ import yaml
 
 from skillweave.schema.telling import FactWords, Known, Request, RowKnown, Telling, Wish
 from synth.offline.language.companies import Companies
+from synth.offline.language.english import named, with_article
 from synth.offline.language.reference import refer, sentence, talk_of
 from synth.offline.service import Talk, ToolTalk
 from synth.tasks.words import name_in_words
 
 _ENUM = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _SLOT = re.compile(r"\{(\w+)\}")
-_PLACE = re.compile(r"(?P<before>\b(?:(?:by|from|on|with) )?(?:my )?)?\{(?P<name>\w+)\}")
+_PLACE = re.compile(r"(?P<before>\b(?:an? |(?:(?:by|from|on|with) )?(?:my )?))?\{(?P<name>\w+)\}")
 _ADVERB = re.compile(r"(?:by|from|on|with) (?:my )?")
 _SINGLE = re.compile(r"(?<![\d.,:])(\b1 (?:more |further )?(?:refill|day|night|hour|week|month|guest|pack|unit))s\b")
 TERSE = frozenset({"brief", "hurried", "hesitant"})
@@ -119,21 +120,21 @@ class Teller:
     def _phrase(self, wish: Wish) -> str:
         own = self.talk.tools.get(wish.tool)
         if wish.kind == "hear":
-            spoken = [self._clause(wish, name) for name in wish.values if f"{{{name}}}" not in wish.ask]
-            return self._filled(" ".join([wish.ask, *(clause for clause in spoken if clause)]), wish)
+            spoken = [name for name in wish.values if f"{{{name}}}" not in wish.ask]
+            return self._filled(" ".join([wish.ask, *self._clauses(wish, spoken)]), wish)
         if wish.ask:
             return self._told_so(wish)
         given = wish.rows.keys() | wish.values.keys() | wish.linked.keys()
         unsaid = self._unsaid(wish)
-        ways = [ways_of(own, wish, unsaid), own.settled] if own else []
+        ways = [ways_of(own, wish, unsaid), without(own.settled, wish, unsaid)] if own else []
         fitting = ([ask for ask in asks if set(_SLOT.findall(ask)) <= given] for asks in ways)
         asks = next(filter(None, fitting), [])
         phrase = self.random.choice(asks) if asks else self.companies.tool(wish.tool)
         left = [name for name in [*wish.rows, *wish.values] if f"{{{name}}}" not in phrase and name not in unsaid]
         left = self._chosen(wish, left)
-        clauses = [self._clause(wish, name) for name in left]
+        clauses = self._clauses(wish, left)
         clauses += [f"with the same {self._noun(wish, name)}" for name in wish.linked if f"{{{name}}}" not in phrase]
-        return self._filled(" ".join([phrase, *(clause for clause in clauses if clause)]), wish)
+        return self._filled(" ".join([phrase, *clauses]), wish)
 
     def _told_so(self, wish: Wish) -> str:
         """A wish in the words that its story has for it; what they leave out is said where there is a way to say it."""
@@ -141,7 +142,7 @@ class Teller:
         unsaid = self._unsaid(wish)
         left = [name for name in [*wish.rows, *wish.values] if f"{{{name}}}" not in wish.ask and name not in unsaid]
         left = self._chosen(wish, left)
-        clauses = [self._clause(wish, name) for name in left if own and name in own.parameters]
+        clauses = self._clauses(wish, [name for name in left if own and name in own.parameters])
         return self._filled(" ".join([wish.ask, *clauses]), wish)
 
     def _chosen(self, wish: Wish, left: Sequence[str]) -> list[str]:
@@ -156,12 +157,15 @@ class Teller:
         things = {*row.columns.values()} if row else {wish.values.get(name, "")}
         return any(thing.volunteered for thing in self.request.known if thing.id in things)
 
-    def _clause(self, wish: Wish, name: str) -> str:
+    def _clauses(self, wish: Wish, names: Sequence[str]) -> list[str]:
+        """What is said behind a phrase that leaves these out; by their names, last, where nobody has words for them."""
         own = self.talk.tools.get(wish.tool)
-        ways = own.parameters.get(name, []) if own else []
-        if ways:
-            return self.random.choice(ways).replace("{value}", f"{{{name}}}")
-        return f"({name_in_words(name)} {{{name}}})" if name in wish.values else ""
+        ways = {name: own.parameters.get(name, []) if own else [] for name in names}
+        clauses = [self.random.choice(ways[name]).replace("{value}", f"{{{name}}}") for name in names if ways[name]]
+        bare = [named(name, f"{{{name}}}") for name in names if not ways[name] and name in wish.values]
+        if bare:
+            clauses.append(f"with {' and '.join([', '.join(bare[:-1]), bare[-1]] if bare[1:] else bare)}")
+        return clauses
 
     def _noun(self, wish: Wish, linked: str) -> str:
         return talk_of(self.talk, wish.linked[linked]).noun
@@ -190,9 +194,15 @@ class Teller:
         vague = talk_of(self.talk, row.entity).mine and self.request.persona.style in TERSE
         known = set(row.columns.values()) - self._left_out
         vague = vague and not any(thing.volunteered for thing in self.request.known if thing.id in known)
+        vague = vague and not self._has_like(row)
         said = known & self.told or (set() if vague and self.random.random() < 0.5 else known)
         self.told |= said
         return refer(self.talk, row, {name: words for name, words in self._words.items() if name in said}, self.random)
+
+    def _has_like(self, row: RowKnown) -> bool:
+        """Whether another row of its kind is spoken of too: only by more words can the two be told apart."""
+        rows = [other for wish in self.request.wishes for other in wish.rows.values()]
+        return any(other.entity == row.entity and other.columns != row.columns for other in rows)
 
     def _message(self, phrases: list[str], consents: list[str]) -> str:
         style, forms = self.request.persona.style, _phrases()
@@ -237,18 +247,27 @@ class Teller:
 
 def ways_of(own: ToolTalk, wish: Wish, unsaid: Sequence[str]) -> list[str]:
     """Verb phrases for a wish; where something is left unsaid, those that do without it."""
-    written = [way for name in unsaid for way in own.unsaid.get(name, [])]
+    written = without([way for name in unsaid for way in own.unsaid.get(name, [])], wish, unsaid)
+    free = [way for way in written if not any(f"{{{name}}}" in way for name in unsaid)]
+    return free or written or without(own.ask, wish, unsaid)
+
+
+def without(ways: Sequence[str], wish: Wish, unsaid: Sequence[str]) -> list[str]:
+    """Those of the ways that say no value that is left unsaid; a row can be named without saying which."""
     values = {f"{{{name}}}" for name in unsaid if name in wish.values}
-    return written or [ask for ask in own.ask if not any(slot in ask for slot in values)]
+    return [way for way in ways if not any(slot in way for slot in values)]
 
 
 def some(noun: str, is_new: bool) -> str:
     """Any row of a kind: `a slot`, and `another slot` where something is changed to it."""
-    return f"another {noun}" if is_new else f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
+    return f"another {noun}" if is_new else with_article(noun)
 
 
 def joined(before: str, words: str) -> str:
-    """A value behind `by ` or `from my `; of values that bring such words along, `by card`, nothing is said twice."""
+    """A value behind `by ` or `from my `; of values that bring such words along, `by card`, nothing is said twice. An
+    article before it is the one that fits."""
+    if before in ("a ", "an "):
+        return with_article(words)
     brought = _ADVERB.match(words)
     if not before or not brought:
         return before + words

@@ -55,6 +55,14 @@ def test_without_a_goal_the_reasons_fit_any_wish() -> None:
         ),
         (":slot_id <> (SELECT slot_id FROM appointment WHERE appointment_id = :appointment_id)", True),
         ("NOT EXISTS (SELECT 1 FROM appointment a WHERE a.appointment_id <> :appointment_id)", False),
+        (":slot_id > (SELECT slot_id FROM appointment WHERE appointment_id = :appointment_id)", True),
+        ("(SELECT slot_id FROM appointment WHERE appointment_id = :appointment_id) < :slot_id", True),
+        (":slot_id >= (SELECT slot_id FROM appointment WHERE appointment_id = :appointment_id)", True),
+        ("(SELECT slot_id FROM appointment WHERE appointment_id = :appointment_id) <= :slot_id", True),
+        (":slot_id = (SELECT slot_id FROM appointment WHERE appointment_id = :appointment_id)", False),
+        (":slot_id > (SELECT appointment_id FROM appointment WHERE appointment_id = :appointment_id)", False),
+        ("(SELECT COUNT(*) FROM appointment WHERE patient_id = :caller) < :slot_id", False),
+        (":slot_id > 'slot_1'", False),
         (":slot_id <> 'slot_1'", False),
         (":slot_id <> :appointment_id", False),
     ],
@@ -74,6 +82,12 @@ def test_reasons_for_a_change_are_not_those_of_who_asks_for_what_there_is(holds:
     )
     assert found.base == goal.id
     assert found.reasons == ([*REASONS] if is_another else goal.reasons)
+
+
+def test_requests_are_made_for_the_rules_alone_that_are_named() -> None:
+    found = refusals([], BLUEPRINT, GRAPH, REFERRED, ["R16", "R10"])
+    assert [one.forbidden for one in found] == ["R10", "R16"]
+    assert refusals([], BLUEPRINT, GRAPH, REFERRED, []) == []
 
 
 def test_nobody_names_a_row_by_what_forbids_the_request() -> None:

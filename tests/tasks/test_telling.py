@@ -1,0 +1,63 @@
+"""What a user asks to be told: nothing of a row that came to nothing, but what is left of it to ask."""
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from skillweave.schema.call import Call, CallResult
+from synth.tasks.instance import Instance
+from synth.tasks.telling import facts_to_tell
+from tests.gates.clinic_tasks import a_template, call
+from tests.world.clinic import NOW
+
+ROW = {"booking": "B-100", "status": "confirmed", "starts_at": "2025-02-03 09:00:00", "refund_cents": 4500}
+OTHER = {"booking": "B-200", "status": "confirmed", "starts_at": "2025-02-04 09:00:00", "refund_cents": 6200}
+
+
+def asked(column: str, *rows: dict[str, Any], **told: Any) -> list[str]:
+    """What a user asks of one of these rows, whatever the seed: the answers; empty where nothing is asked."""
+    found: set[str] = set()
+    for seed in range(8):
+        listing = call("list_bookings")
+        result = CallResult(call=Call(tool="list_bookings", arguments={}), ok=True, value=[*rows])
+        made = Instance(golden=[listing], results=[result], steps=[0])
+        goal = {"call": 1, "column": column, "noun": "it", "ask": ["it"], **told}
+        template = a_template(kind="inform", tell=[goal], referred_by={"list_bookings": ["booking"]})
+        facts = facts_to_tell(template, made, NOW, Random(seed))
+        found |= {str(fact.values[0]) for fact in facts[0]} if facts else set()
+    return sorted(found)
+
+
+@pytest.mark.parametrize("coming", [True, False])
+@pytest.mark.parametrize("status", ["cancelled", "void", "expired", "no_show"])
+def test_nobody_asks_when_what_was_cancelled_starts(status: str, coming: bool) -> None:
+    undone = {**ROW, "status": status}
+    assert asked("starts_at", undone, OTHER, coming=coming) == [OTHER["starts_at"]]
+    assert asked("starts_at", undone, coming=coming) == []
+
+
+@pytest.mark.parametrize("column", ["refund_cents", "cancellation_fee_cents", "cancelled_at", "reject_reason"])
+def test_what_there_is_of_cancelled_rows_alone_is_asked_of_them(column: str) -> None:
+    undone = {**ROW, "status": "cancelled", column: "2025-01-11 10:00:00" if column.endswith("at") else 4500}
+    assert asked(column, undone) == [str(undone[column])]
+
+
+def test_any_status_of_a_row_says_that_it_came_to_nothing() -> None:
+    assert asked("starts_at", {**ROW, "claim_status": "rejected"}) == []
+    assert asked("starts_at", {**ROW, "claim_status": "open"}) == [ROW["starts_at"]]
+    assert asked("starts_at", {**ROW, "remark": "cancelled"}) == [ROW["starts_at"]]
+
+
+@pytest.mark.parametrize("column", ["due_on", "due_at", "payment_due_on"])
+def test_what_is_paid_is_no_longer_due(column: str) -> None:
+    bill = {"booking": "B-100", "status": "paid", column: "2025-02-03", "amount_cents": 4500}
+    assert asked(column, bill) == []
+    assert asked("amount_cents", bill) == ["4500"]
+    assert asked(column, {**bill, "status": "open"}) == ["2025-02-03"]
+
+
+def test_of_what_is_over_only_is_asked_what_need_not_be_to_come() -> None:
+    over = {**ROW, "starts_at": "2025-01-11 09:00:00"}
+    assert asked("starts_at", over, coming=True) == []
+    assert asked("starts_at", over) == [over["starts_at"]]
