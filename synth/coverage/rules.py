@@ -18,6 +18,7 @@ from skillweave.schema.task import Kind, Task
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.replay import replay
 from skillweave.world.world import World
+from synth.gates.across import refusable
 
 EXAMPLES = 5
 """Tasks that are named for one rule."""
@@ -181,15 +182,19 @@ def _unbroken(
     tried = [template for template in templates if template.forbidden == number]
     said = dict.fromkeys(reasons.get(template.id, _UNTOLD) for template in tried)
     if isinstance(blueprint, FusedBlueprint):
-        alone = [*said] or [
-            "the tool declines what it forbids" if rule.held_by == "tool" else "it does not join all companies"
-        ]
-        return ", ".join(["no task has a call that it alone demands", *alone])
+        return ", ".join(["no task has a call that it alone demands", *(said or [_unrefused(blueprint, number, rule)])])
     if said:
         return ", ".join(said)
     if all(tool.kind == "auth" for tool in rule.tools):
         return "who cannot sign in has no request"
     return "no request is derived that would break it"
+
+
+def _unrefused(fused: FusedBlueprint, number: str, rule: _Rule) -> str:
+    """Why no request of a joined world was derived that a bridge rule forbids."""
+    if rule.held_by == "tool":
+        return "the tool declines what it forbids"
+    return "no request is derived" if number in refusable(fused) else "it does not join all companies"
 
 
 def _home(blueprint: Blueprint, number: str) -> str | None:

@@ -5,7 +5,7 @@ and made anew as it is wanted; an amount in two parts. Whoever finds such a way 
 a call that takes another row out of play opens no way: nobody gives that up unasked.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 
@@ -25,7 +25,9 @@ TRIES = 25
 """Lawful calls of one tool that are made first."""
 NODES = 60
 """Nodes of the search for each."""
-_PARTS = ("cents", "points")
+PARTS = 8
+"""Calls of one size that an amount is made up of, beside the rest."""
+_AMOUNTS = ("cents", "points")
 """How names of amounts end: two of them make their sum."""
 
 
@@ -72,9 +74,11 @@ class _Ways:
         self._check_parts()
         for tool in self._world.blueprint.tools:
             if tool.kind == "write" and tool.name not in self._hidden:
-                for arguments in self._calls(tool):
+                found = [*self._calls(tool)]
+                for arguments in found:
                     yield tool.name
                     self._check_after(tool, arguments)
+                self._check_after_all(tool, found)
 
     def _calls(self, tool: Tool) -> Iterator[Arguments]:
         """Lawful calls of a tool: first of those about the rows that are asked about, then of any."""
@@ -98,6 +102,18 @@ class _Ways:
                 self._check_anew(first)
             elif self._tool.name not in self._hidden and self._is_lawful(self._tool, self._asked):
                 raise Rejected("lawful after another call", f"{first.name} opens the way for {self._tool.name}")
+        self._session.forget(mark)
+
+    def _check_after_all(self, tool: Tool, calls: Sequence[Arguments]) -> None:
+        """That many calls of one tool open no way together: all bills may have to be paid."""
+        mark = self._session.mark()
+        for arguments in calls:
+            before = self._session.mark()
+            made = self._session.call(tool.name, dict(arguments))
+            if not made.ok or made.violations or self._gone():
+                self._session.forget(before)
+        if self._tool.name not in self._hidden and self._is_lawful(self._tool, self._asked):
+            raise Rejected("lawful after another call", f"calls of {tool.name} open the way for {self._tool.name}")
         self._session.forget(mark)
 
     def _check_anew(self, first: Tool) -> None:
@@ -139,20 +155,24 @@ class _Ways:
     def _check_parts(self) -> None:
         """That an amount is not lawful in two parts."""
         for name, whole in self._asked.items():
-            if name.rpartition("_")[2] not in _PARTS or not isinstance(whole, int) or self._tool.name in self._hidden:
+            if name.rpartition("_")[2] not in _AMOUNTS or not isinstance(whole, int) or self._tool.name in self._hidden:
                 continue
             rest = {other: value for other, value in self._asked.items() if other != name}
-            for part in [*islice(self._meeting(self._tool, rest), TRIES)]:
-                size = part.get(name)
-                if isinstance(size, int) and 0 < size < whole and self._is_rest_lawful(part, name, whole - size):
-                    raise Rejected("lawful in parts", f"{self._tool.name} with {size} and {whole - size}")
+            found = [*islice(self._meeting(self._tool, rest), TRIES)]
+            sizes = [size for one in found if isinstance(size := one.get(name), int) and 0 < size < whole]
+            if any(self._is_lawful_in_parts(name, size, whole) for size in sorted({*sizes})):
+                raise Rejected("lawful in parts", f"{self._tool.name} with parts of {whole}")
 
-    def _is_rest_lawful(self, part: Arguments, name: str, rest: int) -> bool:
-        mark = self._session.mark()
-        made = self._session.call(self._tool.name, dict(part))
-        lawful = made.ok and not made.violations and self._is_lawful(self._tool, {**self._asked, name: rest})
+    def _is_lawful_in_parts(self, name: str, size: int, whole: int) -> bool:
+        """Whether calls with an amount of that size, and one with the rest, are lawful one after the other."""
+        mark, left = self._session.mark(), whole
+        for part in [*[size] * min(PARTS, (whole - 1) // size), None]:
+            made = self._session.call(self._tool.name, {**self._asked, name: part or left})
+            if not made.ok or made.violations:
+                break
+            left -= part or left
         self._session.forget(mark)
-        return lawful
+        return left == 0
 
     def _is_lawful(self, tool: Tool, arguments: Mapping[str, Value]) -> bool:
         result = self._session.peek(tool.name, dict(arguments))

@@ -47,9 +47,9 @@ def _check_lasting(
             step = combination.steps[goal.call - 1]
             if world.blueprint.tool(combination.golden[step].tool).kind != "read" or not results[step].ok:
                 continue
-            again = list(results)
-            again[step] = session.peek(combination.golden[step].tool, results[step].call.arguments)
-            found = _values(goal, combination, again)
+            again = session.peek(combination.golden[step].tool, results[step].call.arguments)
+            same = {_id_of(row) for row in _rows(combination, step, results)}
+            found = [row[goal.column] for row in rows_of(again) if _id_of(row) in same and goal.column in row]
             if found and [dump(value) for value in found] != [dump(value) for value in right]:
                 raise Rejected("told value does not last", f"{goal.noun}: {right}, and {found} in the end")
 
@@ -60,10 +60,19 @@ def told_values(template: TaskTemplate, combination: Combination, results: Seque
 
 
 def _values(goal: Told, combination: Combination, results: Sequence[CallResult]) -> list[Json]:
-    step = combination.steps[goal.call - 1]
-    about = _about(combination, step)
-    rows = [row for row in rows_of(results[step]) if about is None or _fits(about, row)]
+    rows = _rows(combination, combination.steps[goal.call - 1], results)
     return [row[goal.column] for row in rows if goal.column in row]
+
+
+def _rows(combination: Combination, step: int, results: Sequence[CallResult]) -> list[dict[str, Json]]:
+    """Rows of a result that the user's words fit."""
+    about = _about(combination, step)
+    return [row for row in rows_of(results[step]) if about is None or _fits(about, row)]
+
+
+def _id_of(row: dict[str, Json]) -> str:
+    """What says which row it is, whatever has become of it; nothing where a result is no row of its own."""
+    return next((dump(value) for name, value in row.items() if name.endswith("_id")), "")
 
 
 def is_guess(value: Json, is_money: bool) -> bool:

@@ -117,3 +117,8 @@ def test_a_bridge_rule_that_is_broken_lacks_no_more_than_keeping() -> None:
     task = a_task(id="refused", kind="refuse", criteria=criteria)
     (found,) = [one for one in rules_covered(joined, [task]) if one.rule == "B1"]
     assert (found.broken_by, found.why) == (["refused"], "not kept: no task carries out insurer__claim_back")
+
+
+def test_a_rule_that_joins_all_companies_is_not_said_to_leave_one_out() -> None:
+    joined = world("Clinic", "Insurer", bridges=[OF_THE_AGENT])
+    assert why(joined) != not_broken("it does not join all companies")

@@ -196,3 +196,8 @@ def test_a_refusal_that_a_lawful_call_lifts_is_not_made(tmp_path: Path) -> None:
     found = made_in(joined, tmp_path, 2)
     assert {reason for _, reason, _ in found.fallen} == {"lawful after another call"}
     assert not {"PER-P001", "PER-P002"} & {one.combination.caller for one in found.validated}
+
+
+def test_a_refusal_s_title_is_in_words() -> None:
+    (made,) = templates(JOINED)
+    assert "  " not in made.title, made.title

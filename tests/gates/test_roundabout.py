@@ -15,7 +15,7 @@ from synth.tasks.combine import combinations_of
 from synth.tasks.instance import NoInstance
 from tests.gates.clinic_tasks import a_move, a_template, judged, reason, with_tools
 from tests.tasks.test_builder import template
-from tests.world.clinic import APPOINTMENT, WRITES
+from tests.world.clinic import APPOINTMENT, ROWS, WRITES
 
 PEOPLE = ["PAT-0001", "PAT-0002", "PAT-0003"]
 
@@ -329,3 +329,25 @@ def test_of_many_ways_the_same_are_tried_each_time() -> None:
 def test_the_same_seed_gives_the_same_figure() -> None:
     made = first(ONE_ONLY, BOOK)
     assert roundabout(ONE_ONLY, made) == roundabout(ONE_ONLY, first(ONE_ONLY, BOOK))
+
+
+def test_what_is_lawful_once_two_bills_are_paid_is_no_refusal() -> None:
+    fee = {**ROWS["Fee"][0], "fee_id": "FEE-0009", "amount_cents": 2500}
+    second = RowChange(table="fee", op="insert", key={"fee_id": "FEE-0009"}, after=fee)
+    made = of_ana(PAID_UP, BOOK).model_copy(update={"patch": [second]})
+    assert leads_there(PAID_UP, made) is not None
+
+
+def test_an_amount_is_asked_for_in_three_parts() -> None:
+    world, made = charging("{amount} <= 500")
+    asked = first(world, made)
+    assert asked.asked
+    for amount, parts in ((900, 2), (1200, 3)):
+        more = asked.asked.model_copy(update={"arguments": {**asked.asked.arguments, "amount_cents": amount}})
+        assert leads_there(world, asked.model_copy(update={"asked": more})) == "lawful in parts", parts
+
+
+def test_a_row_that_a_patch_takes_out_of_play_hides_no_way() -> None:
+    gone = RowChange(table="reminder", op="delete", key={"reminder_id": "REM-0001"}, before=ROWS["Reminder"][0])
+    made = of_ana(PAID_UP, BOOK).model_copy(update={"patch": [gone]})
+    assert leads_there(PAID_UP, made) == "lawful after another call"

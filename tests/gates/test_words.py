@@ -283,3 +283,27 @@ def test_the_same_row_named_twice_has_to_fit_all_that_is_said_of_it() -> None:
     vague = SLOT_4.model_copy(update={"columns": {"starts_at": "2025-01-22 14:30:00"}})
     assert MOVE.grounding["slot_id"] == "call 1 [2].slot_id"
     assert reason(a_move(rows=[OWN_APPOINTMENT, SLOT_4, vague])) is None
+
+
+def test_a_fact_of_a_row_that_no_longer_fits_its_words_does_not_last() -> None:
+    goal = {"call": 1, "column": "dentist_name", "noun": "dentist", "ask": ["the dentist"]}
+    template = a_template(
+        calls=[{"tool": "list_appointments"}, {"tool": "move_appointment"}], tell=[goal], reasons=["So."]
+    )
+    mine = {"starts_at": "2025-01-21 12:30:00"}
+    move = call(
+        "move_appointment",
+        appointment_id=("APT-0001", "call 0 [0].appointment_id"),
+        slot_id=("SLO-0007", "call 1 [4].slot_id"),
+    )
+    made = a_move(
+        golden=[APPOINTMENTS, SLOTS, move],
+        steps=[0, 2],
+        rows=[
+            said(0, None, None, None, "list_appointments", **mine),
+            said(2, "appointment_id", "Appointment", "APT-0001", "list_appointments", **mine),
+            said(2, "slot_id", "Slot", "SLO-0007", "find_slots", starts_at="2025-01-23 17:30:00"),
+        ],
+        communicate=[{"fact": "told_1", "noun": "dentist", "values": ["Dr Iyer"], "type": "string"}],
+    )
+    assert reason(made, template=template) == "told value does not last"

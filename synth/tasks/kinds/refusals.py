@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import STRUCTURAL, Guard, Tool
+from skillweave.schema.fused import FusedTool
 from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.schema.tool_graph import ToolGraph
 from skillweave.world.sql import parse
@@ -54,7 +55,7 @@ def refusals(
                     server=blueprint.server,
                     kind="refuse",
                     base=base.id if base else None,
-                    title=base.title if base else name_in_words(tool.name).capitalize(),
+                    title=base.title if base else _title(tool),
                     calls=[TemplateCall(tool=tool.name, found_by=sources_of(tool, blueprint, graph, []))],
                     forbidden=rule,
                     lookups=lookups,
@@ -63,6 +64,11 @@ def refusals(
                 )
             )
     return found
+
+
+def _title(tool: Tool) -> str:
+    own = tool.origin if isinstance(tool, FusedTool) else tool.name
+    return name_in_words(own).capitalize()
 
 
 def _guards(tool: Tool) -> Iterator[Guard]:
