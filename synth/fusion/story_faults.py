@@ -60,6 +60,7 @@ def _faults(story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
     for place, (call, tool) in enumerate(zip(story.calls, tools, strict=True), start=1):
         if tool is not None:
             yield from (f"call {place}: {fault}" for fault in _call_faults(place, call, tool, story, fused))
+            yield from (f"call {place}: {fault}" for fault in _unnamed_faults(place, call, story, fused))
         if call.demanded_by is not None and call.demanded_by not in rules:
             yield f"call {place} is demanded by {call.demanded_by!r}, which is none of its bridge rules"
     for told in story.tell:
@@ -134,3 +135,56 @@ def _link_faults(place: int, name: str, link: str, story: Storyline, fused: Fuse
         yield f"{name!r}: {source.tool} takes no {found.row!r}"
     elif found.row is None and found.column not in {*origins(tool), *taken}:
         yield f"{name!r}: {source.tool} returns {', '.join(origins(tool))}"
+
+
+def _unnamed_faults(place: int, call: StoryCall, story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
+    """Rows that what the user asks for is taken from, and that only calls which rules demand have named.
+
+    The words for such a row stand for the argument that is taken from it, so the phrases have to have a place for them.
+    """
+    if call.demanded_by is not None or not call.ask:
+        return
+    asked = [number for number in range(1, place) if story.calls[number - 1].demanded_by is None]
+    said = {_row(story, number, name) for number in asked for name in _parameters(story.calls[number - 1], fused)}
+    taken: dict[tuple[int, str], list[str]] = {}
+    for name, link in call.same.items():
+        found = place_of(link)
+        if found is not None and found.row is not None and 1 <= found.call < place:
+            taken.setdefault(_row(story, found.call, found.row), []).append(name)
+    for (number, parameter), names in taken.items():
+        if (number, parameter) in said:
+            continue
+        key = _key_of(story.calls[number - 1], parameter, fused)
+        words = next((name for name in names if _column(call.same[name]) == key), names[0])
+        if lacking := [phrase for phrase in call.ask if f"{{{words}}}" not in phrase]:
+            yield (
+                f"{words!r} is taken from a row that nothing asked for has named; "
+                f"the phrase {lacking[0]!r} needs {{{words}}} for that row in words"
+            )
+
+
+def _parameters(call: StoryCall, fused: FusedBlueprint) -> list[str]:
+    tool = _tool(call, fused)
+    return [parameter.name for parameter in tool.parameters] if tool else []
+
+
+def _row(story: Storyline, number: int, parameter: str) -> tuple[int, str]:
+    """The call and the parameter that are the first to name a row."""
+    found = place_of(story.calls[number - 1].same.get(parameter, ""))
+    if found is None or not 1 <= found.call < number:
+        return number, parameter
+    return _row(story, found.call, found.row or found.column)
+
+
+def _key_of(call: StoryCall, parameter: str, fused: FusedBlueprint) -> str:
+    tool, named = _tool(call, fused), call.names.get(parameter, "")
+    if named:
+        every = [*fused.entities, *fused.relationships]
+        return next((entity.key for entity in every if f"{entity.server}.{entity.origin}" == named), "")
+    references = [one.refers_to or "" for one in (tool.parameters if tool else []) if one.name == parameter]
+    return references[0].partition(".")[2] if references else ""
+
+
+def _column(link: str) -> str:
+    found = place_of(link)
+    return found.column if found else ""

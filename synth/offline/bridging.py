@@ -182,13 +182,14 @@ def _merged(fused: FusedBlueprint, seed: int) -> list[Storyline]:
     found: list[Storyline] = []
     for hub in fused.members:
         others = [member for member in fused.members if member is not hub]
-        by_start: dict[str, list[Storyline]] = {}
+        by_start: dict[tuple[str, bool], list[Storyline]] = {}
         for other in others:
             for story in _told(fused, [hub, other], seed):
                 first = story.calls[0]
                 if first.server == hub.server and sum(call.server == hub.server for call in story.calls) == 1:
                     start = first.model_copy(update={"ask": [], "demanded_by": None}).model_dump_json()
-                    by_start.setdefault(start, []).append(story)
+                    # Words that follow what was asked for do not follow what was only agreed to.
+                    by_start.setdefault((start, first.demanded_by is None), []).append(story)
         for together in by_start.values():
             chosen = [next((s for s in together if s.calls[1].server == other.server), None) for other in others]
             stories = [story for story in chosen if story is not None]

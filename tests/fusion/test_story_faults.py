@@ -88,3 +88,21 @@ def test_columns_may_be_asked_for_of_its_own_row_and_of_one_that_is_named() -> N
 
 def test_a_name_that_comes_twice_is_told_once() -> None:
     assert story_faults([STORY, STORY], FUSED) == ["story 'claim' comes twice"]
+
+
+BILL = {"reference": "1.bill_id.billed_at", "amount_cents": "1.amount_cents"}
+"""What a claim takes from the row of a bill, and from a result."""
+
+
+def test_a_row_that_only_a_demanded_call_names_has_a_place_in_what_is_asked_for() -> None:
+    unsaid = changed(1, same=BILL, given={}, ask=["claim {reference}", "claim that bill"])
+    fault = "call 2: 'reference' is taken from a row that nothing asked for has named; the phrase 'claim that bill'"
+    assert [one for one in story_faults([unsaid], FUSED) if fault in one]
+    said = changed(1, same=BILL, given={}, ask=["claim {reference}"])
+    assert story_faults([said], FUSED) == []
+
+
+def test_a_row_that_is_asked_for_before_needs_no_more_words() -> None:
+    asked = PAY.model_copy(update={"demanded_by": None})
+    claim = CLAIM.model_copy(update={"same": BILL, "given": {}, "ask": ["claim it"]})
+    assert story_faults([STORY.model_copy(update={"calls": [asked, claim], "bridges": []})], FUSED) == []

@@ -137,7 +137,7 @@ def test_an_insurer_is_told_nothing_of_bills_that_it_has_no_benefit_for(servers:
 def test_a_claim_goes_under_the_benefit_for_what_was_done(servers: tuple[str, ...], benefits: list[str]) -> None:
     claims = [call for story in told(servers) for call in story.calls if "benefit_id" in call.rows]
     assert {call.tool for call in claims} >= {"submit_claim"}
-    assert all(call.rows == {"benefit_id": {"benefit_name": benefits}} for call in claims)
+    assert all(call.rows["benefit_id"] == {"benefit_name": benefits} for call in claims)
     assert all(call.given["dependant_id"] is None for call in claims if call.tool == "submit_claim")
 
 
@@ -163,3 +163,37 @@ def test_a_story_of_three_leans_on_the_rules_of_pairs() -> None:
     shared = {rule.rule: rule.says for rule in renewal.bridges if rule.rule in pair}
     assert shared
     assert all(pair[name].says == says for name, says in shared.items())
+
+
+@pytest.mark.parametrize("servers", [*PAIRS, *TRIPLES], ids="-".join)
+def test_a_claim_is_the_persons_own_and_names_no_approval(servers: tuple[str, ...]) -> None:
+    fused = a_fused_contract(servers, 7)
+    for story in told(servers):
+        for call in (call for call in story.calls if call.tool == "submit_claim"):
+            taken = {parameter.name for parameter in fused.tool(fused.member(call.server).tools[call.tool]).parameters}
+            assert {name: call.given.get(name, "open") for name in taken & {"approval_id", "dependant_id"}} == (
+                dict.fromkeys(taken & {"approval_id", "dependant_id"})
+            ), story.name
+
+
+@pytest.mark.parametrize("servers", [*PAIRS, *TRIPLES], ids="-".join)
+def test_a_balance_that_the_story_pays_off_is_asked_for_as_it_was(servers: tuple[str, ...]) -> None:
+    for story in told(servers):
+        for wanted in story.tell:
+            read, later = story.calls[wanted.call - 1], story.calls[wanted.call :]
+            paid = any(call.tool == "pay_balance" and call.server == read.server for call in later)
+            assert wanted.was == (wanted.column == "balance_cents" and paid), story.name
+            assert not wanted.was or all(" was " in ask or " owed " in ask for ask in wanted.ask), story.name
+
+
+def test_an_order_of_medicine_is_claimed_for_the_day_on_which_it_was_placed() -> None:
+    stories = {story.name: story for story in told(("CornerPharmacy", "HealthPlan"))}
+    for name in ("claim_medicine", "clear_and_claim_medicine"):
+        claim = stories[name].calls[-1]
+        assert claim.same["service_date"].endswith(".ordered_at)")
+        assert all("order" in ask and "the day" in ask for ask in claim.ask), name
+
+
+def test_a_statement_that_a_claim_needs_shows_a_paid_bill() -> None:
+    rules = rules_of(told(("DentalClinic", "DentalPlan")))
+    assert "paid_cents >= s.amount_cents" in rules["DentalClinic_statement_before_claim"].holds

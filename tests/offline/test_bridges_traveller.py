@@ -110,3 +110,27 @@ def test_a_ferry_takes_the_hired_vehicle_by_its_own_number_plate() -> None:
     boarding = stories["hired_vehicle_on_board"].calls[1]
     assert boarding.same == {"registration": "1.hire_id.plate"}
     assert boarding.given == {"kind": "camper_van"}
+
+
+@pytest.mark.parametrize("domains", [*sets_of(2), *triples()], ids="-".join)
+def test_a_stay_that_is_paid_is_not_at_the_rate_of_which_the_deposit_is_all(domains: tuple[str, ...]) -> None:
+    for story in a_world(domains, 7)[1]:
+        rules = {rule.rule: rule for rule in story.bridges}
+        for call in story.calls:
+            if call.server not in ("CityHotel", "MountainLodge") or call.tool not in ("pay_reservation", "pay_stay"):
+                continue
+            key = "reservation_id" if call.server == "CityHotel" else "stay_id"
+            if key not in call.same:
+                assert call.rows[key] == {"rate_plan": ["flexible", "saver"]}, story.name
+                continue
+            rate = story.calls[int(call.same[key].partition(".")[0]) - 1].given["rate_plan"]
+            settled = call.demanded_by is not None and "'settlement'" in rules[call.demanded_by].holds
+            assert rate == "flexible" or settled, story.name
+
+
+@pytest.mark.parametrize("domains", triples(), ids="-".join)
+def test_only_stories_that_all_ask_for_the_first_call_or_all_agree_to_it_are_merged(domains: tuple[str, ...]) -> None:
+    pairs = [(story.name, story) for pair in combinations(domains, 2) for story in a_world(pair, 7)[1]]
+    for story in a_world(domains, 7)[1]:
+        parts = [part for name, part in pairs if name in story.name.split("_and_") and len(name) < len(story.name)]
+        assert len({part.calls[0].demanded_by is None for part in parts} or {True}) == 1, story.name
