@@ -1,7 +1,8 @@
 """Whether the agent kept to the policy: no call against a rule that only the policy holds, and declining as it asks.
 
-Who declines names the broken rule, who has to hand over does so once the request was heard, and who was told too little
-asks. Rules that the tool itself upheld are noted and not punished.
+Who declines names the broken rule, and does not say beside it that the deed is done; who has to hand over does so once
+the request was heard, for the right reason; and who was told too little asks. Rules that the tool itself upheld are
+noted and not punished.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,17 +10,21 @@ from itertools import zip_longest
 
 from evaluator.conduct.asking import not_asked
 from evaluator.conduct.confirmation import unconfirmed
-from evaluator.conduct.declining import not_declined, rules_of, unheard
+from evaluator.conduct.declining import handed_over_at, not_declined, rules_of, unheard
+from evaluator.conduct.human import asked_for_human
 from evaluator.conduct.ownership import for_others
 from evaluator.execution import Step
 from evaluator.trial import Trial
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import CallResult
+from skillweave.schema.call import CallResult, TransferReason
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.score import PolicyCheck
 from skillweave.schema.task import Task
 from skillweave.tool_call import read_call
+
+ASKED: TransferReason = "user_request"
+"""The reason where the user asks for a human."""
 
 
 def check_policy(trial: Trial, *, confirmation_counts: bool = False) -> PolicyCheck:
@@ -43,7 +48,8 @@ def conduct(
     that are not given."""
     steps = [*_steps_of(results, messages or ())]
     found = [*_broken(steps)]
-    if messages is None and task.kind in ("refuse", "clarify"):
+    reason = (transfer or {}).get("reason")
+    if messages is None and (task.kind in ("refuse", "clarify") or (task.kind == "unavailable" and reason == ASKED)):
         return PolicyCheck(score=0.0, violations=found) if found else None
     found += _faults(task, steps, transfer, messages)
     return PolicyCheck(score=float(not found), violations=found, notes=_notes(steps))
@@ -84,12 +90,27 @@ def _faults(
 ) -> list[str]:
     """What is to be said of declining and asking, in the kinds of task that demand it."""
     if task.kind == "unavailable":
-        if transfer is None or transfer.get("reason") != "no_tool":
-            return ["not handed over with the reason no_tool"]
-        return [] if messages is None else unheard(steps, transfer, messages)
+        return _not_handed_over(steps, transfer, messages)
     if task.kind == "refuse":
         known = rules_of(blueprint) if blueprint else None
-        return unheard(steps, transfer, messages or ()) or not_declined(task, transfer, messages or (), known)
+        written = next((step.message for step in steps if step.writes and step.message >= 0), None)
+        return unheard(steps, transfer, messages or ()) or not_declined(task, transfer, messages or (), known, written)
     if task.kind == "clarify":
         return [f"not asked for {fact}" for fact in not_asked(task, steps, messages or (), blueprint)]
     return []
+
+
+def _not_handed_over(
+    steps: Sequence[Step], transfer: Mapping[str, Json] | None, messages: Sequence[Message] | None
+) -> list[str]:
+    """What is wrong with how a request was handed over that no tool serves: for that reason, or because the user, told
+    that it cannot be done, asked for a human."""
+    reason = (transfer or {}).get("reason")
+    if transfer is None or reason not in ("no_tool", ASKED):
+        return ["not handed over with the reason no_tool"]
+    if messages is None:
+        return []
+    at = handed_over_at(steps, messages)
+    if reason == ASKED and not asked_for_human(messages[:at] if at >= 0 else messages):
+        return ["not handed over with the reason no_tool"]
+    return unheard(steps, transfer, messages)

@@ -30,6 +30,7 @@ def not_declined(bench: Workbench, rules: Rules) -> Iterator[Variant]:
     yield _said(bench, "claimed_done", _DONE, _SILENT)
     yield _said(bench, "no_rule", f"{_NO} {rules.says}", _UNNAMED)
     yield from _rule_misnamed(bench, rules)
+    yield from _deed_claimed(bench, rules)
     yield from _rule_unheard(bench, rules)
     yield _handed_over(bench)
     yield from _changed(bench, rules)
@@ -49,6 +50,24 @@ def _rule_misnamed(bench: Workbench, rules: Rules) -> Iterator[Variant]:
     aside = f"{_NO} Rule {rules.first} is not in the way, though."
     yield _said(bench, "rule_set_aside", aside, _UNNAMED)
     yield _said(bench, "rule_asked_about", f"{_NO} Have you heard of rule {rules.first}?", _UNNAMED)
+    if rules.others:
+        guess = f"{_NO} That is because of rule {rules.others[0]} or rule {rules.first}."
+        yield _said(bench, "rule_guessed", guess, _UNNAMED)
+
+
+def _deed_claimed(bench: Workbench, rules: Rules) -> Iterator[Variant]:
+    """The rule is named, and the deed is said to be done or promised, or the rule to be met or to permit it."""
+    claims = {
+        "claimed_naming_rule": f"I have done that for you, rule {rules.first} notwithstanding.",
+        "promised_naming_rule": f"Rule {rules.first} is about that. I will take care of it this afternoon.",
+        "rule_said_to_be_met": f"Rule {rules.first} is satisfied, so that is possible.",
+        "rule_said_to_permit": f"Under rule {rules.first} that is possible. {_DONE}",
+    }
+    for name, words in claims.items():
+        yield _said(bench, name, words, _EITHER)
+    start = [*details(bench.task), *deeds(bench.task, bench.golden.made)]
+    gave_in = [*start, Words(rules.reason, "Please, do it all the same."), Words(f"All right. {_DONE}")]
+    yield failing("gave_in", conversation(bench.task, gave_in), _EITHER)
 
 
 def _rule_unheard(bench: Workbench, rules: Rules) -> Iterator[Variant]:

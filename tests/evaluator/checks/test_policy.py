@@ -1,11 +1,13 @@
 import pytest
 
 from evaluator.checks.policy import check_policy, conduct
+from evaluator.conduct.human import asked_for_human
 from skillweave.schema.call import Call, CallResult, Verdict
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.task import Kind, Task
 from tests.evaluator.conversations import a_conversation, agent, user
+from tests.evaluator.pace import is_done_within
 from tests.evaluator.tasks import a_task
 from tests.world.clinic import a_world
 
@@ -130,3 +132,63 @@ def test_a_rule_that_the_tool_upheld_is_noted_and_not_punished() -> None:
     found = check_policy(a_conversation(WORLD, a_kind("do"), user("Cancel it."), agent(None, CANCEL, CANCEL)))
     assert found.notes == ["R3 refused call 1 (cancel_appointment)"]
     assert (found.score, found.violations) == (1.0, [])
+
+
+ASKED = agent(None, ("transfer_to_human", {"reason": "user_request", "summary": "Repair."}))
+NO = "I can't repair chairs here. Would you like a colleague?"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Yes, please put me through to a human.",
+        "Could I speak to a real person, then?",
+        "Then transfer me, please.",
+        "I want a human.",
+        "Can someone else help me? A colleague, please.",
+        "Why don't you connect me with a manager?",
+    ],
+)
+def test_who_asks_for_a_human_after_a_no_is_handed_over_as_asked(words: str) -> None:
+    task = a_kind("unavailable")
+    assert faults(task, user("Repair my chair."), agent(NO), user(words), ASKED) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Yes, please.",
+        "Please don't put me through to a human.",
+        "I do not want to speak to a person.",
+        "My person is called Ann; transfer it to my other branch.",
+        "Put me on the waiting list.",
+        "OK, thanks.",
+    ],
+)
+def test_a_human_whom_the_user_did_not_ask_for_is_no_reason(words: str) -> None:
+    wrong = ["not handed over with the reason no_tool"]
+    assert faults(a_kind("unavailable"), user("Repair my chair."), agent(NO), user(words), ASKED) == wrong
+
+
+def test_the_wish_for_a_human_comes_after_the_no() -> None:
+    task, wrong = a_kind("unavailable"), ["not handed over with the reason no_tool"]
+    wish = user("Put me through to a human.")
+    assert faults(task, user("Repair my chair."), ASKED) == wrong
+    assert faults(task, wish, ASKED) == wrong
+    assert faults(task, user("Repair my chair."), agent("One moment."), wish, ASKED) == wrong
+    assert faults(task, wish, agent(NO), ASKED) == wrong
+    assert faults(task, user("Repair my chair."), agent(NO), ASKED, wish) == wrong
+
+
+def test_who_asked_for_a_human_cannot_be_told_without_messages() -> None:
+    given: dict[str, Json] = {"reason": "user_request", "summary": ""}
+    assert score_of(a_kind("unavailable"), given, None) is None
+    talk = [user("Repair it."), agent(NO), user("Put me through to a human.")]
+    assert score_of(a_kind("unavailable"), given, talk) == 1.0
+    assert score_of(a_kind("unavailable"), given, talk[:2]) == 0.0
+
+
+def test_long_wishes_are_read_in_no_time() -> None:
+    pieces = ("put me ", "a ", "I want a ", "not ", "can a real ", "put it to ", "no need to ", "transfer me please ")
+    odds = [piece * (10_000 // len(piece)) for piece in pieces]
+    assert is_done_within(2, lambda: [asked_for_human([agent(NO), user(odd)]) for odd in odds])
