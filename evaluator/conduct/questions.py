@@ -3,6 +3,9 @@
 import re
 from collections.abc import Collection, Iterator
 
+from evaluator.conduct.beside import clauses, without_caller
+from evaluator.conduct.topics import names_fact, names_row, topic_of
+from evaluator.conduct.vocabulary import DATED
 from evaluator.ledger.names import NO_NAMES
 from evaluator.ledger.own import OwnFact, own_facts
 from evaluator.ledger.values import Value, squeezed, values_in
@@ -41,12 +44,11 @@ _IDLE = re.compile(
 _CHOICE = re.compile(
     r"\bwhich (?:one|of|would|do|should|shall|is|option|suits?|works?)\b|\bpreferences?\b|\bwhat (?:would|"
     r"do) you prefer\b|"
+    r"\b(?:first|former|earlier|this|one) (?:one |\w+ )?or (?:the )?(?:second|latter|other|later|that|next)\b|"
     r"\bwhat (?:shall|should|may|can|do) i (?:record|put|note|enter|write|state|give|use|choose|select|pick)\b",
     re.IGNORECASE,
 )
 """Asks for what is left open, whatever it is called."""
-_WHICH = re.compile(r"\b(?:which|what|whose)\b(?P<noun>(?:\s+(?!is\b|are\b|do\b|would\b)[\w'-]+){1,4})", re.IGNORECASE)
-"""`Which appointment do you mean?`"""
 _PROPOSAL = re.compile(
     r"\b(?:shall|should|may|can|could|must) (?:i|we)\b(?! (?:just |also |please |kindly )?(?:ask|have|know|get|"
     r"see|note|(?:take|write|put) down|trouble you|request|learn|be told))"
@@ -57,44 +59,15 @@ _PROPOSAL = re.compile(
     re.IGNORECASE,
 )
 _OPEN = re.compile(r"\b(?:or|either|which|what|when|where|who|whom|whose|why|how|preference|prefer)\b", re.IGNORECASE)
+_OR = re.compile(r"\b(?:or|either)\b", re.IGNORECASE)
+_WHY = re.compile(r"\bwhy\b", re.IGNORECASE)
 _AMONG = re.compile(r"\b(?:or|either|which|any)\b|/", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
-_DATED = re.compile(r"\d{4}-\d\d-\d\d")
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
-_OF_TIMES = ("when", "date", "day", "time", "slot", "morning", "afternoon", "evening", "deadline")
-_OF_NUMBERS = ("number", "amount")
-_OF_MONEY = ("total", "sum", "figure", "cost", "charge", "quote", "full")
-_LABEL = re.compile(
-    r"\b(?:account|bill|booking|card|claim|customer|flight|invoice|licen[cs]e|membership|mobile|order|passport|phone"
-    r"|policy|reference|reservation|room|telephone|ticket|tracking) numbers?\b",
-    re.IGNORECASE,
-)
-"""A number that tells things apart: who asks for it asks for no figure."""
-_ALSO_CALLED = {"invoice": "bill"}
-"""Things, and another word for them."""
-_HOW_MANY = re.compile(r"\bhow (?:many|much|long|often|big|large|far|old|high|wide)\b", re.IGNORECASE)
-_OF_PARTS = {
-    "reason": r"why|how come|what(?:'s| has| is)? (?:happened|wrong)|caus\w+|motiv\w+|grounds?|purpose|"
-    r"prompt\w*|because|"
-    r"what for|made you|occasion|explanation",
-    "name": r"who|whom|whose|called|what (?:kind|sort|type) of|"
-    r"what (?:is|are|was|were|will) (?:it|this|that|they|the [\w-]+|your [\w-]+) (?:be )?for|"
-    r"what (?:are you|brings you|do you) (?:coming )?in for|(?:have|get|need|want|like) (?:\w+ ){0,2}done",
-    "provider": r"where|practice|clinic|hospital|doctor|dentist|therapist|surgery",
-    "method": r"means|way|how(?! (?:are you|you are|you're)\b(?! (?:pay|plan|go|want)))",
-    "account": r"bank details|iban",
-    "addressee": r"who|whom|what (?:is|do|does|did|will)\b[^?]*\bfor",
-    "birth": r"born|birthday|dob|how old",
-    "level": r"size|how (?:big|large)",
-    "kind": r"which|what sort|type",
-    "type": r"which|what sort|kind",
-    "email": r"e-mail|mail",
-    "phone": r"number",
-}
-"""Parts of a fact's id, and other words that ask for it."""
-_TELLS_ROWS_APART = ("_at", "_on", "_id", "_name")
-"""Endings of columns for which one asks by naming the row: which appointment?"""
-STEM = 5
+_PART_OF_DAY = re.compile(r"\b(?:morning|noon|midday|afternoon|evening|earlier|later)\b", re.IGNORECASE)
+_TELLING = 4
+"""Letters of a word by which a value is known."""
+_FILLERS = frozenset(["with", "from", "that", "this", "other", "your", "have", "some", "into", "and", "the", "for"])
 
 
 def questions(words: str) -> Iterator[str]:
@@ -113,17 +86,22 @@ def questions(words: str) -> Iterator[str]:
 
 def asks_for(question: str, fact: Fact, choices: Collection[str]) -> bool:
     """Whether a question names the fact, or puts values of it up; `choices` are those that the contract allows."""
-    words = _LABEL.sub(" ", question) if _is_number(fact) else question
-    if not _stems_of(fact).isdisjoint(map(_stem, _WORD.findall(words))):
+    topic, column = topic_of(fact), fact.id.rpartition(".")[2]
+    asked = [without_caller(clause, column) for clause in clauses(question)]
+    if any(names_fact(clause, topic) for clause in asked):
         return True
-    if _is_number(fact) and _HOW_MANY.search(question):
+    whole = " ".join(asked)
+    if sum(_says(whole, choice) for choice in choices) > 1:
         return True
-    parts = [part for part in fact.id.rpartition(".")[2].split("_") if part in _OF_PARTS]
-    if any(re.search(rf"\b(?:{_OF_PARTS[part]})\b", question, re.IGNORECASE) for part in parts):
+    if _AMONG.search(whole) is None or _WHY.search(whole):
+        return False
+    if sum(_touches(whole, choice) for choice in choices) > 1:
         return True
-    if sum(_says(question, choice) for choice in choices) > 1:
-        return True
-    return _AMONG.search(question) is not None and (_puts_up_moments(question, fact) or gives(question, fact))
+    return (
+        _puts_up_moments(whole, fact)
+        or gives(whole, fact)
+        or (_OR.search(whole) is not None and _has_word_of(whole, fact))
+    )
 
 
 def asks_to_choose(question: str) -> bool:
@@ -133,9 +111,8 @@ def asks_to_choose(question: str) -> bool:
 
 def asks_which(question: str, fact: Fact) -> bool:
     """Whether a question asks which of the things is meant that the fact describes: which appointment?"""
-    things = {_stem(part) for part in fact.id.rpartition(".")[0].split("_") if len(part) > 2}
-    found = _WHICH.search(question)
-    return found is not None and not things.isdisjoint(map(_stem, _WORD.findall(found["noun"])))
+    topic, column = topic_of(fact), fact.id.rpartition(".")[2]
+    return any(names_row(without_caller(clause, column), topic) for clause in clauses(question))
 
 
 def proposes(question: str) -> bool:
@@ -149,10 +126,13 @@ def gives(words: str, fact: Fact) -> bool:
     if value is None or isinstance(value, bool):
         return False
     words = words[:LONGEST]
-    if isinstance(value, str) and not _DATED.match(value) and _says(words, value):
+    if isinstance(value, str) and not DATED.match(value) and _says(words, value):
         return True
     said = squeezed(fact.text)
     if said and said in squeezed(words):
+        return True
+    described = fact.text.partition(":")[2]
+    if isinstance(value, str) and not DATED.match(value) and " " in described.strip() and _says(words, described):
         return True
     own = own_facts([fact], NO_NAMES)[0]
     return any(_holds(sentence, own) for sentence in sentences(words))
@@ -180,30 +160,24 @@ def _says(words: str, value: str) -> bool:
 
 
 def _puts_up_moments(question: str, fact: Fact) -> bool:
-    if not isinstance(fact.value, str) or not _DATED.match(fact.value):
+    if not isinstance(fact.value, str) or not DATED.match(fact.value):
         return False
     found = mentions(question)
     weekdays = {day.casefold() for day in _WEEKDAY.findall(question)}
-    return max(len({*found.days}), len({*found.times}), len(weekdays)) > 1
+    parts = {part.casefold() for part in _PART_OF_DAY.findall(question)}
+    return max(len({*found.days}), len({*found.times}), len(weekdays), len(parts)) > 1
 
 
-def _stems_of(fact: Fact) -> frozenset[str]:
-    """What words a question for the fact can use, as stems."""
-    entity, _, column = fact.id.rpartition(".")
-    words = [part for part in column.split("_") if len(part) > 2]
-    if column.endswith(_TELLS_ROWS_APART):
-        parts = [part for part in entity.split("_") if len(part) > 2]
-        words += [*parts, *(_ALSO_CALLED[part] for part in parts if part in _ALSO_CALLED)]
-    if isinstance(fact.value, str) and _DATED.match(fact.value):
-        words += _OF_TIMES
-    elif _is_number(fact):
-        words += [*_OF_NUMBERS, *(_OF_MONEY if column.endswith("_cents") else ())]
-    return frozenset(map(_stem, words))
+def _touches(words: str, choice: str) -> bool:
+    """Whether the words have one of a choice's."""
+    telling = [word for word in _WORD.findall(choice) if len(word) >= _TELLING]
+    return any(_says(words, word) for word in telling)
 
 
-def _is_number(fact: Fact) -> bool:
-    return isinstance(fact.value, int | float) and not isinstance(fact.value, bool)
-
-
-def _stem(word: str) -> str:
-    return word.casefold().removesuffix("s")[:STEM]
+def _has_word_of(question: str, fact: Fact) -> bool:
+    """Whether a question that puts things up for choice has a telling word of the fact's value, a name."""
+    if not isinstance(fact.value, str) or DATED.match(fact.value) or any(map(str.isdigit, fact.value[:1])):
+        return False
+    known = set(_WORD.findall(fact.id.replace("_", " ").casefold())) | _FILLERS
+    telling = [word for word in _WORD.findall(fact.value) if word.isalpha() and len(word) >= _TELLING]
+    return any(_says(question, word) for word in telling if word.casefold() not in known)

@@ -16,6 +16,9 @@ from skillweave.schema.task import Fact, MustAsk
 _TAILS = {"_at": " time", "_on": " date", "_id": "", "_cents": "", "_name": " name"}
 _UNASKED: frozenset[FailureClass] = frozenset({"did_not_ask"})
 _BESIDE = Words("Could you also tell me if you like our newsletter?", "I have never read it.")
+_DATED = re.compile(r"\d{4}-\d\d-\d\d")
+_REASONS = frozenset({"reason", "question", "purpose"})
+"""What a question for the reason asks for."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:00")
 
 
@@ -49,6 +52,10 @@ def not_asked_first(bench: Workbench) -> Iterator[Variant]:
             ("asked_in_thought", Words(f"<think>{question}</think>One moment, please.", "Fine.")),
         ]:
             yield failing(name, _conversation(bench, need, [words]), _UNASKED)
+        for name, words in _neighbours(bench, need, facts):
+            yield failing(name, _conversation(bench, need, [words]), _UNASKED)
+        for name, question_of_identity in _who_is_calling(bench, need, facts):
+            yield failing(name, _conversation(bench, need, [], first=question_of_identity), _UNASKED)
         late = [Words(question, _answer(facts))]
         yield failing("asked_too_late", _conversation(bench, need, [], after=late), _UNASKED)
         yield failing("asked_beside_the_call", _beside(_conversation(bench, need, []), need, question), _UNASKED)
@@ -63,18 +70,80 @@ def _conversation(
     *,
     made: Sequence[Made] | None = None,
     after: Sequence[Words] = (),
+    first: str | None = None,
 ) -> list[Message]:
-    """The golden calls, or others, with these words before the first one that needs something, and those at the end."""
+    """The golden calls, or others, with these words before the first one that needs something, and those at the end.
+
+    `first`: the question that brings out what the user gives only when asked for, apart from what is needed.
+    """
     made = bench.golden.made if made is None else made
     place = next((at for at, one in enumerate(made) if one.move.tool == need.tool), len(made))
-    start: list[Beat] = [*details(bench.task, without=_alike(bench, need)), *deeds(bench.task, made[:place])]
+    asked = details(bench.task, without=_alike(bench, need))
+    if first is not None:
+        asked = [Words(first, asked[0].reply if asked else "You have all of that already.")]
+    start: list[Beat] = [*asked, *deeds(bench.task, made[:place])]
     rest: list[Beat] = [*deeds(bench.task, made[place:]), *after, Words(told(bench.task.criteria.communicate))]
     return conversation(bench.task, [*start, *words, *rest])
 
 
+def _who_is_calling(bench: Workbench, need: MustAsk, facts: Sequence[Fact]) -> Iterator[tuple[str, str]]:
+    """Questions that only tell who is calling, some with what that is wanted for."""
+    auth = [tool for tool in bench.world.blueprint.tools if tool.kind == "auth"]
+    names = list(dict.fromkeys(parameter.name.replace("_", " ") for tool in auth for parameter in tool.parameters))
+    known = " and ".join(names) or "full name and date of birth"
+    thing = next(_nouns(bench, facts[0]), need.tool.partition("_")[2].replace("_", " "))
+    yield "asked_who_calls", f"Could you please give me your {known}?"
+    yield "asked_who_calls", "May I have your full name, your phone number and your date of birth, please?"
+    yield "asked_who_calls_to_look_up", f"Could you please give me your {known}, so that I can look up your {thing}?"
+    yield "asked_who_calls_to_look_up", f"To find your {thing}, please tell me your phone number and postcode."
+
+
+def _neighbours(bench: Workbench, need: MustAsk, facts: Sequence[Fact]) -> Iterator[tuple[str, Words]]:
+    """Questions for something else that lies near what is needed."""
+    columns = {fact.id.rpartition(".")[2] for fact in facts}
+    verb, _, thing = need.tool.partition("_")
+    deed = f"{verb} the {thing.replace('_', ' ')}" if thing else verb
+    if not columns & _REASONS:
+        yield "asked_why", Words(f"Why do you want to {deed}?", "That is a long story.")
+    yield "offered_more_help", Words("Is there any other way in which I can help you today?", "No, thank you.")
+    yield "asked_if_known", Words(f"Do you know how it works to {deed}?", "Yes, I do.")
+    noun = next(_nouns(bench, facts[0]), thing.replace("_", " ")) or "service"
+    yield "asked_if_content", Words(f"Have you been happy with the {noun} so far?", "I have.")
+    yield "asked_if_content", Words(f"Did you know that you can see your {noun} on our website?", "No.")
+    for other in bench.task.scenario.facts:
+        if _is_neighbour(other, facts):
+            yield "asked_another_fact", Words(f"What is the {_label(other)}?", other.text)
+
+
+def _is_neighbour(other: Fact, facts: Sequence[Fact]) -> bool:
+    """Whether a fact is another one, neither called nor valued like these, and does not tell the row that is needed."""
+    thing, _, column = other.id.rpartition(".")
+    things = {word for fact in facts for word in fact.id.rpartition(".")[0].split("_")}
+    columns = {fact.id.rpartition(".")[2] for fact in facts}
+    is_moment = isinstance(other.value, str) and _DATED.match(other.value) is not None
+    moments = [isinstance(fact.value, str) and _DATED.match(fact.value) is not None for fact in facts]
+    return (
+        other.value is not None
+        and all(other.id != fact.id and other.value != fact.value for fact in facts)
+        and column not in columns
+        and not any({*_label(other).split()} <= {*_label(fact).split()} for fact in facts)
+        and thing not in {fact.id.rpartition(".")[0] for fact in facts if not is_moment}
+        and not {*_label(other).split()} & (things if not is_moment else set())
+        and not (is_moment and any(moments) and _tells_row(column))
+    )
+
+
+def _tells_row(column: str) -> bool:
+    """Whether a moment is called no more than a start: any may be called so."""
+    return column.startswith(("starts", "ends"))
+
+
 def _beside(messages: Sequence[Message], need: MustAsk, question: str) -> list[Message]:
     """The same with a question in the message that holds the call."""
-    called = [{call.function.name for call in message.tool_calls or ()} for message in messages]
+    failed = {message.tool_call_id for message in messages if (message.content or "").startswith('{"error"')}
+    called = [
+        {call.function.name for call in message.tool_calls or () if call.id not in failed} for message in messages
+    ]
     place = next((at for at, names in enumerate(called) if need.tool in names), 0)
     return [one.model_copy(update={"content": question}) if at == place else one for at, one in enumerate(messages)]
 

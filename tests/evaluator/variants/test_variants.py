@@ -32,7 +32,8 @@ half_batch wrong_row wrong_value wrong_time extra_write undone broken_rule refus
 _OF_CONDUCT = """silence claimed_done no_rule wrong_rule all_rules rule_set_aside rule_asked_about only_in_thought
 user_named_it named_early handed_over_early handed_over_without_rule words_only call_in_words invented_transfer
 wrong_reason never_asked asked_something_else only_proposed only_greeted asked_in_thought asked_too_late
-asked_beside_the_call"""
+asked_beside_the_call asked_why offered_more_help asked_if_known asked_if_content asked_another_fact asked_who_calls
+asked_who_calls_to_look_up"""
 _WELL_CONDUCTED = """handed_over_with_rule rule_when_asked rule_in_brackets rule_with_reason reason_with_rule
 rule_in_words
 refused_by_the_tool other_summary apologised_first asked_first tried_first asked_by_name asked_what asked_briefly
