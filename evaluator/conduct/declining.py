@@ -6,9 +6,9 @@ request, or offers it as one of two guesses; and who says that the deed is done,
 
 from collections.abc import Collection, Mapping, Sequence
 
-from evaluator.conduct.claims import Said, claim
-from evaluator.conduct.denial import denies, turns_down
-from evaluator.conduct.naming import named_in, rules_in
+from evaluator.conduct.refusal.claims import Said, claim
+from evaluator.conduct.refusal.denial import denies, turns_down
+from evaluator.conduct.refusal.naming import named_in, rules_in
 from evaluator.execution import Step
 from evaluator.words.markup import folded
 from skillweave.schema.blueprint import Blueprint

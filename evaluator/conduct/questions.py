@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection, Iterator
 
-from evaluator.conduct.beside import clauses, without_caller
-from evaluator.conduct.topics import names_fact, names_row, topic_of
-from evaluator.conduct.vocabulary import DATED
+from evaluator.conduct.asked.beside import clauses, without_caller
+from evaluator.conduct.asked.topics import names_fact, names_row, topic_of
+from evaluator.conduct.asked.vocabulary import DATED
 from evaluator.ledger.names import NO_NAMES
 from evaluator.ledger.own import OwnFact, own_facts
 from evaluator.ledger.values import Value, squeezed, values_in

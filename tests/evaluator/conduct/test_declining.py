@@ -3,7 +3,7 @@
 import pytest
 
 from evaluator.conduct.declining import not_declined, rules_of
-from evaluator.conduct.naming import rules_in
+from evaluator.conduct.refusal.naming import rules_in
 from skillweave.schema.record import Json
 from tests.evaluator.conversations import agent, user
 from tests.evaluator.pace import is_done_within

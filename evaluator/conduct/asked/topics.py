@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from evaluator.conduct.vocabulary import (
+from evaluator.conduct.asked.vocabulary import (
     ABOUT,
     ALSO_CALLED,
     AS_DEED,

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from evaluator.conduct.aside import is_said_of_several, is_set_aside
-from evaluator.conduct.between import is_alternative, is_hedged, is_joint, is_likewise
-from evaluator.conduct.denial import denies
+from evaluator.conduct.refusal.aside import is_said_of_several, is_set_aside
+from evaluator.conduct.refusal.between import is_alternative, is_hedged, is_joint, is_likewise
+from evaluator.conduct.refusal.denial import denies
 from evaluator.ledger.wording import plain
 
 WIDEST = 20

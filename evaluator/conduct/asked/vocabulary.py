@@ -8,88 +8,15 @@ WORD = re.compile(r"[^\W_]+")
 TAILS = ("_at", "_on", "_id", "_name", "_cents", "_kg")
 ROWS_APART = ("_at", "_on", "_id", "_name")
 """Endings of columns for which one asks by naming the row: which appointment?"""
-DEEDS = frozenset(
-    [
-        "accept",
-        "add",
-        "apply",
-        "approve",
-        "assign",
-        "book",
-        "buy",
-        "cancel",
-        "change",
-        "check",
-        "claim_",
-        "close",
-        "confirm",
-        "create",
-        "end",
-        "enrol",
-        "expedite",
-        "extend",
-        "find",
-        "get",
-        "give",
-        "hire",
-        "identify",
-        "join",
-        "leave",
-        "let",
-        "list",
-        "make",
-        "move",
-        "open",
-        "pay",
-        "place",
-        "put",
-        "rebook",
-        "redeem",
-        "register",
-        "remove",
-        "renew",
-        "rent",
-        "request",
-        "reserve",
-        "return",
-        "search",
-        "send",
-        "set",
-        "show",
-        "start",
-        "stop",
-        "submit",
-        "subscribe",
-        "switch",
-        "take",
-        "top",
-        "update",
-        "upgrade",
-        "verify",
-        "withdraw",
-    ]
-)
+_DEEDS = """accept add apply approve assign book buy cancel change check claim_ close confirm create end enrol expedite
+extend find get give hire identify join leave let list make move open pay place put rebook redeem register
+remove renew rent request reserve return search send set show start stop submit subscribe switch take top
+update upgrade verify withdraw"""
+DEEDS = frozenset(_DEEDS.split())
 """First words of tools; an argument of a call is no row."""
 DEEDS_OR_THINGS = ("order", "report", "file", "claim", "test", "scan", "refill", "schedule", "transfer")
-NO_NOUN = frozenset(
-    [
-        "before",
-        "after",
-        "requested",
-        "new",
-        "in",
-        "out",
-        "on",
-        "at",
-        "by",
-        "is",
-        "has",
-        "latest",
-        "next",
-        "last",
-        "first",
-    ]
-)
+_NO_NOUN = """before after requested new in out on at by is has latest next last first"""
+NO_NOUN = frozenset(_NO_NOUN.split())
 """Words of columns that alone ask for nothing."""
 ALSO_CALLED = {"invoice": "bill"}
 """Things, and another word for them."""
@@ -265,23 +192,10 @@ WORDS = {
     "phone": r"number",
 }
 """Words of columns, and others that ask for them."""
-PERSONS = frozenset(
-    [
-        "dentist",
-        "doctor",
-        "dependant",
-        "physiotherapist",
-        "therapist",
-        "provider",
-        "driver",
-        "passenger",
-        "member",
-        "person",
-    ]
-)
-PEOPLE = frozenset(
-    ["child", "son", "daugh", "wife", "husba", "spous", "partn", "baby", "perso", "kid", "relat", "famil"]
-)
+_PERSONS = """dentist doctor dependant physiotherapist therapist provider driver passenger member person"""
+PERSONS = frozenset(_PERSONS.split())
+_PEOPLE = """child son daugh wife husba spous partn baby perso kid relat famil"""
+PEOPLE = frozenset(_PEOPLE.split())
 """Stems of what people call those who belong to them."""
 DONE_TO_ONE = frozenset(["treatment", "therapy", "test", "scan", "benefit", "service", "procedure"])
 OF_NAMES = r"(?:is|are|was|were) (?:it|this|that|they|he|she|(?:the|your) [\w-]+) called"
@@ -296,29 +210,8 @@ NAME = re.compile(
     re.IGNORECASE,
 )
 NUMBER = re.compile(r"(?P<before>[\w'-]+)\s+numbers?\b", re.IGNORECASE)
-PLAIN = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "its",
-        "their",
-        "his",
-        "her",
-        "which",
-        "what",
-        "exact",
-        "right",
-        "whose",
-        "s",
-        "that",
-        "this",
-        "new",
-        "correct",
-        "full",
-        "one",
-    ]
-)
+_PLAIN = """the a an its their his her which what exact right whose s that this new correct full one"""
+PLAIN = frozenset(_PLAIN.split())
 """Words before `name` that do not say whose."""
 CLOSED = re.compile(
     r"^\W*(?:(?:and|so|but|also|then|now|okay|ok|thanks|thank you|great|sure)\W+){0,2}"

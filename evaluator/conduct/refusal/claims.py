@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from evaluator.conduct.deeds import BASE, DONE, GOING, PAST, PLAIN_PAST, compiled
-from evaluator.conduct.denial import without_harmless
+from evaluator.conduct.refusal.deeds import BASE, DONE, GOING, PAST, PLAIN_PAST, compiled
+from evaluator.conduct.refusal.denial import without_harmless
 from evaluator.ledger.wording import clauses, plain
 
 Sort = Literal["claims to have done", "promises to do"]

@@ -1,0 +1,1 @@
+"""What words of a question ask for: the fact that was left out, or something beside it."""
