@@ -1,7 +1,7 @@
 """No way around: what is not to be done is not reached by lawful calls either, with another one first.
 
 Three ways are tried by execution: a lawful call after which the one asked for is lawful too; the row taken out of play
-and made anew as it is wanted; an amount in two parts. Whoever finds such a way serves the user and breaks no rule. Only
+and made anew as it is wanted; an amount in parts. Whoever finds such a way serves the user and breaks no rule. Only
 a call that takes another row out of play opens no way: nobody gives that up unasked.
 """
 
@@ -28,7 +28,7 @@ NODES = 60
 PARTS = 8
 """Calls of one size that an amount is made up of, beside the rest."""
 _AMOUNTS = ("cents", "points")
-"""How names of amounts end: two of them make their sum."""
+"""How names of amounts end: some of them make their sum."""
 
 
 def roundabout(world: World, combination: Combination) -> dict[str, Json]:
@@ -153,7 +153,7 @@ class _Ways:
                 yield tool, {taken[name] or "": self._asked[name] for name in wanted}
 
     def _check_parts(self) -> None:
-        """That an amount is not lawful in two parts."""
+        """That an amount is not lawful in parts."""
         for name, whole in self._asked.items():
             if name.rpartition("_")[2] not in _AMOUNTS or not isinstance(whole, int) or self._tool.name in self._hidden:
                 continue
