@@ -179,7 +179,8 @@ class Memory:
         is_its_deed = bool(deeds_of(self.errands[place].whole) & done)
         if place in self.agreed:
             nearest = max((self._likeness(other, sentence) for other in rivals), default=0)
-            return mine > 0 and (is_its_deed or mine > nearest)
+            # Who names nothing but the deed says it of what was agreed to last.
+            return mine > nearest or (is_its_deed and (mine > 0 or nearest == 0))
         return is_its_deed and mine > max((self._likeness(other, sentence) for other in rivals), default=0)
 
     def _matches(self, place: int, sentence: Sentence, done: frozenset[str]) -> bool:
