@@ -54,6 +54,13 @@ class Blueprint(Record):
         """What the core entity is in each domain: in a single-domain world, itself."""
         return [Role(self.title, self.core, self.core, self.core.key)]
 
+    @property
+    def rules(self) -> list[str]:
+        """Numbers of the rules that guards and effects state, as the policy prints them, in their order."""
+        guards = [guard.rule for tool in self.tools for guard in tool.guards]
+        effects = [effect.rule for tool in self.tools for effect in tool.effects]
+        return sorted({*guards, *effects}, key=_number)
+
     def role(self, tool: str) -> Role:
         """What the core entity is in the domain of a tool; KeyError if there is no such tool."""
         self.tool(tool)
@@ -77,3 +84,9 @@ class Blueprint(Record):
         """What `Entity.attribute` names; KeyError if nothing."""
         entity, _, attribute = reference.partition(".")
         return self.entity(entity), self.entity(entity).attribute(attribute)
+
+
+def _number(rule: str) -> tuple[str, int, str]:
+    """By the letters of a rule, then by its number: B1, R2, R10."""
+    digits = "".join(filter(str.isdigit, rule))
+    return rule.rstrip("0123456789"), int(digits or 0), rule

@@ -59,4 +59,8 @@ class CallResult(Record):
 
 TransferReason = Literal["policy", "no_tool", "cannot_verify", "user_request"]
 TRANSFER = "transfer_to_human"
-"""The tool that every world offers beside its own: it ends the conversation and is part of what is scored."""
+"""The tool that hands the conversation over: it ends it, and is part of what is scored."""
+DECLINE = "decline_request"
+"""The tool that records that a request is declined, and by which rule. It changes no row and ends nothing."""
+SESSION_TOOLS = frozenset({DECLINE, TRANSFER})
+"""Tools that every world offers beside its own. They belong to the session, not to a domain."""

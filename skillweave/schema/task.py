@@ -125,6 +125,20 @@ class MustAsk(Record):
     """The write that needs it: asked for before its first call that succeeds."""
 
 
+class Declined(Record):
+    """What has to be recorded as declined."""
+
+    rule: str
+    """The rule that decides it."""
+    also: list[str] = Field(default_factory=list)
+    """Rules that are accepted in its place or beside it: whoever breaks the first breaks them too."""
+
+    @property
+    def accepted(self) -> frozenset[str]:
+        """Every rule that may be recorded."""
+        return frozenset([self.rule, *self.also])
+
+
 class Criteria(Record):
     state: list[RowChange]
     """The whole difference: what it does not list must not change."""
@@ -132,6 +146,8 @@ class Criteria(Record):
     """Other lawful end states that the user's words allow."""
     must_not: list[MustNot] = Field(default_factory=list)
     """Changes that a rule forbids, by table."""
+    declined: Declined | None = None
+    """What has to be recorded as declined (`refuse`). None: nothing may be."""
     communicate: list[FactToTell] = Field(default_factory=list)
     """What the user has to be told."""
     must_ask: list[MustAsk] = Field(default_factory=list)

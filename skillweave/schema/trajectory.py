@@ -68,6 +68,21 @@ class RolloutScore(Record):
     """Each check by name."""
 
 
+class UserTurn(Record):
+    """What a message of the user's comes to, as the user recorded it. The agent never sees it."""
+
+    message: int
+    """Position of the message among the trajectory's messages, from 0."""
+    agrees: bool | None = None
+    """Whether it agrees to what the agent proposed or asked last; None: it does not say."""
+    wants_human: bool = False
+    """Whether it asks for a human."""
+    done: bool = False
+    """Whether the user leaves with it."""
+    tells: list[str] = Field(default_factory=list)
+    """Ids of the facts that it tells."""
+
+
 class TrajectoryRecord(Record):
     format: Literal["skillweave/1"] = "skillweave/1"
     """The version of this record."""
@@ -91,6 +106,8 @@ class TrajectoryRecord(Record):
     """The whole conversation: system, user, assistant with tool calls, tool results."""
     tools: list[dict[str, Json]]
     """OpenAI tool definitions that the agent had."""
+    user_turns: list[UserTurn] | None = None
+    """One for each message of the user's; None where nobody recorded them."""
     stop_reason: StopReason
     """What ended it."""
     error: TrajectoryError | None = None

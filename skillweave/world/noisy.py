@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cached_property
 
-from skillweave.schema.call import TRANSFER, Call, CallResult
+from skillweave.schema.call import SESSION_TOOLS, Call, CallResult
 from skillweave.schema.change import RowChange
 from skillweave.schema.entity import Comparison
 from skillweave.schema.record import Json
@@ -24,7 +24,7 @@ class NoisySession:
         self.results: list[CallResult] = []
         self._session = session
         self._faults = PlantedFaults(noise)
-        self._spared = spared | {TRANSFER}
+        self._spared = spared | SESSION_TOOLS
 
     @property
     def tools(self) -> list[Definition]:
@@ -50,6 +50,11 @@ class NoisySession:
     def transfer(self) -> dict[str, Json] | None:
         """The arguments of the transfer that ended the session."""
         return self._session.transfer
+
+    @property
+    def declined(self) -> list[str]:
+        """Rules by which requests were recorded as declined, in order."""
+        return self._session.declined
 
     @property
     def defects(self) -> list[str]:

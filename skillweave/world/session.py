@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from skillweave.errors import WorldError
-from skillweave.schema.call import TRANSFER, Call, CallResult, ToolError, Verdict
+from skillweave.schema.call import DECLINE, TRANSFER, Call, CallResult, ToolError, Verdict
 from skillweave.schema.change import RowChange
 from skillweave.schema.entity import Comparison
 from skillweave.schema.record import Json, Row
@@ -19,7 +19,7 @@ from skillweave.world.ids import Counter
 from skillweave.world.noise import PlantedFaults
 from skillweave.world.pool import Copy
 from skillweave.world.state import State
-from skillweave.world.tools import TRANSFER_TOOL, Definition, name_of
+from skillweave.world.tools import Definition, name_of
 from skillweave.world.values import ArgumentError, Bound, bind, by_name, is_clock
 
 if TYPE_CHECKING:
@@ -54,6 +54,10 @@ class Session(Protocol):
         """The arguments of the transfer that ended the session."""
 
     @property
+    def declined(self) -> list[str]:
+        """Rules by which requests were recorded as declined, in order."""
+
+    @property
     def defects(self) -> list[str]:
         """What went wrong in calls that answered `world_defect`."""
 
@@ -81,6 +85,7 @@ class _Mark(NamedTuple):
     caller: str | None
     now: str
     transfer: dict[str, Json] | None
+    declined: int
 
 
 class ContractSession:
@@ -107,6 +112,7 @@ class ContractSession:
         self.minted: list[str] = []
         self.defects: list[str] = []
         self.transfer: dict[str, Json] | None = None
+        self.declined: list[str] = []
         self._faults = faults
         self._hidden = hidden if caller is None else hidden | world.sign_ins
         self._marks: list[_Mark] = []
@@ -187,6 +193,7 @@ class ContractSession:
             self.caller,
             self.now,
             self.transfer,
+            len(self.declined),
         )
         self._marks.append(back)
         return self._state.mark()
@@ -199,6 +206,7 @@ class ContractSession:
         del self.results[back.calls :]
         del self.minted[back.minted :]
         del self.defects[back.defects :]
+        del self.declined[back.declined :]
         self._counter, self.caller, self.now, self.transfer = back.counter, back.caller, back.now, back.transfer
 
     def peek(self, tool: str, arguments: Mapping[str, Json]) -> CallResult:
@@ -228,10 +236,10 @@ class ContractSession:
     def _answer(self, call: Call) -> CallResult:
         if self.transfer is not None:
             return _failed(call, _ENDED)
-        if call.tool == TRANSFER and TRANSFER not in self._hidden:
-            bind(TRANSFER_TOOL, call.arguments)
-            self.transfer = call.arguments
-            return CallResult(call=call, ok=True, value={"status": "transferred"})
+        own = self.world.session_tools.get(call.tool)
+        if own is not None and call.tool not in self._hidden:
+            bind(own, call.arguments)
+            return self._note(call)
         if call.tool in self._hidden or not self.world.has_tool(call.tool):
             offered = ", ".join(name_of(tool) for tool in self.tools)
             return _failed(
@@ -243,6 +251,15 @@ class ContractSession:
         if self._faults is not None and compiled.tool.kind != "auth":
             return self._run_or_befallen(call, compiled, self._faults)
         return self._run(call, compiled)
+
+    def _note(self, call: Call) -> CallResult:
+        """Record that a request is declined, or that the conversation is handed over."""
+        if call.tool == DECLINE:
+            self.declined.append(str(call.arguments["rule"]))
+            return CallResult(call=call, ok=True, value={"status": "recorded"})
+        assert call.tool == TRANSFER
+        self.transfer = call.arguments
+        return CallResult(call=call, ok=True, value={"status": "transferred"})
 
     def _run_or_befallen(self, call: Call, compiled: interpreter.CompiledTool, faults: PlantedFaults) -> CallResult:
         befalling = faults.befalling(call, self.results)

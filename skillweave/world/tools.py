@@ -1,7 +1,13 @@
-"""Tools as agents are offered them: OpenAI tool definitions, with strict JSON schemas."""
+"""Tools as agents are offered them: OpenAI tool definitions, with strict JSON schemas.
+
+Two tools belong to the session and not to a domain: `decline_request` and `transfer_to_human`. Their `rule` is one of
+the numbers that the world's policy prints.
+"""
+
+from collections.abc import Sequence
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import DECLINE, TRANSFER
 from skillweave.schema.contract import Parameter, ParameterType, Tool
 from skillweave.schema.record import Json
 
@@ -20,36 +26,72 @@ _JSON_TYPES: dict[ParameterType, str] = {
 }
 _FORMS: dict[ParameterType, str] = {"date": "Format: YYYY-MM-DD.", "datetime": "Format: YYYY-MM-DD HH:MM:SS (UTC)."}
 
-TRANSFER_TOOL = Tool.model_validate(
-    {
-        "name": TRANSFER,
-        "description": "Hand the conversation over to a human colleague. It ends the conversation.",
-        "kind": "read",
-        "parameters": [
-            {
-                "name": "reason",
-                "type": "string",
-                "enum": ["policy", "no_tool", "cannot_verify", "user_request"],
-                "description": "Why: a rule forbids the request, no tool can do it, the user could not be identified, "
-                "or the user asked for a human.",
-            },
-            {
-                "name": "rule",
-                "type": "string",
-                "required": False,
-                "description": "The number of the rule that forbids the request, such as R7.",
-            },
-            {"name": "summary", "type": "string", "description": "What the user wants and what was done so far."},
-        ],
-        "returns": {"rows": "one", "select": "SELECT 'transferred' AS status"},
-    }
-)
-"""`transfer_to_human`, in the form of a tool; sessions answer it themselves."""
+
+def decline_tool(rules: Sequence[str]) -> Tool:
+    """`decline_request` of a world with these rules, in the form of a tool; sessions answer it themselves."""
+    return Tool.model_validate(
+        {
+            "name": DECLINE,
+            "description": "Record that a request is declined and the rule that decides it. Tell the user as well. "
+            "It changes nothing and does not end the conversation.",
+            "kind": "read",
+            "parameters": [
+                {
+                    "name": "rule",
+                    "type": "string",
+                    "enum": list(rules),
+                    "description": "The number of the rule that decides it.",
+                },
+                {
+                    "name": "note",
+                    "type": "string",
+                    "required": False,
+                    "description": "What was asked for, in a few words.",
+                },
+            ],
+            "returns": {"rows": "one", "select": "SELECT 'recorded' AS status"},
+        }
+    )
+
+
+def transfer_tool(rules: Sequence[str]) -> Tool:
+    """`transfer_to_human` of a world with these rules, in the form of a tool; sessions answer it themselves."""
+    return Tool.model_validate(
+        {
+            "name": TRANSFER,
+            "description": "Hand the conversation over to a human colleague. It ends the conversation.",
+            "kind": "read",
+            "parameters": [
+                {
+                    "name": "reason",
+                    "type": "string",
+                    "enum": ["policy", "no_tool", "cannot_verify", "user_request"],
+                    "description": "Why: a rule forbids the request, no tool can do it, the user could not be "
+                    "identified, or the user asked for a human.",
+                },
+                {
+                    "name": "rule",
+                    "type": "string",
+                    "required": False,
+                    "enum": list(rules),
+                    "description": "With the reason policy: the number of the rule that forbids the request.",
+                },
+                {"name": "summary", "type": "string", "description": "What the user wants and what was done so far."},
+            ],
+            "returns": {"rows": "one", "select": "SELECT 'transferred' AS status"},
+        }
+    )
+
+
+def session_tools(blueprint: Blueprint) -> list[Tool]:
+    """The tools that a session answers itself, whatever its domains are."""
+    return [decline_tool(blueprint.rules), transfer_tool(blueprint.rules)]
 
 
 def tool_definitions(blueprint: Blueprint, hidden: frozenset[str] = frozenset()) -> list[Definition]:
-    """The tools of a world, those hidden left out, and `transfer_to_human`."""
-    return [tool_definition(tool) for tool in [*blueprint.tools, TRANSFER_TOOL] if tool.name not in hidden]
+    """The tools of a world, those hidden left out; `decline_request` and `transfer_to_human` last."""
+    tools = [*blueprint.tools, *session_tools(blueprint)]
+    return [tool_definition(tool) for tool in tools if tool.name not in hidden]
 
 
 def tool_definition(tool: Tool) -> Definition:
@@ -92,5 +134,7 @@ def _property(parameter: Parameter) -> dict[str, Json]:
 
 
 def tool_of(blueprint: Blueprint, name: str) -> Tool:
-    """The tool of that name, `transfer_to_human` among them; KeyError where there is none."""
-    return TRANSFER_TOOL if name == TRANSFER else blueprint.tool(name)
+    """The tool of that name, those of the session among them; KeyError where there is none."""
+    if name == DECLINE:
+        return decline_tool(blueprint.rules)
+    return transfer_tool(blueprint.rules) if name == TRANSFER else blueprint.tool(name)

@@ -9,6 +9,7 @@ from skillweave.digest import digest_bytes
 from skillweave.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.change import RowChange
+from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Comparison, Entity
 from skillweave.schema.policy import Policy
 from skillweave.schema.record import Json, Row
@@ -22,7 +23,7 @@ from skillweave.world.kin import Kin
 from skillweave.world.noise import PlantedFaults
 from skillweave.world.pool import Pool
 from skillweave.world.session import ContractSession
-from skillweave.world.tools import Definition, tool_definitions
+from skillweave.world.tools import Definition, session_tools, tool_definitions
 
 
 class World:
@@ -122,8 +123,13 @@ class World:
 
     @cached_property
     def tools(self) -> list[Definition]:
-        """OpenAI tool definitions, `transfer_to_human` last."""
+        """OpenAI tool definitions, those of the session last."""
         return tool_definitions(self.blueprint)
+
+    @cached_property
+    def session_tools(self) -> dict[str, Tool]:
+        """The tools that sessions answer themselves, by name."""
+        return {tool.name: tool for tool in session_tools(self.blueprint)}
 
     def has_tool(self, name: str) -> bool:
         """Whether the blueprint has a tool of that name."""

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from skillweave.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.contract import STRUCTURAL, Effect, Guard, Parameter, Tool
 from skillweave.world.contract.entities import duplicates, missing_key
 from skillweave.world.contract.problem import Problem
@@ -31,7 +31,7 @@ RESERVED_ERRORS = frozenset(
 
 def tool_problems(blueprint: Blueprint, statements: Statements) -> Iterator[Problem]:
     """What is wrong with the tools of a blueprint."""
-    yield from duplicates("blueprint", "tool", [*(tool.name for tool in blueprint.tools), TRANSFER])
+    yield from duplicates("blueprint", "tool", [*(tool.name for tool in blueprint.tools), *sorted(SESSION_TOOLS)])
     yield from _shared_rules(blueprint)
     auth = [tool.name for tool in blueprint.tools if tool.kind == "auth"]
     if len(auth) != 1:
