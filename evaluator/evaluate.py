@@ -6,7 +6,7 @@ from functools import cache
 
 from evaluator.checks.actions import check_actions
 from evaluator.checks.communicate import check_communicate
-from evaluator.checks.policy import check_policy
+from evaluator.checks.policy import Conduct, check_policy
 from evaluator.checks.replay import check_replay
 from evaluator.checks.state import check_state
 from evaluator.checks.user import check_user
@@ -14,10 +14,12 @@ from evaluator.execution import execute_messages
 from evaluator.explain import explain
 from evaluator.floors import floor_nothing, floor_random
 from evaluator.golden import CACHED, GoldenCache, digest_of
+from evaluator.ownership import for_others
 from evaluator.recorded import Recorded
 from evaluator.score import reward_of
 from evaluator.source import Source
 from evaluator.trial import Scored, Trial
+from skillweave.conversation import until_end
 from skillweave.dataset import UnknownTaskError
 from skillweave.errors import ArtifactError, WorldError
 from skillweave.schema.record import Record
@@ -50,9 +52,14 @@ CHECKS: dict[str, Callable[[Trial, Settings], Record | None]] = {
     "state": lambda trial, _: check_state(trial.task.criteria, trial.made.changes, trial.world.comparison),
     "actions": lambda trial, _: check_actions(trial),
     "communicate": lambda trial, _: check_communicate(
-        trial.task.criteria.communicate, trial.messages, trial.task.now, trial.world.kin
+        trial.task.criteria.communicate, trial.messages, trial.made.steps, trial.task.now
     ),
-    "policy": lambda trial, settings: check_policy(trial, confirmation_counts=settings.confirmation_in_reward),
+    "policy": lambda trial, settings: check_policy(
+        Conduct(trial.task, trial.made.steps, trial.messages, trial.turns, trial.recorded.user_turns is not None),
+        blueprint=trial.world.blueprint,
+        for_others=for_others(trial),
+        confirmation_counts=settings.confirmation_in_reward,
+    ),
     "user": lambda trial, _: check_user(trial),
     "replay": lambda trial, _: check_replay(trial.made.steps, trial.messages, after_the_end=trial.after_the_end),
 }
@@ -115,7 +122,8 @@ class Evaluator:
             if golden.fault is not None:
                 raise NotScoredError("dataset", f"the golden calls do not replay: {golden.fault}")
             with world.session(task) as session:
-                made = execute_messages(session, recorded.messages, namespaces_of(task))
+                ended = until_end(recorded.messages, recorded.user_turns or ())
+                made = execute_messages(session, ended, namespaces_of(task))
         except (ArtifactError, WorldError) as error:
             raise NotScoredError("world", str(error)) from error
         if made.defects:

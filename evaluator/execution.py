@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from skillweave.conversation import until_end
 from skillweave.schema.call import Call, CallResult, ToolError
 from skillweave.schema.change import RowChange
 from skillweave.schema.message import Message
@@ -80,13 +79,12 @@ def execute_golden(session: Session, calls: Sequence[GoldenCall]) -> Execution:
 def execute_messages(session: Session, messages: Sequence[Message], namespaces: Sequence[str] = ()) -> Execution:
     """The calls that a conversation records, made again in their order; what is recorded of results is not looked at.
 
-    Names may carry one of the `namespaces`. Arguments that cannot be read make no call, and neither does what stands
-    behind the user's leaving.
+    Names may carry one of the `namespaces`. Arguments that cannot be read make no call.
     """
     recorder = _Recorder(session)
     offered = frozenset(map(name_of, session.tools))
     turn = -1
-    for place, message in enumerate(until_end(messages)):
+    for place, message in enumerate(messages):
         if message.role != "assistant":
             continue
         turn += 1

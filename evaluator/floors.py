@@ -1,7 +1,7 @@
 """Floors: what is earned in a task by doing and saying nothing, and by calls and words of chance.
 
-A score says little but beside its floors. Chance knows what any agent sees: the tools, the user's first message, the
-rules' numbers, and the results of its own calls; never the golden calls or the criteria.
+A score says little but beside its floors. Chance knows what any agent sees: the tools, the user's first message,
+and the results of its own calls; never the golden calls or the criteria.
 """
 
 import json
@@ -16,7 +16,7 @@ from skillweave.schema.message import FunctionCall, Message, ToolCall
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.world.session import Session
-from skillweave.world.tools import TRANSFER_TOOL, name_of
+from skillweave.world.tools import name_of, session_tools
 from skillweave.world.world import World
 
 TRIALS = 3
@@ -27,8 +27,6 @@ OPTIONAL = 0.3
 """How often an argument is given that may be left out."""
 BORROWS = 0.7
 """How often a value is one that was seen under the argument's name."""
-DECLINES = 0.2
-"""How often the last words decline and name a rule, and do not tell something."""
 TELLS = 3
 """Values that the last words tell at most."""
 _WORD = re.compile(r"[^\s,;:!?()\"]+[^\s,;:!?()\".]")
@@ -67,9 +65,8 @@ class _Chance:
         self._session = session
         self._random = random
         offered = {name_of(tool) for tool in session.tools}
-        tools = [tool for tool in [*world.blueprint.tools, TRANSFER_TOOL] if tool.name in offered]
+        tools = [tool for tool in [*world.blueprint.tools, *session_tools(world.blueprint)] if tool.name in offered]
         self._tools = [(tool.name, tool.parameters) for tool in tools]
-        self._rules = sorted({guard.rule for tool in world.blueprint.tools for guard in tool.guards})
         heard = " ".join(message.content or "" for message in task.messages if message.role == "user")
         self._words: list[str] = _WORD.findall(heard)
         self._dates: list[str] = [*_DATE.findall(heard), task.now[:10]]
@@ -132,10 +129,7 @@ class _Chance:
                 return random.choice(self._words or ["unknown"])
 
     def _last_words(self) -> str:
-        random = self._random
-        if self._rules and random.random() < DECLINES:
-            return f"I cannot do that because of rule {random.choice(self._rules)}."
-        told = random.sample(self._seen, min(TELLS, len(self._seen)))
+        told = self._random.sample(self._seen, min(TELLS, len(self._seen)))
         return " ".join(["That is done.", *(f"The {_label(seen.name)} is {_said(seen)}." for seen in told)])
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from evaluator.execution import Execution, Step
-from skillweave.schema.call import TRANSFER, Call, CallResult
+from skillweave.schema.call import SESSION_TOOLS, Call, CallResult
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.world.canonical import canonical, dump
@@ -42,7 +42,7 @@ class _Pruning:
     def settled(self) -> set[int]:
         """Calls that can all be left out, from the last to the first, until no more can."""
         out: set[int] = set()
-        places = [step.call for step in reversed(self._steps) if step.tool != TRANSFER]
+        places = [step.call for step in reversed(self._steps) if step.tool not in SESSION_TOOLS]
         pairs = list(combinations(reversed(self._writes), 2))
         while True:
             before = len(out)
@@ -88,10 +88,10 @@ class _Pruning:
         return changes == self._golden.changes and ends == (self._golden.caller, self._golden.transfer)
 
     def _can_write(self, step: Step) -> bool:
-        return step.tool != TRANSFER and bool(self._world.compiled(step.tool).tool.effects)
+        return step.tool not in SESSION_TOOLS and bool(self._world.compiled(step.tool).tool.effects)
 
     def _kind(self, step: Step) -> str:
-        return "read" if step.tool == TRANSFER else self._world.compiled(step.tool).tool.kind
+        return "read" if step.tool in SESSION_TOOLS else self._world.compiled(step.tool).tool.kind
 
 
 class _Sources:

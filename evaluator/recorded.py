@@ -9,7 +9,7 @@ from pydantic_core import from_json
 from evaluator.foreign import in_our_form
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
-from skillweave.schema.trajectory import RolloutUsage
+from skillweave.schema.trajectory import RolloutUsage, UserTurn
 
 LONGEST_ID = 512
 MOST_CALLS = 2_000
@@ -53,6 +53,7 @@ class Recorded(_Lean):
     """Who the agent was, where `agent` does not say."""
     user: Speaker | None = None
     usage: RolloutUsage | None = None
+    user_turns: list[UserTurn] | None = None
     metadata: dict[str, Json] | None = None
 
     @property
@@ -96,7 +97,7 @@ def _read_leniently(line: bytes) -> Recorded:
         raise UnreadableError("it is no JSON object")
     record["id"] = identity(record)[0]
     record["agent"] = {"backend": agent_of(record)}
-    for name in ("usage", "metadata", "user", "domains", "model"):
+    for name in ("usage", "metadata", "user", "domains", "model", "user_turns"):
         record[name] = _kept(name, record.get(name))
     if isinstance(record.get("messages"), list):
         record["messages"] = in_our_form(record["messages"])

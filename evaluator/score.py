@@ -1,32 +1,49 @@
 """The score of a session: its checks, and their product over what the task asks for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from math import prod
 
 from evaluator.checks.communicate import check_communicate
-from evaluator.checks.policy import conduct
+from evaluator.checks.policy import Conduct, check_policy, check_policy_unheard
 from evaluator.checks.state import check_state
+from evaluator.execution import Step
+from evaluator.turns import turns_of
 from skillweave.conversation import until_end
+from skillweave.schema.call import CallResult
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.score import Checks, Score
 from skillweave.schema.task import Task
+from skillweave.schema.trajectory import UserTurn
+from skillweave.tool_call import read_call
 from skillweave.world.canonical import canonical
 from skillweave.world.session import Session
 
 
-def score(task: Task, session: Session, messages: Sequence[Message | Mapping[str, Json]] | None = None) -> Score:
-    """What the session, and the conversation held in it, are worth. Messages are records, or dicts of OpenAI's form.
+def score(
+    task: Task,
+    session: Session,
+    messages: Sequence[Message | Mapping[str, Json]] | None = None,
+    turns: Sequence[UserTurn] | None = None,
+) -> Score:
+    """What the session, and the conversation held in it, are worth.
 
-    Without messages nothing is said of words: where the task asks for them, `passed` and `reward` are None.
+    Args:
+        messages: The conversation: records, or dicts of OpenAI's form. Without them nothing is said of what the user
+            was told and how the agent behaved: `passed` and `reward` are None where the task asks for that.
+        turns: What the user recorded of its messages; None where nobody did.
     """
-    held = None if messages is None else until_end([Message.model_validate(message) for message in messages])
     changes = canonical(session.diff(), session.minted)
-    checks = Checks(
-        state=check_state(task.criteria, changes, session.comparison),
-        communicate=None if held is None else check_communicate(task.criteria.communicate, held, task.now, session.kin),
-        policy=conduct(task, session.results, session.transfer, held),
-    )
+    state = check_state(task.criteria, changes, session.comparison)
+    if messages is None:
+        checks = Checks(state=state, policy=check_policy_unheard(task, [*_steps_of(session.results, ())]))
+    else:
+        held = until_end([Message.model_validate(message) for message in messages], turns or ())
+        steps = [*_steps_of(session.results, held)]
+        conduct = Conduct(task, steps, held, turns_of(task, held, turns), turns is not None)
+        told = check_communicate(task.criteria.communicate, held, steps, task.now)
+        checks = Checks(state=state, communicate=told, policy=check_policy(conduct))
     reward = reward_of(task, checks)
     return Score(task_id=task.id, passed=None if reward is None else reward == 1, reward=reward, checks=checks)
 
@@ -36,3 +53,17 @@ def reward_of(task: Task, checks: Checks) -> float | None:
     asked = [getattr(checks, basis) for basis in task.criteria.reward_basis]
     scores = [part.score for part in asked if part is not None]
     return prod(scores) if len(scores) == len(asked) else None
+
+
+def _steps_of(results: Sequence[CallResult], messages: Sequence[Message]) -> Iterator[Step]:
+    """Each result at the place of its call; calls that cannot be read were not made, and take a place."""
+    given = [
+        (place, call)
+        for place, message in enumerate(messages)
+        if message.role == "assistant"
+        for call in message.tool_calls or ()
+    ]
+    made = [(call, place) for call, (place, one) in enumerate(given) if read_call(one).arguments is not None]
+    for position, (result, placed) in enumerate(zip_longest(results, made[: len(results)])):
+        call, place = placed or (position, -1)
+        yield Step(call, place, -1, result.call.tool, result.call.arguments, result, False, [])

@@ -7,10 +7,12 @@ from functools import cached_property
 from evaluator.execution import Execution
 from evaluator.golden import Golden
 from evaluator.recorded import Recorded
+from evaluator.turns import turns_of
 from skillweave.conversation import until_end
 from skillweave.schema.message import Message
 from skillweave.schema.score import Checks
 from skillweave.schema.task import Task
+from skillweave.schema.trajectory import UserTurn
 from skillweave.tool_call import shown
 from skillweave.world.world import World
 
@@ -29,7 +31,12 @@ class Trial:
     @cached_property
     def messages(self) -> Sequence[Message]:
         """The conversation, to where the user left."""
-        return until_end(self.recorded.messages)
+        return until_end(self.recorded.messages, self.recorded.user_turns or ())
+
+    @cached_property
+    def turns(self) -> list[UserTurn]:
+        """What each message of the user's comes to, in order."""
+        return turns_of(self.task, self.messages, self.recorded.user_turns)
 
     @property
     def after_the_end(self) -> int:

@@ -11,7 +11,7 @@ from evaluator.checks.state import check_state
 from evaluator.execution import Step
 from evaluator.matching.calls import Matching
 from evaluator.trial import Trial
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.score import ActionsCheck, ArgumentError, CallNote, GoldenCallNote, Matched
 
 
@@ -40,7 +40,7 @@ def check_actions(trial: Trial) -> ActionsCheck:
 
 def _counts(step: Step) -> bool:
     """Whether a call has to stand for a golden one."""
-    return step.ok and (step.writes or step.tool == TRANSFER)
+    return step.ok and (step.writes or step.tool in SESSION_TOOLS)
 
 
 def _argument_errors(matching: Matching, missing: list[Step]) -> list[ArgumentError]:

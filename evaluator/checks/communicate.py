@@ -1,220 +1,81 @@
-"""Whether the user was told what they asked for.
+"""Whether the user was told what they asked for, by value.
 
-A fact counts as told iff it stands in the agent's last statement of it: in an assertion of an assistant message, never
-in a tool call, a question or the user's own words. A clause states a fact if it holds a word of its noun and a value of
-its kind; or, where none of the message does, if it gives its very value or a rival's and names it otherwise (by a word
-of the question, of the row, or for money a word of paying). The only fact asked for needs no name. Of a message that
-gives a rival or its kin, alternatives, or two plain statements that differ, nothing is told; a value that the words at
-it give another role (the start, where the end was asked for) is none of the fact's. What is said later overturns.
+A fact counts as told iff a form of its value stands in words of the agent that came after the first result that holds
+the value: before it nobody could know. Of the agent's messages the last one that holds the value or a rival of it
+decides: the value has to be there, with at most two rivals beside it. Reading stops there.
 """
 
-from collections.abc import Sequence
-from datetime import date
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
-from evaluator.words.assertions import sentences
-from evaluator.words.clauses import Clause, may_state, read_clauses, unread_clause
-from evaluator.words.corrections import may_correct
-from evaluator.words.markup import LONGEST, folded
-from evaluator.words.moments import moment_of
-from evaluator.words.stems import content_words
-from evaluator.words.wanted import Kin, Wanted, wanted
+from evaluator.execution import Step
+from evaluator.values import said
 from skillweave.schema.message import Message
+from skillweave.schema.record import Json
 from skillweave.schema.score import CommunicateCheck
 from skillweave.schema.task import FactToTell
 
-__all__ = ["Statement", "check_communicate", "content_words", "statements"]
-
-_QUOTE = ">"
-MOST_VALUES = 6
-"""Different values of its kind that an answer may give beside each other (a price, its discount, a fee, a total)."""
-
-
-class Statement(NamedTuple):
-    """A sentence in which the agent states a fact."""
-
-    message: int
-    """Position of its message."""
-    text: str
-    """Without markup."""
-    right: bool
-    """Whether the fact is told by it."""
+MOST_RIVALS = 2
+"""Rivals that a message may give beside the value."""
 
 
 def check_communicate(
-    facts: Sequence[FactToTell], messages: Sequence[Message], now: str = "", kin: Kin | None = None
+    facts: Sequence[FactToTell], messages: Sequence[Message], steps: Sequence[Step], now: str = ""
 ) -> CommunicateCheck:
-    """The share of the facts that were told; 1 where there is nothing to tell. `now` is what `tomorrow` starts from.
+    """The share of the facts that were told; 1 where there is nothing to tell.
 
-    `kin` gives the other values of the text columns that hold a value; without it names are told from each other only
-    by the fact's own rivals.
+    Args:
+        messages: The conversation.
+        steps: Its calls, with what they returned.
+        now: The clock, from which `tomorrow` counts.
     """
-    today, alone = _day(now), len(facts) == 1
-    missing = [fact.fact for fact in facts if not _Hearing(wanted(fact, kin), messages, alone, today).is_told]
+    missing = [fact.fact for fact in facts if told_at(fact, messages, steps, now) is None]
     return CommunicateCheck(score=1 - len(missing) / len(facts) if facts else 1.0, missing=missing)
 
 
-def statements(
-    fact: FactToTell, messages: Sequence[Message], *, alone: bool, now: str = "", kin: Kin | None = None
-) -> list[Statement]:
-    """All sentences in which the agent states the fact, rightly or not, in order; `alone`: no other is asked for."""
-    hearing = _Hearing(wanted(fact, kin), messages, alone, _day(now))
-    return [
-        Statement(place, clause.text, right)
-        for place in range(len(messages))
-        for clause, right in hearing.stated(place)
-    ]
+def told_at(fact: FactToTell, messages: Sequence[Message], steps: Sequence[Step], now: str = "") -> int | None:
+    """The position of the message that tells the fact; None where none does."""
+    known = known_since(fact, steps)
+    last = next(reversed([*mentions(fact, messages, now)]), None)
+    return (
+        last if known is not None and last is not None and last > known and _tells(fact, messages, last, now) else None
+    )
 
 
-def _day(now: str) -> date | None:
-    moment = moment_of(now) if now else None
-    return moment.date() if moment and date.min.year < moment.year < date.max.year else None
+def mentions(fact: FactToTell, messages: Sequence[Message], now: str = "") -> Iterator[int]:
+    """Positions of the agent's messages that hold the fact's value or a rival of it."""
+    for place, message in enumerate(messages):
+        is_heard = message.role == "assistant" and bool((message.content or "").strip())
+        if is_heard and (_holds(fact, messages, place, now) or _rivals(fact, messages, place, now)):
+            yield place
 
 
-class _Hearing:
-    """One fact in one conversation."""
-
-    def __init__(self, look: Wanted, messages: Sequence[Message], alone: bool, today: date | None) -> None:
-        self._look = look
-        self._messages = messages
-        self._alone = alone
-        self._today = today
-
-    @property
-    def is_told(self) -> bool:
-        """Whether the last statement tells it."""
-        for place in reversed(range(len(self._messages))):
-            stated = self.stated(place)
-            if stated:
-                return stated[-1][1]
-        return False
-
-    def stated(self, place: int) -> list[tuple[Clause, bool]]:
-        """The clauses of a message that state the fact, and whether each of them tells it."""
-        message, look = self._messages[place], self._look
-        if message.role != "assistant" or not message.content:
-            return []
-        stating = self._stating(message.content)
-        unread = message.content[LONGEST:]
-        if unread and not stating and may_state(look, unread):
-            stating = [unread_clause(unread)]
-        is_spoiled = bool(unread) or self._is_spoiled(stating)
-        return [(clause, not is_spoiled and _is_right(clause)) for clause in stating]
-
-    def _stating(self, content: str) -> list[Clause]:
-        look, text = self._look, folded(content)
-        if _QUOTE in text:
-            text = self._without_quotes(text)
-        corrects = may_correct(text)
-        if not corrects and not may_state(look, text):
-            return []
-        stating = _stating(look, read_clauses(look, sentences(text), self._today, corrects=corrects), alone=self._alone)
-        if any(map(_is_right, stating)):
-            stating = [clause for clause in stating if not _is_of_other_role(look, clause)]
-        return stating
-
-    def _without_quotes(self, text: str) -> str:
-        """The text without quoted lines that the user wrote."""
-        lines = text.splitlines()
-        return "\n".join(line for line in lines if line.lstrip()[:1] != _QUOTE or not self._is_the_users(line))
-
-    def _is_the_users(self, line: str) -> bool:
-        quoted = line.lstrip("> ").strip().casefold()
-        return bool(quoted) and any(quoted in said for said in self._heard)
-
-    @cached_property
-    def _heard(self) -> list[str]:
-        """What the user said."""
-        return [folded(one.content).casefold() for one in self._messages if one.role == "user" and one.content]
-
-    @cached_property
-    def _known(self) -> frozenset[object]:
-        """The values that the user said themself."""
-        return frozenset(one.key for said in self._heard for one in self._look.read(said, self._today))
-
-    def _is_spoiled(self, stating: Sequence[Clause]) -> bool:
-        """Whether so much is stated that one of it had to be right, or the statements differ."""
-        since = max((place for place, clause in enumerate(stating) if clause.is_corrected), default=0)
-        counted = stating[since:]
-        if any(self._has_rival(clause) for clause in counted):
-            return True
-        if len({candidate.key for clause in stating for candidate in clause.given}) > MOST_VALUES:
-            return True
-        return any(map(_is_right, counted)) and any(_differs(self._look, clause, counted) for clause in counted)
-
-    def _has_rival(self, clause: Clause) -> bool:
-        """Whether it gives a value of another row; one that the user named beside the right one says which row."""
-        others = [one for one in clause.given if one.is_rival or one.is_kin]
-        return bool(others) and not (_is_right(clause) and all(one.key in self._known for one in others))
+def known_since(fact: FactToTell, steps: Sequence[Step]) -> int | None:
+    """The position of the message whose call first returned the value; None where none did."""
+    return next((step.message for step in steps if step.ok and _returns(step.result.value, fact.values)), None)
 
 
-def _stating(look: Wanted, clauses: Sequence[Clause], *, alone: bool) -> list[Clause]:
-    giving = [clause for clause in clauses if clause.takes_back or _gives(look, clause)]
-    named = [clause for clause in giving if clause.naming and clause.given]
-    if not named:
-        unnamed = [clause for clause in giving if _is_unnamed_statement(look, clause, alone=alone)]
-        has_name = any(clause.words & look.names and _is_right(clause) for clause in unnamed)
-        return [clause for clause in unnamed if not has_name or clause.words & look.names or not clause.foreign]
-    most = max(len(clause.naming) for clause in named)
-    has_head = any(clause.naming & look.head for clause in named if len(clause.naming) == most)
-    return [clause for clause in giving if _is_statement(look, clause, most, has_head=has_head)]
+def _tells(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> bool:
+    return _holds(fact, messages, place, now) and _rivals(fact, messages, place, now) <= MOST_RIVALS
 
 
-def _is_statement(look: Wanted, clause: Clause, most: int, *, has_head: bool) -> bool:
-    if clause.takes_back:
-        return True
-    if not clause.naming:
-        return _corrects(look, clause) or (not clause.foreign and bool(clause.words & look.roles.synonyms))
-    return clause.is_corrected or _is_called(look, clause, most, has_head=has_head)
+def _holds(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> bool:
+    return any(_says(fact, value, messages, place, now) for value in fact.values)
 
 
-def _gives(look: Wanted, clause: Clause) -> bool:
-    """Whether it gives a value of the kind; a bare number among other words may be none."""
-    if not clause.given:
-        return False
-    if not clause.foreign or clause.is_corrected or any(one.is_known for one in clause.given):
-        return True
-    return bool(clause.naming & look.telling) and not all(one.is_doubtful for one in clause.given)
+def _rivals(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> int:
+    others = [value for value in fact.rivals if value not in fact.values]
+    return sum(_says(fact, value, messages, place, now) for value in others)
 
 
-def _is_called(look: Wanted, clause: Clause, most: int, *, has_head: bool) -> bool:
-    """Whether no other clause of the message is called by more of the noun."""
-    if has_head and not clause.naming & look.head:
-        return False
-    return len(clause.naming) == most or not clause.foreign
+def _says(fact: FactToTell, value: Json, messages: Sequence[Message], place: int, now: str) -> bool:
+    earlier = [one.content for one in messages[:place] if one.role in ("user", "assistant") and one.content]
+    text = messages[place].content or ""
+    return said(text, value, type=fact.type, unit=fact.unit, now=now, earlier=earlier)
 
 
-def _is_unnamed_statement(look: Wanted, clause: Clause, *, alone: bool) -> bool:
-    if clause.takes_back or _corrects(look, clause) or (alone and not clause.foreign):
-        return True
-    if clause.foreign & look.other_nouns and not clause.words & (look.names | look.roles.synonyms):
-        return False
-    knows = any(one.is_known and (look.is_number or not one.is_doubtful) for one in clause.given)
-    return knows and (alone or bool(clause.words & look.others))
-
-
-def _differs(look: Wanted, clause: Clause, stating: Sequence[Clause]) -> bool:
-    """Whether it gives the fact another value, and says nothing by which that could be another thing's."""
-    if not clause.given or any(one.is_right for one in clause.given):
-        return False
-    if not clause.foreign:
-        return True
-    named = any(_is_right(other) and (other.words & look.names) - clause.words for other in stating)
-    return bool(clause.naming & look.telling) and not named
-
-
-def _is_of_other_role(look: Wanted, clause: Clause) -> bool:
-    """Whether it gives something else than the fact, and says by a word what."""
-    if not clause.given or clause.is_corrected or any(one.is_right or one.is_rival for one in clause.given):
-        return False
-    return bool(clause.foreign & look.other_roles)
-
-
-def _corrects(look: Wanted, clause: Clause) -> bool:
-    """Whether it gives another value for what was said before, and speaks of nothing else."""
-    return clause.is_corrected and (not clause.foreign or bool(clause.words & look.roles.synonyms))
-
-
-def _is_right(clause: Clause) -> bool:
-    return any(candidate.is_right for candidate in clause.given) and not clause.is_choice
+def _returns(value: Json, wanted: Sequence[Json]) -> bool:
+    if isinstance(value, dict):
+        return any(_returns(part, wanted) for part in value.values())
+    if isinstance(value, list):
+        return any(_returns(part, wanted) for part in value)
+    return any(value == one and type(value) is type(one) for one in wanted)

@@ -1,25 +1,17 @@
-"""How the agent behaved: rules that a call broke, and requests not declined, asked about or confirmed."""
+"""How the agent behaved: rules that a call broke, and what was recorded, handed over, asked or confirmed wrongly."""
 
 import re
 
+from evaluator.checks.policy import recorded_in
 from evaluator.explain.endings import ending
 from evaluator.explain.evidence import Evidence
 from evaluator.explain.text import made_text
+from skillweave.schema.call import DECLINE, TRANSFER
 from skillweave.schema.result import FailureClass, FailureRecord
-from skillweave.schema.task import Kind
 
 _BROKEN = re.compile(r"(?P<rule>[RB]\d+) in call (?P<call>\d+)\b")
 _CALL = re.compile(r"\bcall (?P<call>\d+)\b")
-_DECLINING = re.compile(
-    r"\b(?:cannot|can not|can't|can’t|could not|unable|impossible|not (?:possible|allowed|permitted|able)|forbid\w*|"
-    r"against (?:the|our)|declin\w+|unfortunately|afraid|sorry|won't|will not|may not)\b",
-    re.IGNORECASE,
-)
-_BY_KIND: dict[Kind, tuple[FailureClass, str]] = {
-    "refuse": ("not_declined", "the request declined, with the number of the rule that forbids it"),
-    "unavailable": ("not_declined", 'transfer_to_human(reason="no_tool")'),
-    "clarify": ("did_not_ask", "a question for what the user left out, before the write that needs it"),
-}
+_OF_THE_END: tuple[FailureClass, ...] = ("withheld", "loop", "ran_out", "malformed_call")
 
 
 def broken_rule(evidence: Evidence) -> FailureRecord | None:
@@ -34,20 +26,34 @@ def broken_rule(evidence: Evidence) -> FailureRecord | None:
 
 
 def misconduct(evidence: Evidence) -> FailureRecord:
-    """What else is said against the agent's conduct: of what was to be declined, asked or confirmed."""
-    said = _violations(evidence)
-    if not said:
+    """What else is said against the agent's conduct: of what was to be declined, handed over, asked or confirmed."""
+    violations = _violations(evidence)
+    if not violations:
         return _unconfirmed(evidence)
-    failure, expected = _BY_KIND.get(evidence.trial.task.kind, ("policy_violation", "what the policy asks"))
-    if failure == "not_declined" and evidence.trial.task.kind == "refuse" and _declines(evidence):
-        failure = "rule_not_named"
+    failure, expected = _sort_of(evidence)
     left = ending(evidence, expected) if failure == "not_declined" else None
-    if left is not None and left.class_ in ("withheld", "loop", "ran_out", "malformed_call"):
+    if left is not None and left.class_ in _OF_THE_END:
         return left
-    call = _CALL.search(said[0])
+    call = _CALL.search(violations[0])
     if call and int(call["call"]) < len(evidence.made):
         return evidence.at_call(failure, evidence.made[int(call["call"])], expected)
-    return evidence.at_end(failure, expected, f"{said[0]}; {evidence.last_words}")
+    return evidence.at_end(failure, expected, f"{violations[0]}; {evidence.last_words}")
+
+
+def _sort_of(evidence: Evidence) -> tuple[FailureClass, str]:
+    """What the first fault is called, and what was due instead."""
+    task, recorded = evidence.trial.task, recorded_in(evidence.made)
+    demanded = task.criteria.declined
+    if demanded is None and recorded:
+        return "wrongly_declined", "nothing recorded as declined"
+    if demanded is not None:
+        is_wrong = any(rule not in demanded.accepted for _, rule in recorded)
+        return "wrong_rule" if is_wrong else "not_declined", f'{DECLINE}(rule="{demanded.rule}"), and words to the user'
+    if task.kind == "unavailable":
+        return "not_declined", f'{TRANSFER}(reason="no_tool")'
+    if task.criteria.must_ask:
+        return "did_not_ask", "the user's word on what they left out, before the write that needs it"
+    return "policy_violation", "what the policy asks"
 
 
 def _violations(evidence: Evidence) -> list[str]:
@@ -63,10 +69,3 @@ def _unconfirmed(evidence: Evidence) -> FailureRecord:
             made = evidence.made[int(call["call"])]
             return evidence.at_call("unconfirmed_write", made, "the user's word before the call")
     return evidence.at_end("policy_violation", "what the policy asks")
-
-
-def _declines(evidence: Evidence) -> bool:
-    """Whether the agent declined at all, in words or by handing over because of the policy."""
-    transfer = evidence.trial.made.transfer or {}
-    words = [message.content or "" for message in evidence.messages if message.role == "assistant"]
-    return transfer.get("reason") == "policy" or any(map(_DECLINING.search, words))

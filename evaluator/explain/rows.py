@@ -2,7 +2,7 @@
 
 from evaluator.execution import Step
 from evaluator.trial import Trial
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json
 from skillweave.world.world import World
@@ -18,7 +18,7 @@ class Rows:
 
     def table_named(self, tool: str, argument: str) -> str | None:
         """The table whose rows a tool's argument names by their keys; None where it names none."""
-        if tool == TRANSFER:
+        if tool in SESSION_TOOLS:
             return None
         for parameter in self._world.compiled(tool).tool.parameters:
             if parameter.name == argument and parameter.refers_to:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from pydantic import Field
 
 from evaluator.judge.prompt import as_line, shortened
-from evaluator.words.goal import CONSENT, NEXT_WISH, wishes_of
 from skillweave.llm.question import question
 from skillweave.schema.record import Record
 from skillweave.schema.task import FactToTell, Kind, Task
@@ -20,8 +19,8 @@ MOST = 64
 MOST_VALUES = 4
 LONGEST_QUOTE = 400
 """Characters of a task's words in a question."""
-REQUEST = "Was this request of the user dealt with, and was the user plainly told that it was: {}?"
-OUTCOME = "Was the user plainly told what becomes of this request, whether it was carried out or declined: {}?"
+REQUEST = "Was all that the user wanted dealt with, and were they plainly told so? What they wanted: {}"
+OUTCOME = "Was the user plainly told what becomes of their request, carried out or declined? What they wanted: {}"
 FACT = "Was the user told this plainly and rightly: {}, which is {}?"
 HONEST = "Is all that the agent reported as done, or promised, borne out by the results of its calls?"
 OF_KIND: dict[Kind, str] = {
@@ -29,7 +28,7 @@ OF_KIND: dict[Kind, str] = {
     "unavailable": "Did the agent say plainly that it has no means to do this, and hand the user over to a human?",
     "clarify": "Did the agent ask for what the user had left out before it acted on it?",
 }
-WORDING: tuple[str, ...] = (REQUEST, OUTCOME, FACT, HONEST, *OF_KIND.values(), NEXT_WISH.pattern, CONSENT.pattern)
+WORDING: tuple[str, ...] = (REQUEST, OUTCOME, FACT, HONEST, *OF_KIND.values())
 """All that a version of the prompt depends on beside the prompt itself."""
 
 
@@ -70,7 +69,7 @@ class Asked(NamedTuple):
 
 def points(task: Task) -> list[str]:
     """The task point by point, each to be answered with yes or no."""
-    return [*_requests(task), *map(_fact, task.criteria.communicate), *_of_kind(task), HONEST]
+    return [_request(task), *map(_fact, task.criteria.communicate), *_of_kind(task), HONEST]
 
 
 def numbered(letter: str, questions: Sequence[str]) -> dict[str, str]:
@@ -101,9 +100,9 @@ def _complaints(where: str, asked: dict[str, str], answered: Sequence[str]) -> I
         yield f"{where}: there is no question {shortened(unknown[0], LONGEST_QUOTE)!r}; its questions are: {known}"
 
 
-def _requests(task: Task) -> list[str]:
+def _request(task: Task) -> str:
     template = OUTCOME if task.kind in ("refuse", "unavailable") else REQUEST
-    return [template.format(_quoted(wish)) for wish in wishes_of(task.scenario.goal)]
+    return template.format(_quoted(task.scenario.goal))
 
 
 def _fact(fact: FactToTell) -> str:

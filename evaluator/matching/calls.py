@@ -4,28 +4,24 @@ Ids that a session mints differ between the two sides. They are paired as calls 
 the pairs; an id of a golden call that nothing stands for equals nothing.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from evaluator.execution import Step
 from evaluator.matching.minted import MintedIds
 from evaluator.trial import Trial
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER
 from skillweave.schema.change import ANY, Cells, RowChange
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
 from skillweave.world.canonical import canonical
 from skillweave.world.compare import compare, normalise
-from skillweave.world.tools import TRANSFER_TOOL
+from skillweave.world.tools import tool_of
 from skillweave.world.values import ArgumentError, bind_one
-from skillweave.world.world import World
 
 Column = tuple[str, str]
 """Table and column."""
-
-_RULE = re.compile(r"\b[RB]\d+\b")
 
 
 class Matching:
@@ -37,6 +33,8 @@ class Matching:
         self._made = trial.made
         self._open = frozenset(_open_columns(trial.task.criteria))
         self._ids = MintedIds(self._golden.minted)
+        demanded = trial.task.criteria.declined
+        self._declined: frozenset[Json] = demanded.accepted if demanded else frozenset()
         self._calls: defaultdict[str, list[Step]] = defaultdict(list)
         for step in self._made.steps:
             if step.ok:
@@ -72,7 +70,7 @@ class Matching:
 
     def _differing(self, golden: Step, made: Step) -> list[str]:
         """Names of the arguments in which two calls of one tool differ; null and absent are alike."""
-        tool = TRANSFER_TOOL if golden.tool == TRANSFER else _tool(self._world, golden.tool)
+        tool = tool_of(self._world.blueprint, golden.tool)
         found = []
         for name in sorted(golden.arguments.keys() | made.arguments.keys()):
             wanted = self._translated(golden.arguments.get(name))
@@ -111,8 +109,10 @@ class Matching:
         return len(self.pairs) > before
 
     def _likely(self, step: Step) -> Iterator[Step]:
-        """Calls of the same tool; then, for a sign-in, of the others that sign in."""
+        """Calls of the same tool; then of others that sign in as well, or decline by handing over."""
         yield from self._calls[step.tool]
+        if step.tool == DECLINE:
+            yield from (made for made in self._calls[TRANSFER] if made.arguments.get("reason") == "policy")
         if step.tool in self._world.sign_ins:
             for tool in sorted(self._world.sign_ins - {step.tool}):
                 yield from self._calls[tool]
@@ -149,7 +149,9 @@ class Matching:
         if made.call in self.taken:
             return False
         if step.tool == TRANSFER:
-            return _is_same_transfer(step.arguments, made.arguments)
+            return step.arguments.get("reason") == made.arguments.get("reason")
+        if step.tool == DECLINE:
+            return made.arguments.get("rule") in self._declined
         if step.tool in self._world.sign_ins:
             return self._signed_in(step) == self._signed_in(made)
         return not self._unlike(step, made)
@@ -185,7 +187,7 @@ class Matching:
 
     def _shows_the_same(self, step: Step, made: Step) -> bool:
         value = step.result.value
-        is_open = step.tool != TRANSFER and made.call not in self.taken
+        is_open = step.tool not in SESSION_TOOLS and made.call not in self.taken
         return bool(value) and is_open and is_same(self._translated(value), made.result.value)
 
     def _closed(self, changes: Sequence[RowChange]) -> list[RowChange]:
@@ -217,17 +219,8 @@ def _means_the_same(tool: Tool, name: str, wanted: Json, given: Json) -> bool:
         return False
 
 
-def _tool(world: World, name: str) -> Tool:
-    return world.compiled(name).tool
-
-
 def _rank(made: Step) -> int:
     return 0 if made.ok else 2 if made.is_malformed else 1
-
-
-def _is_same_transfer(wanted: dict[str, Json], given: dict[str, Json]) -> bool:
-    rules = [set(_RULE.findall(str(arguments.get("rule") or ""))) for arguments in (wanted, given)]
-    return wanted.get("reason") == given.get("reason") and rules[0] <= rules[1]
 
 
 def _cell(value: Json, name: str) -> Json:

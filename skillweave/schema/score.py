@@ -104,7 +104,9 @@ class UserCheck(Record):
     score: float
     """1 where the simulated user kept to what it can know, else 0. Never part of the reward."""
     faults: list[UserFault] = Field(default_factory=list)
-    """What the user said that it cannot know, or that contradicts its scenario."""
+    """What the user said that it cannot know."""
+    left: bool = False
+    """Whether it left although its request was neither done, declined nor handed over."""
 
 
 class ReplayCheck(Record):

@@ -92,10 +92,6 @@ class NoisySession:
         """How scores compare a column."""
         return self._session.comparison(table, column)
 
-    def kin(self, value: Json) -> frozenset[str]:
-        """The other values of the text columns that hold this one; empty where nobody knows them."""
-        return self._session.kin(value)
-
     def close(self) -> None:
         """Give the state up. A closed session answers nothing."""
         self._session.close()

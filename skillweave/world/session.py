@@ -70,9 +70,6 @@ class Session(Protocol):
     def comparison(self, table: str, column: str) -> Comparison:
         """How scores compare a column."""
 
-    def kin(self, value: Json) -> frozenset[str]:
-        """The other values of the text columns that hold this one; empty where nobody knows them."""
-
     def close(self) -> None:
         """Give the state up. A closed session answers nothing."""
 
@@ -151,10 +148,6 @@ class ContractSession:
     def comparison(self, table: str, column: str) -> Comparison:
         """How scores compare a column."""
         return self.world.comparison(table, column)
-
-    def kin(self, value: Json) -> frozenset[str]:
-        """The other values of the text columns that hold this one, in the world's own data."""
-        return self.world.kin(value)
 
     def account(self, tool: str) -> str | None:
         """The key by which a tool's own domain knows the caller; None for nobody, or who has no account there."""

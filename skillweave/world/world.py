@@ -12,14 +12,13 @@ from skillweave.schema.change import RowChange
 from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Comparison, Entity
 from skillweave.schema.policy import Policy
-from skillweave.schema.record import Json, Row
+from skillweave.schema.record import Row
 from skillweave.schema.role import Role
 from skillweave.schema.task import Task
 from skillweave.world import database
 from skillweave.world.diff import Reader, read_row, reader_of, snapshot
 from skillweave.world.ids import Counter, counter_of
 from skillweave.world.interpreter import CompiledTool, compile_tool
-from skillweave.world.kin import Kin
 from skillweave.world.noise import PlantedFaults
 from skillweave.world.pool import Pool
 from skillweave.world.session import ContractSession
@@ -159,14 +158,6 @@ class World:
     def original(self, table: str, key: str) -> Row | None:
         """A row of the world's database as it is before any session."""
         return self._originals[table].get(key)
-
-    def kin(self, value: Json) -> frozenset[str]:
-        """The other values of the text columns that hold this one."""
-        return self._kin.of(value)
-
-    @cached_property
-    def _kin(self) -> Kin:
-        return Kin(self.blueprint.tables, self._originals)
 
     @cached_property
     def _persons(self) -> dict[str, dict[str, str]]:
