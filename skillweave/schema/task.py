@@ -103,13 +103,11 @@ class FactToTell(Record):
     fact: str
     """Its id: `told_1`."""
     noun: str
-    """What it is called: `cancellation fee`. A sentence that holds one of these words speaks of it."""
-    names: list[str] = Field(default_factory=list)
-    """Other words that name it: of how it is asked for, and of the row that it is about."""
+    """What it is called: `cancellation fee`."""
     values: list[Json]
-    """The value, in each of its accepted forms."""
+    """The value; several where rows that fit the question alike have several."""
     type: AttributeType
-    """Type of the value, which says how it is looked for in words."""
+    """Type of the value, which says in which forms it is told."""
     unit: Literal["cents"] | None = None
     """`cents`: the value is money."""
     rivals: list[Json] = Field(default_factory=list)

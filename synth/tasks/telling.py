@@ -1,9 +1,7 @@
 """What a user asks to be told: a value of a result that nobody could guess, and the row that it is about."""
 
-import re
 from random import Random
 
-from evaluator.checks.communicate import content_words
 from skillweave.schema.combination import SaidRow
 from skillweave.schema.entity import AttributeType
 from skillweave.schema.goal import Told
@@ -14,7 +12,6 @@ from synth.tasks.apart import apart
 from synth.tasks.instance import Instance
 from synth.tasks.undone import is_undone
 
-_SLOT = re.compile(r"\{\w+\}")
 _OF_THE_UNDONE = frozenset(
     {"cancelled", "cancellation", "decision", "fee", "reason", "refund", "rejected", "withdrawn"}
 )
@@ -39,7 +36,7 @@ def facts_to_tell(
                 return None
             places[step] = place
             about += [place[1]] if place[1] else []
-        fact = _fact(number, told, rows, *places[step])
+        fact = _fact(number, told, rows, places[step][0])
         if fact is None:
             return None
         facts.append(fact)
@@ -103,7 +100,7 @@ def _worth_telling(rows: Table, index: int, column: str) -> bool:
     return all(row.get(column) != value for place, row in enumerate(rows) if place != index)
 
 
-def _fact(number: int, told: Told, rows: Table, index: int, about: SaidRow | None) -> FactToTell | None:
+def _fact(number: int, told: Told, rows: Table, index: int) -> FactToTell | None:
     if index >= len(rows) or told.column not in rows[index] or not _worth_telling(rows, index, told.column):
         return None
     value = rows[index][told.column]
@@ -111,19 +108,11 @@ def _fact(number: int, told: Told, rows: Table, index: int, about: SaidRow | Non
     return FactToTell(
         fact=f"told_{number + 1}",
         noun=told.noun,
-        names=_names(told, about),
         values=[value],
         type=_type(value),
         unit="cents" if told.column.endswith("_cents") else None,
         rivals=list(dict.fromkeys(rivals)),
     )
-
-
-def _names(told: Told, about: SaidRow | None) -> list[str]:
-    """Words by which an answer may name the fact: of the question in all its forms, and of the row it is about."""
-    said = [value for value in (about.columns.values() if about else ()) if isinstance(value, str)]
-    texts = [*(_SLOT.sub(" ", ask) for ask in told.ask), *(text for text in said if not text[:1].isdigit())]
-    return sorted({word for text in texts for word in content_words(text)})
 
 
 def _type(value: Json) -> AttributeType:

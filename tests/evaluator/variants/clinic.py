@@ -11,7 +11,6 @@ from tests.world.clinic import NOW
 FEE = {
     "fact": "told_2",
     "noun": "open fee",
-    "names": ["fee", "owe"],
     "values": [1250],
     "type": "integer",
     "unit": "cents",

@@ -64,7 +64,6 @@ SLOTS = {"tool": "find_slots", "arguments": {}}
 COST = {
     "fact": "told_1",
     "noun": "cancellation fee",
-    "names": ["cost", "fee"],
     "values": [3000],
     "type": "integer",
     "unit": "cents",
@@ -72,14 +71,12 @@ COST = {
 WHEN = {
     "fact": "told_1",
     "noun": "start",
-    "names": ["begin", "start"],
     "values": ["2025-01-21 12:30:00"],
     "type": "datetime",
 }
 PRICE = {
     "fact": "told_1",
     "noun": "price",
-    "names": ["cost", "price"],
     "values": [6000],
     "type": "integer",
     "unit": "cents",
@@ -193,7 +190,7 @@ def _late() -> Task:
     return made(
         "late",
         "You want to cancel your appointment with Dr Iyer because of illness.",
-        [IDENTIFY, APPOINTMENTS],
+        [IDENTIFY, APPOINTMENTS, declined("R10")],
         [
             fact("appointment.dentist_name", "It is my appointment with Dr Iyer.", "Dr Iyer"),
             fact("cancel_appointment.reason", "Reason: illness.", "illness"),
@@ -205,6 +202,7 @@ def _late() -> Task:
         now=LATE,
         criteria={
             "must_not": [{"rule": "R10", "table": "appointment", "why": "too late"}],
+            "declined": {"rule": "R10"},
             "asked": with_id("cancel_appointment", "call 1 [0].appointment_id", reason=("illness", "user")),
         },
     )
@@ -220,12 +218,16 @@ def _no_reminder() -> Task:
     return made(
         "no_reminder",
         "You want to drop the reminder of your appointment.",
-        [APPOINTMENTS],
+        [APPOINTMENTS, declined("R16")],
         [],
         "Please drop the reminder of my appointment.",
         kind="refuse",
         env_variables=BEN,
-        criteria={"must_not": [{"rule": "R16", "table": "reminder", "why": "none"}], "asked": asked},
+        criteria={
+            "must_not": [{"rule": "R16", "table": "reminder", "why": "none"}],
+            "declined": {"rule": "R16"},
+            "asked": asked,
+        },
     )
 
 
@@ -278,6 +280,11 @@ def _when_to() -> Task:
     )
 
 
+def declined(rule: str) -> dict[str, Any]:
+    """The golden call that records what is declined."""
+    return {"tool": "decline_request", "arguments": {"rule": rule}, "grounding": {"rule": f"policy {rule}"}}
+
+
 def with_slot(source: str) -> dict[str, Any]:
     """The golden call that books the slot on 22 January at 14:30."""
     return {"tool": "book_appointment", "arguments": {"slot_id": "SLO-0004"}, "grounding": {"slot_id": source}}
@@ -309,7 +316,7 @@ def made(
         "golden": golden,
         **changes,
     }
-    basis = ["state", *(["communicate"] if communicate else []), *(["policy"] if kind != "inform" else [])]
+    basis = ["state", *(["communicate"] if communicate else []), "policy"]
     criteria = {"communicate": list(communicate), "reward_basis": basis, **changes.get("criteria", {})}
     state = replay(WORLD, a_task(**{**setting, "criteria": {"state": [], "reward_basis": ["state"]}})).changes
     return a_task(**{**setting, "criteria": {"state": state, **criteria}})
