@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import TRANSFER, Call
+from skillweave.schema.call import DECLINE, TRANSFER, Call
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.record import Json
 from synth.codegen.case import Case
@@ -100,7 +100,9 @@ def _sessions(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], ca
     auth = next(tool.name for tool in blueprint.tools if tool.kind == "auth")
     other = next(tool.name for tool in blueprint.tools if tool.kind != "auth")
     sign_in = Call(tool=auth, arguments=arguments[auth])
-    bye = call(TRANSFER, reason="policy", rule="R1", summary="done")
+    rule = blueprint.rules[0] if blueprint.rules else "R1"
+    no = call(DECLINE, rule=rule, note="a favour")
+    bye = call(TRANSFER, reason="policy", rule=rule, summary="done")
     return [
         Case("every tool before signing in", tuple(call(tool.name) for tool in blueprint.tools)),
         Case("sign in, twice, then call", (sign_in, sign_in, Call(tool=other, arguments=arguments[other]))),
@@ -108,6 +110,23 @@ def _sessions(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], ca
         Case("an unknown tool", (call("no_such_tool"), call("")), caller=caller),
         Case("calls after a transfer", (bye, Call(tool=other, arguments=arguments[other]), bye), caller=caller),
         Case("transfer before signing in", (bye, sign_in)),
+        Case("decline before signing in", (no, sign_in, no)),
+        Case("decline twice, then go on", (no, no, Call(tool=other, arguments=arguments[other])), caller=caller),
+        Case("decline after a transfer", (bye, no), caller=caller),
+        Case(
+            "odd declines",
+            (
+                call(DECLINE),
+                call(DECLINE, rule=None),
+                call(DECLINE, rule="no such rule"),
+                call(DECLINE, rule=rule.lower()),
+                call(DECLINE, rule=7),
+                call(DECLINE, rule=rule, note=7),
+                call(DECLINE, rule=rule, why="y"),
+                call(DECLINE, rule=rule, note=None),
+            ),
+            caller=caller,
+        ),
         Case(
             "odd transfers",
             (
@@ -115,6 +134,7 @@ def _sessions(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], ca
                 call(TRANSFER, reason="because", summary="x"),
                 call(TRANSFER, reason="policy", summary=1),
                 call(TRANSFER, reason="policy", summary="x", why="y"),
+                call(TRANSFER, reason="policy", rule="no such rule", summary="x"),
                 call(TRANSFER, reason="no_tool", rule=None, summary=""),
             ),
             caller=caller,

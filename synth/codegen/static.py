@@ -29,7 +29,7 @@ def static_faults(source: str, blueprint: Blueprint) -> list[str]:
     tree = _parsed(source)
     if isinstance(tree, str):
         return [tree]
-    return [*_unsafe(tree), *_tools(tree, blueprint.tools)]
+    return [*_unsafe(tree), *_server(tree, blueprint.rules), *_tools(tree, blueprint.tools)]
 
 
 def test_faults(source: str, blueprint: Blueprint) -> list[str]:
@@ -89,10 +89,19 @@ def _imported(node: ast.AST) -> Sequence[str]:
     return [node.module or "."] if isinstance(node, ast.ImportFrom) else []
 
 
+def _server(tree: ast.Module, rules: Sequence[str]) -> Iterator[str]:
+    made = [node for node in tree.body if isinstance(node, ast.Assign) and _names(node) == ["server"]]
+    if not made:
+        yield "there is no `server = Server(...)` at the top level"
+        return
+    given = made[0].value.keywords if isinstance(made[0].value, ast.Call) else []
+    if [ast.unparse(keyword.value) for keyword in given if keyword.arg == "rules"] != [repr(list(rules))]:
+        wanted = ", ".join(f'"{rule}"' for rule in rules)
+        yield f"line {made[0].lineno}: `Server(...)` must be given the rules' numbers in this order: rules=[{wanted}]"
+
+
 def _tools(tree: ast.Module, tools: Sequence[Tool]) -> Iterator[str]:
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    if not any(isinstance(node, ast.Assign) and _names(node) == ["server"] for node in tree.body):
-        yield "there is no `server = Server(...)` at the top level"
     for tool in tools:
         function = functions.get(tool.name)
         if function is None or not function.decorator_list:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.call import DECLINE
 from skillweave.world import database
 from skillweave.world.world import World
 from synth.codegen.differential import Expected
@@ -70,6 +71,17 @@ def test_a_rule_of_the_agent_that_the_server_enforces_is_found(proof: Proof, cli
     assert faults(proof, write_server(strict, clinic.now))
 
 
+def test_declining_is_tried_like_any_tool(proof: Proof) -> None:
+    answers = [
+        answer["value"] if answer["ok"] else answer["error"]["code"]  # type: ignore[index,call-overload]
+        for case, seen in zip(proof.expected.cases, proof.expected.observed, strict=True)
+        for call, answer in zip(case.calls, seen.answers, strict=True)
+        if call.tool == DECLINE
+    ]
+    assert {"status": "recorded"} in answers
+    assert {"invalid_arguments", "session_ended"} <= {answer for answer in answers if isinstance(answer, str)}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -78,6 +90,7 @@ def test_a_rule_of_the_agent_that_the_server_enforces_is_found(proof: Proof, cli
         ('new_id_2 = db.new_id("reminder")', 'new_id_2 = db.new_id("fee")', "must change"),
         ('    db.sign_in(patient["patient_id"])\n', "", "must give"),
         ('["wants_reminders", "asked"],', "[],", "must give"),
+        ('"R1", "R2", ', '"R1", ', "the tools offered"),
         ("server = Server(", "print('hello')\nserver = Server(", ""),
     ],
 )

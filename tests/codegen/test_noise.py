@@ -46,6 +46,7 @@ POOL: Calls = [
     ("set_reminders", {"wanted": True}),
     ("identify_patient", {"email": "ana@example.com", "date_of_birth": "1981-03-01"}),
     ("identify_patient", {"email": "ben@example.com", "date_of_birth": "1982-03-02"}),
+    ("decline_request", {"rule": "R2"}),
     ("no_such_tool", {}),
 ]
 

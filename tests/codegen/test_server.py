@@ -17,6 +17,7 @@ from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
+from skillweave.schema.call import DECLINE, TRANSFER
 from skillweave.schema.record import Json
 from tests.codegen.served import a_task, serve_from
 from tests.codegen.wire import INITIALIZE, conversation, listening
@@ -73,6 +74,20 @@ def test_over_stdio_it_lists_calls_and_dumps(tmp_path: Path) -> None:
     asyncio.run(use())
     assert rows(dump, "SELECT patient_id FROM appointment WHERE slot_id = 'SLO-0001'") == [("PAT-0001",)]
     assert rows(tmp_path / "outputs/database/SmallClinic.sqlite", "SELECT COUNT(*) FROM appointment") == [(2,)]
+
+
+def test_a_request_is_declined_before_anybody_signs_in_and_not_after_a_transfer(tmp_path: Path) -> None:
+    server = serve_from(tmp_path / "outputs", a_world())
+
+    async def use() -> None:
+        async with over_stdio(server) as client:
+            assert await told(client, DECLINE, rule="R2") == (True, {"status": "recorded"})
+            done, answer = await told(client, DECLINE, rule="R99")
+            assert (done, answer["error"]["code"]) == (False, "invalid_arguments")
+            assert (await told(client, TRANSFER, reason="policy", rule="R2", summary=""))[0]
+            assert (await told(client, DECLINE, rule="R2"))[1]["error"]["code"] == "session_ended"
+
+    asyncio.run(use())
 
 
 def test_over_http_each_session_has_its_own_state_and_dump(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER
 from tests.codegen.fused import BOTH, FINED, NAME, ONLY_NORTH, serve_libraries
 from tests.codegen.test_server import over_stdio, told
 from tests.codegen.wire import listening
@@ -81,9 +81,9 @@ def test_each_member_offers_its_own_tools_and_one_address_all(server: Path) -> N
             entered(f"{base}/mcp") as whole,
         ):
             own = [await names(north), await names(south)]
-            assert [name for name in own[0] if not name.startswith("north__")] == [TRANSFER]
-            assert [name for name in own[1] if not name.startswith("south__")] == [TRANSFER]
-            assert await names(whole) == [*own[0][:-1], *own[1]]
+            assert [name for name in own[0] if not name.startswith("north__")] == [DECLINE, TRANSFER]
+            assert [name for name in own[1] if not name.startswith("south__")] == [DECLINE, TRANSFER]
+            assert await names(whole) == [*own[0][:-2], *own[1]]
             done, answer = await told(north, "south__list_loans")
             assert (done, answer["error"]["code"]) == (False, "unknown_tool")
             assert "north__list_loans" in answer["error"]["message"]
@@ -172,7 +172,7 @@ def test_an_empty_state_is_told(server: Path, tmp_path: Path) -> None:
 def test_over_stdio_one_member_can_be_offered_alone(server: Path) -> None:
     async def use() -> None:
         async with over_stdio(server, "--member", "south", "--caller", BOTH) as client:
-            assert all(name.startswith("south__") or name == TRANSFER for name in await names(client))
+            assert all(name.startswith("south__") or name in SESSION_TOOLS for name in await names(client))
             assert await code(client, "south__list_loans") == "done"
             assert await code(client, "north__list_loans") == "unknown_tool"
 

@@ -30,6 +30,8 @@ def test_a_right_server_has_no_fault() -> None:
         ("def pay_fee(", "def pay_fees(", "no function 'pay_fee'"),
         ("    amount_cents: Annotated[int", "    amount: Annotated[int", "must take ['fee_id', 'amount_cents']"),
         ("server = Server(", "served = Server(", "no `server = Server(...)`"),
+        ('"R1", "R2", ', '"R1", ', 'in this order: rules=["R1", "R2", '),
+        ("rules=[", "rules=[*OTHERS,", 'in this order: rules=["R1", "R2", '),
         ("    fee = db.one(", "    while True:\n        pass\n    fee = db.one(", "While is not allowed"),
         ("server = Server(", "\0server = Server(", "null bytes"),
     ],

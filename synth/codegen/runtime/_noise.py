@@ -1,7 +1,7 @@
 """Faults planted in a task: what befalls a call.
 
 It depends on that call and on how often this very call was made in the session, and on nothing else. All is drawn by
-sha256. Signing in and handing over are never befallen.
+sha256. Signing in, declining and handing over are never befallen.
 """
 
 import json

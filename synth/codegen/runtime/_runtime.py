@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from _arguments import Date, Moment, Refused, Row, Unfit  # type: ignore[import-not-found]
 from _people import Member, People  # type: ignore[import-not-found]
-from _session import Kind, Session, Tool, transfer_to_human  # type: ignore[import-not-found]
+from _session import Kind, Session, Tool, session_tools  # type: ignore[import-not-found]
 from _state import State, check  # type: ignore[import-not-found]
 from _transport import Sessions, listen, serve_http, serve_stdio  # type: ignore[import-not-found]
 
@@ -24,12 +24,15 @@ __all__ = ["Date", "Member", "Moment", "People", "Refused", "Row", "Server", "Se
 class Server:
     """A world's server: its tools, and the ways to open a session of it."""
 
-    def __init__(self, name: str, *, now: str, ids: Mapping[str, str], people: People | None = None) -> None:
-        """`ids` are the prefixes of the tables whose keys are minted; `people` is for a world of several domains."""
+    def __init__(
+        self, name: str, *, now: str, ids: Mapping[str, str], rules: list[str], people: People | None = None
+    ) -> None:
+        """`ids` are the prefixes of the tables whose keys are minted, `rules` the numbers by which requests can be
+        declined; `people` is for a world of several domains."""
         self.name, self.now, self.ids, self.people = name, now, ids, people
         self.folder = Path(__file__).resolve().parent.parent
         self.tools: list[Tool] = []
-        self.transfer = Tool(transfer_to_human, "read", None)
+        self.own = session_tools(rules)
 
     def tool(
         self, kind: Kind, description: str | None = None, *, member: str | None = None
@@ -52,7 +55,7 @@ class Server:
     def session(self, state: State | None = None, *, caller: str | None = None, patch: Iterable[Row] = ()) -> Session:
         """A session of that state, or of the world's own database with this person signed in and these row changes."""
         start = state or State(self.database(f"database/{self.name}.sqlite"), self.now, caller, patch)
-        return Session([*self.tools, self.transfer], self.ids, start, self.people)
+        return Session([*self.tools, *self.own], self.ids, start, self.people)
 
     def database(self, path: str) -> bytes:
         """A database of the outputs folder."""

@@ -197,12 +197,12 @@ class Session:
                 "unknown_tool",
                 f"There is no tool {name!r}; there are {', '.join(tools)}.",
             )
-        if self.person is None and tool.kind != "auth" and tool.function is not transfer_to_human:
+        is_spared = tool.kind == "auth" or tool.function in OWN
+        if self.person is None and not is_spared:
             raise Refused(
                 "not_authenticated",
                 "The user must be identified before this tool can be used.",
             )
-        is_spared = tool.kind == "auth" or tool.function is transfer_to_human
         befalling = None if is_spared or self._planted is None else self._planted.befalling(name, arguments)
         if befalling is None:
             return self._carry_out(tool, arguments)
@@ -239,6 +239,17 @@ class Session:
         return self.connection.execute(sql, {**values, "caller": self.caller, "person": self.person, "now": self.now})
 
 
+def decline_request(
+    db: Session,
+    *,
+    rule: Annotated[str, "The number of the rule that decides it."],
+    note: Annotated[str | None, "What was asked for, in a few words."] = None,
+) -> Row:
+    """Record that a request is declined and the rule that decides it. Tell the user as well. It changes nothing and
+    does not end the conversation."""
+    return {"status": "recorded"}
+
+
 def transfer_to_human(
     db: Session,
     *,
@@ -247,9 +258,23 @@ def transfer_to_human(
         "Why: a rule forbids the request, no tool can do it, the user could not be identified, "
         "or the user asked for a human.",
     ],
-    rule: Annotated[str | None, "The number of the rule that forbids the request, such as R7."] = None,
+    rule: Annotated[str | None, "With the reason policy: the number of the rule that forbids the request."] = None,
     summary: Annotated[str, "What the user wants and what was done so far."],
 ) -> Row:
     """Hand the conversation over to a human colleague. It ends the conversation."""
     db.ended = True
     return {"status": "transferred"}
+
+
+OWN = (decline_request, transfer_to_human)
+"""Tools of the session: anybody may call them, and no planted fault befalls them."""
+
+
+def session_tools(rules: Iterable[str]) -> list[Tool]:
+    """The session's own tools, whose `rule` is one of these."""
+    tools = [Tool(function, "read", None) for function in OWN]
+    for tool in tools:
+        tool.parameters = [
+            taken._replace(enum=list(rules)) if taken.name == "rule" else taken for taken in tool.parameters
+        ]
+    return tools

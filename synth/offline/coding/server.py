@@ -4,6 +4,8 @@ Each tool becomes a function that a reader can follow beside the policy. It is t
 it equal to the contract shows this compiler right, and nothing about the contract.
 """
 
+from textwrap import wrap
+
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.fused import FusedBlueprint
 from skillweave.world.ids import minted_by, prefix_of
@@ -11,6 +13,7 @@ from synth.offline.coding.function import write_function
 from synth.offline.coding.literals import string
 
 DEFAULT_NOW = "2025-01-20 09:00:00"
+WIDTH = 120
 
 
 def write_server(blueprint: Blueprint, now: str = DEFAULT_NOW) -> str:
@@ -45,14 +48,37 @@ def _server(blueprint: Blueprint, now: str) -> list[str]:
     minted = {
         entity.table: prefix_of(entity) for tool in blueprint.tools for entity in minted_by(tool, blueprint).values()
     }
-    ids = ", ".join(f"{string(table)}: {string(prefix)}" for table, prefix in sorted(minted.items()))
-    flat = f"server = Server({string(blueprint.server)}, now={string(now)}, ids={{{ids}}})"
-    people = _people(blueprint) if isinstance(blueprint, FusedBlueprint) else []
-    if len(flat) <= 120 and not people:
+    ids = [f"{string(table)}: {string(prefix)}" for table, prefix in sorted(minted.items())]
+    rules = _rules(blueprint.rules)
+    return [
+        "server = Server(",
+        f"    {string(blueprint.server)},",
+        f"    now={string(now)},",
+        *_wrapped("ids={", ids, "},", 4),
+        *rules,
+        *(_people(blueprint) if isinstance(blueprint, FusedBlueprint) else []),
+        ")" if len(rules) == 1 else ")  # fmt: skip",
+    ]
+
+
+def _rules(numbers: list[str]) -> list[str]:
+    """The rules' numbers, as many on a line as fit."""
+    flat = f"    rules=[{', '.join(map(string, numbers))}],"
+    if len(flat) <= WIDTH:
         return [flat]
-    pairs = [f"        {string(table)}: {string(prefix)}," for table, prefix in sorted(minted.items())]
-    given = [f"    ids={{{ids}}},"] if len(ids) < 105 else ["    ids={", *pairs, "    },"]
-    return ["server = Server(", f"    {string(blueprint.server)},", f"    now={string(now)},", *given, *people, ")"]
+    rows = wrap(" ".join(f"{string(number)}," for number in numbers), WIDTH - 8)
+    return ["    rules=[", *(f"        {row}" for row in rows), "    ],"]
+
+
+def _wrapped(opening: str, parts: list[str], closing: str, indent: int) -> list[str]:
+    """A literal on one line where it fits, else a part a line."""
+    margin = " " * indent
+    flat = f"{margin}{opening}{', '.join(parts)}{closing}"
+    return (
+        [flat]
+        if len(flat) <= WIDTH
+        else [margin + opening, *(f"{margin}    {part}," for part in parts), margin + closing]
+    )
 
 
 def _people(fused: FusedBlueprint) -> list[str]:
@@ -62,13 +88,11 @@ def _people(fused: FusedBlueprint) -> list[str]:
     for member, view in zip(fused.members, fused.people, strict=True):
         named = {"account": member.account, "table": view.own, "view": view.entity.table}
         columns = [string(attribute.name) for attribute in view.entity.attributes]
-        flat = f"{' ' * 16}columns=[{', '.join(columns)}],"
-        wrapped = [f"{' ' * 16}columns=[", *(f"{' ' * 20}{name}," for name in columns), f"{' ' * 16}],"]
         lines += [
             f"            {string(member.namespace)}: Member(",
             f"{' ' * 16}{string(member.title)},",
             *(f"{' ' * 16}{name}={string(value)}," for name, value in named.items()),
-            *([flat] if len(flat) <= 120 else wrapped),
+            *_wrapped("columns=[", columns, "],", 16),
             "            ),",
         ]
     return [*lines, "        },", "    ),"]
