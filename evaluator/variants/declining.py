@@ -1,70 +1,121 @@
-"""Ways of declining what a rule forbids that are right: all pass."""
+"""Ways of dealing with a request that a rule forbids: those that record that rule, and change nothing, pass."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from evaluator.variants.equivalents import extra_reads, failed_then_right
-from evaluator.variants.rules import Rules
+from evaluator.variants.equivalents import JOINTS, extra_reads, failed_then_right
+from evaluator.variants.further import found_writes
 from evaluator.variants.transcript import PLAIN, Manner, Words, conversation, deeds, details, transcript
-from evaluator.variants.variant import Variant, passing
+from evaluator.variants.unfinished import declining
+from evaluator.variants.variant import Variant, failing, passing
 from evaluator.variants.workbench import Attempt, Move, Workbench
 from skillweave.schema.call import TRANSFER
+from skillweave.schema.record import Json
+from skillweave.schema.result import FailureClass
+from skillweave.schema.task import Declined
 
-_JOINTS = ("__", ".")
-_NO = "I am sorry, but that is not possible."
-_MORE = "Is there anything else that I can do for you?"
-
-
-def declining(bench: Workbench, rules: Rules) -> Iterator[Variant]:
-    """Each that applies to the task."""
-    yield _said(bench, "golden", rules.reason)
-    yield _said(bench, "more_words", f"{rules.reason} {_MORE}", manner=Manner(is_chatty=True))
-    yield _handed_over(bench, rules)
-    yield _asked_why(bench, rules)
-    yield from _named(bench, rules)
-    yield from _with_other_calls(bench, rules)
-    if bench.moves:
-        yield _said(bench, "object_arguments", rules.reason, manner=Manner(is_object=True))
-        for joint in _JOINTS:
-            yield _said(bench, "prefixed_names", rules.reason, manner=Manner(prefix=f"{bench.task.world}{joint}"))
+NO = "I am sorry, but I may not do that."
+_DONE = "That is done now."
+_SUMMARY = "What the user asks for is against a rule."
+_UNRECORDED: frozenset[FailureClass] = frozenset({"not_declined"})
+_MISNAMED: frozenset[FailureClass] = frozenset({"wrong_rule"})
+_CHANGED: frozenset[FailureClass] = frozenset({"extra_write", "policy_violation"})
 
 
-def _said(bench: Workbench, name: str, words: str, attempt: Attempt | None = None, manner: Manner = PLAIN) -> Variant:
-    made = (attempt or bench.golden).made
-    return passing(name, transcript(bench.task, made, [words], manner))
+def declined(bench: Workbench, wanted: Declined) -> Iterator[Variant]:
+    """Each that turns on the rules and rows of this task."""
+    yield _right(bench, "golden", bench.golden)
+    for rule in wanted.also:
+        yield _right(bench, "another_accepted_rule", _recording(bench, [rule]))
+    if wanted.also:
+        yield _right(bench, "all_accepted_rules", _recording(bench, [wanted.rule, *wanted.also]))
+    wrong = other_rules(bench, wanted.accepted)
+    if wrong:
+        yield _wrong(bench, "wrong_rule", _recording(bench, wrong[:1]), _MISNAMED)
+        yield _wrong(bench, "wrong_rule_beside", _recording(bench, [wanted.rule, wrong[-1]]), _MISNAMED)
+        every = [rule for rule in bench.world.blueprint.rules if rule in {*wrong, *wanted.accepted}]
+        yield _wrong(bench, "every_rule", _recording(bench, every), _MISNAMED)
+    yield from _changed(bench)
 
 
-def _named(bench: Workbench, rules: Rules) -> Iterator[Variant]:
-    """The rule, in each of the ways in which people name one."""
-    yield _said(bench, "rule_in_brackets", f"{_NO} [{rules.first}]")
-    yield _said(bench, "rule_with_reason", f"I am afraid that I may not do this. Rule {rules.first} says: {rules.says}")
-    yield _said(bench, "reason_with_rule", f"{_NO} {rules.says} ({rules.first})")
-    if rules.first.startswith("R"):
-        yield _said(bench, "rule_in_words", f"{_NO} The reason is our rule {rules.first[1:]}.")
-    for rule in rules.broken[1:]:
-        yield _said(bench, "another_broken_rule", f"{_NO} Rule {rule} forbids it.")
+def ways_of_declining(bench: Workbench, wanted: Declined) -> Iterator[Variant]:
+    """Each that does not: when and how it is recorded, and what else is called or said."""
+    golden = bench.golden
+    yield _right(bench, "recorded_twice", _recording(bench, [wanted.rule] * 2))
+    yield _right(bench, "recorded_at_once", bench.attempt(declining([wanted.rule])))
+    yield _handed_over(bench, "handed_over_with_rule", {"reason": "policy", "rule": wanted.rule}, frozenset())
+    for name, moves in [("extra_reads", extra_reads(bench)), ("failed_then_right", failed_then_right(bench))]:
+        attempt = bench.attempt(moves)
+        if moves and not attempt.undone and not attempt.changes:
+            yield _right(bench, name, attempt)
+    tried = bench.attempt([*bench.looks, bench.asked, *bench.ending]) if bench.asked else golden
+    if bench.asked and not tried.changes and not tried.undone and not all(one.result.ok for one in tried.made):
+        yield _right(bench, "refused_by_the_tool", tried)
+    yield _right(bench, "object_arguments", golden, Manner(is_object=True))
+    for joint in JOINTS:
+        yield _right(bench, "prefixed_names", golden, Manner(prefix=f"{bench.task.world}{joint}"))
+    yield from _not_recorded(bench, wanted)
 
 
-def _handed_over(bench: Workbench, rules: Rules) -> Variant:
-    """The rule stands in the transfer, and nothing is said."""
-    given = {"reason": "policy", "rule": rules.first, "summary": "What the user asks for is against a rule."}
-    attempt = bench.attempt([*bench.moves, Move(TRANSFER, given)])
-    return passing("handed_over_with_rule", transcript(bench.task, attempt.made, []), "transfer")
+def other_rules(bench: Workbench, accepted: Collection[str]) -> list[str]:
+    """Rules that would not be broken, those of the tool asked for first."""
+    asked, blueprint = bench.task.criteria.asked, bench.world.blueprint
+    near = [guard.rule for tool in blueprint.tools if asked and tool.name == asked.tool for guard in tool.guards]
+    return [rule for rule in dict.fromkeys([*near, *blueprint.rules]) if rule not in accepted]
 
 
-def _asked_why(bench: Workbench, rules: Rules) -> Variant:
-    """The rule comes when the user asks for the reason."""
-    start = [*details(bench.task), *deeds(bench.task, bench.golden.made)]
-    beats = [*start, Words(_NO, "Why not?"), Words(rules.reason)]
-    return passing("rule_when_asked", conversation(bench.task, beats))
+def _not_recorded(bench: Workbench, wanted: Declined) -> Iterator[Variant]:
+    """Nothing is recorded, or not as an answer to the request; or the user is told nothing."""
+    task, looks = bench.task, bench.attempt(bench.looks)
+    early = bench.attempt(declining([wanted.rule])).made
+    yield failing("nothing", transcript(task, [], ["Thank you for getting in touch."]), _UNRECORDED)
+    yield _wrong(bench, "only_said", looks, _UNRECORDED, f"I am sorry, but rule {wanted.rule} forbids that.")
+    yield _wrong(bench, "claimed_done", looks, _UNRECORDED, _DONE)
+    yield _wrong(bench, "no_such_rule", bench.attempt([*bench.looks, *declining(["X99"])]), _UNRECORDED)
+    start = [*details(task), *deeds(task, looks.made)]
+    yield failing("recorded_early", conversation(task, [*start, Words(NO)], early=early), _UNRECORDED)
+    again = [*details(task), *deeds(task, bench.golden.made), Words(NO)]
+    yield failing("recorded_early", conversation(task, again, early=early), _UNRECORDED)
+    silent = conversation(task, deeds(task, bench.golden.made))
+    yield failing("recorded_in_silence", silent, _UNRECORDED, "agent_stop")
+    yield _handed_over(bench, "handed_over_without_rule", {"reason": "policy"}, _UNRECORDED)
+    wrong = other_rules(bench, wanted.accepted)
+    if wrong:
+        yield _handed_over(bench, "handed_over_with_other_rule", {"reason": "policy", "rule": wrong[0]}, _MISNAMED)
+    given = {"reason": "policy", "rule": wanted.rule, "summary": _SUMMARY}
+    handed = bench.attempt([Move(TRANSFER, {**given})]).made
+    yield failing("handed_over_early", conversation(task, [], early=handed), _UNRECORDED, "transfer")
 
 
-def _with_other_calls(bench: Workbench, rules: Rules) -> Iterator[Variant]:
-    """More calls on the way, of which none changes anything."""
-    for name, found in [("extra_reads", extra_reads(bench)), ("failed_then_right", failed_then_right(bench))]:
-        attempt = bench.attempt(found)
-        if found and not attempt.undone and not attempt.changes:
-            yield _said(bench, name, rules.reason, attempt)
+def _changed(bench: Workbench) -> Iterator[Variant]:
+    """What was asked for is done all the same, or something else is changed; with the rule recorded and without."""
     if bench.asked is not None:
-        tried = bench.attempt([*bench.moves, bench.asked])
-        if not tried.made[-1].result.ok:
-            yield _said(bench, "refused_by_the_tool", rules.reason, tried)
+        done = bench.attempt([*bench.looks, bench.asked])
+        if done.made and done.made[-1].result.ok and not bench.reaches_goal(done.changes):
+            yield _wrong(bench, "done_anyway", done, _CHANGED, _DONE)
+            for moves in ([*bench.moves, bench.asked], [*bench.looks, bench.asked, *bench.ending]):
+                yield _wrong(bench, "done_and_recorded", bench.attempt(moves), _CHANGED)
+    move = found_writes(bench, ["extra_write"]).get("extra_write")
+    if move is not None:
+        yield _wrong(bench, "changed_something_else", bench.attempt([*bench.moves, move]), _CHANGED)
+        yield _wrong(bench, "done_instead", bench.attempt([*bench.looks, move]), _CHANGED, _DONE)
+
+
+def _recording(bench: Workbench, rules: list[str]) -> Attempt:
+    """The look-ups, and a record for each of these rules."""
+    return bench.attempt([*bench.looks, *declining(rules)])
+
+
+def _right(bench: Workbench, name: str, attempt: Attempt, manner: Manner = PLAIN) -> Variant:
+    return passing(name, transcript(bench.task, attempt.made, [NO], manner))
+
+
+def _wrong(bench: Workbench, name: str, attempt: Attempt, classes: frozenset[FailureClass], words: str = NO) -> Variant:
+    return failing(name, transcript(bench.task, attempt.made, [words]), classes)
+
+
+def _handed_over(bench: Workbench, name: str, given: dict[str, Json], classes: frozenset[FailureClass]) -> Variant:
+    """The request is handed over in the place of the record, after words."""
+    made = bench.attempt([*bench.looks, Move(TRANSFER, {**given, "summary": _SUMMARY})]).made
+    beats = [*details(bench.task), *deeds(bench.task, made[:-1]), Words(NO, "I see."), made[-1:]]
+    held = conversation(bench.task, beats)
+    return failing(name, held, classes, "transfer") if classes else passing(name, held, "transfer")

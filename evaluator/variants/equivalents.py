@@ -3,50 +3,49 @@
 from collections.abc import Iterator
 
 from evaluator.variants.candidates import arguments_of
-from evaluator.variants.telling import PARTING, form, forms, tell, tell_again, told
+from evaluator.variants.telling import forms, told
 from evaluator.variants.transcript import PLAIN, Manner, transcript
 from evaluator.variants.variant import Variant, passing
 from evaluator.variants.workbench import Attempt, Move, Workbench
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.contract import Tool
 
 _MOST_READS = 4
 _MOST_TRIES = 12
-_CHATTER = "Thank you for your patience, I know that waiting is no fun."
-_JOINTS = ("__", ".")
+JOINTS = ("__", ".")
+"""What stands between a world's name and a tool's where agents give both."""
 
 
 def equivalents(bench: Workbench) -> Iterator[Variant]:
-    """Each that applies to the task."""
+    """Each that turns on the values and rows of this task."""
     yield _told(bench, "golden", bench.golden)
+    yield from _fact_formats(bench)
+    for moves in reorderings(bench):
+        yield from _if_right(bench, "reordered_writes", moves)
+
+
+def manners(bench: Workbench) -> Iterator[Variant]:
+    """Each that does not: how calls are written, and what is called beside."""
     together = _told(bench, "parallel", bench.golden, Manner(is_parallel=True))
     if any(len(message.tool_calls or ()) > 1 for message in together.messages):
         yield together
-    for joint in _JOINTS:
+    for joint in JOINTS:
         yield _told(bench, "prefixed_names", bench.golden, Manner(prefix=f"{bench.task.world}{joint}"))
     yield _told(bench, "object_arguments", bench.golden, Manner(is_object=True))
-    yield _more_words(bench)
-    yield from _fact_formats(bench)
-    for name, found in [
-        ("extra_reads", extra_reads(bench)),
-        ("failed_then_right", failed_then_right(bench)),
-        *(("reordered_writes", moves) for moves in reorderings(bench)),
-    ]:
-        attempt = bench.attempt(found)
-        if len(found) > 0 and not attempt.undone and attempt.is_lawful and bench.reaches_goal(attempt.changes):
-            yield _told(bench, name, attempt)
+    yield from _if_right(bench, "extra_reads", extra_reads(bench))
+    yield from _if_right(bench, "failed_then_right", failed_then_right(bench))
+
+
+def _if_right(bench: Workbench, name: str, moves: list[Move]) -> Iterator[Variant]:
+    """These calls, where all go through, break no rule and lead to the goal."""
+    attempt = bench.attempt(moves)
+    if moves and not attempt.undone and attempt.is_lawful and bench.reaches_goal(attempt.changes):
+        yield _told(bench, name, attempt)
 
 
 def _told(bench: Workbench, name: str, attempt: Attempt, manner: Manner = PLAIN) -> Variant:
     words = [told(bench.task.criteria.communicate)]
     return passing(name, transcript(bench.task, attempt.made, words, manner))
-
-
-def _more_words(bench: Workbench) -> Variant:
-    facts = bench.task.criteria.communicate
-    once = " ".join([_CHATTER, *(tell(fact, form(fact, fact.values[0], 1)) for fact in facts)])
-    again = " ".join([*(tell_again(fact, form(fact, fact.values[0], 2)) for fact in facts), PARTING])
-    words = [once, again, "It was a pleasure to help you. Have a lovely day!"]
-    return passing("more_words", transcript(bench.task, bench.golden.made, words, Manner(is_chatty=True)))
 
 
 def _fact_formats(bench: Workbench) -> Iterator[Variant]:
@@ -103,7 +102,8 @@ def failed_then_right(bench: Workbench) -> list[Move]:
         Move(made.move.tool, {}, is_malformed=True),
         Move(made.move.tool, {**made.arguments, "urgently": True}),
     ]
-    refused = _refused(bench, place, bench.world.blueprint.tool(made.move.tool))
+    is_own = made.move.tool in SESSION_TOOLS
+    refused = [] if is_own else _refused(bench, place, bench.world.blueprint.tool(made.move.tool))
     return [*bench.moves[:place], *wrong, *refused, *bench.moves[place:]]
 
 

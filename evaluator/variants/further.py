@@ -58,7 +58,7 @@ def _classes(bench: Workbench, sort: Sort) -> set[FailureClass]:
 def _tried(bench: Workbench) -> Iterator[_Found]:
     """Writes that succeed after the golden calls and lead elsewhere, tools taking turns in a drawn order."""
     writes = [tool for tool in bench.tools if tool.kind == "write"]
-    with bench.session(bench.before_transfer) as session:
+    with bench.session(len(bench.looks)) as session:
         before = session.diff()
         touched = {_row(change) for change in before}
         for tool in bench.random("further writes").sample(writes, len(writes)):

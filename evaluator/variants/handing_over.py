@@ -2,74 +2,87 @@
 
 from collections.abc import Iterator, Sequence
 
-from evaluator.variants.equivalents import needless_reads
+from evaluator.variants.equivalents import JOINTS, needless_reads
 from evaluator.variants.further import found_writes
-from evaluator.variants.not_declined import handed_over_early
-from evaluator.variants.rules import a_rule
-from evaluator.variants.transcript import PLAIN, Manner, Words, conversation, deeds, details, transcript
+from evaluator.variants.transcript import PLAIN, Beat, Manner, Words, conversation, deeds, details, transcript
+from evaluator.variants.unfinished import declining
 from evaluator.variants.variant import Variant, failing, passing
 from evaluator.variants.workbench import Attempt, Move, Workbench
 from skillweave.schema.call import TRANSFER
 from skillweave.schema.result import FailureClass
 
-_JOINTS = ("__", ".")
 _REASONS = ("policy", "cannot_verify", "user_request")
 """Why else one hands over."""
 _SORRY = "I am sorry, but there is no tool with which I could do that."
-_FORWARD = "I would hand you over to a colleague who can. Is that all right?"
 _SUMMARY = "No tool does what the user wants."
 _RIGHT = Move(TRANSFER, {"reason": "no_tool", "summary": _SUMMARY})
-_NOT_DECLINED: frozenset[FailureClass] = frozenset({"not_declined"})
+_ASKED_FOR = Move(TRANSFER, {"reason": "user_request", "summary": _SUMMARY})
+_NOT_HANDED_OVER: frozenset[FailureClass] = frozenset({"not_declined"})
+_DECLINED: frozenset[FailureClass] = frozenset({"wrongly_declined"})
 _CHANGED: frozenset[FailureClass] = frozenset({"extra_write", "policy_violation"})
 
 
 def handed_over(bench: Workbench) -> Iterator[Variant]:
-    """Each that is right: it ends with the transfer."""
+    """Each that turns on the rows of this task."""
     yield _ended(bench, "golden", bench.golden)
-    yield _ended(bench, "other_summary", _attempt(bench, [_RIGHT]))
-    yield _ended(bench, "more_words", bench.golden, Manner(is_chatty=True))
-    yield _ended(bench, "object_arguments", bench.golden, Manner(is_object=True))
-    for joint in _JOINTS:
-        yield _ended(bench, "prefixed_names", bench.golden, Manner(prefix=f"{bench.task.world}{joint}"))
-    for name, words in [("apologised_first", Words(_SORRY, "Oh, I see.")), ("asked_first", Words(_FORWARD, "Yes."))]:
-        made = bench.golden.made
-        beats = [*details(bench.task), *deeds(bench.task, made[:-1]), words, made[-1:]]
-        yield passing(name, conversation(bench.task, beats), "transfer")
-    yield from _with_other_calls(bench)
-
-
-def _with_other_calls(bench: Workbench) -> Iterator[Variant]:
-    """Reads that nobody needs, the tool that is not offered, and arguments that nobody takes."""
-    reads, asked = needless_reads(bench), bench.asked
-    if reads:
-        yield _ended(bench, "extra_reads", _attempt(bench, [*reads, _RIGHT]))
-    if asked is not None:
-        yield _ended(bench, "tried_first", _attempt(bench, [asked, _RIGHT]))
-    faulty = [Move(TRANSFER, {}, is_malformed=True), Move(TRANSFER, {"reason": "no tool", "summary": _SUMMARY})]
-    yield _ended(bench, "failed_then_right", _attempt(bench, [*faulty, _RIGHT]))
-
-
-def not_handed_over(bench: Workbench) -> Iterator[Variant]:
-    """Each that is wrong."""
-    yield failing("nothing", transcript(bench.task, [], ["Thank you for getting in touch."]), _NOT_DECLINED)
-    yield _said(bench, "words_only", f"{_SORRY} A colleague will call you.")
-    yield _said(bench, "call_in_words", f'{TRANSFER}(reason="no_tool", summary="{_SUMMARY}")')
-    yield _said(bench, "claimed_done", "That is done now.")
-    yield _said(bench, "refused", f"I am sorry, but rule {a_rule(bench)} does not allow that.")
-    yield _said(bench, "invented_transfer", _SORRY, [Move(f"{TRANSFER}_now", _RIGHT.arguments)])
-    for reason in _REASONS:
-        wrong = _attempt(bench, [Move(TRANSFER, {"reason": reason, "summary": _SUMMARY})])
-        yield failing("wrong_reason", transcript(bench.task, wrong.made, []), _NOT_DECLINED, "transfer")
-    yield handed_over_early(bench, _RIGHT.arguments, _NOT_DECLINED)
+    if bench.asked is not None:
+        yield _ended(bench, "tried_first", _attempt(bench, [bench.asked, _RIGHT]))
     move = found_writes(bench, ["extra_write"]).get("extra_write")
     if move is not None:
         changed = _attempt(bench, [move, _RIGHT])
         yield failing("changed_something_else", transcript(bench.task, changed.made, []), _CHANGED, "transfer")
 
 
+def ways_of_handing_over(bench: Workbench) -> Iterator[Variant]:
+    """Each that does not: right ones, then wrong ones."""
+    yield _ended(bench, "other_summary", _attempt(bench, [_RIGHT]))
+    yield _ended(bench, "object_arguments", bench.golden, Manner(is_object=True))
+    for joint in JOINTS:
+        yield _ended(bench, "prefixed_names", bench.golden, Manner(prefix=f"{bench.task.world}{joint}"))
+    reads = needless_reads(bench)
+    if reads:
+        yield _ended(bench, "extra_reads", _attempt(bench, [*reads, _RIGHT]))
+    faulty = [Move(TRANSFER, {}, is_malformed=True), Move(TRANSFER, {"reason": "no tool", "summary": _SUMMARY})]
+    yield _ended(bench, "failed_then_right", _attempt(bench, [*faulty, _RIGHT]))
+    wants_human = Words(_SORRY, "Then let me talk to a human, please.", wants_human=True)
+    yield passing("user_wants_human", conversation(bench.task, _asked_for(bench, wants_human)), "transfer")
+    yield from _not_handed_over(bench)
+
+
+def _not_handed_over(bench: Workbench) -> Iterator[Variant]:
+    yield failing("nothing", transcript(bench.task, [], ["Thank you for getting in touch."]), _NOT_HANDED_OVER)
+    yield _said(bench, "only_said", f"{_SORRY} A colleague will call you.")
+    yield _said(bench, "claimed_done", "That is done now.")
+    yield _said(bench, "invented_transfer", _SORRY, [Move(f"{TRANSFER}_now", _RIGHT.arguments)])
+    for reason in _REASONS:
+        wrong = _attempt(bench, [Move(TRANSFER, {"reason": reason, "summary": _SUMMARY})])
+        yield failing("wrong_reason", transcript(bench.task, wrong.made, []), _NOT_HANDED_OVER, "transfer")
+    beats = _asked_for(bench, Words(_SORRY, "Oh, I see."))
+    yield failing("human_not_wanted", conversation(bench.task, beats), _NOT_HANDED_OVER, "transfer")
+    early = bench.attempt([_RIGHT]).made
+    yield failing("handed_over_early", conversation(bench.task, [], early=early), _NOT_HANDED_OVER, "transfer")
+    rules = bench.world.blueprint.rules
+    if not rules:
+        return
+    declined = _attempt(bench, declining(rules[:1]))
+    yield failing("declined", transcript(bench.task, declined.made, [_SORRY]), _DECLINED)
+    for name, moves in [
+        ("declined_and_handed_over", [*declining(rules[:1]), _RIGHT]),
+        ("declined_by_every_rule", [*declining(rules), _RIGHT]),
+        ("handed_over_by_rule", [Move(TRANSFER, {"reason": "policy", "rule": rules[0], "summary": _SUMMARY})]),
+    ]:
+        yield failing(name, transcript(bench.task, _attempt(bench, moves).made, []), _DECLINED, "transfer")
+
+
+def _asked_for(bench: Workbench, words: Words) -> list[Beat]:
+    """Handed over as the user's wish, after these words."""
+    made = _attempt(bench, [_ASKED_FOR]).made
+    return [*details(bench.task), *deeds(bench.task, made[:-1]), words, made[-1:]]
+
+
 def _attempt(bench: Workbench, moves: Sequence[Move]) -> Attempt:
     """These calls in the place of the transfer."""
-    return bench.attempt([*bench.moves[: bench.before_transfer], *moves])
+    return bench.attempt([*bench.looks, *moves])
 
 
 def _ended(bench: Workbench, name: str, attempt: Attempt, manner: Manner = PLAIN) -> Variant:
@@ -77,4 +90,4 @@ def _ended(bench: Workbench, name: str, attempt: Attempt, manner: Manner = PLAIN
 
 
 def _said(bench: Workbench, name: str, words: str, moves: Sequence[Move] = ()) -> Variant:
-    return failing(name, transcript(bench.task, _attempt(bench, moves).made, [words]), _NOT_DECLINED)
+    return failing(name, transcript(bench.task, _attempt(bench, moves).made, [words]), _NOT_HANDED_OVER)

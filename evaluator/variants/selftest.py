@@ -64,6 +64,7 @@ def line(task: Task, number: int, variant: Variant) -> bytes:
         "world": task.world,
         "domains": task.domains,
         "messages": [message.model_dump(mode="json", exclude_none=True) for message in variant.messages],
+        "user_turns": [turn.model_dump(mode="json") for turn in variant.turns],
         "stop_reason": variant.stop_reason,
         "error": None,
     }

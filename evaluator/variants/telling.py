@@ -1,9 +1,9 @@
-"""Tells facts in words: right and wrong, in the forms in which people write values."""
+"""Tells facts: the right value and wrong ones, in forms in which people write them."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from decimal import Decimal
 
+from evaluator import values
 from evaluator.variants.workbench import Workbench
 from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell
@@ -11,8 +11,6 @@ from skillweave.schema.task import FactToTell
 PARTING = "Everything has been looked into. Is there anything else?"
 """Polite, and tells nothing."""
 _MOST_ROWS = 400
-_MONTH_NAMES = "January February March April May June July August September October November December"
-_MONTHS = _MONTH_NAMES.split()
 
 
 def tell(fact: FactToTell, form: str) -> str:
@@ -20,14 +18,9 @@ def tell(fact: FactToTell, form: str) -> str:
     return f"The {fact.noun} is {form}."
 
 
-def tell_again(fact: FactToTell, form: str) -> str:
-    """The same in other words."""
-    return f"To say it once more: {form} is the {fact.noun}."
-
-
 def told(facts: Sequence[FactToTell], which: int = 0) -> str:
     """All facts, each in its form of that number."""
-    return " ".join([*(tell(fact, form(fact, fact.values[0], which)) for fact in facts)]) or "That is done now."
+    return " ".join(tell(fact, form(fact, fact.values[0], which)) for fact in facts) or "That is done now."
 
 
 def form(fact: FactToTell, value: Json, which: int = 0) -> str:
@@ -38,31 +31,31 @@ def form(fact: FactToTell, value: Json, which: int = 0) -> str:
 
 def forms(fact: FactToTell, value: Json) -> list[str]:
     """The forms in which people write a value of this kind."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return _amounts(value) if fact.unit == "cents" else _distinct(str(value), f"{value:,}")
-    moment = moment_of(fact, value)
-    if moment is not None:
-        return _days(moment) if fact.type == "date" else _times(moment)
-    return _distinct(str(value), str(value).replace("_", " "))
+    return values.forms(value, fact.type, fact.unit)
+
+
+def rivals(fact: FactToTell) -> list[Json]:
+    """The rivals that are written otherwise than the fact."""
+    return _apart(fact, fact.rivals)
 
 
 def others(bench: Workbench, fact: FactToTell) -> list[Json]:
     """Other values of its kind: rivals first, then those that its column holds elsewhere, then one made up."""
+    more = [*_of_its_column(bench, fact), *_made_up(fact)]
+    return [*rivals(fact), *(value for value in _apart(fact, more) if not _holds(fact, value))]
+
+
+def _apart(fact: FactToTell, candidates: Sequence[Json]) -> list[Json]:
+    """Values of its kind, once each as they are written; those left out that are written as the right one."""
     right = {form(fact, value) for value in fact.values}
-    candidates = [*fact.rivals, *_of_its_column(bench, fact), *_made_up(fact)]
-    by_form = {form(fact, value): value for value in candidates if _is_like(fact, value)}
+    alike = [value for value in candidates if type(value) is type(fact.values[0]) and value != ""]
+    by_form = {form(fact, value): value for value in alike}
     return [value for text, value in by_form.items() if text not in right]
 
 
-def rivals(fact: FactToTell) -> list[Json]:
-    """The rivals that can be told from the fact in words."""
-    right = {form(fact, value) for value in fact.values}
-    by_form = {form(fact, value): value for value in fact.rivals if _is_like(fact, value)}
-    return [value for text, value in by_form.items() if text not in right]
-
-
-def _is_like(fact: FactToTell, value: Json) -> bool:
-    return type(value) is type(fact.values[0]) and value != ""
+def _holds(fact: FactToTell, value: Json) -> bool:
+    """Whether words for a value hold the right one: `Room 2 West` for `Room 2`."""
+    return any(values.said(form(fact, value), right, type=fact.type, unit=fact.unit) for right in fact.values)
 
 
 def _of_its_column(bench: Workbench, fact: FactToTell) -> list[Json]:
@@ -102,34 +95,3 @@ def moment_of(fact: FactToTell, value: Json) -> datetime | None:
         return datetime.fromisoformat(value)
     except ValueError:
         return None
-
-
-def _amounts(cents: int) -> list[str]:
-    amount = Decimal(cents) / 100
-    whole = [str(cents // 100), f"{cents // 100:,}"] if cents % 100 == 0 else []
-    return _distinct(f"{amount:,.2f}", f"{amount:.2f}", *whole)
-
-
-def _days(day: datetime) -> list[str]:
-    month = _MONTHS[day.month - 1]
-    return [
-        f"{day.day} {month} {day.year}",
-        day.date().isoformat(),
-        f"{month} {day.day}, {day.year}",
-        f"{month} {day.day}",
-    ]
-
-
-def _times(moment: datetime) -> list[str]:
-    clock, half = f"{moment:%H:%M}", f"{moment.hour % 12 or 12}:{moment:%M} {'am' if moment.hour < 12 else 'pm'}"
-    month = _MONTHS[moment.month - 1]
-    return [
-        f"{moment.day} {month} {moment.year} at {clock}",
-        f"{moment:%Y-%m-%d %H:%M}",
-        f"{month} {moment.day} at {half}",
-        f"{clock} on {moment.day} {month}",
-    ]
-
-
-def _distinct(*texts: str) -> list[str]:
-    return list(dict.fromkeys(texts))

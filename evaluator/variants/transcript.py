@@ -1,4 +1,7 @@
-"""Writes calls that were made down as a conversation, in the manners in which agents hold one."""
+"""Writes calls that were made down as a conversation, in the manners in which agents hold one.
+
+The user's side is recorded as users record it: whether a message agrees, asks for a human, or leaves.
+"""
 
 import json
 from collections.abc import Collection, Sequence
@@ -6,18 +9,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from evaluator.variants.workbench import Made
-from skillweave.conversation import STOP
 from skillweave.schema.message import FunctionCall, Message, ToolCall
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
+from skillweave.schema.trajectory import UserTurn
 from skillweave.world.replay import source_of
 
 _UNREADABLE = '{"'
+_FAREWELL = "Thank you, that is all."
 
 
 @dataclass(frozen=True)
 class Manner:
-    """How an agent writes."""
+    """How an agent writes its calls."""
 
     prefix: str = ""
     """Stands before tool names."""
@@ -25,46 +29,58 @@ class Manner:
     """Arguments as an object, not as JSON text."""
     is_parallel: bool = False
     """Calls that do not take from each other in one message."""
-    is_chatty: bool = False
-    """With words beside the calls, and questions."""
 
 
 PLAIN = Manner()
 
 
 class Words(NamedTuple):
-    """Words of the agent, and what the user answers."""
+    """Words of the agent, and the user's answer with what they record of it."""
 
     text: str
     reply: str = "Thank you."
+    agrees: bool | None = None
+    wants_human: bool = False
 
 
 Beat = Words | Sequence[Made]
 """Words, or the calls of one message."""
 
 
-def transcript(task: Task, made: Sequence[Made], words: Sequence[str], manner: Manner = PLAIN) -> list[Message]:
+class Conversation(NamedTuple):
+    messages: list[Message]
+    turns: list[UserTurn]
+    """One for each message of the user's."""
+
+
+def transcript(task: Task, made: Sequence[Made], words: Sequence[str], manner: Manner = PLAIN) -> Conversation:
     """The conversation: the opening, signing in, each write after the user's yes, and the agent's words at the end.
 
     Without words it breaks off after the last call.
     """
-    beats = [*details(task), *deeds(task, made, manner), *map(Words, words)]
-    return conversation(task, beats, manner)
+    return conversation(task, [*details(task), *deeds(task, made, manner), *map(Words, words)], manner)
 
 
-def conversation(task: Task, beats: Sequence[Beat], manner: Manner = PLAIN) -> list[Message]:
-    """The opening, then words and calls in their order. After words at its end the user leaves."""
-    writer = _Writer(manner, [*task.messages])
-    if manner.is_chatty:
-        writer.say("Hello, and thank you for getting in touch! I am happy to help you with this.", "Thanks.")
-    for beat in beats:
-        if isinstance(beat, Words):
-            writer.say(*beat)
-        else:
+def conversation(
+    task: Task, beats: Sequence[Beat], manner: Manner = PLAIN, *, early: Sequence[Made] = ()
+) -> Conversation:
+    """The opening, then words and calls in their order. After words at its end the user leaves.
+
+    `early` are calls that the agent makes before the user has said anything.
+    """
+    writer = _Writer(manner)
+    if early:
+        writer.call(early)
+    for message in task.messages:
+        writer.hear(message.content or "")
+    for place, beat in enumerate(beats):
+        if not isinstance(beat, Words):
             writer.call(beat)
-    if not beats or not isinstance(beats[-1], Words):
-        return writer.messages
-    return [*writer.messages[:-1], Message(role="user", content=f"Thank you, that is all. {STOP}")]
+        elif place < len(beats) - 1:
+            writer.say(beat)
+        else:
+            writer.say(Words(beat.text, _FAREWELL), is_last=True)
+    return Conversation(writer.messages, writer.turns)
 
 
 def details(task: Task, without: Collection[str] = ()) -> list[Words]:
@@ -79,7 +95,7 @@ def deeds(task: Task, made: Sequence[Made], manner: Manner = PLAIN) -> list[Beat
     found: list[Beat] = []
     for batch in _batches(task, made) if manner.is_parallel else [[one] for one in made]:
         if any(any(one.result.changed) for one in batch):
-            found.append(Words("I can do this for you now. Shall I go ahead?", "Yes, please go ahead."))
+            found.append(Words("I can do this for you now. Shall I go ahead?", "Yes, please go ahead.", agrees=True))
         found.append(batch)
     return found
 
@@ -108,19 +124,25 @@ def _reads_after_write(one: Made, batch: Sequence[Made]) -> bool:
 @dataclass
 class _Writer:
     manner: Manner
-    messages: list[Message]
-    _calls: int = field(default=0)
+    messages: list[Message] = field(default_factory=list)
+    turns: list[UserTurn] = field(default_factory=list)
+    _calls: int = 0
 
-    def say(self, text: str, reply: str) -> None:
-        self.messages.append(Message(role="assistant", content=text))
-        self.messages.append(Message(role="user", content=reply))
+    def say(self, words: Words, *, is_last: bool = False) -> None:
+        self.messages.append(Message(role="assistant", content=words.text))
+        self.hear(words.reply, words, is_last=is_last)
+
+    def hear(self, text: str, words: Words | None = None, *, is_last: bool = False) -> None:
+        agrees, wants_human = (words.agrees, words.wants_human) if words else (None, False)
+        turn = UserTurn(message=len(self.messages), agrees=agrees, wants_human=wants_human, done=is_last)
+        self.turns.append(turn)
+        self.messages.append(Message(role="user", content=text))
 
     def call(self, batch: Sequence[Made]) -> None:
         ids = [f"call_{self._calls + place}" for place in range(len(batch))]
         self._calls += len(batch)
         calls = [ToolCall(id=id, function=self._function(one)) for id, one in zip(ids, batch, strict=True)]
-        content = "One moment please, I am looking into it." if self.manner.is_chatty else None
-        self.messages.append(Message(role="assistant", content=content, tool_calls=calls))
+        self.messages.append(Message(role="assistant", tool_calls=calls))
         for id, one in zip(ids, batch, strict=True):
             self.messages.append(Message(role="tool", tool_call_id=id, content=_shown(one)))
 

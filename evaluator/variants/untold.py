@@ -1,80 +1,56 @@
 """Variants that do everything and tell the facts wrongly, or not at all: all fail."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from evaluator.variants.telling import PARTING, form, others, rivals, tell, told
-from evaluator.variants.transcript import transcript
+from evaluator.variants.transcript import Words, conversation, deeds, details, transcript
 from evaluator.variants.variant import Variant, failing
 from evaluator.variants.workbench import Move, Workbench
-from skillweave.schema.message import Message
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import FactToTell
 
-_MOST_RIVALS = 5
-_STEM = 4
-"""Letters that two words of one root share."""
-_WORD = re.compile(r"[^\W_]+")
+_MOST_BESIDE = 2
+"""Rivals that may be told beside the value without spoiling it."""
+_UNTOLD: frozenset[FailureClass] = frozenset({"did_not_tell"})
+_WRONG: frozenset[FailureClass] = frozenset({"told_wrong"})
 
 
 def untold(bench: Workbench) -> Iterator[Variant]:
-    """Each that applies to the task; of several facts one at a time is told wrongly."""
-    facts = bench.task.criteria.communicate
+    """Nothing is told to the user, or at a time when nobody could know it."""
+    facts, made = bench.task.criteria.communicate, bench.golden.made
     if not facts:
         return
-    yield _said(bench, "told_nothing", [PARTING], "did_not_tell")
-    yield _only_in_call(bench)
-    yield _user_echoed(bench)
-    if len(facts) > 1 and not any(_names_itself(fact) for fact in facts):
-        bare = " ".join(f"It is {form(fact, fact.values[0])}." for fact in facts)
-        yield _said(bench, "value_without_noun", [bare], "did_not_tell", "told_wrong")
-    for place, fact in enumerate(facts):
+    yield failing("told_nothing", transcript(bench.task, made, [PARTING]), _UNTOLD)
+    thought = f"<think>{told(facts)}</think>{PARTING}"
+    yield failing("told_in_thought", transcript(bench.task, made, [thought]), _UNTOLD)
+    tool = next((tool.name for tool in bench.tools if tool.kind == "read"), "look_up")
+    noted = bench.attempt([*bench.moves, Move(tool, {"note": told(facts)})])
+    yield failing("told_in_call", transcript(bench.task, noted.made, [PARTING]), _UNTOLD)
+    start, end = [*details(bench.task), *deeds(bench.task, made)], Words("Thank you for telling me.")
+    echoed = conversation(bench.task, [*start, Words(PARTING, f"I have heard this: {told(facts)}"), end])
+    yield failing("told_by_user", echoed, _UNTOLD)
+    guessed = conversation(bench.task, [Words(told(facts)), *start, Words(PARTING)])
+    yield failing("told_before_known", guessed, _UNTOLD | _WRONG)
+
+
+def told_wrongly(bench: Workbench) -> Iterator[Variant]:
+    """Another value is told; of several facts one at a time."""
+    facts = bench.task.criteria.communicate
+    for fact in facts:
         rest = [told([other for other in facts if other is not fact])] if len(facts) > 1 else []
-        yield from _told_wrongly(bench, place, rest)
+        for name, words in _wrong_words(bench, fact):
+            classes = _WRONG | _UNTOLD if name == "other_value" else _WRONG
+            yield failing(name, transcript(bench.task, bench.golden.made, [*rest, *words]), classes)
 
 
-def _told_wrongly(bench: Workbench, place: int, rest: Sequence[str]) -> Iterator[Variant]:
-    fact = bench.task.criteria.communicate[place]
+def _wrong_words(bench: Workbench, fact: FactToTell) -> Iterator[tuple[str, Sequence[str]]]:
     right = form(fact, fact.values[0])
     near = [form(fact, value) for value in rivals(fact)]
     wrong = [form(fact, value) for value in others(bench, fact)]
     if near:
-        yield _said(bench, "neighbour_value", [*rest, tell(fact, near[0])], "told_wrong")
-        several = " or ".join(sorted([right, *near[:_MOST_RIVALS]]))
-        yield _said(bench, "all_candidates", [*rest, tell(fact, several)], "told_wrong")
+        yield "neighbour_value", [tell(fact, near[0])]
+        yield "right_then_another", [tell(fact, right), f"I am sorry, I was wrong. {tell(fact, near[0])}"]
     elif wrong:
-        yield _said(bench, "other_value", [*rest, tell(fact, wrong[0])], "told_wrong")
-    if wrong:
-        correction = f"I am sorry, I was wrong. {tell(fact, wrong[0])}"
-        yield _said(bench, "right_then_another", [*rest, tell(fact, right), correction], "told_wrong")
-
-
-def _said(bench: Workbench, name: str, words: Sequence[str], *classes: FailureClass) -> Variant:
-    return failing(name, transcript(bench.task, bench.golden.made, words), classes)
-
-
-def _only_in_call(bench: Workbench) -> Variant:
-    """The values stand in the arguments of a call alone."""
-    facts = bench.task.criteria.communicate
-    tool = next((tool.name for tool in bench.tools if tool.kind == "read"), "look_up")
-    note = Move(tool, {"note": told(facts)})
-    attempt = bench.attempt([*bench.moves, note])
-    return failing("only_in_call", transcript(bench.task, attempt.made, [PARTING]), {"did_not_tell"})
-
-
-def _user_echoed(bench: Workbench) -> Variant:
-    """The user alone says the values, and the agent does not take them up."""
-    facts = bench.task.criteria.communicate
-    messages = transcript(bench.task, bench.golden.made, [PARTING])
-    echo = Message(role="user", content=f"I have heard this: {told(facts)}")
-    reply = Message(role="assistant", content="Thank you for telling me. Have a nice day!")
-    return failing("user_echoed", [*messages[:-1], echo, reply, messages[-1]], {"did_not_tell"})
-
-
-def _names_itself(fact: FactToTell) -> bool:
-    """Whether the value's own words name the fact: `Gate A4` is a gate."""
-    return bool(_stems(str(fact.values[0])) & _stems(" ".join([fact.noun, *fact.names])))
-
-
-def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in _WORD.findall(text.casefold())}
+        yield "other_value", [tell(fact, wrong[0])]
+    if len(near) > _MOST_BESIDE:
+        yield "all_candidates", [tell(fact, " or ".join(sorted([right, *near])))]

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from evaluator.variants.transcript import Conversation
 from skillweave.schema.message import Message
 from skillweave.schema.result import FailureClass
-from skillweave.schema.trajectory import StopReason
+from skillweave.schema.trajectory import StopReason, UserTurn
 
 
 class Variant(NamedTuple):
@@ -15,6 +16,8 @@ class Variant(NamedTuple):
     """Its sort: `write_left_out`. A task may have several of one sort."""
     messages: list[Message]
     """The whole conversation."""
+    turns: list[UserTurn]
+    """What the user recorded of each of their messages."""
     stop_reason: StopReason
     """What ended it."""
     classes: frozenset[FailureClass]
@@ -26,13 +29,13 @@ class Variant(NamedTuple):
         return not self.classes
 
 
-def passing(name: str, messages: list[Message], stop_reason: StopReason = "user_stop") -> Variant:
+def passing(name: str, held: Conversation, stop_reason: StopReason = "user_stop") -> Variant:
     """A variant that does what the task asks."""
-    return Variant(name, messages, stop_reason, frozenset())
+    return Variant(name, held.messages, held.turns, stop_reason, frozenset())
 
 
 def failing(
-    name: str, messages: list[Message], classes: Iterable[FailureClass], stop_reason: StopReason = "user_stop"
+    name: str, held: Conversation, classes: Iterable[FailureClass], stop_reason: StopReason = "user_stop"
 ) -> Variant:
     """A variant that does not, and what it may be called."""
-    return Variant(name, messages, stop_reason, frozenset(classes))
+    return Variant(name, held.messages, held.turns, stop_reason, frozenset(classes))

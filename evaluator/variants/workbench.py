@@ -5,7 +5,7 @@ from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
-from skillweave.schema.call import TRANSFER, CallResult
+from skillweave.schema.call import SESSION_TOOLS, CallResult
 from skillweave.schema.change import RowChange
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json
@@ -67,7 +67,7 @@ class Workbench:
         self._minted = frozenset(id for made in self.golden.made for id in made.result.minted)
         with self.session(len(self.moves)) as session:
             self.tools: list[Tool] = [
-                world.blueprint.tool(name) for name in map(name_of, session.tools) if name != TRANSFER
+                world.blueprint.tool(name) for name in map(name_of, session.tools) if name not in SESSION_TOOLS
             ]
             self.caller = session.caller
 
@@ -89,10 +89,14 @@ class Workbench:
         return [place for place in spoiled if self.world.compiled(golden[place].tool).tool.kind == "write"]
 
     @cached_property
-    def before_transfer(self) -> int:
-        """How many golden calls are made before one hands over; all of them where none does."""
-        tools = [call.tool for call in self.task.golden]
-        return tools.index(TRANSFER) if TRANSFER in tools else len(tools)
+    def looks(self) -> list[Move]:
+        """The golden calls before one that declines or hands over; all of them where none does."""
+        return [move for move in self.moves if move.tool not in SESSION_TOOLS]
+
+    @cached_property
+    def ending(self) -> list[Move]:
+        """The golden calls that decline or hand over."""
+        return [move for move in self.moves if move.tool in SESSION_TOOLS]
 
     @cached_property
     def asked(self) -> Move | None:

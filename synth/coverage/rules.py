@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import TRANSFER, CallResult
+from skillweave.schema.call import SESSION_TOOLS, CallResult
 from skillweave.schema.contract import Tool
 from skillweave.schema.coverage import Lacking, RuleCoverage
 from skillweave.schema.fused import FusedBlueprint
@@ -111,7 +111,7 @@ def exercised(world: World, tasks: Sequence[Task]) -> Exercise:
         for rule in _broken_by(task):
             found.broken[rule][task.id] = None
         for result in replay(world, task).results if task.kind in CARRIED_OUT else ():
-            if result.ok and result.call.tool != TRANSFER:
+            if result.ok and result.call.tool not in SESSION_TOOLS:
                 found.called.add(result.call.tool)
                 for rule in _kept_in(world.blueprint.tool(result.call.tool), result):
                     found.kept[rule][task.id] = None

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.record import Json
 from skillweave.schema.task import Split, Task
 from synth.tasks.splits import STRICTEST_FIRST
@@ -84,7 +84,7 @@ def instance_of(task: Task) -> str:
     """
     calls = [*task.golden, *([task.criteria.asked] if task.criteria.asked else [])]
     told: list[Json] = [[fact.noun, fact.values] for fact in task.criteria.communicate]
-    if not told and not any(call.arguments for call in calls if call.tool != TRANSFER):
+    if not told and not any(call.arguments for call in calls if call.tool not in SESSION_TOOLS):
         return ""
     made: list[Json] = [[call.tool, call.arguments] for call in calls if call.fault is None]
     return json.dumps([task.kind, made, told], sort_keys=True)

@@ -8,6 +8,7 @@ from skillweave.world.canonical import dump
 from skillweave.world.world import World
 from synth.gates.declined import declined
 from synth.gates.unreachable import unreachable
+from synth.tasks.assemble import golden_of
 
 
 def conduct_faults(world: World, combination: Combination, task: Task, criteria: Criteria) -> Iterator[str]:
@@ -15,6 +16,8 @@ def conduct_faults(world: World, combination: Combination, task: Task, criteria:
 
     `criteria` are those made anew.
     """
+    if task.criteria.declined != criteria.declined or task.golden != golden_of(combination):
+        yield "what it records as declined is not what decides the request"
     if task.criteria.must_not != criteria.must_not:
         yield "the rules that forbid the request are not those of its tool"
     if task.criteria.beyond != criteria.beyond:

@@ -4,34 +4,37 @@ from collections.abc import Iterator, Sequence
 
 from skillweave.schema.change import ANY, RowChange
 from skillweave.schema.combination import Combination
-from skillweave.schema.task import Basis, Criteria, Kind, MustNot
+from skillweave.schema.task import Basis, Criteria, Declined, MustNot
 from skillweave.world.world import World
 from synth.gates.attempt import Attempt
 from synth.gates.beyond import beyond
 from synth.gates.written import written
 
-CONDUCT: frozenset[Kind] = frozenset({"refuse", "clarify", "unavailable"})
-"""Kinds of task in which it counts how the agent declines, hands over or asks."""
-
 
 def criteria_of(world: World, combination: Combination, made: Attempt) -> Criteria:
     """Criteria that the golden run meets; columns on which the user has no preference are left open.
 
-    What has to be asked for is put in when the user's facts have their ids.
+    The policy counts in every task: a request that is declined where none has to be breaks it. What has to be asked for
+    is put in when the user's facts have their ids.
     """
-    basis: list[Basis] = ["state"]
-    if combination.communicate:
-        basis.append("communicate")
-    if combination.kind in CONDUCT or any(result.verdicts for result in made.results):
-        basis.append("policy")
+    told: list[Basis] = ["communicate"] if combination.communicate else []
     return Criteria(
         state=_opened(made.changes, combination.open_columns),
         must_not=[*_forbidden(world, combination)],
+        declined=_declined(combination),
         communicate=combination.communicate,
         asked=combination.asked,
         beyond=beyond(world, combination) if combination.kind == "unavailable" else {},
-        reward_basis=basis,
+        reward_basis=["state", *told, "policy"],
     )
+
+
+def _declined(combination: Combination) -> Declined | None:
+    """The rule that decides, and those that are broken with it."""
+    if combination.kind != "refuse" or not combination.forbidden:
+        return None
+    first, *others = combination.forbidden
+    return Declined(rule=first, also=others)
 
 
 def _forbidden(world: World, combination: Combination) -> Iterator[MustNot]:

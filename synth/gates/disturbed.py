@@ -6,7 +6,7 @@ not made again holds the same values, and the end state is the same.
 
 from collections.abc import Iterator, Sequence
 
-from skillweave.schema.call import TRANSFER, CallResult
+from skillweave.schema.call import SESSION_TOOLS, CallResult
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.tool_call import shown
@@ -45,7 +45,7 @@ def _unfit(world: World, task: Task) -> Iterator[str]:
         return
     for planted in task.noise.faults:
         is_offered = world.has_tool(planted.tool) and planted.tool not in task.tools_hidden
-        if planted.tool == TRANSFER or planted.tool in world.sign_ins or not is_offered:
+        if planted.tool in SESSION_TOOLS or planted.tool in world.sign_ins or not is_offered:
             yield planted.tool
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from evaluator.checks.state import check_state
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
@@ -51,7 +51,7 @@ def _needed(world: World, combination: Combination, made: Attempt, kinds: Sequen
     """Calls that change something, sign in, hand over, hold what is told or what a rule turns on, or give an argument
     to one that is needed, be it only asked for."""
     calls = combination.calls
-    needed = {place for place, kind in enumerate(kinds) if kind != "read" or calls[place].tool == TRANSFER}
+    needed = {place for place, kind in enumerate(kinds) if kind != "read" or calls[place].tool in SESSION_TOOLS}
     needed |= {place for place in range(len(kinds)) if _tells(combination, made, place)}
     needed |= {*range(len(kinds), len(calls)), *showing(world, combination)}
     for place in reversed(range(len(calls))):

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.combination import Combination, SaidRow
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
@@ -48,7 +48,7 @@ def sourced(world: World, combination: Combination, made: Attempt) -> Counter[st
 def _fault(world: World, combination: Combination, made: Attempt, place: int, name: str, source: str) -> str | None:
     call = combination.calls[place]
     value = dump(call.arguments[name])
-    if call.tool == TRANSFER:
+    if call.tool in SESSION_TOOLS:
         return None  # Why and what is handed over is the agent's own to say.
     if source == "user":
         return None if value in _said(world, combination, place, name) else "is said by nobody"

@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from skillweave.dataset import Dataset
 from skillweave.errors import ArtifactError, SkillweaveError
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import DECLINE, SESSION_TOOLS
 from skillweave.schema.change import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.fused import FusedBlueprint
@@ -113,7 +113,8 @@ def _apart(world: World, combination: Combination, task: Task) -> Iterator[str]:
 
 
 def _combination(world: World, task: Task) -> Combination:
-    """The task as the gates see it, without what its words are made from."""
+    """The task as the gates see it, without what its words are made from; a decline is no call of a combination."""
+    calls = [call for call in task.golden if call.tool != DECLINE]
     return Combination(
         id=task.task_info.combo_id,
         template=task.lineage.template,
@@ -123,11 +124,11 @@ def _combination(world: World, task: Task) -> Combination:
         caller=task.env_variables.LOGGED_IN_USER or "",
         now=task.now,
         patch=task.initial_state.patch,
-        golden=task.golden,
+        golden=calls,
         asked=task.criteria.asked,
         forbidden=[ban.rule for ban in task.criteria.must_not],
         hidden=task.tools_hidden,
-        steps=list(range(len(task.golden))),
+        steps=list(range(len(calls))),
         rows=[],
         values=[],
         communicate=task.criteria.communicate,
@@ -140,7 +141,7 @@ def _open_columns(world: World, task: Task) -> dict[str, list[str]]:
     unwanted = {fact.id for fact in task.scenario.facts if fact.value is None}
     found: dict[str, list[str]] = {}
     for call in task.golden:
-        if call.tool == TRANSFER:
+        if call.tool in SESSION_TOOLS:
             continue
         tool, word = world.blueprint.tool(call.tool), tool_word(world.blueprint, call.tool)
         for parameter in tool.parameters if tool.kind == "write" else ():

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from evaluator.conduct.questions import gives
+from evaluator.values import said
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, Task
 
@@ -27,7 +27,8 @@ def word_faults(task: Task) -> Iterator[str]:
             yield f"the first message does not say the fact {fact.id!r}, which is told at once: {fact.text!r}"
     asked = {name for ask in task.criteria.must_ask for name in ask.facts}
     for fact in task.scenario.facts:
-        if fact.id in asked and (fact.tell == "first" or gives(opening, fact) or gives(task.scenario.goal, fact)):
+        texts = (opening, task.scenario.goal)
+        if fact.id in asked and (fact.tell == "first" or any(said(text, fact.value, now=task.now) for text in texts)):
             yield f"the fact {fact.id!r} has to be asked for, and is said at once"
 
 

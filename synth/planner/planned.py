@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from skillweave.schema.call import TRANSFER, CallResult
+from skillweave.schema.call import SESSION_TOOLS, CallResult
 from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
@@ -73,7 +73,7 @@ def _never(world: World, combination: Combination, criteria: Criteria) -> Figure
     """That no lawful plan comes to what the call asked for would change. Rejected where one does."""
     if combination.asked is None:
         return {"status": "skipped", "why": "nothing is asked for"}
-    looked = [call for call in combination.golden if call.tool != TRANSFER]
+    looked = [call for call in combination.golden if call.tool not in SESSION_TOOLS]
     with opened(world, combination) as session:
         results = carry_out(session, looked)
         result = session.call(combination.asked.tool, rebound(combination.asked, results))
@@ -171,7 +171,8 @@ def _solved(
     used = {move.tool for one in best for move in one.plan}
     used |= {look.tool for one in best for chosen in one.lookups.sets for look in chosen}
     offered = [tool.name for tool in problem.tools if tool.kind != "auth"]
-    kinds = [problem.world.blueprint.tool(call.tool).kind for call in combination.golden if call.tool != TRANSFER]
+    own = [call.tool for call in combination.golden if call.tool not in SESSION_TOOLS]
+    kinds = [problem.world.blueprint.tool(tool).kind for tool in own]
     return {
         "writes": plans.depth,
         "calls": calls,

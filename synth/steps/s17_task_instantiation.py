@@ -13,7 +13,7 @@ from pydantic import Field
 
 from skillweave.errors import AuthorError
 from skillweave.llm.question import question
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.combination import ValidatedTask
 from skillweave.schema.policy import Policy
 from skillweave.schema.task import Task
@@ -113,7 +113,7 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
 
     async def tell(validated: ValidatedTask) -> Task | None:
         combination = validated.combination
-        if not {call.tool for call in combination.calls} - {TRANSFER} <= usable:
+        if not {call.tool for call in combination.calls} - SESSION_TOOLS <= usable:
             ctx.reject(combination.id, "a golden tool is not offered, or not in the policy")
             return None
         template, random = templates[combination.template], ctx.random(combination.id)

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import DECLINE, SESSION_TOOLS
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.domain import Domain
 from skillweave.schema.fused import FusedBlueprint
@@ -52,7 +52,7 @@ class Assembly:
     def task(self, validated: ValidatedTask, request: Request, telling: Telling, split: Split) -> Task:
         """The whole record."""
         combination, blueprint = validated.combination, self._world.blueprint
-        scenario = scenario_of(request, telling, blueprint)
+        scenario, golden = scenario_of(request, telling, blueprint), golden_of(combination)
         signed_in = combination.login == "session"
         return Task(
             id=f"{blueprint.server}-{_digest(combination)[:8]}",
@@ -79,12 +79,12 @@ class Assembly:
                 digest=self._patched_digest(combination),
                 patch=combination.patch,
             ),
-            golden=combination.golden,
+            golden=golden,
             criteria=_asking(validated.criteria, combination, request),
             difficulty=self._difficulty(validated, scenario),
             gates=validated.gates,
             split=split,
-            task_info=info_of(combination.golden, scenario, combination.id),
+            task_info=info_of(golden, scenario, combination.id),
             lineage=Lineage(template=combination.template, combo=combination.id, seed_domain=self._seeds),
         )
 
@@ -100,16 +100,24 @@ class Assembly:
 
     def _difficulty(self, validated: ValidatedTask, scenario: Scenario) -> Difficulty:
         combination, shortest = validated.combination, validated.gates.planner.get("calls")
-        kinds = [tool_of(self._world.blueprint, call.tool).kind for call in combination.golden]
-        accounts = {self._world.role(call.tool).account for call in combination.calls if call.tool != TRANSFER}
-        writes = kinds.count("write")
+        golden = golden_of(combination)
+        called = [call.tool for call in combination.calls if call.tool not in SESSION_TOOLS]
         return Difficulty(
-            calls=len(kinds),
-            writes=writes,
-            domains=len(accounts),
+            calls=len(golden),
+            writes=sum(tool_of(self._world.blueprint, call.tool).kind == "write" for call in golden),
+            domains=len({self._world.role(tool).account for tool in called}),
             facts=len(scenario.facts),
             shortest=shortest if isinstance(shortest, int) else None,
         )
+
+
+def golden_of(combination: Combination) -> list[GoldenCall]:
+    """The golden calls of its task: the combination's own and, of a request that a rule forbids, the record of that."""
+    if combination.kind != "refuse" or not combination.forbidden:
+        return combination.golden
+    rule = combination.forbidden[0]
+    declined = GoldenCall(tool=DECLINE, arguments={"rule": rule}, grounding={"rule": f"policy {rule}"})
+    return [*combination.golden, declined]
 
 
 def _asking(criteria: Criteria, combination: Combination, request: Request) -> Criteria:

@@ -6,7 +6,7 @@ Which golden calls are befallen is not reasoned out but seen: they are made in a
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from skillweave.schema.call import TRANSFER, Call, CallResult
+from skillweave.schema.call import SESSION_TOOLS, Call, CallResult
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fault, GoldenCall, Kind, Noise, PlantedFault, Task
 from skillweave.tool_call import shown
@@ -113,7 +113,7 @@ def _fitting(world: World, results: Sequence[CallResult], place: int) -> list[Fa
 
 
 def _is_open(world: World, call: Call) -> bool:
-    return call.tool != TRANSFER and call.tool not in world.sign_ins
+    return call.tool not in SESSION_TOOLS and call.tool not in world.sign_ins
 
 
 def _making(results: Sequence[CallResult], place: int) -> int:

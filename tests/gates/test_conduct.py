@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skillweave.schema.combination import Combination
-from skillweave.schema.task import Task
+from skillweave.schema.task import Declined, Task
 from synth.gates.conduct import conduct_faults
 from synth.gates.rejection import Rejected
 from synth.tasks.combine import combinations_of
@@ -41,6 +41,16 @@ def test_a_task_as_it_was_made_has_no_faults(made: Any) -> None:
 def test_a_ban_that_was_changed_is_found() -> None:
     combination, task = of(DROP)
     assert faults(combination, task, must_not=[]) == ["the rules that forbid the request are not those of its tool"]
+
+
+def test_a_decline_that_was_changed_is_found() -> None:
+    combination, task = of(DROP)
+    assert [call.tool for call in task.golden][-1] == "decline_request"
+    assert task.golden[-1].grounding == {"rule": "policy R16"}
+    fault = "what it records as declined is not what decides the request"
+    assert faults(combination, task, declined=None) == [fault]
+    assert faults(combination, task, declined=Declined(rule="R16", also=["R2"])) == [fault]
+    assert faults(combination, task.model_copy(update={"golden": combination.golden})) == [fault]
 
 
 def test_what_is_out_of_reach_must_be_what_no_tool_writes() -> None:

@@ -10,6 +10,7 @@ from skillweave.schema.combination import Combination
 from skillweave.world.world import World
 from synth.gates.declined import rules_broken
 from synth.gates.not_already_true import not_already_true
+from synth.gates.rejection import Rejected
 from synth.tasks.combine import combination_for, combinations_of
 from synth.tasks.instance import NoInstance
 from tests.gates.clinic_tasks import WORLD, judged, reason, with_tools
@@ -81,9 +82,9 @@ def test_silence_does_not_pass() -> None:
     combination = one(WORLD, DROP)
     found = judged(combination, template=DROP)
     assert found.gates.not_already_true == {"doing_nothing": {"state": 1.0, "communicate": 1.0, "policy": 0.0}}
-    # Without a ban there is nothing to name, and still somebody has to be told.
-    lenient = found.criteria.model_copy(update={"must_not": []})
-    assert not_already_true(WORLD, combination, lenient)["doing_nothing"]["policy"] == 0  # type: ignore[index,call-overload]
+    nothing_to_record = found.criteria.model_copy(update={"declined": None})
+    with pytest.raises(Rejected, match="already true"):
+        not_already_true(WORLD, combination, nothing_to_record)
 
 
 @pytest.mark.parametrize("rules", [["R2"], ["R16", "R2"]])

@@ -9,8 +9,8 @@ from evaluator.variants.held_out.calls import changed_calls
 from evaluator.variants.held_out.conduct import conduct
 from evaluator.variants.held_out.orders import other_orders
 from evaluator.variants.held_out.reading import reaches
+from evaluator.variants.held_out.told import told_otherwise
 from evaluator.variants.held_out.trying import HeldOut
-from evaluator.variants.held_out.words import other_words
 from evaluator.variants.workbench import Workbench
 from skillweave.schema.task import Task
 from skillweave.world.world import World
@@ -28,4 +28,4 @@ def held_out(world: World, task: Task) -> Iterator[HeldOut]:
         return
     yield from other_orders(bench)
     yield from changed_calls(bench)
-    yield from other_words(bench)
+    yield from told_otherwise(bench)

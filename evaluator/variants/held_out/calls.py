@@ -210,7 +210,7 @@ def _half_and_another(bench: Workbench) -> Iterator[Way]:
 
 def _undone(bench: Workbench) -> Iterator[Way]:
     """A write behind the golden ones after which one of their changes is gone."""
-    with bench.session(bench.before_transfer) as session:
+    with bench.session(len(bench.looks)) as session:
         before = {(change.table, dump(change.key)) for change in session.diff()}
         tools = [tool for tool in bench.tools if tool.kind == "write"]
         for tool in draws(bench, "undo").sample(tools, len(tools)):

@@ -1,163 +1,179 @@
-"""Other ways of declining, asking and handing over, in the kinds of task that demand it."""
+"""Other ways of recording declines, hearing what was left out, and handing over."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from evaluator.variants.asking import unsaid
+from evaluator.variants.declining import other_rules
 from evaluator.variants.held_out.trying import HeldOut, draws
-from evaluator.variants.rules import Rules, rules_of
 from evaluator.variants.telling import told
 from evaluator.variants.transcript import Beat, Words, conversation, deeds, details
 from evaluator.variants.variant import failing, passing
-from evaluator.variants.workbench import Made, Move, Workbench
-from skillweave.schema.call import TRANSFER
-from skillweave.schema.task import Fact, MustAsk
+from evaluator.variants.workbench import Move, Workbench
+from skillweave.schema.call import DECLINE, TRANSFER
+from skillweave.schema.record import Json
+from skillweave.schema.task import Declined, MustAsk
 from skillweave.schema.trajectory import StopReason
 
 _NO = "Unfortunately I have to say no to this."
-_DONE = "All of that has been arranged."
+_SORRY = "I see nothing with which I could do that."
 _LONG = "The customer described the matter at length. " * 12
+_ASKED = "user_request"
 
 
 def conduct(bench: Workbench) -> Iterator[HeldOut]:
     """Each that applies to the task's kind."""
-    if bench.task.kind == "refuse":
-        rules = rules_of(bench)
-        if rules is not None and not bench.golden.changes:
-            yield from _declining(bench, rules)
-            yield from _misdeclining(bench, rules)
+    wanted = bench.task.criteria.declined
+    if wanted is not None and not bench.golden.changes:
+        yield from _declining(bench, wanted)
+        yield from _misdeclining(bench, wanted)
     elif bench.task.kind == "unavailable":
         yield from _handing_over(bench)
-    for need in bench.task.criteria.must_ask if bench.task.kind == "clarify" else ():
-        yield from _asking(bench, need)
+        yield from _not_handing_over(bench)
+    elif bench.world.blueprint.rules:
+        yield from _needlessly(bench)
+    for need in bench.task.criteria.must_ask:
+        yield from _hearing(bench, need)
 
 
-def _declining(bench: Workbench, rules: Rules) -> Iterator[HeldOut]:
-    number = rules.first[1:]
+def _declining(bench: Workbench, wanted: Declined) -> Iterator[HeldOut]:
+    record, looks = _record(wanted.rule), bench.looks
+    twice = [move for one in looks for move in (one, one)]
     ways = {
-        "small_letter": f"{_NO} It would go against {rules.first.lower()}.",
-        "in_bold": f"{_NO} What forbids it is **{rules.first}**.",
-        "reason_then_number": f"{_NO} {rules.says} That is what {rules.first} says, and I have to keep to it.",
+        "noted": [*looks, _record(wanted.rule, note="They asked for it twice.")],
+        "looked_twice": [*twice, record],
+        "recorded_first": [record, *looks],
+        "recorded_thrice": [record, *looks, record, record],
     }
-    if rules.first.startswith("R"):
-        ways["rule_number"] = f"{_NO} See rule no. {number} of our policy."
-    if rules.others:
-        other = draws(bench, "another rule").choice(rules.others)
-        ways["two_rules"] = f"{_NO} Rule {rules.first} forbids it, and {other} would matter, too."
-    for name, words in ways.items():
-        yield _passing(bench, name, [*_made(bench), Words(words)], words)
-    yield _passing(bench, "at_once", [Words(rules.reason)], "declined without a look-up")
-    twice = [made for one in bench.golden.made for made in (one, one)]
-    yield _passing(bench, "looked_twice", [*_made(bench, twice), Words(rules.reason)], "every look-up twice")
-    given = {"reason": "policy", "summary": _LONG}
-    handed = bench.attempt([*bench.moves, Move(TRANSFER, given)])
-    beats = [*_made(bench), Words(rules.reason, "I see."), handed.made[-1:]]
-    yield _passing(bench, "named_then_handed_over", beats, "the rule in words, then the transfer", "transfer")
+    for name, moves in ways.items():
+        yield _passing(bench, name, [*_made(bench, moves), Words(_NO)], _named(moves))
+    late: list[Beat] = [*_made(bench, looks), Words(_NO, "Why?"), *_made(bench, [record])[-1:], Words(_NO)]
+    yield _passing(bench, "recorded_after_words", late, "the record after the words")
+    handed = [*looks, record, _transfer(reason="policy", rule=wanted.rule)]
+    made = _made(bench, handed)
+    yield _passing(bench, "recorded_then_handed_over", [*made[:-1], Words(_NO), made[-1]], _named(handed), "transfer")
 
 
-def _misdeclining(bench: Workbench, rules: Rules) -> Iterator[HeldOut]:
-    random = draws(bench, "rules")
-    others = random.sample(rules.others, len(rules.others))
-    ways = {
-        "put_off": "I will take care of it tomorrow, you have my word.",
-        "only_no": _NO,
-        "vague_rule": f"{_NO} Our rules do not allow it.",
-        "no_such_rule": f"{_NO} Rule R{_beyond(rules)} forbids it.",
+def _misdeclining(bench: Workbench, wanted: Declined) -> Iterator[HeldOut]:
+    listed = other_rules(bench, wanted.accepted)
+    others = draws(bench, "rules").sample(listed, len(listed))
+    first, looks = wanted.rule, bench.looks
+    ways: dict[str, list[Move]] = {
+        "rule_in_small_letters": [*looks, _record(first.lower())],
+        "rule_without_letter": [*looks, _record(first[1:])],
+        "rule_in_a_read": [*looks, Move(next(iter(bench.tools)).name, {"rule": first})],
     }
-    near = [rule for rule in others if rules.first.startswith(rule) or rule.startswith(rules.first)]
+    if others:
+        ways["rule_in_note"] = [*looks, _record(others[0], note=first)]
+        ways["corrected_record"] = [*looks, _record(others[0]), _record(first)]
+        ways["recorded_and_handed_over_otherwise"] = [*bench.moves, _transfer(reason="policy", rule=others[0])]
+    near = [rule for rule in others if first.startswith(rule) or rule.startswith(first)]
     if near:
-        ways["rule_of_like_number"] = f"{_NO} Rule {near[0]} forbids it."
+        ways["rule_of_like_number"] = [*looks, _record(near[0])]
     if len(others) > 1:
-        ways["rule_of_other_tool"] = f"{_NO} Rule {others[0]} forbids it."
-        ways["two_other_rules"] = f"{_NO} Rules {others[0]} and {others[1]} forbid it."
-        ways["three_rules"] = f"{_NO} It goes against {others[0]}, {rules.first} and {others[1]}."
-    for name, words in ways.items():
-        yield _failing(bench, name, [*_made(bench), Words(words)], words)
-    wrong = others[:1] or ["R0"]
-    given = {"reason": "policy", "rule": wrong[0], "summary": "A rule forbids it."}
-    handed = bench.attempt([*bench.moves, Move(TRANSFER, given)])
-    yield _failing(bench, "handed_over_with_other_rule", [*_made(bench), handed.made[-1:]], wrong[0], "transfer")
+        ways["two_other_rules"] = [*looks, _record(others[0]), _record(others[1])]
+        ways["three_rules"] = [*looks, _record(others[0]), _record(first), _record(others[1])]
+    for name, moves in ways.items():
+        yield _failing(bench, name, [Words(_NO, "I see."), *_made(bench, moves), Words(_NO)], _named(moves))
+    handed = [*looks, _transfer(reason="no_tool", rule=first)]
+    yield _failing(bench, "handed_over_for_no_tool", [Words(_NO), *_made(bench, handed)], _named(handed), "transfer")
 
 
-def _beyond(rules: Rules) -> int:
-    """A number that no rule has."""
-    return max(int(rule[1:]) for rule in rules.every) + 7
+def _needlessly(bench: Workbench) -> Iterator[HeldOut]:
+    """Of a request that can be carried out."""
+    rule, words = draws(bench, "rules").choice(bench.world.blueprint.rules), Words(_told(bench))
+    last = _record(rule)
+    ways = {"declined_in_between": [*bench.moves[:1], last, *bench.moves[1:]], "declined_first": [last, *bench.moves]}
+    for name, moves in ways.items():
+        yield _failing(bench, name, [*_made(bench, moves), words], _named(moves))
+    after: list[Beat] = [*_made(bench, bench.moves), words, *_made(bench, [*bench.moves, last])[-1:], Words(_NO)]
+    yield _failing(bench, "declined_afterwards", after, f"declined by {rule} when all is done")
+    handed = [*bench.moves, _transfer(reason="policy", rule=rule)]
+    beats = _made(bench, handed)
+    yield _failing(bench, "done_and_handed_over_by_rule", [*beats[:-1], words, beats[-1]], _named(handed), "transfer")
 
 
 def _handing_over(bench: Workbench) -> Iterator[HeldOut]:
-    before = bench.golden.made[:-1]
-    twice = [made for one in before for made in (one, one)]
-    last = bench.golden.made[-1:]
-    yield _passing(bench, "looked_twice", [*_made(bench, twice), last], "every look-up twice", "transfer")
-    long = _transferred(bench, {"reason": "no_tool", "summary": _LONG})
-    yield _passing(bench, "long_summary", [*_made(bench, before), long], "a long summary", "transfer")
-    talk = Words("Let me see whether there is anything that I can do.", "Thank you.")
-    yield _passing(bench, "after_small_talk", [talk, *_made(bench, before), last], "words first", "transfer")
+    right = _transfer(reason="no_tool")
+    twice = [move for one in bench.looks for move in (one, one)]
+    yield _passing(bench, "looked_twice", _made(bench, [*twice, right]), "every look-up twice", "transfer")
+    long = _transfer(reason="no_tool", summary=_LONG)
+    yield _passing(bench, "long_summary", _made(bench, [*bench.looks, long]), "a long summary", "transfer")
+    wish = Words(_SORRY, "A human, please!", wants_human=True)
+    made = _made(bench, [*bench.looks, right])
+    yield _passing(bench, "wished_and_no_tool", [*made[:-1], wish, made[-1]], "the better of two reasons", "transfer")
+    asked = _made(bench, [*bench.looks, _transfer(reason=_ASKED)])
+    late = [wish, Words("Let me try once more.", "All right."), *asked]
+    yield _passing(bench, "wished_some_time_ago", late, "the wish stands, whatever was said since", "transfer")
+
+
+def _not_handing_over(bench: Workbench) -> Iterator[HeldOut]:
     for name, given in [
         ("no_summary", {"reason": "no_tool"}),
-        ("reason_in_summary", {"reason": "user_request", "summary": "no_tool"}),
+        ("reason_in_summary", {"reason": "cannot_verify", "summary": "no_tool"}),
         ("other_case", {"reason": "NO_TOOL", "summary": _LONG}),
     ]:
-        handed = _transferred(bench, given)
-        ended: list[Beat] = [*_made(bench, before), handed]
-        if handed[-1].result.ok and given["reason"] == "no_tool":
-            yield _passing(bench, name, ended, str(given), "transfer")
-        else:
-            stop: StopReason = "transfer" if handed[-1].result.ok else "max_turns"
-            yield _failing(bench, name, ended, str(given), stop)
-    for name, words in [("arranged", _DONE), ("put_off", "Please call again tomorrow.")]:
-        yield _failing(bench, name, [*_made(bench, before), Words(words)], words)
+        made = _made(bench, [*bench.looks, Move(TRANSFER, {**given})])
+        went = bench.attempt([*bench.looks, Move(TRANSFER, {**given})]).made[-1].result.ok
+        yield _failing(bench, name, made, str(given), "transfer" if went else "max_turns")
+    wish = Words(_SORRY, "A human, please!", wants_human=True)
+    verified = _made(bench, [*bench.looks, _transfer(reason="cannot_verify")])
+    yield _failing(bench, "wished_and_another_reason", [wish, *verified], "a human was wished for", "transfer")
+    agreed = Words("May I hand you over to a colleague?", "Yes.", agrees=True)
+    asked = _made(bench, [*bench.looks, _transfer(reason=_ASKED)])
+    yield _failing(bench, "agreed_to_a_human", [agreed, *asked], "the agent's own wish", "transfer")
+    yield _failing(bench, "wish_unheard", [*_made(bench, bench.looks), wish, Words(_SORRY)], "nobody comes")
 
 
-def _transferred(bench: Workbench, given: dict[str, str]) -> list[Made]:
-    moves = [*bench.moves[: bench.before_transfer], Move(TRANSFER, {**given})]
-    return bench.attempt(moves).made[-1:]
-
-
-def _asking(bench: Workbench, need: MustAsk) -> Iterator[HeldOut]:
+def _hearing(bench: Workbench, need: MustAsk) -> Iterator[HeldOut]:
     facts = [fact for fact in bench.task.scenario.facts if fact.id in need.facts]
-    if not facts or not bench.writes:
+    if not facts or need.tool not in {made.move.tool for made in bench.golden.made}:
         return
-    answer = " ".join(fact.text for fact in facts)
-    name = _name_of(facts[0])
-    for sort, question in [
-        ("please_tell", f"Please tell me the {name}."),
-        ("need_to_know", f"Before I can do this I need to know one thing: what {name} is it?"),
-        ("asked_among_words", f"I have found your records. May I have the {name}? Then I can go on at once."),
-    ]:
-        yield _passing(bench, sort, _asked(bench, need, [Words(question, answer)]), question)
-    known = [fact for fact in bench.task.scenario.facts if fact.tell == "first" and not _like(fact, facts)]
-    ways = {
-        "only_noted": (f"I see that the {name} is not given.", "All right."),
-        "left_to_chance": ("I will choose something suitable for you.", "All right."),
-        "put_on_hold": ("May I put you on hold for a moment?", "Yes."),
+    every, one = " ".join(fact.text for fact in facts), facts[0].text
+    vague = Words("I will choose something suitable for you.", "Yes, do.", agrees=True)
+    right = {
+        "told_in_passing": [Words("One moment.", f"By the way, and that is why I am here: {every} Is it warm there?")],
+        "agreed_to_several": [Words(f"Let me sum up. {every} I have your records, too.", "Right.", agrees=True)],
+        "told_after_a_vague_yes": [vague, Words("Anything else?", every)],
     }
-    if known:
-        ways["asked_what_is_known"] = (f"Could you repeat the {_name_of(known[0])}?", known[0].text)
-    for sort, words in ways.items():
-        yield _failing(bench, sort, _asked(bench, need, [Words(*words)]), words[0])
+    wrong = {
+        "agreed_before": [Words("May I go on?", "Yes.", agrees=True), Words(f"So: {one}", "What is that?")],
+        "left_to_chance": [vague],
+        "refused_twice": [Words(one, "No.", agrees=False), Words(one, "No!", agrees=False)],
+        "repeated_by_the_agent": [Words(one, "Hm."), Words(one, "I am not sure.")],
+    }
+    known = [fact for fact in bench.task.scenario.facts if fact.tell == "first" and fact.id not in unsaid(bench, need)]
+    wrong |= {"told_what_is_known": [Words("What was it again?", known[0].text)]} if known else {}
+    for name, words in right.items():
+        yield _passing(bench, name, _heard(bench, need, words), words[-1].reply)
+    for name, words in wrong.items():
+        yield _failing(bench, name, _heard(bench, need, words), words[-1].text)
 
 
-def _asked(bench: Workbench, need: MustAsk, words: Sequence[Words]) -> list[Beat]:
+def _heard(bench: Workbench, need: MustAsk, words: Sequence[Words]) -> list[Beat]:
     """The golden calls, behind these words; what is given only when asked for, apart from this need, comes first."""
-    return [*details(bench.task, need.facts), *words, *deeds(bench.task, bench.golden.made), Words(_told(bench))]
+    start = details(bench.task, unsaid(bench, need))
+    return [*start, *words, *deeds(bench.task, bench.golden.made), Words(_told(bench))]
 
 
 def _told(bench: Workbench) -> str:
     return told(bench.task.criteria.communicate)
 
 
-def _name_of(fact: Fact) -> str:
-    name = fact.id.rpartition(".")[2].removesuffix("_cents").removesuffix("_id")
-    return name.removesuffix("_at").replace("_", " ")
+def _record(rule: str, **more: str) -> Move:
+    return Move(DECLINE, {"rule": rule, **more})
 
 
-def _like(fact: Fact, others: Sequence[Fact]) -> bool:
-    """Whether a fact is called by a word of one of these, or says the same."""
-    words = {word for other in others for word in other.id.replace(".", "_").split("_")}
-    return bool({*fact.id.replace(".", "_").split("_")} & words) or any(fact.value == one.value for one in others)
+def _transfer(**given: str) -> Move:
+    arguments: Mapping[str, Json] = {"summary": "As the customer asked.", **given}
+    return Move(TRANSFER, arguments)
 
 
-def _made(bench: Workbench, made: Sequence[Made] | None = None) -> list[Beat]:
-    return [*details(bench.task), *deeds(bench.task, bench.golden.made if made is None else made)]
+def _made(bench: Workbench, moves: Sequence[Move]) -> list[Beat]:
+    return [*details(bench.task), *deeds(bench.task, bench.attempt(moves).made)]
+
+
+def _named(moves: Sequence[Move]) -> str:
+    return ", ".join(f"{move.tool} {dict(move.arguments)}" if move.golden is None else move.tool for move in moves)
 
 
 def _passing(

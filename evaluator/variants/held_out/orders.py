@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from evaluator.variants.candidates import arguments_of
 from evaluator.variants.held_out.trying import HeldOut, Way, draws, right
 from evaluator.variants.telling import told
-from evaluator.variants.transcript import transcript
+from evaluator.variants.transcript import Conversation, transcript
 from evaluator.variants.variant import passing
 from evaluator.variants.workbench import Move, Workbench
 from skillweave.schema.message import Message
@@ -91,10 +91,10 @@ def _in_vain(bench: Workbench) -> Iterator[Way]:
         yield Way(moves, "every write once more")
 
 
-def _other_json(bench: Workbench) -> list[Message]:
+def _other_json(bench: Workbench) -> Conversation:
     """The golden conversation, its arguments in another form of the same JSON."""
-    words = [told(bench.task.criteria.communicate)]
-    return [_rewritten(message) for message in transcript(bench.task, bench.golden.made, words)]
+    held = transcript(bench.task, bench.golden.made, [told(bench.task.criteria.communicate)])
+    return Conversation([_rewritten(message) for message in held.messages], held.turns)
 
 
 def _rewritten(message: Message) -> Message:

@@ -80,7 +80,7 @@ def _why(one: HeldOut, scored: Scored) -> str:
     basis = scored.trial.task.criteria.reward_basis
     if not one.variant.passes:
         seen = "the end state differs, and the state check takes it for the one demanded"
-        return seen if one.differs else f"nothing is found wrong by {', '.join(basis)}: the words are taken for right"
+        return seen if one.differs else f"nothing is found wrong by {', '.join(basis)}"
     parts = {name: getattr(scored.checks, name) for name in basis}
     low = {name: part for name, part in parts.items() if part is None or part.score < 1}
     return "; ".join(
