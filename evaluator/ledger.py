@@ -31,7 +31,7 @@ class Ledger:
         """Tokens of a user's text that the user cannot know, as they stand there. `heard`: what the agent said."""
         known = [*self._known, *chain.from_iterable(map(tokens, heard))]
         today = date.fromisoformat(self._now[:10])
-        return [token.text.strip() for token in tokens(text) if not is_known(token, known, today)]
+        return [token.text.strip(" .,") for token in tokens(text) if not is_known(token, known, today)]
 
     def tells(self, text: str, earlier: Sequence[str] = ()) -> list[str]:
         """Ids of the facts that a text tells. `earlier`: what was said before, which may have given a day."""

@@ -23,6 +23,9 @@ KEPT = 4_096
 NEAR = timedelta(days=366)
 """How far from today a date may be that is given without its year."""
 
+PHONE = 9
+"""Digits at the end of a phone number that make it the same, with and without the country's."""
+
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
            "november", "december")  # fmt: skip
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -45,7 +48,7 @@ _TOKEN = re.compile(
   | \b(?P<md_m>{_MONTH})\b\.?\s+(?:the\s+)?{_DAY.format("md_d")}\b(?!:){_YEAR.format("md_y")}
   | (?<![\d/.-])(?P<n_a>\d{{1,2}})(?P<n_s>[/.-])(?P<n_b>\d{{1,2}})(?P=n_s)(?P<n_y>\d{{4}}|\d\d)(?![\d/])
   | (?<![\d/])(?P<s_a>\d{{1,2}})/(?P<s_b>\d{{1,2}})(?![\d/])
-  | (?P<phone>(?<!\w)\+\d[\d\s()-]{{6,20}}\d)
+  | (?P<phone>(?<!\w)\+\d[\d\s()-]{{6,20}}\d|(?<![\w+])0\d{{2,4}}[\s-]?\d{{3}}[\s-]?\d{{3,4}}(?!\w))
   | (?P<id>(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[a-z])[a-z0-9]+(?:[-_][a-z0-9]+)+(?![\w-]))
   | (?<![\d:.,])(?P<h>[01]?\d|2[0-4])(?:[:h](?P<min>[0-5]\d)(?::[0-5]\d)?\s*(?P<half>[ap]\.?m\b\.?)?
        |(?:\.(?P<dot>[0-5]\d))?\s*(?P<half2>[ap]\.?m\b\.?)|\s*(?P<clock>o'clock\b))
@@ -187,6 +190,8 @@ def _is_same(token: Token, other: Token, today: date | None) -> bool:
 
 def _is_same_to_the_letter(token: Token, other: Token) -> bool:
     one, two = token.letters or _squeezed(token.text), other.letters or _squeezed(other.text)
+    if one.isdigit() and two.isdigit() and min(len(one), len(two)) >= PHONE:
+        return one[-PHONE:] == two[-PHONE:]
     return bool(one) and (one == two or (token.number is not None and len(one) > 1 and two.endswith(one)))
 
 

@@ -124,6 +124,8 @@ def _declining(conduct: Conduct) -> Iterator[str]:
     """What is wrong with what was recorded as declined."""
     demanded, recorded = conduct.task.criteria.declined, recorded_in(conduct.steps)
     if demanded is None:
+        if conduct.task.kind == "refuse":
+            yield "nothing says which rule decides it"
         for step, rule in recorded:
             yield f"recorded {rule} in call {step.call} ({step.tool}), where nothing is to be declined"
         return

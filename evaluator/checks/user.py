@@ -37,7 +37,7 @@ def has_left(trial: Trial) -> bool:
 def _faults(trial: Trial) -> list[tuple[int, str]]:
     task, blueprint = trial.task, trial.world.blueprint
     own = [message.content or "" for message in task.messages]
-    ledger = Ledger(task.scenario, task.persona, now=task.now, texts=[*own, blueprint.title])
+    ledger = Ledger(task.scenario, task.persona, now=task.now, texts=[*own, blueprint.title, task.user_system_prompt])
     found: list[tuple[int, str]] = []
     heard: list[str] = []
     for place, message in enumerate(trial.messages):

@@ -6,8 +6,10 @@ from evaluator.execution import execute_messages
 from evaluator.golden import golden_of
 from evaluator.recorded import Recorded
 from evaluator.trial import Trial
+from skillweave.conversation import until_end
 from skillweave.schema.message import FunctionCall, Message, ToolCall
 from skillweave.schema.task import Task
+from skillweave.schema.trajectory import UserTurn
 from skillweave.world.world import World
 
 
@@ -25,10 +27,10 @@ def agent(words: str | None = None, *calls: tuple[str, Any]) -> Message:
     return Message(role="assistant", content=words, tool_calls=given or None)
 
 
-def a_conversation(world: World, task: Task, *messages: Message) -> Trial:
-    """The trial in which that was said and done."""
+def a_conversation(world: World, task: Task, *messages: Message, turns: list[UserTurn] | None = None) -> Trial:
+    """The trial in which that was said and done; `turns` is what the user recorded."""
     golden = golden_of(world, task, prune=False)
     assert golden.fault is None
     with world.session(task) as session:
-        made = execute_messages(session, messages)
-    return Trial(task, world, golden, Recorded(id=f"{task.id}#0", messages=list(messages)), made)
+        made = execute_messages(session, until_end(messages, turns or ()))
+    return Trial(task, world, golden, Recorded(id=f"{task.id}#0", messages=list(messages), user_turns=turns), made)

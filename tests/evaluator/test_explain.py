@@ -233,32 +233,36 @@ def test_what_was_not_told_is_told_by_what_was(made: list[Made], expected: Failu
         assert found.first_divergence.message == len(made)
 
 
-MUST_NOT = {**POLICY, "must_not": [{"rule": "R10", "table": "appointment", "why": "too late"}]}
+DECLINED = {**POLICY, "declined": {"rule": "R10"}}
 
 
 @pytest.mark.parametrize(
     ("kind", "made", "expected"),
     [
-        ("refuse", [("say", "I am sorry, that is not possible.")], "rule_not_named"),
-        ("refuse", [a_call("transfer_to_human", reason="policy", summary="")], "rule_not_named"),
+        ("refuse", [("say", "I am sorry, that is not possible.")], "not_declined"),
+        ("refuse", [a_call("transfer_to_human", reason="policy", summary="")], "not_declined"),
+        ("refuse", [a_call("decline_request", rule="R4"), ("say", "No.")], "wrong_rule"),
+        ("refuse", [a_call("decline_request", rule="R10")], "not_declined"),
+        ("do", [a_call("decline_request", rule="R10"), ("say", "No.")], "wrongly_declined"),
         ("refuse", [DONE], "not_declined"),
         ("unavailable", [("say", "I cannot do that.")], "not_declined"),
     ],
 )
 def test_who_should_decline_is_told_by_how_it_declined(kind: str, made: list[Made], expected: FailureClass) -> None:
-    assert failure_of([], *made, criteria=MUST_NOT, kind=kind).class_ == expected
+    assert failure_of([], *made, criteria=DECLINED if kind == "refuse" else POLICY, kind=kind).class_ == expected
 
 
 @pytest.mark.parametrize(
     ("kind", "check", "expected"),
     [
         ("do", PolicyCheck(score=0, unconfirmed=["call 0 (book_appointment)"]), "unconfirmed_write"),
-        ("clarify", PolicyCheck(score=0, violations=["the day was not asked for before call 0"]), "did_not_ask"),
+        ("clarify", PolicyCheck(score=0, violations=["not told slot.day before call 0"]), "did_not_ask"),
         ("do", PolicyCheck(score=0, violations=["in some other way"]), "policy_violation"),
     ],
 )
 def test_conduct_is_told_with_its_call(kind: str, check: PolicyCheck, expected: FailureClass) -> None:
-    trial = a_trial(WORLD, a_task_of(WORLD, BOOK, criteria=POLICY, kind=kind), BOOKED)
+    asks = {"must_ask": [{"facts": ["slot.day"], "tool": "book_appointment"}]} if kind == "clarify" else {}
+    trial = a_trial(WORLD, a_task_of(WORLD, BOOK, criteria={**POLICY, **asks}, kind=kind), BOOKED)
     found = explain(Scored(trial, Checks(state=StateCheck(score=1), policy=check), 0.0))
     assert found.class_ == expected
     assert found.first_divergence.call == (None if "other" in str(check.violations) else 0)

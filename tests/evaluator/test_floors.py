@@ -72,9 +72,8 @@ def test_chance_tells_what_it_saw_now_and_then() -> None:
     assert 0 < sum(floor_random(WORLD, task, seed) or 0 for seed in range(60)) < 60
 
 
-def test_chance_names_a_rule_now_and_then() -> None:
-    ban = {"rule": "R5", "table": "slot", "why": "the slot is taken"}
-    task = idle(must_not=[ban], reward_basis=["policy"]).model_copy(update={"kind": "refuse"})
+def test_chance_records_the_deciding_rule_now_and_then() -> None:
+    task = idle(declined={"rule": "R5"}, reward_basis=["policy"]).model_copy(update={"kind": "refuse"})
     assert 0 < sum(floor_random(WORLD, task, seed) or 0 for seed in range(150)) < 150 / 3
 
 

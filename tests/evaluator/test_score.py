@@ -15,10 +15,10 @@ DROP = GoldenCall(tool="drop_reminder", arguments={"appointment_id": "APT-0001"}
 FEE = {
     "fact": "fee",
     "noun": "cancellation fee",
-    "values": [3000],
+    "values": [1250],
     "type": "integer",
     "unit": "cents",
-    "rivals": [1250],
+    "rivals": [3000],
 }
 
 
@@ -90,7 +90,9 @@ def test_what_needs_words_is_unknown_without_messages() -> None:
         for call in task.golden:
             session.call(call.tool, call.arguments)
         assert (score(task, session).passed, score(task, session).reward) == (None, None)
-        told = [Message(role="assistant", content="The cancellation fee is 30.00.")]
+        told = [Message(role="assistant", content="The cancellation fee is 12.50.")]
+        assert score(task, session, told).reward == 0.0
+        session.call("list_fees", {})
         assert score(task, session, told).passed is True
         assert score(task, session, []).reward == 0.0
 

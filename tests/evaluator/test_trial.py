@@ -14,6 +14,7 @@ from tests.world.clinic import a_world
 
 WORLD = a_world()
 BOOK = ("book_appointment", {"slot_id": "SLO-0004"})
+LOOK = ("list_fees", {})
 BYE = user("Thanks, goodbye. ###STOP###")
 FEE = {"fact": "told_1", "noun": "fee", "values": [1250], "type": "integer", "unit": "cents"}
 
@@ -36,8 +37,9 @@ def test_a_write_behind_the_end_is_not_made() -> None:
 def test_what_is_told_behind_the_end_is_not_heard() -> None:
     fee = agent("Your fee is 12.50.")
     for messages, told in (([fee, BYE], 1.0), ([BYE, fee], 0.0)):
-        trial = a_talk(agent(None, BOOK), *messages)
-        assert check_communicate(trial.task.criteria.communicate, trial.messages, trial.task.now).score == told
+        trial = a_talk(agent(None, LOOK), agent(None, BOOK), *messages)
+        facts = trial.task.criteria.communicate
+        assert check_communicate(facts, trial.messages, trial.made.steps, trial.task.now).score == told
     with WORLD.session(a_booking()) as session:
         found = score(a_booking(), session, [user("Book it."), BYE, fee]).checks.communicate
     assert found is not None

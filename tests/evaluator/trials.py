@@ -4,8 +4,8 @@ from typing import Any
 
 from evaluator.checks.actions import check_actions
 from evaluator.checks.communicate import check_communicate
-from evaluator.checks.policy import check_policy
 from evaluator.checks.state import check_state
+from evaluator.evaluate import CHECKS, Settings
 from evaluator.execution import execute_messages
 from evaluator.golden import golden_of
 from evaluator.recorded import Recorded, RecordedError
@@ -57,8 +57,8 @@ def scored(trial: Trial) -> Scored:
     checks = Checks(
         state=check_state(task.criteria, trial.made.changes, trial.world.comparison),
         actions=check_actions(trial),
-        communicate=check_communicate(task.criteria.communicate, trial.messages),
-        policy=check_policy(trial),
+        communicate=check_communicate(task.criteria.communicate, trial.messages, trial.made.steps, task.now),
+        policy=CHECKS["policy"](trial, Settings()),
     )
     return Scored(trial, checks, reward_of(task, checks))
 

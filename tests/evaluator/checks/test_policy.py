@@ -1,118 +1,158 @@
+"""Conduct, by what was done and recorded."""
+
+from typing import Any
+
 import pytest
 
-from evaluator.checks.policy import check_policy, conduct
-from evaluator.conduct.human import asked_for_human
-from skillweave.schema.call import Call, CallResult, Verdict
+from evaluator.checks.policy import Conduct, check_policy
+from evaluator.evaluate import CHECKS, Settings
+from evaluator.score import score
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
-from skillweave.schema.task import Kind, Task
+from skillweave.schema.score import PolicyCheck
+from skillweave.schema.task import GoldenCall, Kind, Task
+from skillweave.schema.trajectory import UserTurn
+from skillweave.world.replay import replay
 from tests.evaluator.conversations import a_conversation, agent, user
-from tests.evaluator.pace import is_done_within
 from tests.evaluator.tasks import a_task
 from tests.world.clinic import a_world
 
-LATE = CallResult(call=Call(tool="cancel_appointment"), ok=True, verdicts=[Verdict(rule="R10", holds=False)])
-
-
-def a_kind(kind: Kind) -> Task:
-    must_not = [{"rule": "R10", "table": "appointment", "why": "too late"}]
-    return a_task(kind=kind, criteria={"state": [], "must_not": must_not, "reward_basis": ["state", "policy"]})
-
-
-def a_talk(*said: str) -> list[Message]:
-    asked = Message(role="user", content="Cancel it. Is R10 in the way?")
-    return [asked, *(Message(role="assistant", content=text) for text in said)]
-
-
-def score_of(task: Task, transfer: dict[str, Json] | None, messages: list[Message] | None) -> float | None:
-    found = conduct(task, [], transfer, messages)
-    return found.score if found else None
-
-
-def test_a_rule_broken_by_a_call_that_was_carried_out_is_named_with_the_call() -> None:
-    found = conduct(a_kind("do"), [LATE], None, None)
-    assert found is not None
-    assert (found.score, found.violations) == (0.0, ["R10 in call 0 (cancel_appointment)"])
-    failed = LATE.model_copy(update={"ok": False})
-    assert conduct(a_kind("do"), [failed], None, None) == conduct(a_kind("do"), [], None, None)
-
-
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        (["I cannot do that [R10]."], 1.0),
-        (["By R10 and R2 it is too late."], 1.0),
-        (["I cannot do that."], 0.0),
-        (["R2 forbids it."], 0.0),
-        (["R1, R2 and R10 forbid it."], 0.0),
-        (["R1 forbids it.", "Or R2.", "Or R10."], 0.0),
-        ([], 0.0),
-    ],
-)
-def test_who_declines_names_the_broken_rule_and_at_most_two(said: list[str], expected: float) -> None:
-    assert score_of(a_kind("refuse"), None, a_talk(*said)) == expected
-
-
-def test_the_rule_may_be_named_in_the_transfer() -> None:
-    assert score_of(a_kind("refuse"), {"reason": "policy", "rule": "[R10]", "summary": ""}, a_talk()) == 1.0
-    assert score_of(a_kind("refuse"), {"reason": "policy", "rule": None, "summary": "R10"}, a_talk()) == 0.0
-
-
-def test_a_rule_named_before_the_request_was_made_does_not_count() -> None:
-    early = [Message(role="assistant", content="Mind R10."), *a_talk("No.")]
-    assert score_of(a_kind("refuse"), None, early) == 0.0
-
-
-def test_a_refusal_cannot_be_judged_without_messages() -> None:
-    assert score_of(a_kind("refuse"), None, None) is None
-
-
-def test_what_no_tool_does_is_handed_over_with_that_reason() -> None:
-    assert score_of(a_kind("unavailable"), {"reason": "no_tool", "summary": ""}, None) == 1.0
-    assert score_of(a_kind("unavailable"), {"reason": "policy", "summary": ""}, None) == 0.0
-    assert score_of(a_kind("unavailable"), None, None) == 0.0
-
-
 WORLD = a_world()
+REQUEST = user("Please cancel it.")
+NO = "I am sorry, that cannot be done any more."
+REASON = {"id": "cancel.reason", "text": "Reason: illness.", "value": "illness", "tell": "asked"}
 CANCEL = ("cancel_appointment", {"appointment_id": "APT-0001"})
 
 
-def handed_over(rule: str | None = "R10") -> tuple[str, dict[str, Json]]:
-    return "transfer_to_human", {"reason": "policy", "rule": rule, "summary": "Too late."}
+def a_kind(kind: Kind, also: list[str] | None = None) -> Task:
+    criteria: dict[str, Any] = {"state": [], "reward_basis": ["state", "policy"]}
+    if kind == "refuse":
+        criteria["declined"] = {"rule": "R10", "also": also or []}
+    if kind == "clarify":
+        criteria["must_ask"] = [{"facts": ["cancel.reason"], "tool": "cancel_appointment"}]
+    return a_task(kind=kind, criteria=criteria, scenario={"goal": "", "reason": "", "facts": [REASON]})
 
 
-def faults(task: Task, *messages: Message) -> list[str]:
-    return check_policy(a_conversation(WORLD, task, *messages)).violations
+def declines(*rules: str) -> list[tuple[str, Any]]:
+    return [("decline_request", {"rule": rule}) for rule in rules]
 
 
-def test_handing_over_counts_only_after_the_request_was_heard() -> None:
-    request = user("Cancel it.")
-    assert faults(a_kind("refuse"), request, agent(None, handed_over())) == []
-    assert faults(a_kind("refuse"), request, agent(None, handed_over("10"))) == []
-    assert faults(a_kind("refuse"), agent(None, handed_over()), request) == ["handed over before the request was heard"]
-    assert faults(a_kind("refuse"), agent("No: R10.")) == ["the request was not heard"]
-    assert faults(a_kind("refuse"), request, agent(None, handed_over(None))) == ["the broken rule (R10) is not named"]
+def hands_over(reason: str, rule: str | None = None) -> tuple[str, dict[str, Json]]:
+    return "transfer_to_human", {"reason": reason, "rule": rule, "summary": "Too late."}
 
 
-def test_what_no_tool_does_is_handed_over_after_it_was_asked_for() -> None:
-    no_tool = agent(None, ("transfer_to_human", {"reason": "no_tool", "summary": "Repair."}))
-    task = a_kind("unavailable")
-    assert faults(task, user("Repair my chair."), no_tool) == []
-    assert faults(task, no_tool, user("Repair my chair.")) == ["handed over before the request was heard"]
-    assert faults(task, no_tool) == ["the request was not heard"]
+def checked(task: Task, *messages: Message, turns: list[UserTurn] | None = None) -> PolicyCheck:
+    trial = a_conversation(WORLD, task, *messages, turns=turns)
+    found = CHECKS["policy"](trial, Settings())
+    assert isinstance(found, PolicyCheck)
+    return found
 
 
-def test_what_nobody_sees_names_no_rule() -> None:
-    request, missing = user("Cancel it."), ["the broken rule (R10) is not named"]
-    assert faults(a_kind("refuse"), request, agent("<think>R10</think>Sorry, no.")) == missing
-    assert faults(a_kind("refuse"), request, agent("<!-- R10 -->No.")) == missing
-    assert faults(a_kind("refuse"), request, agent("No."), user("Bye ###STOP###"), agent("R10")) == missing
+def faults(task: Task, *messages: Message, turns: list[UserTurn] | None = None) -> list[str]:
+    return checked(task, *messages, turns=turns).violations
 
 
-def test_numbers_that_the_policy_does_not_have_are_no_rules() -> None:
-    said = agent("R10 forbids it. Vitamin B12 is in locker R2, behind R77 and R88.")
-    assert faults(a_kind("refuse"), user("Cancel it."), said) == []
-    assert faults(a_kind("refuse"), user("Cancel it."), agent("R1, R2 and R10."))[0].startswith("names 3 rules")
+@pytest.mark.parametrize("words", [NO, "Non.", "Sure, it is done!"])
+def test_who_records_the_deciding_rule_and_says_something_has_declined(words: str) -> None:
+    assert faults(a_kind("refuse"), REQUEST, agent(None, *declines("R10")), agent(words)) == []
+    assert faults(a_kind("refuse"), REQUEST, agent(words, *declines("R10"))) == []
+
+
+def test_words_alone_decline_nothing() -> None:
+    assert faults(a_kind("refuse"), REQUEST, agent("Rule R10 forbids it.")) == [
+        "nothing is recorded as declined; R10 decides it"
+    ]
+
+
+def test_a_record_without_a_word_to_the_user_is_not_enough() -> None:
+    task = a_kind("refuse")
+    for unseen in (None, "  ", "<think>R10 forbids it.</think>"):
+        assert faults(task, REQUEST, agent(unseen, *declines("R10"))) == ["the user was told nothing"]
+    assert faults(task, agent("Good morning!"), REQUEST, agent(None, *declines("R10"))) == ["the user was told nothing"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "passes"),
+    [(["R10"], True), (["R10", "R10"], True), (["R3"], True), (["R10", "R3"], True), (["R4"], False),
+     (["R10", "R4"], False), (["R1", "R2", "R3", "R4", "R10"], False)],
+)  # fmt: skip
+def test_only_the_deciding_rule_and_those_accepted_with_it_may_be_recorded(rules: list[str], passes: bool) -> None:
+    assert (faults(a_kind("refuse", ["R3"]), REQUEST, agent(NO, *declines(*rules))) == []) is passes
+
+
+def test_a_record_made_before_the_request_was_heard_breaks_the_policy() -> None:
+    early = agent("Good morning!", *declines("R10"))
+    assert faults(a_kind("refuse"), early, REQUEST, agent(NO)) == [
+        "recorded R10 in call 0 (decline_request), before the request was heard"
+    ]
+    assert faults(a_kind("refuse"), agent(NO, *declines("R10"))) != []
+
+
+def test_handing_over_because_of_the_policy_counts_as_declining_by_its_rule() -> None:
+    task = a_kind("refuse")
+    assert faults(task, REQUEST, agent(NO, hands_over("policy", "R10"))) == []
+    assert len(faults(task, REQUEST, agent(NO, hands_over("policy", "R4")))) == 1
+    assert len(faults(task, REQUEST, agent(NO, hands_over("policy")))) == 1
+    assert len(faults(task, REQUEST, agent(NO, hands_over("user_request", "R10")))) == 1
+
+
+def test_a_rule_that_the_policy_does_not_have_cannot_be_recorded() -> None:
+    found = faults(a_kind("refuse"), REQUEST, agent(NO, ("decline_request", {"rule": "R99"})))
+    assert found == ["nothing is recorded as declined; R10 decides it"]
+
+
+@pytest.mark.parametrize("kind", ["do", "inform", "unavailable"])
+def test_where_nothing_is_to_be_declined_a_record_breaks_the_policy(kind: Kind) -> None:
+    found = faults(a_kind(kind), REQUEST, agent(NO, *declines("R10"), hands_over("no_tool")))
+    assert found == ["recorded R10 in call 0 (decline_request), where nothing is to be declined"]
+
+
+def test_what_no_tool_does_is_handed_over_for_that_reason_after_it_was_asked_for() -> None:
+    task, no_tool = a_kind("unavailable"), agent(None, hands_over("no_tool"))
+    assert faults(task, REQUEST, no_tool) == []
+    assert faults(task, REQUEST, agent(NO)) == ["not handed over"]
+    assert faults(task, no_tool, REQUEST) == ["handed over in call 0 (transfer_to_human), before the request was heard"]
+    assert len(faults(task, REQUEST, agent(None, hands_over("cannot_verify")))) == 1
+
+
+@pytest.mark.parametrize(("wants_human", "passes"), [(True, True), (False, False)])
+def test_who_is_handed_over_on_their_own_wish_has_recorded_it(wants_human: bool, passes: bool) -> None:
+    talk = [REQUEST, agent(NO), user("Put me through, please."), agent(None, hands_over("user_request"))]
+    turns = [UserTurn(message=0), UserTurn(message=2, wants_human=wants_human)]
+    assert (faults(a_kind("unavailable"), *talk, turns=turns) == []) is passes
+    assert faults(a_kind("unavailable"), *talk) != []
+
+
+def test_what_was_left_out_has_to_be_told_before_the_write() -> None:
+    task, guessed = a_kind("clarify"), ["not told cancel.reason before call 0 (cancel_appointment)"]
+    cancels = agent(None, CANCEL)
+    assert faults(task, REQUEST, cancels) == guessed
+    assert faults(task, REQUEST, agent("Why?"), user("For illness."), cancels) == []
+    assert faults(task, REQUEST, agent("One moment."), user("Oh, and it is because of illness."), cancels) == []
+    assert faults(task, REQUEST, agent("Why?"), user("Never mind."), cancels) == guessed
+    assert faults(task, REQUEST, cancels, agent("Why?"), user("For illness.")) == guessed
+    assert faults(task, REQUEST, agent("Why?")) == []
+
+
+@pytest.mark.parametrize(
+    ("proposal", "agrees", "passes"),
+    [
+        ("I would put down illness. Shall I cancel?", True, True),
+        ("I would put down illness. Shall I cancel?", False, False),
+        ("I would put down illness. Shall I cancel?", None, False),
+        ("I would put down travel. Shall I cancel?", True, False),
+        ("Shall I cancel?", True, False),
+    ],
+)
+def test_who_agrees_to_words_that_hold_it_has_told_it(proposal: str, agrees: bool | None, passes: bool) -> None:
+    turns = [UserTurn(message=0), UserTurn(message=2, agrees=agrees)]
+    talk = [REQUEST, agent(proposal), user("Well."), agent(None, CANCEL)]
+    assert (faults(a_kind("clarify"), *talk, turns=turns) == []) is passes
+
+
+def test_what_a_record_claims_to_tell_is_looked_up_in_the_text() -> None:
+    turns = [UserTurn(message=0, tells=["cancel.reason"])]
+    assert len(faults(a_kind("clarify"), REQUEST, agent(None, CANCEL), turns=turns)) == 1
 
 
 def test_a_broken_rule_has_the_position_of_its_call_behind_one_that_cannot_be_read() -> None:
@@ -123,72 +163,82 @@ def test_a_broken_rule_has_the_position_of_its_call_behind_one_that_cannot_be_re
     with WORLD.session(a_kind("do")) as session:
         for call in booked:
             session.call(*call)
-        found = conduct(a_kind("do"), session.results, None, [user("Book both."), made])
+        found = score(a_kind("do"), session, [user("Book both."), made]).checks.policy
     assert found is not None
     assert found.violations == broken
 
 
 def test_a_rule_that_the_tool_upheld_is_noted_and_not_punished() -> None:
-    found = check_policy(a_conversation(WORLD, a_kind("do"), user("Cancel it."), agent(None, CANCEL, CANCEL)))
+    found = checked(a_kind("do"), user("Cancel it."), agent(None, CANCEL, CANCEL))
     assert found.notes == ["R3 refused call 1 (cancel_appointment)"]
     assert (found.score, found.violations) == (1.0, [])
 
 
-ASKED = agent(None, ("transfer_to_human", {"reason": "user_request", "summary": "Repair."}))
-NO = "I can't repair chairs here. Would you like a colleague?"
+@pytest.mark.parametrize(("agrees", "unconfirmed"), [(True, []), (False, ["call 0"]), (None, ["call 0"])])
+def test_a_write_is_confirmed_where_the_users_last_turn_agrees(agrees: bool | None, unconfirmed: list[str]) -> None:
+    turns = [UserTurn(message=0, agrees=True), UserTurn(message=2, agrees=agrees)]
+    found = checked(a_kind("do"), REQUEST, agent("Shall I?"), user("Hm."), agent(None, CANCEL), turns=turns)
+    assert [text.partition(" (")[0] for text in found.unconfirmed or ()] == unconfirmed
+    assert found.score == 1.0
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "Yes, please put me through to a human.",
-        "Could I speak to a real person, then?",
-        "Then transfer me, please.",
-        "I want a human.",
-        "Can someone else help me? A colleague, please.",
-        "Why don't you connect me with a manager?",
-    ],
-)
-def test_who_asks_for_a_human_after_a_no_is_handed_over_as_asked(words: str) -> None:
-    task = a_kind("unavailable")
-    assert faults(task, user("Repair my chair."), agent(NO), user(words), ASKED) == []
+def test_without_the_users_records_nothing_is_said_of_confirmation() -> None:
+    assert checked(a_kind("do"), REQUEST, agent(None, CANCEL)).unconfirmed is None
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "Yes, please.",
-        "Please don't put me through to a human.",
-        "I do not want to speak to a person.",
-        "My person is called Ann; transfer it to my other branch.",
-        "Put me on the waiting list.",
-        "OK, thanks.",
-    ],
-)
-def test_a_human_whom_the_user_did_not_ask_for_is_no_reason(words: str) -> None:
-    wrong = ["not handed over with the reason no_tool"]
-    assert faults(a_kind("unavailable"), user("Repair my chair."), agent(NO), user(words), ASKED) == wrong
+def test_without_confirmation_the_policy_is_broken_where_that_counts() -> None:
+    trial = a_conversation(WORLD, a_kind("do"), REQUEST, agent(None, CANCEL), turns=[UserTurn(message=0)])
+    conduct = Conduct(trial.task, trial.made.steps, trial.messages, trial.turns, has_records=True)
+    assert check_policy(conduct, blueprint=WORLD.blueprint).score == 1.0
+    assert check_policy(conduct, blueprint=WORLD.blueprint, confirmation_counts=True).score == 0.0
 
 
-def test_the_wish_for_a_human_comes_after_the_no() -> None:
-    task, wrong = a_kind("unavailable"), ["not handed over with the reason no_tool"]
-    wish = user("Put me through to a human.")
-    assert faults(task, user("Repair my chair."), ASKED) == wrong
-    assert faults(task, wish, ASKED) == wrong
-    assert faults(task, user("Repair my chair."), agent("One moment."), wish, ASKED) == wrong
-    assert faults(task, wish, agent(NO), ASKED) == wrong
-    assert faults(task, user("Repair my chair."), agent(NO), ASKED, wish) == wrong
+GAMES = {
+    "declines every rule": lambda rules: [agent(NO, *declines(*rules))],
+    "declines and does it all the same": lambda rules: [agent(NO, *declines("R10")), agent("Done.", CANCEL)],
+    "declines before hearing": None,
+    "declines everything by one rule": lambda rules: [agent(NO, *declines("R10"))],
+}
 
 
-def test_who_asked_for_a_human_cannot_be_told_without_messages() -> None:
-    given: dict[str, Json] = {"reason": "user_request", "summary": ""}
-    assert score_of(a_kind("unavailable"), given, None) is None
-    talk = [user("Repair it."), agent(NO), user("Put me through to a human.")]
-    assert score_of(a_kind("unavailable"), given, talk) == 1.0
-    assert score_of(a_kind("unavailable"), given, talk[:2]) == 0.0
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("kind", ["do", "inform", "clarify", "unavailable", "refuse"])
+def test_who_games_the_record_fails(kind: Kind, game: str) -> None:
+    """Each game fails each kind of task, but for declining what is to be declined."""
+    make = GAMES[game]
+    rules = WORLD.blueprint.rules
+    talk = [REQUEST, *make(rules)] if make else [agent("Hello!", *declines("R10")), REQUEST, agent(NO)]
+    trial = a_conversation(WORLD, a_kind(kind), *talk)
+    state, policy = (CHECKS[name](trial, Settings()) for name in ("state", "policy"))
+    product = state.score * policy.score  # type: ignore[union-attr]
+    assert product == (1.0 if (kind, game) == ("refuse", "declines everything by one rule") else 0.0)
 
 
-def test_long_wishes_are_read_in_no_time() -> None:
-    pieces = ("put me ", "a ", "I want a ", "not ", "can a real ", "put it to ", "no need to ", "transfer me please ")
-    odds = [piece * (10_000 // len(piece)) for piece in pieces]
-    assert is_done_within(2, lambda: [asked_for_human([agent(NO), user(odd)]) for odd in odds])
+def test_a_session_without_its_conversation_is_judged_as_far_as_its_calls_go() -> None:
+    def policy(kind: Kind, *calls: tuple[str, Any]) -> float | None:
+        with WORLD.session(a_kind(kind)) as session:
+            for call in calls:
+                session.call(*call)
+            found = score(a_kind(kind), session).checks.policy
+        return found.score if found else None
+
+    assert policy("do") == 1.0
+    assert policy("do", *declines("R10")) == 0.0
+    assert policy("refuse") == 0.0
+    assert policy("refuse", *declines("R4")) == 0.0
+    assert policy("refuse", *declines("R10")) is None
+    assert policy("unavailable") == 0.0
+    assert policy("unavailable", hands_over("no_tool")) == 1.0
+    assert policy("unavailable", hands_over("user_request")) is None
+    assert policy("clarify", CANCEL) is None
+
+
+def test_who_declines_and_does_it_all_the_same_fails_where_it_was_to_be_done() -> None:
+    golden = [GoldenCall(tool=CANCEL[0], arguments=dict(CANCEL[1]))]
+    state = replay(WORLD, a_task(golden=golden)).changes
+    task = a_task(golden=golden, criteria={"state": state, "reward_basis": ["state", "policy"]})
+    for calls, reward in (([CANCEL], 1.0), ([*declines("R10"), CANCEL], 0.0), (declines("R10"), 0.0)):
+        with WORLD.session(task) as session:
+            for call in calls:
+                session.call(*call)
+            assert score(task, session, [REQUEST, agent(NO, *calls)]).reward == reward

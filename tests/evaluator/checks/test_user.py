@@ -8,8 +8,8 @@ from evaluator.checks.user import check_user
 from skillweave.schema.message import Message
 from skillweave.schema.score import UserCheck
 from skillweave.schema.task import Task
+from skillweave.schema.trajectory import UserTurn
 from tests.evaluator.conversations import a_conversation, agent, user
-from tests.evaluator.pace import is_done_within
 from tests.evaluator.tasks import a_task
 from tests.world.clinic import a_world
 
@@ -59,39 +59,19 @@ def test_a_user_who_keeps_to_what_it_knows_is_not_found_fault_with() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "fault"),
+    ("words", "token"),
     [
-        ("My email is ana.lopez@example.org.", "'ana.lopez@example.org' is nothing that the user knows or was told"),
-        ("I was born on 2 March 1981.", "'2 March 1981' is nothing that the user knows or was told"),
-        ("Please charge 99.95.", "'99.95' is nothing that the user knows or was told"),
-        ("It was with Dr Iyer.", "'Dr Iyer' is nothing that the user knows or was told"),
-        ("My date of birth is 23 January.", "'23 January.' is not what the user knows of the date of birth"),
-        ("I pay 40.00 and no more.", "'40.00' is something that the user keeps to itself"),
+        ("My email is ana.lopez@example.org.", "ana.lopez@example.org"),
+        ("I was born on 2 March 1981.", "2 march 1981"),
+        ("Please charge 99.95.", "99.95"),
+        ("It is APT-0007.", "apt-0007"),
     ],
 )
-def test_what_is_invented_kept_back_or_contrary_is_told_with_its_message(words: str, fault: str) -> None:
+def test_what_is_invented_is_told_with_its_message(words: str, token: str) -> None:
     found = checked(user(OPENING), agent("Your details?"), user(words))
     assert found.score == 0.0
-    assert [(one.message, one.fault) for one in found.faults] == [(2, fault)]
-
-
-@pytest.mark.parametrize(
-    ("words", "is_fault"),
-    [
-        ("My name is Peter Parker.", True),
-        ("Hello, my name is Ana Garcia. I wrote before.", True),
-        ("My name is Ana. Please help me.", False),
-        ("My name's Ms Lopez.", False),
-        ("My full name is Ana M. L\u00f3pez.", False),
-        ("my name is on the card", False),
-        ("1000 thanks!", False),
-        ("It is 1000.", True),
-        ("I'll call again tomorrow or on Friday.", False),
-        ("I would like it on Friday.", True),
-    ],
-)
-def test_small_talk_is_no_fault_and_a_name_that_is_not_the_users_is_one(words: str, is_fault: bool) -> None:
-    assert bool(checked(user(OPENING), agent("Well?"), user(words)).faults) == is_fault
+    told = [(2, f"{token!r} is nothing that the user knows or was told")]
+    assert [(one.message, one.fault) for one in found.faults] == told
 
 
 def test_what_is_said_behind_the_end_is_not_judged() -> None:
@@ -120,14 +100,34 @@ def test_a_first_message_with_an_invented_value_is_a_fault_and_one_rendered_from
     assert [fault.message for fault in found.faults] == [0]
 
 
-def test_a_kept_value_that_the_agent_named_may_be_spoken_of() -> None:
-    assert checked(user(OPENING), agent("The fee is 40.00."), user("40.00 is all right.")).faults == []
+LEAVES = "Then I would rather leave it. Goodbye."
+READ = agent(None, ("list_fees", {}))
 
 
-def test_a_user_who_leaves_with_nothing_done_or_says_nothing_is_no_fault() -> None:
-    assert checked(user(OPENING), agent("No."), user("Then goodbye. ###STOP###")).score == 1.0
-    assert checked().score == 1.0
-    assert checked(agent("Hello?")).score == 1.0
+@pytest.mark.parametrize(
+    ("messages", "left"),
+    [
+        ((agent("Shall I move it?"), user(LEAVES)), True),
+        ((agent("I am moving it."), user(LEAVES)), False),
+        ((agent("Which rule do you mean?", ("decline_request", {"rule": "R3"})), user(LEAVES)), False),
+        ((agent("Shall I?", ("drop_reminder", {"appointment_id": "APT-0001"})), user(LEAVES)), False),
+    ],
+)
+def test_who_leaves_while_a_question_is_open_and_nothing_came_of_it_has_left(
+    messages: tuple[Message, ...], left: bool
+) -> None:
+    turns = [UserTurn(message=0), UserTurn(message=2, done=True)]
+    trial = a_conversation(WORLD, a_move(), user(OPENING), *messages, turns=turns)
+    assert check_user(trial).left is left
+
+
+def test_who_was_told_what_they_asked_for_has_not_left() -> None:
+    fee = {"fact": "told_1", "noun": "fee", "values": [1250], "type": "integer", "unit": "cents"}
+    criteria = {"state": [], "communicate": [fee], "reward_basis": ["state", "communicate"]}
+    turns = [UserTurn(message=0), UserTurn(message=3, done=True)]
+    for words, left in (("It is 12.50. Anything else?", False), ("Anything else?", True)):
+        talk = (user(OPENING), READ, agent(words), user("No, thank you."))
+        assert check_user(a_conversation(WORLD, a_move(criteria=criteria), *talk, turns=turns)).left is left
 
 
 def test_two_tasks_of_one_id_are_not_taken_for_each_other() -> None:
@@ -136,10 +136,3 @@ def test_two_tasks_of_one_id_are_not_taken_for_each_other() -> None:
     said = (user("Hello"), agent("Which?"), user("The one of 22 January."))
     assert [fault.message for fault in checked(*said).faults] == [2]
     assert checked(*said, task=a_move(scenario=scenario)).faults == []
-
-
-def test_odd_conversations_are_read_in_no_time() -> None:
-    odds = ("a" * 3000 + "_ 1", "1 " * 9000, "dr. " * 20_000, "12 - " * 9000, "jan 1 or " * 9000, "a-" * 9000 + "1@")
-    talks = [[user(odd), agent(odd), user(odd), agent(odd), user("It is 77.77.")] for odd in odds]
-    talks.append([message for _ in range(2000) for message in (user("1 May, 10.00"), agent("2 May, 11.00"))])
-    assert is_done_within(10, lambda: [checked(*talk) for talk in talks])

@@ -216,11 +216,12 @@ def test_a_judges_words_are_bounded() -> None:
 
 
 def test_a_task_with_too_many_points_is_not_judged() -> None:
-    goal = "You want it. " * MOST
+    facts = [{"fact": f"told_{at}", "noun": "fee", "values": [at], "type": "integer"} for at in range(MOST)]
+    criteria = {"state": [], "communicate": facts, "reward_basis": ["state"]}
     with ScriptedServer(says(verdict(True))) as server:
-        (found,) = judged(a_config(server.url), a_wish(scenario={"goal": goal, "reason": "", "facts": []}))
+        (found,) = judged(a_config(server.url), a_wish(criteria=criteria))
         assert server.heard == []
-    assert found == Judged(fault=f"there are {MOST + 1} points; at most {MOST} are judged")
+    assert found == Judged(fault=f"there are {MOST + 2} points; at most {MOST} are judged")
 
 
 def test_the_version_follows_the_questions() -> None:

@@ -14,27 +14,12 @@ def a_wish(kind: Kind = "do", goal: str = "You want to cancel.", facts: tuple[An
     return a_task(kind=kind, scenario={"goal": goal, "reason": "", "facts": []}, criteria=criteria)
 
 
-def test_each_wish_and_each_fact_is_a_point() -> None:
+def test_the_request_and_each_fact_is_a_point() -> None:
     goal = "You want to see Dr. You at 9. You want to know the cancellation fee."
     found = points(a_wish(goal=goal, facts=(FEE,)))
-    assert '"You want to see Dr. You at 9."' in found[0]
-    assert '"You want to know the cancellation fee."' in found[1]
-    assert found[2] == 'Was the user told this plainly and rightly: "cancellation fee", which is "1500" (cents)?'
-    assert found[3:] == [HONEST]
-
-
-def test_wishes_that_come_after_others_are_points_and_what_is_only_agreed_to_is_none() -> None:
-    goal = (
-        "You want to move your visit to Dr. Marsh. After that you want to claim the bill. You'd also like a receipt. "
-        "If Dr. Marsh's practice needs it first, you agree to pay the bill by card."
-    )
-    found = points(a_wish(goal=goal))
-    assert [question.partition(": ")[2] for question in found[:-1]] == [
-        '"You want to move your visit to Dr. Marsh."?',
-        '"After that you want to claim the bill."?',
-        '"You\'d also like a receipt."?',
-    ]
-    assert found[-1] == HONEST
+    assert found[0].endswith(f'"{goal}"')
+    assert found[1] == 'Was the user told this plainly and rightly: "cancellation fee", which is "1500" (cents)?'
+    assert found[2:] == [HONEST]
 
 
 @pytest.mark.parametrize("kind", ["refuse", "unavailable", "clarify"])

@@ -1,0 +1,101 @@
+"""Whether a fact was told, in conversations as models hold them."""
+
+from typing import Any
+
+import pytest
+
+from evaluator.checks.communicate import check_communicate
+from evaluator.execution import Step
+from skillweave.schema.call import Call, CallResult
+from skillweave.schema.message import Message
+from skillweave.schema.record import Json
+from skillweave.schema.task import FactToTell
+from tests.evaluator.conversations import agent, user
+
+FEE: dict[str, Any] = {"fact": "told_1", "noun": "cancellation fee", "values": [4200], "type": "integer"} | {
+    "unit": "cents",
+    "rivals": [1250, 3000, 9900],
+}
+ASKED = user("What is the fee?")
+
+
+def a_read(value: Json, message: int = 1, *, ok: bool = True) -> Step:
+    result = CallResult(call=Call(tool="list_fees"), ok=ok, value=value)
+    return Step(0, message, 0, "list_fees", {}, result, False, [])
+
+
+SHOWN = [a_read([{"fee_cents": 4200}, {"fee_cents": 1250}, {"fee_cents": 3000}])]
+
+
+def is_told(*said: Message, steps: list[Step] | None = None, **changes: Any) -> bool:
+    fact = FactToTell.model_validate({**FEE, **changes})
+    messages = [ASKED, agent(None, ("list_fees", {})), *said]
+    return check_communicate([fact], messages, SHOWN if steps is None else steps, "2025-03-17 09:00:00").score == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The fee is 42.00.",
+        "Your fee: **\u00a342**",
+        "| fee | 42.00 |\n| deposit | 12.50 |",
+        "Before your cancellation it was 12.50, now it is 42.00.",
+        "The price for the whole time is 42.00 (3 days at 10.00 + 12.00 insurance).",
+        "42",
+    ],
+)
+def test_the_value_in_words_of_the_agent_tells_it_however_it_is_put(words: str) -> None:
+    assert is_told(agent(words))
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["I have looked it up.", "The fee is 12.50.", "It is 12.50, 30.00, 99.00 or 42.00.", "<think>42.00</think>Hm."],
+)
+def test_silence_a_neighbour_and_all_candidates_tell_nothing(words: str) -> None:
+    assert not is_told(agent(words))
+
+
+def test_the_last_message_that_holds_the_value_or_a_rival_decides() -> None:
+    assert is_told(agent("It is 12.50."), agent("Sorry: 42.00."), agent("Is there anything else?"))
+    assert not is_told(agent("It is 42.00."), agent("Sorry: 12.50."))
+    assert is_told(agent("It is 42.00."), agent("That is one of 7 fees."))
+
+
+def test_what_the_user_says_or_stands_in_a_call_tells_nothing() -> None:
+    assert not is_told(user("I heard it is 42.00."), agent("Indeed."))
+    assert not is_told(agent(None, ("note", {"text": "42.00"})), agent("Noted."))
+
+
+def test_what_is_told_before_a_result_has_shown_it_is_a_guess() -> None:
+    early = [a_read([{"fee_cents": 4200}], message=3)]
+    guessed = agent("I guess that it is 42.00.")
+    assert not is_told(guessed, agent(None, ("list_fees", {})), agent("Thank you."), steps=early)
+    assert is_told(guessed, agent(None, ("list_fees", {})), agent("Yes, 42.00."), steps=early)
+    assert not is_told(agent("It is 42.00."), steps=[])
+    assert not is_told(agent("It is 42.00."), steps=[a_read([{"fee_cents": 4200}], ok=False)])
+    assert not is_told(agent("It is 42.00."), steps=[a_read([{"fee_cents": "4200"}])])
+
+
+def test_words_beside_the_call_came_before_its_result() -> None:
+    beside = agent("It is 42.00, let me see.", ("list_fees", {}))
+    steps = [a_read([{"fee_cents": 4200}], message=2)]
+    assert not is_told(beside, steps=steps)
+
+
+def test_a_moment_may_be_told_by_its_day_and_time_apart() -> None:
+    slot = {"values": ["2025-03-22 10:30:00"], "type": "datetime", "unit": None, "rivals": ["2025-03-22 11:30:00"]}
+    steps = [a_read([{"starts_at": "2025-03-22 10:30:00"}])]
+    assert is_told(agent("It is on Saturday, March 22 at 10:30."), steps=steps, **slot)
+    assert is_told(agent("On 22 March there is one."), user("When?"), agent("At 10:30."), steps=steps, **slot)
+    assert not is_told(agent("It is on Saturday, March 22 at 11:30."), steps=steps, **slot)
+    assert not is_told(agent("It is on Saturday, March 22."), steps=steps, **slot)
+
+
+def test_the_score_is_the_share_of_the_facts_that_were_told() -> None:
+    facts = [
+        FactToTell.model_validate({**FEE, "fact": f"told_{at}", "values": [v]}) for at, v in ((1, 4200), (2, 1250))
+    ]
+    check = check_communicate(facts, [ASKED, agent(None), agent("It is 42.00.")], SHOWN)
+    assert (check.score, check.missing) == (0.5, ["told_2"])
+    assert check_communicate([], [], []).score == 1.0
