@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rollout.agent import AgentSettings
+from rollout.speakers import user_of
 from rollout.task import TaskSource
 from skillweave.config.authors import SpeakerConfig
 from skillweave.config.models import Config
@@ -61,7 +62,7 @@ def run_record(config: Config, source: TaskSource, globs: Sequence[str], limit: 
         "format": "skillweave/1",
         "seed": config.seed,
         "agent": _speaker(rollout.agent),
-        "user": _speaker(rollout.user),
+        "user": _speaker(user_of(rollout)),
         "task_set": parts.pop("tasks"),
         "dataset": _digest(source),
         "parts": parts,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rollout.parts import blamed, part
-from skillweave.config.authors import AuthorConfig
-from skillweave.config.models import Config
+from skillweave.config.authors import AuthorConfig, SpeakerConfig
+from skillweave.config.models import Config, RolloutConfig
 from skillweave.dataset import Dataset
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
@@ -14,6 +14,33 @@ from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import split_name
 from skillweave.llm.price import FREE
 from skillweave.llm.wrappers.meter import Metered
+
+SAMPLING = ("temperature", "top_p", "max_tokens", "seed")
+ONLY_SCRIPTED = "offline/user knows the phrases of the scripted agents, and does not understand models"
+"""Said at the start of a run that brings it together with a model."""
+
+
+def user_of(rollout: RolloutConfig) -> SpeakerConfig:
+    """Who plays the user: whoever is named; else the agent's own author, at its own sampling; for scripted agents, and
+    for a backend of one's own, `offline/user`."""
+    if rollout.user is not None:
+        return rollout.user
+    if is_scripted(rollout.agent) or rollout.parts.backend is not None:
+        return SpeakerConfig(model="offline/user")
+    own = dict.fromkeys(SAMPLING)
+    return rollout.agent.model_copy(update={**own, "replay_reasoning": False, "serve": None})
+
+
+def is_scripted(speaker: SpeakerConfig) -> bool:
+    """Whether no model plays it."""
+    return split_name(speaker.model)[0] == "offline"
+
+
+def misunderstanding(rollout: RolloutConfig) -> str | None:
+    """What is to be said of a user that does not understand its agent; None where it does."""
+    is_model = rollout.parts.backend is not None or not is_scripted(rollout.agent)
+    plays = rollout.parts.tasks == "world" and is_scripted(user_of(rollout))
+    return ONLY_SCRIPTED if is_model and plays else None
 
 
 class Speakers:
@@ -46,7 +73,7 @@ class Speakers:
 
     def user(self, base_url: str | None = None) -> Backend:
         """Who plays the user. Raises ConfigError."""
-        speaker = self._config.rollout.user
+        speaker = user_of(self._config.rollout)
         provider, name = split_name(speaker.model)
         if provider != "offline":
             return self._connected(speaker, base_url)

@@ -23,6 +23,8 @@ class Tally:
     """Trajectories whose task could not be read, each with the reason."""
     agents: set[str] = field(default_factory=set)
     users: set[str] = field(default_factory=set)
+    sent_back: int = 0
+    """Answers of users that were sent back."""
     tokens_kept: int = 0
     """Trajectories with token ids or log probabilities."""
     calls: int = 0
@@ -47,6 +49,7 @@ class Tally:
             self.scored += 1
             self.passed += record.score.passed
         self.calls += _whole(record.metadata.get("tool_call_count"))
+        self.sent_back += _whole(record.metadata.get("user_sent_back"))
         self.turns += _whole(record.metadata.get("total_turns"))
         for usage in (record.usage.agent, record.usage.user):
             self._add_usage(usage)

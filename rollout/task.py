@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from skillweave.errors import SkillweaveError
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
-from skillweave.schema.trajectory import ErrorKind, Participant, RolloutScore, StopReason, Usage
+from skillweave.schema.trajectory import ErrorKind, Participant, RolloutScore, StopReason, Usage, UserTurn
 
 Definition = dict[str, Json]
 """An OpenAI tool definition."""
@@ -91,6 +91,11 @@ class Task(ABC):
     def user_usage(self) -> Usage:
         """What the user's requests took so far."""
         return Usage(cost_usd=0.0)
+
+    @property
+    def user_turns(self) -> list[UserTurn] | None:
+        """What the user recorded of each of its messages; None where nobody records it."""
+        return None
 
     @property
     def notes(self) -> dict[str, Json]:

@@ -263,7 +263,11 @@ class Trajectory:
 
     def _told(self, held: TrajectoryRecord) -> dict[str, object]:
         """What agent and task say of themselves, for the record."""
-        found: dict[str, object] = {"user": self.task.user, "metadata": {**held.metadata, **self.task.notes}}
+        found: dict[str, object] = {
+            "user": self.task.user,
+            "user_turns": self.task.user_turns,
+            "metadata": {**held.metadata, **self.task.notes},
+        }
         if self._agent is None:
             return found
         parts = [*self._earlier, self._usage()]

@@ -1,12 +1,12 @@
 """The simulated user's prompt: who they are, what they want and know, and how they behave. Prose, for any model.
 
-Tasks are written with it, and rollouts render it again where they change a user's manner or order of telling.
+Tasks are written with it, and rollouts render it again where they change a user's manner. It says nothing of the form
+of the answers: whoever asks a model adds that.
 """
 
 from collections.abc import Sequence
 from random import Random
 
-from skillweave.conversation import STOP
 from skillweave.schema.task import Fact, Persona, Scenario
 
 STYLES = {
@@ -41,19 +41,21 @@ What you know and may say:
 
 How you behave:
 {order}- Say at once what is marked "at once"; say the rest only when you are asked for it. Never say more than this
-  list holds: no ids, numbers, dates or names that are not in it and that the assistant has not said before.
+  list holds: no ids, numbers, dates or names that are not in it and that the assistant has not said before. Write
+  figures, dates and names as they stand in the list.
 - If you are asked for something you do not know, say so; where you have no preference, say that.
-- If the assistant asks you to confirm what you want, confirm it. If it is about to do something else than you want, say
-  no and repeat what you want.
-- After you have confirmed, wait for the assistant to report. Do not ask for anything new; do not change your mind.
-- When everything you asked for has been done and reported, or declined with a reason, thank the assistant and write
-  {stop} in the same message. If {patience} of its messages in a row bring you no further, say that you give up and
-  write {stop}.
+- If the assistant proposes what you want, or asks whether it may go ahead with it, agree. If it is about to do
+  something else than you want, say no and repeat what you want.
+- After you have agreed, wait for the assistant to report. Do not ask for anything new; do not change your mind.
+- If the assistant cannot help you, you may ask for a human.
+- You are done when everything you asked for has been done and reported, or declined with a reason: then thank the
+  assistant and take your leave. Never leave while it waits for an answer of yours. If {patience} of its messages in a
+  row bring you no further, say that you give up, and leave.
 """
 
 
 def user_prompt(company: str, persona: Persona, scenario: Scenario, order: str = "") -> str:
-    """How to play this user; `order` is in which order they tell what they know, in whole sentences."""
+    """How to play this user; `order` is how they begin, in whole sentences, where that is not with their request."""
     traits = f"{persona.name.partition(' ')[0]} {' and '.join(persona.traits)}." if persona.traits else ""
     return PROMPT.format(
         name=persona.name,
@@ -66,7 +68,6 @@ def user_prompt(company: str, persona: Persona, scenario: Scenario, order: str =
         facts=_listed(scenario.facts),
         order=f"- {order}\n" if order else "",
         patience=persona.patience,
-        stop=STOP,
     )
 
 

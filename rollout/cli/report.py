@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rollout.cli.options import Options
 from rollout.folder import Held
+from rollout.speakers import user_of
 from rollout.tally import USER_SHARE, Tally
 from skillweave.command import one_line
 from skillweave.config.models import Config
@@ -31,8 +32,8 @@ def show_report(config: Config, options: Options, held: Held, asked: int, tally:
         print(f"  cannot be read: {one_line(place)}")
     if tally.user_share > USER_SHARE:
         print(
-            f"warning: {tally.user_share:.1%} of the trajectories were lost to the simulated user "
-            f"{config.rollout.user.model}; it invents facts, try another model",
+            f"warning: {tally.user_share:.1%} of the conversations were lost to the simulated user "
+            f"{user_of(config.rollout).model}; it invents facts, try another model",
             file=sys.stderr,
         )
     if config.rollout.record_tokens and tally.done and not tally.tokens_kept:
@@ -72,7 +73,10 @@ def _show_tally(config: Config, tally: Tally) -> None:
     cost = "cost unknown: give prices in llm.prices" if tally.cost_usd is None else f"{tally.cost_usd:.2f} USD"
     print(f"  tokens: {tally.input_tokens:,} in, {tally.output_tokens:,} out, {cost}")
     if tally.users:
-        print(f"  lost to the user: {tally.user_share:.1%}")
+        lost = f"{tally.errors['user']} of {tally.done} conversations lost to the user"
+        print(
+            f"  {tally.sent_back} answers of the user sent back (empty, or invented figures); {lost} (no usable answer)"
+        )
     for kind, count in sorted(tally.errors.items()):
         print(f"  {count} {kind} errors, the first: {one_line(tally.first_errors[kind])[:SHOWN]}")
 

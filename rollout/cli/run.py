@@ -14,7 +14,7 @@ from rollout.folder import RolloutFolder
 from rollout.parts import SourceContext, blamed, made, part, said
 from rollout.plan import owed, run_record, selected, settings_of
 from rollout.runner import Written
-from rollout.speakers import Speakers
+from rollout.speakers import Speakers, misunderstanding, user_of
 from rollout.tally import Tally
 from rollout.task import Task, TaskSource
 from rollout.trajectory import Limits, Setting
@@ -124,13 +124,16 @@ async def _cast(config: Config, speakers: Speakers, options: Options) -> AsyncIt
     """Agent, user and tasks, with the servers that the run starts for them."""
     rollout = config.rollout
     async with AsyncExitStack() as stack:
-        served = {
-            role: await _served(stack, speaker, options.rollouts, role)
-            for role, speaker in (("agent", rollout.agent), ("user", rollout.user))
-        }
-        agent = speakers.agent(served["agent"])
+        warning = misunderstanding(rollout)
+        if warning:
+            print(warning, flush=True)
+        agents_server = await _served(stack, rollout.agent, options.rollouts, "agent")
+        agent = speakers.agent(agents_server)
         stack.push_async_callback(agent.close)
-        user = speakers.user(served["user"])
+        # A user that nobody named is at home where the agent is.
+        own = rollout.user is not None or rollout.parts.backend is not None
+        users_server = await _served(stack, user_of(rollout), options.rollouts, "user") if own else agents_server
+        user = speakers.user(users_server)
         stack.push_async_callback(user.close)
         source: TaskSource = made("tasks", rollout.parts.tasks, SourceContext(config, Path(config.outputs_dir), user))
         stack.push_async_callback(_let_go, source)

@@ -1,1 +1,1 @@
-"""Who plays agents and users without a model."""
+"""Scripted agents, and the user that understands them. Neither needs a model, and neither is made for one."""

@@ -3,10 +3,10 @@
 from functools import cache
 from random import Random
 
-from evaluator.ledger import Background, FactLedger
-from evaluator.ledger.names import names_of
+from evaluator.ledger import Ledger
 from rollout.parts import SourceContext
-from rollout.user.telling.telling import role_of
+from rollout.speakers import user_of
+from rollout.user.role import role_of
 from rollout.user.user import User
 from rollout.world.contract_session import ContractOpener
 from rollout.world.task import Opener, WorldTask
@@ -41,7 +41,6 @@ class WorldTasks:
         self._personas = personas
         self._policy = cache(dataset.policy)
         self._blueprint = cache(dataset.blueprint)
-        self._names = cache(lambda world: names_of(dataset.world(world)))
 
     @property
     def digest(self) -> str:
@@ -58,11 +57,10 @@ class WorldTasks:
         blueprint = self._blueprint(record.world)
         key = f"{self._seed}/{id}#{trial}"
         role = role_of(record, blueprint.title, trial % self._personas, Random(f"{key}/role"))
-        names = self._names(record.world)
-        texts = (role.opening, role.company)
 
         def user() -> User:
-            ledger = FactLedger(Background(role.scenario, role.persona, role.now, texts=texts, names=names))
+            texts = (role.opening, role.request, role.company)
+            ledger = Ledger(role.scenario, role.persona, now=role.now, texts=texts)
             return User(role, self._user, ledger, key=key, sampling=self._sampling)
 
         return WorldTask(
@@ -94,7 +92,7 @@ def world_tasks(context: SourceContext) -> WorldTasks:
         dataset,
         opener=_opener(dataset, config.rollout.engine),
         user=context.user,
-        sampling=sampling_of(config.rollout.user),
+        sampling=sampling_of(user_of(config.rollout)),
         seed=config.seed,
         personas=config.rollout.personas,
     )

@@ -12,7 +12,7 @@ from skillweave.schema.message import Message
 from skillweave.schema.policy import Policy
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task as TaskRecord
-from skillweave.schema.trajectory import Participant, RolloutScore, Usage
+from skillweave.schema.trajectory import Participant, RolloutScore, Usage, UserTurn
 from skillweave.tool_call import namespaces_of, plain_name
 from skillweave.world.session import Session
 from skillweave.world.tools import name_of
@@ -60,8 +60,8 @@ class WorldRuntime:
 
     async def respond(self, messages: Sequence[Message]) -> Response:
         """What the user says to the agent's words."""
-        said = await self._user.reply(messages)
-        return Response(Message(role="user", content=said.text), "user_stop" if said.ends else None)
+        answer = await self._user.reply(messages)
+        return Response(Message(role="user", content=answer.text), "user_stop" if answer.done else None)
 
     async def close(self) -> None:
         """Give the session up."""
@@ -105,12 +105,20 @@ class WorldTask(Task):
         return self._user.usage
 
     @property
+    def user_turns(self) -> list[UserTurn]:
+        """What the user recorded of each of its messages."""
+        return self._user.turns
+
+    @property
     def notes(self) -> dict[str, Json]:
-        """The order of telling, the persona's style, and what the ledger sent back."""
-        found: dict[str, Json] = {"telling": self._role.telling, "persona": self._role.persona.style}
-        if self._user.rejected:
-            found["user_rejected"] = [*self._user.rejected]
-        return found
+        """How the user begins, the persona's style, and how many of its answers were sent back, and why."""
+        rejected = self._user.rejected
+        found: dict[str, Json] = {
+            "telling": self._role.telling,
+            "persona": self._role.persona.style,
+            "user_sent_back": len(rejected),
+        }
+        return found | ({"user_rejected": [*rejected]} if rejected else {})
 
     async def initialize_runtime(self) -> WorldRuntime:
         """A fresh session and a fresh user."""
@@ -120,7 +128,7 @@ class WorldTask(Task):
     def get_instruction(self, runtime: Runtime) -> list[Message]:
         """The system prompt with policy, clock and what is known of the caller; and the user's first message."""
         system = instruction(self.record, self._policy, self._role.company, runtime.tools, self._companies)
-        return [Message(role="system", content=system), Message(role="user", content=self._role.opening)]
+        return [Message(role="system", content=system), self._user.open(1)]
 
     async def complete_runtime(self, runtime: Runtime, messages: Sequence[Message]) -> dict[str, Json]:
         """Keep what was done, for the score."""
@@ -134,7 +142,7 @@ class WorldTask(Task):
         if done is None:
             return None
         try:
-            found = score(self.record, done, outcome.messages)
+            found = score(self.record, done, outcome.messages, self._user.turns)
         finally:
             done.close()
         checks = found.checks.model_dump(mode="json", exclude_none=True)

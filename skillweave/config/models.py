@@ -104,9 +104,10 @@ class PartsConfig(Section):
 
 class RolloutConfig(Section):
     agent: SpeakerConfig = SpeakerConfig(model="offline/oracle")
-    """Who plays the agent: offline/oracle, careless, policy_blind, greedy, random or nothing, or a model."""
-    user: SpeakerConfig = SpeakerConfig(model="offline/user")
-    """Who plays the user: offline/user, or a model."""
+    """Who plays the agent: offline/oracle, careless, policy_blind, random or nothing, or a model."""
+    user: SpeakerConfig | None = None
+    """Who plays the user: a model, or offline/user, which knows the scripted agents' phrases only. null: the agent's
+    own author at its usual sampling, and offline/user against offline agents."""
     engine: Literal["contract", "mcp"] = "contract"
     """Where sessions run: the contract in this process, or the generated servers."""
     max_turns: int = Field(default=40, ge=1)
@@ -117,8 +118,8 @@ class RolloutConfig(Section):
     """Seconds of wall clock for one conversation."""
     trials: int = Field(default=1, ge=1)
     """Conversations of each task."""
-    personas: int = Field(default=1, ge=1, le=5)
-    """Users of each task, each with a manner and an order of telling of their own; trials take turns among them."""
+    personas: int = Field(default=1, ge=1)
+    """Users of each task, each with a manner of their own; trials take turns among them. The first is the task's."""
     max_concurrency: int = Field(default=32, ge=1)
     """Requests under way at once, of agent and user together; a conversation that waits for nothing holds none."""
     max_parallel_agents: ParallelConfig = ParallelConfig()

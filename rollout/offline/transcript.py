@@ -4,12 +4,11 @@ Agents keep nothing between replies: whatever they know of the past stands here.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from skillweave.llm.request import Request
-from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.world.noise import ERRORS
 
@@ -65,7 +64,6 @@ class Reacted(NamedTuple):
 class Transcript:
     system: str
     events: tuple[Heard | Reacted, ...]
-    messages: tuple[Message, ...]
 
     @property
     def heard(self) -> list[str]:
@@ -92,7 +90,7 @@ def transcript_of(request: Request) -> Transcript:
             )
             events.append(Reacted(message.content or "", calls))
     system = "\n".join(message.content or "" for message in request.messages if message.role == "system")
-    return Transcript(system, tuple(events), tuple(request.messages))
+    return Transcript(system, tuple(events))
 
 
 def _made(tool: str, arguments: str | Mapping[str, Json], result: str) -> Made:
@@ -110,8 +108,3 @@ def _parsed(text: str) -> Json:
     except ValueError:
         return text
     return found
-
-
-def words_of(messages: Sequence[Message]) -> list[Message]:
-    """The messages in which the agent speaks."""
-    return [message for message in messages if message.role == "assistant" and message.content]

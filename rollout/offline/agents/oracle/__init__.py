@@ -1,1 +1,0 @@
-"""Agents that are built with the golden trajectory, and how they behave on the way."""

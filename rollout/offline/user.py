@@ -1,0 +1,103 @@
+"""The offline user: answers the phrases of the scripted agents from its role, and understands nothing else.
+
+It is a function of the request: its role and the agent's words, never the golden calls or the criteria. It tells the
+facts that it is asked for, agrees to a proposal unless that contradicts one of its facts, and leaves after a report, a
+refusal, or when its patience is out.
+"""
+
+from collections.abc import Sequence
+from random import Random
+
+from evaluator.ledger import tells
+from evaluator.values import forms
+from rollout.offline.phrases import (
+    ACCEPT,
+    AGREE,
+    LEAVE,
+    PUZZLED,
+    REFUSE,
+    THANK,
+    UNKNOWN,
+    Phrase,
+    label,
+    understood,
+)
+from rollout.user.answer import UserAnswer
+from rollout.user.role import Role
+from rollout.user.user import NOT_SENT
+from skillweave.errors import AuthorError
+from skillweave.llm.backend import Backend
+from skillweave.llm.backends.offline import OfflineBackend
+from skillweave.llm.request import Request
+from skillweave.schema.message import Message
+from skillweave.schema.task import Fact
+
+
+def offline_user(seed: int = 0) -> Backend:
+    """A user that needs no model; the seed draws its phrases."""
+
+    def answer(request: Request) -> str:
+        role = request.variables.get("role")
+        if not isinstance(role, Role):
+            raise AuthorError("the offline user plays roles of world tasks; the request's variables hold none")
+        heard = heard_by(request.messages)
+        return reply(role, heard, Random(f"{seed}/{request.key}/{request.attempt}/{len(heard)}")).written
+
+    return OfflineBackend(answer, "user")
+
+
+def heard_by(messages: Sequence[Message]) -> list[str]:
+    """The agent's messages in a request to the user."""
+    return [
+        message.content or ""
+        for message in messages
+        if message.role == "user" and not (message.content or "").startswith(NOT_SENT)
+    ]
+
+
+def reply(role: Role, heard: Sequence[str], random: Random) -> UserAnswer:
+    """The answer to the last of the agent's messages."""
+    phrases = {phrase.kind: phrase for phrase in understood(heard[-1])} if heard else {}
+    if "propose" in phrases:
+        return _to_proposal(role, phrases["propose"], random)
+    if "ask" in phrases:
+        return _answer(_told(role, phrases["ask"]) or random.choice(UNKNOWN))
+    if "greet" in phrases:
+        return _answer(role.request)
+    if phrases.keys() & {"decline", "give_up", "hand_over"}:
+        return _answer(random.choice(ACCEPT), done=True)
+    if phrases.keys() & {"report", "fact", "part"}:
+        return _answer(random.choice(THANK), done=True)
+    puzzled = sum(not understood(text) for text in heard)
+    if puzzled >= role.persona.patience:
+        return _answer(random.choice(LEAVE), done=True)
+    return _answer(random.choice(PUZZLED))
+
+
+def _to_proposal(role: Role, proposal: Phrase, random: Random) -> UserAnswer:
+    pairs = proposal.pairs
+    wrong = [
+        fact.text
+        for fact in _known(role)
+        if fact.value is not None and label(fact.id) in pairs and not _is_said(fact, pairs[label(fact.id)], role.now)
+    ]
+    if wrong:
+        return _answer(" ".join([random.choice(REFUSE), *wrong]), agrees=False)
+    return _answer(random.choice(AGREE), agrees=True)
+
+
+def _told(role: Role, question: Phrase) -> str:
+    labels = frozenset(question.labels)
+    return " ".join(fact.text for fact in _known(role) if label(fact.id) in labels)
+
+
+def _known(role: Role) -> list[Fact]:
+    return [fact for fact in role.scenario.facts if fact.tell != "never"]
+
+
+def _is_said(fact: Fact, text: str, now: str) -> bool:
+    return tells(fact, text, now) or text in forms(fact.value)
+
+
+def _answer(text: str, *, agrees: bool | None = None, done: bool = False) -> UserAnswer:
+    return UserAnswer(text=text, agrees=agrees, wants_human=False, done=done)

@@ -1,1 +1,0 @@
-"""The order in which a user tells what they know."""
