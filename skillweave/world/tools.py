@@ -29,7 +29,7 @@ _FORMS: dict[ParameterType, str] = {"date": "Format: YYYY-MM-DD.", "datetime": "
 
 def decline_tool(rules: Sequence[str]) -> Tool:
     """`decline_request` of a world with these rules, in the form of a tool; sessions answer it themselves."""
-    return Tool.model_validate(
+    tool = Tool.model_validate(
         {
             "name": DECLINE,
             "description": "Record that a request is declined and the rule that decides it. Tell the user as well. "
@@ -39,7 +39,6 @@ def decline_tool(rules: Sequence[str]) -> Tool:
                 {
                     "name": "rule",
                     "type": "string",
-                    "enum": list(rules),
                     "description": "The number of the rule that decides it.",
                 },
                 {
@@ -52,11 +51,12 @@ def decline_tool(rules: Sequence[str]) -> Tool:
             "returns": {"rows": "one", "select": "SELECT 'recorded' AS status"},
         }
     )
+    return _with_rules(tool, rules)
 
 
 def transfer_tool(rules: Sequence[str]) -> Tool:
     """`transfer_to_human` of a world with these rules, in the form of a tool; sessions answer it themselves."""
-    return Tool.model_validate(
+    tool = Tool.model_validate(
         {
             "name": TRANSFER,
             "description": "Hand the conversation over to a human colleague. It ends the conversation.",
@@ -73,7 +73,6 @@ def transfer_tool(rules: Sequence[str]) -> Tool:
                     "name": "rule",
                     "type": "string",
                     "required": False,
-                    "enum": list(rules),
                     "description": "With the reason policy: the number of the rule that forbids the request.",
                 },
                 {"name": "summary", "type": "string", "description": "What the user wants and what was done so far."},
@@ -81,6 +80,16 @@ def transfer_tool(rules: Sequence[str]) -> Tool:
             "returns": {"rows": "one", "select": "SELECT 'transferred' AS status"},
         }
     )
+    return _with_rules(tool, rules)
+
+
+def _with_rules(tool: Tool, rules: Sequence[str]) -> Tool:
+    """The tool whose `rule` is one of these: of more than an author may list."""
+    parameters = [
+        parameter.model_copy(update={"enum": [*rules]}) if parameter.name == "rule" else parameter
+        for parameter in tool.parameters
+    ]
+    return tool.model_copy(update={"parameters": parameters})
 
 
 def session_tools(blueprint: Blueprint) -> list[Tool]:
