@@ -7,7 +7,7 @@ from pathlib import Path
 from skillweave.command import one_line
 from skillweave.dataset import Dataset
 from skillweave.errors import ArtifactError, ConfigError
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.diversity import Decontamination
 from skillweave.store import Store
 from synth.cli.table import show_table
@@ -48,7 +48,7 @@ def _tools(store: Store, worlds: Sequence[str]) -> dict[str, Schema]:
         except (ValueError, RecursionError) as error:
             raise ArtifactError(f"{path!r} is not JSON: {str(error)[:200]}") from error
         schemas = [one for one in within(value) if isinstance(one, Schema)]
-        own = (schema for schema in schemas if "__" not in schema.name and schema.name != TRANSFER)
+        own = (schema for schema in schemas if "__" not in schema.name and schema.name not in SESSION_TOOLS)
         found.update({f"{world}/{schema.name}": schema for schema in own})
     return found
 

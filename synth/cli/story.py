@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from skillweave.command import one_line
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import DECLINE, TRANSFER
 from skillweave.schema.change import RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, Fault, GoldenCall, Task
@@ -100,6 +100,8 @@ def _golden(task: Task, blueprint: Blueprint) -> Iterator[str]:
 
 def _source(blueprint: Blueprint, call: GoldenCall, name: str, calls: Sequence[GoldenCall]) -> str:
     source = call.grounding.get(name, "")
+    if call.tool == DECLINE:
+        return "the rule that decides it"
     if call.tool == TRANSFER:
         return "as the policy says" if source == "env" else "in the agent's own words"
     refers = any(
@@ -143,7 +145,10 @@ def _criteria(task: Task) -> Iterator[str]:
     for fact in criteria.communicate:
         yield f"the user is told the {fact.noun}: {' or '.join(map(_shown, fact.values))}"
     for ban in criteria.must_not:
-        yield f"declined, naming {ban.rule}: {ban.why}"
+        yield f"forbidden by {ban.rule}: {ban.why}"
+    if criteria.declined:
+        others = "".join(f", or {rule}" for rule in criteria.declined.also)
+        yield f"recorded as declined by {criteria.declined.rule}{others}, and the user told"
     for ask in criteria.must_ask:
         yield f"asked for before {ask.tool}: {' or '.join(ask.facts)}"
     if task.tools_hidden:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import DECLINE, TRANSFER
 from skillweave.schema.contract import Tool
 from skillweave.schema.policy import Policy
 
@@ -83,7 +83,7 @@ def _general_faults(general: str) -> Iterator[str]:
     for needed, why in (
         (TRANSFER, "it must say when to hand over to a human"),
         ("confirm", "it must ask for confirmation before writes that want it"),
-        ("number", "it must ask to name the number of the rule when declining"),
+        (DECLINE, "it must say how to record that a request is declined, and by which rule"),
     ):
         if needed not in general:
             yield f"the general part does not mention {needed!r}: {why}"

@@ -16,7 +16,7 @@ from pydantic import Field
 from skillweave.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.contract import STRUCTURAL, Effect, Guard, Tool
 from skillweave.schema.domain import Domain
 from skillweave.schema.entity import Entity
@@ -189,7 +189,7 @@ async def _relationships(
 
 def outline_faults(outline: Outline, least: int) -> list[str]:
     """What is wrong with the tools in outline, in words for their author."""
-    problem_list = duplicates("outline", "tool", [*(tool.name for tool in outline.tools), TRANSFER])
+    problem_list = duplicates("outline", "tool", [*(tool.name for tool in outline.tools), *sorted(SESSION_TOOLS)])
     found = [told(problem) for problem in problem_list]
     auth = [tool.name for tool in outline.tools if tool.kind == "auth"]
     if len(auth) != 1:

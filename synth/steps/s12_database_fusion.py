@@ -15,7 +15,6 @@ from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.fusion import Rewrite
 from skillweave.schema.record import Row
 from skillweave.world import database
-from skillweave.world.tools import tool_definitions
 from skillweave.world.world import World
 from synth.artifacts import (
     BLUEPRINTS,
@@ -27,7 +26,6 @@ from synth.artifacts import (
     RELATIONSHIP_ROWS,
     REWRITES,
     TOOL_GRAPHS,
-    TOOL_LISTS,
     every,
 )
 from synth.context import Context
@@ -54,7 +52,7 @@ class Joined(NamedTuple):
 @step(
     each=DOMAIN_COMBINATIONS,
     reads=[FUSIONS, every(BLUEPRINTS), every(DATABASE), every(ENTITY_ROWS), every(TOOL_GRAPHS)],
-    writes=[CONTRACTS, DATABASE, REWRITES, TOOL_LISTS, TOOL_GRAPHS, ENTITY_ROWS, RELATIONSHIP_ROWS],
+    writes=[CONTRACTS, DATABASE, REWRITES, TOOL_GRAPHS, ENTITY_ROWS, RELATIONSHIP_ROWS],
     params=Params,
     mode="cross",
 )
@@ -96,7 +94,6 @@ def joined(
 def _write(ctx: Context[Params], contract: FusedBlueprint, made: Joined) -> None:
     ctx.write(CONTRACTS, ctx.key, contract)
     ctx.write(REWRITES, ctx.key, made.rewrites)
-    ctx.write(TOOL_LISTS, ctx.key, tool_definitions(contract))
     with ctx.write_path(DATABASE, ctx.key) as path:
         path.write_bytes(made.content)
     for entity in contract.entities:

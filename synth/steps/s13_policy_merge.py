@@ -1,4 +1,4 @@
-"""s13: reconcile the rules of the domains that were joined, write their one policy, and have its server written.
+"""s13: reconcile the rules of the domains that were joined, write their one policy and tool list, and their server.
 
 A mediator settles what contradicts, on record, and gives the rules between the domains. Each of those is met once and
 broken once by execution, with all of them on; what is still wrong with one after the author's repairs drops that rule.
@@ -14,6 +14,7 @@ from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.fusion import Fusion, Mediation
+from skillweave.world.tools import tool_definitions
 from synth.artifacts import (
     BLUEPRINTS,
     CONTRACTS,
@@ -24,6 +25,7 @@ from synth.artifacts import (
     POLICIES,
     SERVER_TESTS,
     SERVERS,
+    TOOL_LISTS,
     every,
 )
 from synth.codegen.write import QUESTIONS, SERVER_REPORTS, written_server
@@ -56,7 +58,7 @@ class Agreed(NamedTuple):
 @step(
     each=DOMAIN_COMBINATIONS,
     reads=[FUSIONS, CONTRACTS, DATABASE, every(POLICIES), every(BLUEPRINTS)],
-    writes=[MEDIATIONS, POLICIES, SERVERS, SERVER_TESTS, SERVER_REPORTS],
+    writes=[MEDIATIONS, POLICIES, TOOL_LISTS, SERVERS, SERVER_TESTS, SERVER_REPORTS],
     params=MergeParams,
     questions=[MEDIATE, MERGE, *QUESTIONS],
     mode="cross",
@@ -69,6 +71,7 @@ async def policy_merge(ctx: Context[MergeParams], key: str) -> None:
     whole = contract.with_bridges(made.bridges)
     ctx.write(POLICIES, key, await _policy(ctx, whole, made, manuals))
     ctx.write(MEDIATIONS, key, made)
+    ctx.write(TOOL_LISTS, key, tool_definitions(whole))
     written = await written_server(ctx, ctx.read(CONTRACTS).with_bridges(made.bridges), database, made.proofs)
     ctx.write(SERVERS, key, written.source)
     ctx.write(SERVER_TESTS, key, written.tests)

@@ -35,6 +35,7 @@ def test_the_story_tells_what_the_user_wants_and_what_is_right(task: Task) -> No
     assert all(fact.text in told for fact in task.scenario.facts)
     assert all(call.tool in told for call in task.golden)
     assert all(ban.why in told for ban in task.criteria.must_not)
+    assert task.criteria.declined is None or f"declined by {task.criteria.declined.rule}" in told
     assert all(name in told for ask in task.criteria.must_ask for name in ask.facts)
     assert "the reward is the product of" in told
 

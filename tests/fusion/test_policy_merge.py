@@ -25,6 +25,7 @@ from synth.artifacts import (
     MEDIATIONS,
     POLICIES,
     SERVERS,
+    TOOL_LISTS,
     Artifact,
 )
 from synth.context import Context, Setting
@@ -139,8 +140,15 @@ def test_the_policy_is_one_and_prints_what_was_settled(run: Run) -> None:
     assert policy.tools == [tool.name for tool in joint().tools]
     assert {"B1", "B2"} <= set(policy.rules)
     assert all(conflict.resolution in text for conflict in run.read(MEDIATIONS).conflicts)
-    assert text.count("transfer_to_human") == 1
+    assert (text.count("decline_request"), text.count("transfer_to_human")) == (1, 1)
     assert "airline__sign_in" in policy.for_tools([]).text
+
+
+def test_a_request_can_be_declined_by_any_rule_of_the_domains_and_between_them(run: Run) -> None:
+    *tools, decline, transfer = (tool["function"] for tool in run.read(TOOL_LISTS))
+    assert [tool["name"] for tool in tools] == [tool.name for tool in joint().tools]  # type: ignore[call-overload,index]
+    assert (decline["name"], transfer["name"]) == ("decline_request", "transfer_to_human")  # type: ignore[call-overload,index]
+    assert decline["parameters"]["properties"]["rule"]["enum"] == ["B1", "B2", *joint().rules]  # type: ignore[call-overload,index]
 
 
 def test_the_server_refuses_by_the_bridge_rules_that_tools_hold(run: Run) -> None:

@@ -24,6 +24,7 @@ def test_a_policy_can_be_cut_down_to_some_tools() -> None:
     kept = policy.for_tools(["pay_invoice"])
     assert kept.tools == ["pay_invoice"]
     assert set(kept.rules) == set(stated_rules(CONTRACT.tool("pay_invoice")))
+    assert "`decline_request`" in kept.text
     assert "`transfer_to_human`" in kept.text
 
 
@@ -63,6 +64,7 @@ SECTION = "<!-- tool: pay_invoice -->"
         (SECTION, f"{SECTION}\nSELECT them all.", "holds SQL"),
         ("# ", "# XYIN-0003 ", "names 'XYIN-0003'"),
         ("`transfer_to_human`", "`hand_over`", "does not mention 'transfer_to_human'"),
+        ("`decline_request`", "`decline`", "does not mention 'decline_request'"),
     ],
 )
 def test_a_manual_that_leaves_out_or_adds_is_sent_back(old: str, new: str, fault: str) -> None:

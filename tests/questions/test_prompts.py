@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 from jinja2 import Environment, meta
 
-from skillweave.schema.call import TRANSFER, TransferReason
+from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER, TransferReason
 from skillweave.world.authorizer import FUNCTIONS
 from skillweave.world.contract.tools import RESERVED_ERRORS
 from synth.codegen.static import CLOCKS, FORBIDDEN, MODULES
@@ -47,13 +47,14 @@ def tool_prompt(outlines: list[ToolOutline], outline: ToolOutline) -> tuple[str,
 @pytest.mark.parametrize(
     ("name", "words"),
     [
+        ("blueprint.outline", SESSION_TOOLS),
         ("blueprint.tool", FUNCTIONS | RESERVED_ERRORS),
         ("fusion.mediate", RESERVED_ERRORS),
         ("entities.extract", {f"`{name}` {kind}" for name, kind in SHARED.items()} | set(pools(1))),
         ("database.generator", set(pools(1))),
         ("server.write", MODULES | FORBIDDEN | CLOCKS),
-        ("policy.write", {TRANSFER, *get_args(TransferReason)}),
-        ("policy.merge", {TRANSFER, *get_args(TransferReason)}),
+        ("policy.write", {DECLINE, TRANSFER, *get_args(TransferReason)}),
+        ("policy.merge", {DECLINE, TRANSFER, *get_args(TransferReason)}),
     ],
 )
 def test_closed_lists_are_told_whole(name: str, words: set[str]) -> None:
