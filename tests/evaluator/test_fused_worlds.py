@@ -5,17 +5,14 @@ from typing import Any
 import pytest
 
 from evaluator.checks.actions import check_actions
-from evaluator.checks.policy import check_policy
 from evaluator.explain import explain
 from evaluator.golden import golden_of
-from evaluator.ledger.names import names_of
 from evaluator.trial import Trial
 from evaluator.variants.candidates import keys_of
 from evaluator.variants.workbench import Workbench
 from skillweave.schema.task import GoldenCall
 from skillweave.world.world import World
-from tests.evaluator.conversations import a_conversation, agent, user
-from tests.evaluator.trials import Made, a_call, a_golden, a_task_of, a_trial, scored
+from tests.evaluator.trials import Made, a_call, a_golden, a_task_of, a_trial, policy_of, scored
 from tests.world.fused.domains import a_fused_blueprint, a_fused_database, a_fused_world
 from tests.world.fused.test_session import BRIDGE
 
@@ -46,9 +43,9 @@ def trial_of(world: World, golden: list[GoldenCall], *made: Made, **task: Any) -
 
 def test_rows_of_every_domain_belong_to_the_person_whose_account_they_name() -> None:
     own = [a_call("clinic__finish", visit_id="CV-0001"), a_call("gym__set_note"), a_call("insurer__visit")]
-    assert check_policy(trial_of(CARELESS, [], *own, a_call("gym__change_email", email="x@y.org"))).violations == []
+    assert policy_of(trial_of(CARELESS, [], *own, a_call("gym__change_email", email="x@y.org"))).violations == []
     other = a_call("insurer__finish", visit_id="IV-0002")
-    assert check_policy(trial_of(CARELESS, [], *own, other)).violations == [
+    assert policy_of(trial_of(CARELESS, [], *own, other)).violations == [
         "Insurer__Visit IV-0002 of PAT-P002 in call 3 (insurer__finish)"
     ]
 
@@ -60,10 +57,10 @@ def test_signing_in_with_another_member_stands_for_the_golden_sign_in(golden: st
     same = trial_of(WORLD, wanted, a_call("insurer__identify", email="ana@example.com"), done, **CONVERSATION)
     found = check_actions(same)
     assert (found.score, [(pair.golden, pair.call) for pair in found.matched]) == (1.0, [(0, 0), (1, 1)])
-    assert check_policy(same).violations == []
+    assert policy_of(same).violations == []
     other = trial_of(WORLD, wanted, a_call("insurer__identify", email="ben@example.com"), done, **CONVERSATION)
     assert [note.tool for note in check_actions(other).missing] == [golden, "clinic__finish"]
-    assert check_policy(other).violations == ["signed in as PAT-P002, and the user is PAT-P001"]
+    assert policy_of(other).violations == ["signed in as PAT-P002, and the user is PAT-P001"]
 
 
 def test_a_broken_bridge_rule_of_the_agent_is_a_violation_and_explains_the_failure() -> None:
@@ -90,23 +87,3 @@ def test_candidates_for_an_argument_are_the_callers_own_rows_of_that_domain() ->
     bench = Workbench(WORLD, a_task_of(WORLD, a_golden("gym__set_note"), **TASK))
     visit = WORLD.blueprint.tool("insurer__finish").parameter("visit_id")
     assert keys_of(bench, visit.refers_to or "", bench.random("keys")) == ["IV-0001"]
-
-
-def test_accounts_are_no_names_of_things() -> None:
-    names = names_of(WORLD)
-    assert [text for text in ("Ana Lopez", "CP-0001", "GP-0001") if text in names] == ["Ana Lopez"]
-
-
-def test_a_tools_own_name_tells_whether_to_call_it_off_is_a_yes() -> None:
-    blueprint = a_fused_blueprint()
-    for origin, found in (("cancel_note", []), ("set_note", ["call 0 (gym__set_note)"])):
-        changed = {"origin": origin, "confirm": True}
-        tools = [one.model_copy(update=changed if one.name == "gym__set_note" else {}) for one in blueprint.tools]
-        world = World(blueprint.model_copy(update={"tools": tools}), a_fused_database(blueprint), now=WORLD.now)
-        messages = [
-            user("My note, please."),
-            agent("Shall I?"),
-            user("Cancel that."),
-            agent(None, ("gym__set_note", {})),
-        ]
-        assert check_policy(a_conversation(world, a_task_of(world, **TASK), *messages)).unconfirmed == found

@@ -14,7 +14,7 @@ from tests.world.clinic import a_world
 
 WORLD = a_world()
 BOOK = ("book_appointment", {"slot_id": "SLO-0004"})
-LOOK = ("list_fees", {})
+LOOK: tuple[str, dict[str, str]] = ("list_fees", {})
 BYE = user("Thanks, goodbye. ###STOP###")
 FEE = {"fact": "told_1", "noun": "fee", "values": [1250], "type": "integer", "unit": "cents"}
 

@@ -12,7 +12,7 @@ from evaluator.recorded import Recorded, RecordedError
 from evaluator.score import reward_of
 from evaluator.trial import Scored, Trial
 from skillweave.schema.message import FunctionCall, Message, ToolCall
-from skillweave.schema.score import Checks
+from skillweave.schema.score import Checks, PolicyCheck
 from skillweave.schema.task import GoldenCall, Task
 from skillweave.world.replay import replay
 from skillweave.world.world import World
@@ -58,9 +58,16 @@ def scored(trial: Trial) -> Scored:
         state=check_state(task.criteria, trial.made.changes, trial.world.comparison),
         actions=check_actions(trial),
         communicate=check_communicate(task.criteria.communicate, trial.messages, trial.made.steps, task.now),
-        policy=CHECKS["policy"](trial, Settings()),
+        policy=policy_of(trial),
     )
     return Scored(trial, checks, reward_of(task, checks))
+
+
+def policy_of(trial: Trial) -> PolicyCheck:
+    """The check of its conduct."""
+    found = CHECKS["policy"](trial, Settings())
+    assert isinstance(found, PolicyCheck)
+    return found
 
 
 def _message(at: int, made: Made) -> Message:
