@@ -109,8 +109,10 @@ def understood(text: str) -> list[Phrase]:
 
 def label(fact: str) -> str:
     """A fact's id in words: `me.email` is `your email`, `pay_bill.method` is `method (pay bill)`."""
-    about, _, name = fact.replace("_", " ").rpartition(".")
-    return f"your {name}" if about == "me" else f"{name} ({about})" if about else name
+    about, _, name = " ".join(fact.replace("_", " ").split()).rpartition(".")
+    if about == "me":
+        return f"your {name}"
+    return name if name.startswith(about) else f"{name} ({about})"
 
 
 def deed(tool: str) -> str:

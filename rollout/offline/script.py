@@ -1,5 +1,6 @@
 """A script: what the golden trajectory of a task asks of an agent. Only agents that are built with it may see it."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -18,13 +19,15 @@ from skillweave.world.undisturbed import undisturbed
 
 KEPT = 2_048
 """Scripts that are remembered."""
+_NUMBER = re.compile(r"_\d+$")
+"""What tells a fact's id from another of the same name: `method_2`."""
 
 
 @dataclass(frozen=True)
 class PlannedCall:
     tool: str
-    deed: str
-    """What it does, in words."""
+    plain: str
+    """The tool's own name, without a namespace."""
     kind: ToolKind
     confirm: bool
     arguments: Mapping[str, Json]
@@ -38,6 +41,11 @@ class PlannedCall:
     """... and what the rule holds up, in words."""
     is_demanded: bool = False
     """Whether a bridge rule is broken without it, be it asked for or not."""
+
+    @property
+    def deed(self) -> str:
+        """What it does, in words."""
+        return deed(self.plain)
 
     @property
     def is_read(self) -> bool:
@@ -94,16 +102,16 @@ class Script:
 
     def pairs(self, call: PlannedCall, results: Mapping[int, Json]) -> dict[str, Fact]:
         """The user's facts that a call is about: those of its arguments, and of the rows that these name."""
-        rows = {name: _row(source, results) for name, source in call.grounding.items()}
+        rows = [_row(source, results) for source in call.grounding.values()]
+        others = {name for other in self.calls for name in (other.tool, other.plain)} - {call.tool, call.plain}
         about: dict[str, Fact] = {}
         for fact in self.known:
-            column = fact.id.rpartition(".")[2].rstrip("0123456789").rstrip("_")
+            thing, _, name = fact.id.rpartition(".")
+            column = _NUMBER.sub("", name)
             is_argument = call.grounding.get(column) == "user" and call.arguments.get(column) == fact.value
-            if (
-                fact.tell != "never"
-                and fact.value is not None
-                and (is_argument or any(row.get(column) == fact.value for row in rows.values()))
-            ):
+            is_of_row = any(row.get(column) == fact.value for row in rows)
+            is_known = fact.tell != "never" and fact.value is not None
+            if is_known and thing not in others and (is_argument or is_of_row):
                 about[label(fact.id)] = fact
         return about
 
@@ -178,7 +186,7 @@ def _planned(call: GoldenCall, tool: Tool, titles: Mapping[str, str]) -> Planned
     """`titles`: names of the companies by server, in a world of several."""
     return PlannedCall(
         tool=call.tool,
-        deed=deed(_plain(tool)),
+        plain=_plain(tool),
         kind=tool.kind,
         confirm=tool.confirm,
         arguments=dict(call.arguments),

@@ -1,6 +1,6 @@
 """Builder of conversations in the small clinic, with a user who says what a list holds."""
 
-from evaluator.ledger import Background, FactLedger
+from evaluator.ledger import Ledger
 from rollout.user.role import Role
 from rollout.user.user import User
 from rollout.world.contract_session import HeldContract
@@ -47,14 +47,14 @@ def a_visit(*said: Said, record: TaskRecord | None = None, user: Backend | None 
         persona=record.persona,
         scenario=record.scenario,
         opening=record.messages[0].content or "",
+        request=record.messages[0].content or "",
         prompt=f"You want {SLOT}.",
         company="Small Clinic",
         now=record.now,
-        signed_in=True,
     )
 
     def a_user() -> User:
-        ledger = FactLedger(Background(role.scenario, role.persona, role.now, texts=(role.opening, role.company)))
+        ledger = Ledger(role.scenario, role.persona, now=role.now, texts=(role.opening, role.company))
         return User(role, speaker, ledger, key=f"1/{record.id}#0", sampling=Sampling())
 
     return WorldTask(record, digest="d", policy=POLICY, role=role, user=a_user, opener=open_clinic)

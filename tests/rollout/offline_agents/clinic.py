@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from rollout.dispatcher import PipelinedDispatcher, Width
+from rollout.offline.user import heard_by, reply
 from rollout.trajectory import Setting, Trajectory
 from rollout.user.role import Role
 from rollout.world.contract_session import ContractOpener
@@ -41,8 +42,6 @@ Book a slot. Confirm with the patient first. [R6] A patient may have less than 2
 Cancel an appointment. Confirm with the patient first. [R10] Up to 24 hours before they start.
 <!-- /tool: cancel_appointment -->
 """
-STOP = "###STOP###"
-PROPOSED = re.compile(r"shall i|go ahead|do you confirm|happy for me|is that what you want|yes or no|may i\?", re.I)
 
 
 def fact(id: str, text: str, value: Any, tell: str = "first") -> dict[str, Any]:
@@ -365,26 +364,18 @@ def held(
     return sorted(found, key=lambda record: record.id)
 
 
-def a_user(decide: Callable[[str], str] | None = None) -> Backend:
-    """A user who tells what they are asked for, agrees to all (or `decide`s), and leaves when nothing is asked."""
+def a_user(*, agrees: bool = True) -> Backend:
+    """The offline user, or one that agrees to nothing."""
 
     def answer(request: Request) -> str:
-        role = request.variables["role"]
+        role, heard = request.variables["role"], heard_by(request.messages)
         assert isinstance(role, Role)
-        said = (request.messages[-1].content or "").lower()
-        if PROPOSED.search(said):
-            return decide(said) if decide is not None else "Yes, please."
-        if "anything else" in said or "do you need" in said:
-            return f"No, that is all, thank you. {STOP}"
-        told = [one.text for one in role.scenario.facts if set(one.id.split(".")[1].split("_")) & set(words(said))]
-        return " ".join(told) or ("I don't know." if "?" in said else f"Fine. {STOP}")
+        said = reply(role, heard, Random(request.key))
+        if said.agrees and not agrees:
+            said = said.model_copy(update={"text": "No, please don't.", "agrees": False})
+        return said.written
 
     return OfflineBackend(answer, "user")
-
-
-def words(text: str) -> list[str]:
-    """Its words."""
-    return re.findall(r"\w+", text.lower())
 
 
 def said_by(record: TrajectoryRecord, role: str) -> list[str]:
