@@ -10,7 +10,7 @@ from docs.fields import Described, fields_of, summary_of
 from docs.markdown import code, table
 from docs.source import constants, readable
 from skillweave.config import authors, models
-from skillweave.config.authors import AuthorConfig, PriceConfig, SpeakerConfig
+from skillweave.config.authors import AuthorConfig, PriceConfig, RoleConfig, SpeakerConfig
 from skillweave.config.models import Config
 from skillweave.config.section import Section
 
@@ -36,7 +36,10 @@ steps:
 ```
 """
 
-SPEAKER = "All keys of an author, below, and:"
+ABOUT: dict[type[BaseModel], str] = {
+    SpeakerConfig: "All keys of an author, below, and:",
+    RoleConfig: "`llm.judge` has no default: where it is left out, nothing is judged.",
+}
 SHORT = "`textual: offline/author` is short for `textual: {model: offline/author}`.\n"
 
 
@@ -45,7 +48,7 @@ def page() -> str:
     parts = [INTRO, "## Top level\n", _table(Config, "")]
     for path, model in _sections(Config):
         about = summary_of(model)
-        about += SPEAKER if model is SpeakerConfig else ""
+        about += ABOUT.get(model, "")
         heading = "and".join(f" {code(name)} " for name in path.split(" and ")).strip()
         parts += [f"## {heading}\n", f"{about}\n" if about else "", _table(model, f"{path.partition(' and ')[0]}.")]
     parts += ["## `steps`\n", STEPS, _authors(), f"## A price: `llm.prices`\n\n{_table(PriceConfig, '')}"]

@@ -1,5 +1,6 @@
 """`models.md`: how to use each kind of author, and what a default run asks of one, from the sizes that were seen."""
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,8 +20,10 @@ Made by `python -m docs.generate`; its words and figures come from `docs/models.
 
 Every text that a run needs from outside (domains, contracts, policies, stories, code) is the answer to a question, and
 who answers is an **author**, named `provider/model`. Three roles have one each: `llm.textual` for meaning, `llm.coding`
-for code, `llm.judge` where something is judged. The built-in offline author answers from a catalogue of services, for
-nothing. A model answers for any service, and its answers pass the very same gates.
+for code, `llm.judge` for opinions. The built-in offline author answers the first two from a catalogue of services, for
+nothing. A model answers for any service, and its answers pass the very same gates. A judge has no default: where none
+is named nothing is judged, and the run and the dataset's card say so. With one, s07 has cases at the limit of each rule
+decided from its sentence, and the evaluator can rate conversations on request.
 
 ```sh
 export OPENAI_API_KEY=...
@@ -171,13 +174,21 @@ def _sizes() -> str:
         run = Run(RunSpec(Config(), Path(folder) / "none", read_only=True))
         expected = Expected(run)
         rows = [(step, expected.of_step(step) or {}) for step in run.pipeline.steps if step.questions]
-    cells = [[step.short, *_cells(step, asked)] for step, asked in rows]
+    cells = [[name, *_cells(step, asked, roles)] for step, asked in rows for name, roles in _askers(step)]
     header = ["step", "questions", "tokens of prompts", "tokens of answers", "asked of"]
     return SIZES.replace("{table}", table(header, cells))
 
 
-def _cells(step: Step[Any], asked: ByQuestion) -> list[str]:
-    roles = {question.name: question.role for question in step.questions}
+def _askers(step: Step[Any]) -> Iterator[tuple[str, set[str]]]:
+    """The row of a step, with the roles that it asks, and another for a judge, whom a default run does not have."""
+    roles = {str(question.role) for question in step.questions}
+    yield step.short, roles - {"judge"}
+    if "judge" in roles:
+        yield f"{step.short}, where `llm.judge` names a model", {"judge"}
+
+
+def _cells(step: Step[Any], asked: ByQuestion, wanted: Collection[str]) -> list[str]:
+    roles = {question.name: question.role for question in step.questions if question.role in wanted}
     found = [(roles[name], size) for name, size in asked.items() if name in roles]
     return [
         f"{sum(size.asked for _, size in found):,.0f}",

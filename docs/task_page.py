@@ -106,7 +106,9 @@ def _conduct(criteria: Criteria) -> Iterator[str]:
     """What has to be recorded as declined, what told first, and what nobody could do."""
     why = {ban.rule: ban.why for ban in criteria.must_not}
     declined = [criteria.declined.rule, *criteria.declined.also] if criteria.declined else []
-    lines = [f"- recorded as declined by {' or '.join(declined)}: {plain(why.get(declined[0], ''))}"] if declined else []
+    lines = (
+        [f"- recorded as declined by {' or '.join(declined)}: {plain(why.get(declined[0], ''))}"] if declined else []
+    )
     lines += [f"- told before {code(ask.tool)}: {' or '.join(map(code, ask.facts))}" for ask in criteria.must_ask]
     lines += [
         f"- handed over: no offered tool writes {code(table)} ({', '.join(map(plain, columns))})"

@@ -13,7 +13,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from skillweave.config.models import SplitsConfig
 from skillweave.digest import digest_bytes, digest_file, digest_json
-from skillweave.errors import ArtifactError
+from skillweave.errors import ArtifactError, ConfigError
 from skillweave.llm.ask import Check, Line, ask
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.question import Question
@@ -33,8 +33,8 @@ A = ParamSpec("A")
 class Services(Protocol):
     """What the engine lends to a context."""
 
-    def line(self, step: str, role: str) -> Line:
-        """Who is asked for a role in a step."""
+    def line(self, step: str, role: str) -> Line | None:
+        """Who is asked for a role in a step; None where nobody is named."""
         ...
 
     def offload(self, function: Callable[..., R], *arguments: object) -> Awaitable[R]:
@@ -165,6 +165,8 @@ class Context(Generic[P]):
         if question not in self._step.questions:
             raise ArtifactError(f"{self._step.name} asks {question.name!r}; declare it in @step(questions=...)")
         line = self._services.line(self._step.name, question.role)
+        if line is None:
+            raise ConfigError(f"{self._step.name} asks {question.name!r}; name who answers in llm.{question.role}")
         self.account.ledger.parent = line.ledger
         author, *fallback = line.backends
         return await ask(
@@ -181,6 +183,10 @@ class Context(Generic[P]):
             ledger=self.account.ledger,
             on_fault=self.log,
         )
+
+    def has_author(self, question: Question[Any]) -> bool:
+        """Whether anybody is named who answers the question; a judge need not be."""
+        return self._services.line(self._step.name, question.role) is not None
 
     async def offload(self, function: Callable[A, R], *arguments: A.args, **named: A.kwargs) -> R:
         """Run a pure function of a module in another process; for work that would keep a core busy."""

@@ -166,6 +166,8 @@ class Judge:
 def _connected(config: Config, ledger: Ledger, folder: Path | None) -> list[Backend]:
     """The judge of the configuration and who follows where it fails. Raises ConfigError where one cannot judge."""
     judge = config.llm.judge
+    if judge is None:
+        raise ConfigError("rubric and subjective need a judge; name a model in llm.judge")
     connections = Connections(config.llm, ledger=ledger, folder=folder)
     try:
         *others, last = (judge, *judge.fallback)

@@ -83,8 +83,9 @@ class LlmConfig(Section):
     """Answers about meaning: domains, entities, contracts, policies, stories."""
     coding: RoleConfig = RoleConfig()
     """Writes code: data generators, servers, tests."""
-    judge: RoleConfig = RoleConfig()
-    """Judges where something is judged."""
+    judge: RoleConfig | None = None
+    """Gives opinions: whether a rule's sentence says what its SQL does, how a conversation was held. null: nobody does,
+    and nothing is judged."""
     max_concurrency: int = Field(default=16, ge=1)
     """Requests under way at once."""
     max_retries: int = Field(default=4, ge=0)

@@ -75,8 +75,9 @@ class Forecast:
         roles = {question.name: question.role for question in step.questions}
         found = Priced(step.name, items)
         for question, size in (asked or {}).items():
-            if question in roles:
-                found = self._with(found, size, self._run.authors.first(step.name, roles[question]))
+            author = self._run.authors.first(step.name, roles[question]) if question in roles else None
+            if author is not None:
+                found = self._with(found, size, author)
         return found
 
     def _with(self, found: Priced, size: Size, author: str) -> Priced:

@@ -24,6 +24,8 @@ def show_report(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], option
             print(line)
         for line in _stand_ins(run, step, _records(schedule, step)):
             print(line)
+        if any(run.authors.first(step.name, question.role) is None for question in step.questions):
+            print(f"{step.short} not judged: llm.judge names no model")
     spent = note(took)
     if spent:
         print(f"this run took {spent}; see each question with: {options.command('status')}")
@@ -112,7 +114,7 @@ def _remedies(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], options:
 
 def _is_offline(run: Run, step: Step[Any]) -> bool:
     authors = [run.authors.first(step.name, question.role) for question in step.questions]
-    return all(author.startswith("offline/") for author in authors)
+    return all(author is None or author.startswith("offline/") for author in authors)
 
 
 def _is_whole(run: Run, steps: Sequence[Step[Any]]) -> bool:

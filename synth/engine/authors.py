@@ -51,18 +51,24 @@ class Authors:
         self.ledger = Ledger()
         self._connections = Connections(config.llm, ledger=self.ledger, folder=folder)
 
-    def line(self, step: str, role: str) -> Line:
-        """Who answers for a role in a step: the author, then those that follow where it fails. Raises ConfigError."""
-        *others, last = self._line(step, role)
+    def line(self, step: str, role: str) -> Line | None:
+        """Who answers for a role in a step: the author, then those that follow where it fails. Raises ConfigError.
+
+        None where nobody is named: a judge has no default.
+        """
+        named = self._line(step, role)
+        if not named:
+            return None
+        *others, last = named
         backends = [*(self._backend(author, is_last=False) for author in others), self._backend(last, is_last=True)]
         return Line(backends, self.ledger, self._config.llm.continuations)
 
-    def first(self, step: str, role: str) -> str:
-        """`provider/model` of who is asked first."""
-        return self._line(step, role)[0].model
+    def first(self, step: str, role: str) -> str | None:
+        """`provider/model` of who is asked first; None where nobody is named."""
+        return next((author.model for author in self._line(step, role)), None)
 
     def identity(self, step: str, role: str, key: str, questions: Sequence[str]) -> str:
-        """`provider/model#what its answers to these questions follow from`, of each in turn."""
+        """`provider/model#what its answers to these questions follow from`, of each in turn; empty for nobody."""
         return ", then ".join(self._identity(author, key, tuple(questions)) for author in self._line(step, role))
 
     def call(self, work: Coroutine[Any, Any, R]) -> "asyncio.Future[R]":
@@ -86,11 +92,18 @@ class Authors:
 
     def _line(self, step: str, role: str) -> list[AuthorConfig]:
         """The author of a role in a step, and who follows it."""
-        found: RoleConfig = getattr(self._config.llm, role)
+        found: RoleConfig | None = getattr(self._config.llm, role)
         overrides = self._config.steps.get(step, {}).get("llm")
         if overrides is not None:
             found = _override(step, overrides).get(role) or found
-        return [found, *found.fallback]
+        line = [] if found is None else [found, *found.fallback]
+        for author in line if role == "judge" else ():
+            if author.model.startswith("offline/"):
+                raise ConfigError(
+                    f"llm.judge is {author.model!r}, which judges nothing; name a model there, or leave it out: "
+                    "nothing is judged then"
+                )
+        return line
 
     def _backend(self, author: AuthorConfig, *, is_last: bool) -> Backend:
         key = f"{_key(author)} {is_last}"

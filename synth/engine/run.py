@@ -239,8 +239,8 @@ class Run:
         if not self.spec.read_only:
             self._code.save()
 
-    def line(self, step: str, role: str) -> Line:
-        """Who is asked for a role in a step."""
+    def line(self, step: str, role: str) -> Line | None:
+        """Who is asked for a role in a step; None where nobody is named."""
         return self.authors.line(step, role)
 
     def offload(self, function: Callable[..., R], *arguments: object) -> Awaitable[R]:
@@ -256,7 +256,8 @@ class Run:
     def _authors_of(self, step: Step[Any], key: str) -> dict[str, str]:
         roles = sorted({question.role for question in step.questions})
         asked = {role: [found.name for found in step.questions if found.role == role] for role in roles}
-        return {role: self.authors.identity(step.name, role, key, asked[role]) for role in roles}
+        found = {role: self.authors.identity(step.name, role, key, asked[role]) for role in roles}
+        return {role: identity for role, identity in found.items() if identity}
 
     def _digest_of(self, label: str, visible: Visible) -> str | None:
         if label == SEEDS_LABEL:

@@ -28,7 +28,6 @@ ANSWERS = {
     "blueprint.witness": "world:witness",
     "database.generator": "generator:generator",
     "policy.write": "policy:write",
-    "policy.decide": "policy:decide",
     "policy.reword": "policy:reword",
     "tools.stories": "tasks:stories",
     "server.write": "server:server",

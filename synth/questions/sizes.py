@@ -90,6 +90,17 @@ class Sizes(Record):
             )
         return cls(domains=len(domains), combinations=len(combinations), steps=steps)
 
+    def beside(self, older: "Sizes") -> "Sizes":
+        """These, and the older sizes of what this run did not ask: a run without a judge asks no `policy.decide`."""
+        steps = {
+            step: StepSizes(
+                domain={**before.domain, **now.domain}, combination={**before.combination, **now.combination}
+            )
+            for step, now in self.steps.items()
+            for before in [older.steps.get(step, StepSizes())]
+        }
+        return self.model_copy(update={"steps": steps})
+
 
 def keys_of(artifact: str, records: Iterable[ItemRecord]) -> set[str]:
     """The keys that items made of an artifact."""
@@ -123,9 +134,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m synth.questions.sizes", description=f"Write {FILE}.")
     parser.add_argument("outputs", type=Path, help="the outputs folder of a finished run")
     outputs = parser.parse_args(arguments).outputs
-    sizes = Sizes.measured(Manifest(Store(outputs)).items())
-    if not sizes.steps:
+    measured = Sizes.measured(Manifest(Store(outputs)).items())
+    if not measured.steps:
         raise ConfigError(f"no questions are recorded in {str(outputs)!r}; give the outputs folder of a finished run")
+    sizes = measured.beside(Sizes.shipped())
     path = Path(__file__).with_name(FILE)
     path.write_text(json.dumps(sizes.model_dump(mode="json"), indent=1) + "\n", "utf-8")
     print(f"wrote {path}: {sizes.domains} domains, {sizes.combinations} combinations")

@@ -1,8 +1,8 @@
 """s07: write each world's policy, after each rule's sentence was set against its SQL.
 
 A rule is told twice, in words and in SQL; agents read the words, scores stand on the SQL. Where figures or values
-differ, or where a judge decides a case from the words otherwise than the SQL does, the author words the rule anew; a
-rule whose two tellings stay apart rejects the item.
+differ, or where the judge, if `llm.judge` names one, decides a case from the words otherwise than the SQL does, the
+author words the rule anew; a rule whose two tellings stay apart rejects the item.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ REWORD = question("policy.reword", returns=str, form="text")
 
 class PolicyParams(Params):
     judged: bool = Field(default=True)
-    """Have the judge decide cases of each rule from its sentence."""
+    """Have the judge, where `llm.judge` names one, decide cases of each rule from its sentence."""
 
 
 @step(
@@ -51,7 +51,9 @@ async def policy_generation(ctx: Context[PolicyParams], key: str) -> None:
 async def _agreed(ctx: Context[PolicyParams], blueprint: Blueprint) -> dict[str, str]:
     """New sentences for the rules that need one. Raises AuthorError for those that get none that fits."""
     by_rule: dict[str, Sequence[Case]] = {}
-    if ctx.params.judged:
+    if not ctx.params.judged or not ctx.has_author(DECIDE):
+        ctx.log("not judged: no cases of the rules are decided from their sentences")
+    else:
         for found in await ctx.offload(cases_of, blueprint, ctx.now):
             by_rule[found.rule] = found.cases
             ctx.count("rules without a case", not found.cases)

@@ -160,6 +160,7 @@ def test_tokens_and_cost_are_counted() -> None:
 @pytest.mark.parametrize(
     ("llm", "words"),
     [
+        ({"judge": None}, "rubric and subjective need a judge; name a model in llm.judge"),
         ({"judge": "offline/author"}, "llm.judge names: author 'offline/author' cannot answer here; name another"),
         ({"judge": "openai/m"}, "the environment variable 'OPENAI_API_KEY' holds no API key"),
         ({"budget_usd": 1.0}, "give llm.prices.openai/m {input, output}"),
