@@ -77,7 +77,7 @@ EVALUATED: dict[str, type[BaseModel]] = {
     "flips.jsonl": comparison.Rescored,
     "taught.jsonl": taught.Taught,
     "never_solved.jsonl": taught.NeverSolved,
-    "the file of `compare --output`": comparison.Comparison,
+    "the file of `compare --output`": comparison.Comparisons,
 }
 """File of an evaluation -> what it holds, a line or in all."""
 

@@ -1,39 +1,41 @@
-"""Compares two sets of results: paired over the tasks that both have, and result by result after a change of checks."""
+"""Compares agents: paired over the tasks that both have, and result by result after a change of checks."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import combinations, product
 
 from evaluator.statistics import paired
 from evaluator.terminal.tables import print_line, print_table
 from skillweave.schema.comparison import Comparison, Flip, Rescored
-from skillweave.schema.result import FailureClass, Result
+from skillweave.schema.result import FailureClass, Result, Speakers
 
 
 @dataclass(slots=True)
 class _Trials:
+    """The scored trials of one task."""
+
     passed: int = 0
     scored: int = 0
     failures: Counter[FailureClass] = field(default_factory=Counter)
     digests: set[str] = field(default_factory=set)
 
 
-class _Side:
-    """One set of results, by task."""
+@dataclass(slots=True)
+class Side:
+    """The results of one agent with one user."""
 
-    def __init__(self, results: Iterable[Result]) -> None:
-        self.tasks: dict[str, _Trials] = {}
-        self.unscored = 0
-        self.versions: set[str] = set()
-        for result in results:
-            self.versions.add(result.checks_version)
-            if result.scored:
-                self._add(result)
-            else:
-                self.unscored += 1
+    tasks: dict[str, _Trials] = field(default_factory=dict)
+    unscored: int = 0
+    versions: set[str] = field(default_factory=set)
 
-    def _add(self, result: Result) -> None:
+    def add(self, result: Result) -> None:
+        """Count one."""
+        self.versions.add(result.checks_version)
+        if not result.scored:
+            self.unscored += 1
+            return
         trials = self.tasks.setdefault(result.task_id, _Trials())
         trials.scored += 1
         trials.passed += bool(result.passed)
@@ -43,9 +45,49 @@ class _Side:
             trials.failures[result.failure.class_] += 1
 
 
-def compare(a: Iterable[Result], b: Iterable[Result], *, seed: int = 0) -> Comparison:
-    """How the second set of results does against the first."""
-    first, second = _Side(a), _Side(b)
+Sides = dict[Speakers, Side]
+
+
+def sides_of(results: Iterable[Result]) -> Sides:
+    """The results of each agent with each user."""
+    found: Sides = {}
+    for result in results:
+        found.setdefault(result.speakers, Side()).add(result)
+    return dict(sorted(found.items()))
+
+
+def compare(a: Sides, b: Sides | None = None, *, agents: Sequence[str] = (), seed: int = 0) -> list[Comparison]:
+    """Compare agents task by task.
+
+    Without `b` the agents of `a` are compared with each other; else each with itself in `b`, or, where each side holds
+    one agent only, these two. `agents` names whom to compare: one, or the first and the second.
+    """
+    pairs = _pairs_within(a, agents) if b is None else _pairs_between(a, b, agents)
+    # What two agents do with different users says little of the agents.
+    pairs = [(first, second) for first, second in pairs if first.user == second.user] or pairs
+    other = a if b is None else b
+    return [_comparison(first, a[first], second, other[second], seed) for first, second in pairs]
+
+
+def _pairs_within(sides: Sides, agents: Sequence[str]) -> list[tuple[Speakers, Speakers]]:
+    if not agents:
+        return list(combinations(sides, 2))
+    named = [(one, other) for one, other in product(sides, sides) if one != other and one.agent == agents[0]]
+    if len(agents) == 1:
+        return [(one, other) for one, other in named if one.agent != other.agent]
+    return [(one, other) for one, other in named if other.agent == agents[1]]
+
+
+def _pairs_between(a: Sides, b: Sides, agents: Sequence[str]) -> list[tuple[Speakers, Speakers]]:
+    if not agents and len(a) == len(b) == 1:
+        return list(product(a, b))
+    if not agents:
+        return [(one, other) for one, other in product(a, b) if one.agent == other.agent]
+    first, second = agents[0], agents[-1]
+    return [(one, other) for one, other in product(a, b) if (one.agent, other.agent) == (first, second)]
+
+
+def _comparison(speakers_a: Speakers, first: Side, speakers_b: Speakers, second: Side, seed: int) -> Comparison:
     common = sorted(first.tasks.keys() & second.tasks.keys())
     same = [id for id in common if not _is_changed(first.tasks[id], second.tasks[id])]
     every = [_flip(id, first.tasks[id], second.tasks[id]) for id in same]
@@ -54,6 +96,10 @@ def compare(a: Iterable[Result], b: Iterable[Result], *, seed: int = 0) -> Compa
     found = paired(rates_a, rates_b, seed=seed) if every else None
     flipped = [one for one in every if one.gain]
     return Comparison(
+        agent_a=speakers_a.agent,
+        user_a=speakers_a.user,
+        agent_b=speakers_b.agent,
+        user_b=speakers_b.user,
         tasks=len(every),
         rate_a=_mean(rates_a),
         rate_b=_mean(rates_b),
@@ -96,15 +142,16 @@ def _mean(rates: list[Fraction]) -> float | None:
 def flips(old: Iterable[Result], new: Iterable[Result]) -> Iterator[Rescored]:
     """Results of both that pass in one and not in the other, or are scored in one alone, in the order of `new`.
 
-    Of the old ones the outcome is held, and no more. Results go by their agent and id.
+    Of the old ones the outcome is held, and no more. Results go by agent, user and id.
     """
-    known = {(one.agent, one.id): (one.passed, _class(one), one.checks_version) for one in old}
+    known = {(one.speakers, one.id): (one.passed, _class(one), one.checks_version) for one in old}
     for result in new:
-        before = known.get((result.agent, result.id))
+        before = known.get((result.speakers, result.id))
         if before is not None and before[0] is not result.passed:
             yield Rescored(
                 id=result.id,
-                agent=result.agent,
+                agent=result.speakers.agent,
+                user=result.speakers.user,
                 before=before[0],
                 after=result.passed,
                 class_before=before[1],
@@ -118,8 +165,14 @@ def _class(result: Result) -> FailureClass | None:
     return result.failure.class_ if result.failure is not None else None
 
 
-def show_comparison(found: Comparison, a: str = "A", b: str = "B") -> None:
-    """Print a comparison; `a` and `b` are what the two sides are called."""
+def show_comparison(found: Comparison, place_a: str = "A", place_b: str = "B") -> None:
+    """Print a comparison. A side goes by its agent, or by its place where both have the same agent."""
+    first, second = Speakers(found.agent_a, found.user_a), Speakers(found.agent_b, found.user_b)
+    users = found.user_a != found.user_b
+    a, b = (str(first), str(second)) if users else (found.agent_a, found.agent_b)
+    if first == second:
+        a, b = place_a, place_b
+        print_line(f"{first}:")
     if found.difference is None:
         print_line("no task has scored trials on both sides")
     else:
@@ -153,16 +206,17 @@ def _points(share: float | None) -> str:
 
 def show_flips(found: Iterable[Rescored]) -> None:
     """Print what was scored otherwise, and how many of each kind."""
-    kinds: Counter[tuple[str, str]] = Counter()
+    kinds: Counter[tuple[str, str, str]] = Counter()
     rows: list[tuple[str, ...]] = []
     for one in found:
         before, after = _outcome(one.before, one.class_before), _outcome(one.after, one.class_after)
-        kinds[before, after] += 1
-        rows.append((one.id, before, after, one.version_before, one.version_after))
+        speakers = str(Speakers(one.agent, one.user))
+        kinds[speakers, before, after] += 1
+        rows.append((one.id, speakers, before, after, one.version_before, one.version_after))
     print_line(f"{kinds.total()} results flipped")
-    print_table("Flips", ("result", "before", "after", "checks before", "checks after"), rows)
-    ordered = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
-    print_table("By outcome", ("before", "after", "results"), [(*kind, str(count)) for kind, count in ordered])
+    print_table("Flips", ("result", "agent", "before", "after", "checks before", "checks after"), rows)
+    ordered = sorted(kinds.items(), key=lambda item: (item[0][0], -item[1], item[0]))
+    print_table("By outcome", ("agent", "before", "after", "results"), [(*kind, str(count)) for kind, count in ordered])
 
 
 def _outcome(passed: bool | None, failure: FailureClass | None) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from evaluator.evaluate import Evaluator, Settings
-from evaluator.recorded import Recorded, UnreadableError, read
+from evaluator.recorded import Recorded, Speaker, UnreadableError, read
 from evaluator.rollouts import Key, Place
 from skillweave.dataset import QUERIES, Dataset
 from skillweave.digest import digest_json
@@ -91,8 +91,13 @@ class Desk:
     def unscored(self, job: Job, error: ResultError, digest: str = "") -> Result:
         """The result of a line of which only the ids are known; without a digest it is made again by the next run."""
         id, trial = job.key.id, job.key.id.rpartition("#")[2]
-        known = {"id": id, "task_id": job.place.task_id, "trial": int(trial) if trial.isdecimal() else 0}
-        line = Recorded.model_validate({**known, "model": job.key.agent or None})
+        line = Recorded(
+            id=id,
+            task_id=job.place.task_id,
+            trial=int(trial) if trial.isdecimal() else 0,
+            model=job.key.agent or None,
+            user=Speaker(backend=job.key.user or None),
+        )
         return self.evaluator.unscored(line, digest, error)
 
 

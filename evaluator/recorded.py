@@ -130,7 +130,7 @@ def identity(record: dict[str, Any]) -> tuple[str, str]:
 def agent_of(record: dict[str, Any]) -> str | None:
     """`provider/model` of the agent, as the record says it: in `agent.backend`, or in `agent` or `model` as a text."""
     agent = record.get("agent")
-    name = agent.get("backend") if isinstance(agent, dict) else agent or record.get("model")
+    name = (agent.get("backend") if isinstance(agent, dict) else agent) or record.get("model")
     return name if isinstance(name, str) else None
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from evaluator.rollouts import Key
+from skillweave.command import one_line
 from skillweave.errors import ConfigError
 from skillweave.schema.result import Result
 from skillweave.store import Store
@@ -94,9 +95,19 @@ def results_in(path: Path) -> ResultsFile:
     return ResultsFile(found)
 
 
+def of_one_agent(results: ResultsFile, agent: str | None, user: str | None) -> Iterator[Result]:
+    """The results of one agent with one user; of several those named. ConfigError where they are not of one."""
+    every = {result.speakers for result in results}
+    found = [one for one in sorted(every) if agent in (None, one.agent) and user in (None, one.user)]
+    if len(found) > 1 or (every and not found):
+        held = one_line("; ".join(map(str, sorted(every))))
+        raise ConfigError(f"{str(results.path)!r} holds results of: {held}. Choose one with --agent and --user")
+    return (result for result in results if result.speakers in found)
+
+
 def key_of(result: Result) -> Key:
     """What a result goes by."""
-    return Key(result.agent or "", result.id)
+    return Key(result.agent or "", result.user or "", result.id)
 
 
 def _other(wanted: Mapping[Key, str], key: Key, result: Result) -> bool:

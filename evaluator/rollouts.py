@@ -1,7 +1,7 @@
 """A folder of rollouts: which trajectories it holds, where each stands, and which lines are none.
 
-Every `*.jsonl` below the folder is read, whatever its name. Of an agent's several lines with one id the last that is
-not owed (an infrastructure or provider error) counts. Only places are kept in memory, never trajectories.
+Every `*.jsonl` below the folder is read, whatever its name. Of several lines of one agent, user and id the last that
+is not owed (an infrastructure or provider error) counts. Only places are kept in memory, never trajectories.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from pydantic_core import from_json
 
 from evaluator.recorded import LONGEST_ID, agent_of, identity
 from skillweave.errors import ArtifactError, ConfigError
+from skillweave.schema.result import UNNAMED, Speakers
 from skillweave.schema.trajectory import OWED
 
 LONGEST_LINE = 64 * 2**20
@@ -23,12 +24,19 @@ LONGEST_LINE = 64 * 2**20
 
 
 class Key(NamedTuple):
-    """What a trajectory goes by: a folder may hold the runs of several agents, each in a folder of its own."""
+    """What a trajectory goes by: a folder may hold the runs of several agents and users."""
 
     agent: str
     """`provider/model`; empty where the line does not say."""
+    user: str
+    """`provider/model` of the simulated user; empty where the line does not say."""
     id: str
     """`<task id>#<trial>`."""
+
+    @property
+    def speakers(self) -> Speakers:
+        """Who held the conversation."""
+        return Speakers(self.agent or UNNAMED, self.user or UNNAMED)
 
 
 class Place(NamedTuple):
@@ -65,7 +73,7 @@ class Rollouts:
     """Where the line of each trajectory is that counts."""
     bad: list[BadLine] = field(default_factory=list)
     replaced: int = 0
-    """Lines whose place another one of the same agent and id took, those that were owed left out."""
+    """Lines whose place another one of the same agent, user and id took, those that were owed left out."""
 
 
 def find_rollouts(root: Path) -> Rollouts:
@@ -134,12 +142,18 @@ def _add(found: Rollouts, file: int, label: str, offset: int, content: bytes) ->
         return
     digest = hashlib.sha256(content.rstrip()).digest()
     place = Place(task_id, file, offset, len(content), digest, _is_owed(record))
-    key = Key(sys.intern(agent_of(record) or ""), id)
+    key = Key(sys.intern(agent_of(record) or ""), sys.intern(_user_of(record)), id)
     known = found.places.get(key)
     if known is not None and place.owed and not known.owed:
         return
     found.replaced += known is not None and not known.owed
     found.places[key] = place
+
+
+def _user_of(record: dict[str, object]) -> str:
+    user = record.get("user")
+    name = user.get("backend") if isinstance(user, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _is_owed(record: dict[str, object]) -> bool:

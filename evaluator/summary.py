@@ -1,13 +1,15 @@
-"""The summary of an evaluation: results counted one at a time, and the record that `summary.json` holds."""
+"""The summary of an evaluation: results counted one at a time, each with those of the same agent and user."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 from sys import maxsize
 from typing import NamedTuple, get_args
 
 from evaluator.statistics import LEVEL, RESAMPLES, Interval, Row, bootstrap_rows, pass_at_k, pass_hat_k
 from evaluator.tally import BILLION, FAULTS, Tally, TaskTally, UsageTally
 from skillweave.schema.evaluation import (
+    AgentSummary,
     CheckMean,
     Confirmation,
     Estimate,
@@ -16,11 +18,10 @@ from skillweave.schema.evaluation import (
     Floors,
     Group,
     ReplayTotals,
-    Section,
     Spent,
-    UserFaults,
+    UserFigures,
 )
-from skillweave.schema.result import Result
+from skillweave.schema.result import Result, Speakers
 from skillweave.schema.task import Kind, Split
 
 UNKNOWN = "unknown"
@@ -40,32 +41,23 @@ class Summary:
         self._unreadable = unreadable
         self._dataset = dataset
         self._seed = seed
-        self._all = Tally()
-        self._agents: dict[str, Tally] = {}
-        self._users: set[str] = set()
+        self._tallies: dict[Speakers, Tally] = {}
         self._versions: set[str] = set()
 
     def add(self, result: Result) -> None:
         """Count one."""
-        self._all.add(result)
-        self._agents.setdefault(result.agent or UNKNOWN, Tally()).add(result)
-        self._users |= {result.user} if result.user is not None else set()
+        self._tallies.setdefault(result.speakers, Tally()).add(result)
         self._versions.add(result.checks_version)
 
     def record(self) -> EvaluationSummary:
         """The summary of what was counted so far."""
-        several = self._agents if len(self._agents) > 1 else {}
-        section = _section(self._all, f"{self._seed}")
         return EvaluationSummary(
             dataset=self._dataset,
             unreadable_lines=self._unreadable,
             checks_versions=sorted(self._versions),
             level=LEVEL,
             resamples=RESAMPLES,
-            agents=sorted(self._agents),
-            users=sorted(self._users),
-            by_agent={agent: _section(several[agent], f"{self._seed}/{agent}") for agent in sorted(several)},
-            **{name: getattr(section, name) for name in Section.model_fields},
+            by_agent=[_of_agent(*pair, f"{self._seed}") for pair in sorted(self._tallies.items(), key=itemgetter(0))],
         )
 
 
@@ -77,9 +69,11 @@ def summarise(results: Iterable[Result], dataset: str | None = None, *, seed: in
     return summary.record()
 
 
-def _section(tally: Tally, seed: str) -> Section:
+def _of_agent(speakers: Speakers, tally: Tally, seed: str) -> AgentSummary:
     lost = sum(tally.not_scored.values())
-    return Section(
+    return AgentSummary(
+        agent=speakers.agent,
+        user=speakers.user,
         trajectories=tally.trajectories,
         scored=tally.trajectories - lost,
         not_scored=dict(sorted(tally.not_scored.items())),
@@ -92,17 +86,26 @@ def _section(tally: Tally, seed: str) -> Section:
             for name, mean in sorted(tally.checks.items())
             if mean.count
         },
-        user_faults=UserFaults(
-            checked=tally.checks["user"].count if "user" in tally.checks else 0,
-            faulty=tally.faulty_users,
-            faulty_failed=tally.faulty_users_failed,
-        ),
+        simulated_user=_user(tally),
         confirmation=Confirmation(checked=tally.confirmations, unconfirmed=tally.unconfirmed),
         replay=ReplayTotals(calls=tally.calls, differs=tally.differing_calls, results_that_differ=tally.differing),
         spent={
             "agent": _spent(tally.agent, tally.trajectories),
             "user": _spent(tally.user, tally.trajectories),
         },
+    )
+
+
+def _user(tally: Tally) -> UserFigures:
+    lost, checked = tally.not_scored["user"], tally.checks["user"].count
+    return UserFigures(
+        lost=lost,
+        lost_share=_share(lost, tally.trajectories) or 0.0,
+        checked=checked,
+        left=tally.users_left,
+        left_share=_share(tally.users_left, checked),
+        faulty=tally.faulty_users,
+        faulty_failed=tally.faulty_users_failed,
     )
 
 

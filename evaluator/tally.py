@@ -86,7 +86,7 @@ class UsageTally:
 
 @dataclass
 class Tally:
-    """Results, counted."""
+    """The results of one agent with one user, counted."""
 
     trajectories: int = 0
     not_scored: Counter[str] = field(default_factory=Counter)
@@ -95,6 +95,7 @@ class Tally:
     failures: Counter[str] = field(default_factory=Counter)
     """By class."""
     checks: defaultdict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
+    users_left: int = 0
     faulty_users: int = 0
     faulty_users_failed: int = 0
     confirmations: int = 0
@@ -145,9 +146,10 @@ class Tally:
             check = getattr(checks, name)
             if check is not None:
                 self.checks[name].add(check.score)
-        if checks.user is not None and checks.user.score < 1:
-            self.faulty_users += 1
-            self.faulty_users_failed += failed
+        if checks.user is not None:
+            self.users_left += checks.user.left
+            self.faulty_users += checks.user.score < 1
+            self.faulty_users_failed += checks.user.score < 1 and failed
         if checks.policy is not None and checks.policy.unconfirmed is not None:
             self.confirmations += 1
             self.unconfirmed += bool(checks.policy.unconfirmed)

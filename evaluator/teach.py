@@ -1,6 +1,5 @@
 """What a strong model's trials teach of tasks: which it can solve, which are worth training on, and which to audit."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -18,18 +17,13 @@ NEVER_SOLVED = "never_solved.jsonl"
 
 class Teaching(NamedTuple):
     taught: list[Taught]
-    """One for each task and model, by task."""
+    """One for each task, by task."""
     never_solved: list[NeverSolved]
     """Tasks that were tried and that no trial passed, by task."""
 
     def task_ids(self, *, min_passes: int = 1, max_rate: float = 1.0) -> list[str]:
-        """Tasks passed at least so often, and by at most this share of the trials, all models together; sorted."""
-        trials: Counter[str] = Counter()
-        passes: Counter[str] = Counter()
-        for one in self.taught:
-            trials[one.task_id] += one.trials
-            passes[one.task_id] += one.passes
-        return [id for id in sorted(trials) if passes[id] >= min_passes and passes[id] <= max_rate * trials[id]]
+        """Tasks passed at least so often, and by at most this share of the trials; sorted."""
+        return [one.task_id for one in self.taught if one.passes >= min_passes and one.passes <= max_rate * one.trials]
 
 
 @dataclass(slots=True)
@@ -44,36 +38,30 @@ class _Failed:
 @dataclass(slots=True)
 class _Task:
     world: str
-    trials: Counter[str] = field(default_factory=Counter)
-    """By model."""
-    passes: Counter[str] = field(default_factory=Counter)
-    """By model."""
+    model: str
+    trials: int = 0
+    passes: int = 0
     failed: dict[FailureClass, _Failed] = field(default_factory=dict)
-    """Kept until a trial passes."""
 
 
 def teach(results: Iterable[Result]) -> Teaching:
-    """What these results say of their tasks; those without a score say nothing."""
+    """What the results of one agent say of their tasks; those without a score say nothing."""
     tasks: dict[str, _Task] = {}
     for result in results:
         if result.scored:
-            _add(tasks.setdefault(result.task_id, _Task(result.world)), result)
+            _add(tasks.setdefault(result.task_id, _Task(result.world, result.speakers.agent)), result)
     taught = [
-        Taught(task_id=id, world=task.world, model=model, trials=task.trials[model], passes=task.passes[model])
+        Taught(task_id=id, world=task.world, model=task.model, trials=task.trials, passes=task.passes)
         for id, task in sorted(tasks.items())
-        for model in sorted(task.trials)
     ]
     never = [_never_solved(id, task) for id, task in sorted(tasks.items()) if not task.passes]
     return Teaching(taught, never)
 
 
 def _add(task: _Task, result: Result) -> None:
-    model = result.agent or "unknown"
-    task.trials[model] += 1
+    task.trials += 1
     if result.passed:
-        task.passes[model] += 1
-        task.failed.clear()
-    if task.passes:
+        task.passes += 1
         return
     name: FailureClass = result.failure.class_ if result.failure is not None else "other"
     where = result.failure.first_divergence if result.failure is not None else None
@@ -88,7 +76,7 @@ def _never_solved(id: str, task: _Task) -> NeverSolved:
     return NeverSolved(
         task_id=id,
         world=task.world,
-        trials=task.trials.total(),
+        trials=task.trials,
         failure=name,
         failures=failed.count,
         example=failed.first,

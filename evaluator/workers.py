@@ -22,11 +22,10 @@ AHEAD = 3
 
 
 class Done(NamedTuple):
-    """One result, as a line, and what a display says of it."""
+    """One result, as a line, and whether it could not be scored."""
 
     job: Job
     line: bytes
-    passed: bool | None
     is_error: bool
 
 
@@ -91,7 +90,7 @@ def _evaluated(batch: Sequence[Job]) -> list[Done]:
 def done_of(job: Job, result: Result) -> Done:
     """A result, ready to be written."""
     line = result.model_dump_json(by_alias=True).encode()
-    return Done(job, line, result.passed, result.error is not None)
+    return Done(job, line, result.error is not None)
 
 
 def _died(office: Office, job: Job) -> Done:

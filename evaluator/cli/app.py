@@ -41,6 +41,10 @@ Subjective = Annotated[
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Tell each line that could not be scored.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only errors, and the last line.")]
 Results = Annotated[Path, typer.Argument(help="A results.jsonl, or the folder that holds it.")]
+Agent = Annotated[
+    str | None, typer.Option("--agent", metavar="NAME", help="Only this agent's, where there are several.")
+]
+User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only those with this simulated user.")]
 
 
 @app.callback()
@@ -120,18 +124,23 @@ def rescore(
 @app.command()
 def compare(
     a: Results,
-    b: Results,
-    output: Annotated[Path | None, typer.Option("--output", help="Write the comparison as JSON too.")] = None,
+    b: Annotated[Path | None, typer.Argument(help="Another; without it the agents in A are compared.")] = None,
+    agent: Annotated[
+        list[str] | None, typer.Option("--agent", metavar="NAME", help="Whom to compare; twice: the two sides.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", help="Write the comparisons as JSON too.")] = None,
 ) -> None:
-    """Compare two sets of results task by task: which flipped, and whether the difference is more than chance."""
+    """Compare agents task by task: which tasks flipped, and whether the difference is more than chance."""
     from evaluator.cli.compare import run_compare
 
-    raise typer.Exit(run_compare(a, b, output))
+    raise typer.Exit(run_compare(a, b, output, agent or []))
 
 
 @app.command()
 def show(
     id: Annotated[str, typer.Argument(help="A trajectory, `<task id>#<trial>`, or a task.")],
+    agent: Agent = None,
+    user: User = None,
     rollouts_dir: Rollouts = Path("rollouts"),
     outputs_dir: Outputs = None,
     mcp_outputs_dir: Worlds = None,
@@ -148,19 +157,21 @@ def show(
         overrides=tuple(overrides or ()),
         values=_values(outputs_dir, None, False),
     )
-    raise typer.Exit(run_show(options, id))
+    raise typer.Exit(run_show(options, id, agent=agent, user=user))
 
 
 @app.command()
 def teach(
     results: Results,
+    agent: Agent = None,
+    user: User = None,
     min_passes: Annotated[int, typer.Option(min=0, help="Keep tasks that were solved at least so often.")] = 1,
     max_rate: Annotated[float, typer.Option(min=0, max=1, help="Keep tasks solved in at most this share.")] = 1.0,
 ) -> None:
     """Mark each task with how often a strong model solved it; list what can be learnt from, and what never was."""
     from evaluator.cli.teach import run_teach
 
-    raise typer.Exit(run_teach(results, min_passes, max_rate))
+    raise typer.Exit(run_teach(results, min_passes, max_rate, agent=agent, user=user))
 
 
 @app.command()

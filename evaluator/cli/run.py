@@ -23,14 +23,12 @@ def run_evaluation(options: Options) -> int:
 def evaluate(run: Run) -> None:
     """Make every result that is owed; each is in the file when it is made."""
     owed = [job for job in run.jobs if job.key not in run.kept.keys]
-    passed = scored = errors = 0
+    errors = 0
     with progress("trajectories", len(owed), quiet=run.options.quiet) as shown:
         for number, done in enumerate(_done(run, owed), start=1):
             run.results.append(done.line)
-            passed, scored = passed + (done.passed is True), scored + (done.passed is not None)
             errors += done.is_error
-            share = f"{passed / scored:.1%} passed" if scored else "none scored"
-            shown.advance(number, f"{share}, {errors} not scored" if errors else share)
+            shown.advance(number, f"{errors} not scored")
 
 
 def _done(run: Run, owed: list[Job]) -> Iterator[Done]:

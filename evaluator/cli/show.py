@@ -15,11 +15,15 @@ SHOWN = 3
 """Ids that an error names."""
 
 
-def run_show(options: Options, id: str) -> int:
+def run_show(options: Options, id: str, *, agent: str | None = None, user: str | None = None) -> int:
     """The exit status: 1 where it cannot be scored. Raises ConfigError, ArtifactError."""
     rollouts = find_rollouts(options.rollouts)
-    found = sorted(key for key, place in rollouts.places.items() if id in (key.id, place.task_id))
-    if not found:
+    named = sorted(key for key, place in rollouts.places.items() if id in (key.id, place.task_id))
+    found = [key for key in named if agent in (None, key.speakers.agent) and user in (None, key.speakers.user)]
+    if named and not found:
+        held = one_line("; ".join(sorted({str(key.speakers) for key in named})))
+        raise ConfigError(f"{id!r} is there of: {held}; choose among them with --agent and --user")
+    if not named:
         such = ", ".join(sorted({key.id for key in rollouts.places})[:SHOWN]) or "none"
         raise ConfigError(f"no trajectory {id!r} in {str(options.rollouts)!r}; it holds {such}, ...")
     desk = Desk(options.office(checks_version(options.settings)))

@@ -3,15 +3,15 @@
 import shlex
 from pathlib import Path
 
-from evaluator.results import results_in
+from evaluator.results import of_one_agent, results_in
 from evaluator.teach import NEVER_SOLVED, TAUGHT, TAUGHT_TASKS, show_teaching, teach, write
 from skillweave.errors import ConfigError
 
 
-def run_teach(path: Path, min_passes: int, max_rate: float) -> int:
+def run_teach(path: Path, min_passes: int, max_rate: float, *, agent: str | None, user: str | None) -> int:
     """The exit status. Raises ConfigError, ArtifactError."""
     results = results_in(path)
-    teaching = teach(results)
+    teaching = teach(of_one_agent(results, agent, user))
     if not teaching.taught:
         raise ConfigError(f"{str(path)!r} holds no scored results to teach from; score first: python -m evaluator run")
     write(results.store, teaching, min_passes=min_passes, max_rate=max_rate)

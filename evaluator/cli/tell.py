@@ -14,6 +14,7 @@ from evaluator.results import key_of
 from evaluator.summary import Summary
 from evaluator.terminal.ladder import show_ladder
 from evaluator.terminal.summary import show
+from evaluator.terminal.tables import print_line
 from skillweave.command import one_line
 from skillweave.schema.evaluation import EvaluationSummary
 from skillweave.schema.ladder import Ladder
@@ -49,7 +50,7 @@ def tell(run: Run) -> int:
     _tell_of_lines(run)
     _tell(run, errors)
     _tell_of_judge(run)
-    lost = len(run.jobs) - summary.trajectories
+    lost = len(run.jobs) - sum(one.trajectories for one in summary.by_agent)
     if lost:
         print(f"{lost} results are gone: something else changed the file meanwhile; run the same command again")
     output = shlex.quote(str(run.results.path))
@@ -65,7 +66,7 @@ def _summed_up(run: Run) -> tuple[EvaluationSummary, list[str]]:
     for result in run.results:
         summary.add(result)
         if result.error is not None:
-            errors.append(f"{result.id}: {result.error.kind}: {result.error.message}")
+            errors.append(f"{result.id} of {result.speakers}: {result.error.kind}: {result.error.message}")
     return summary.record(), sorted(errors)
 
 
@@ -104,7 +105,7 @@ def _tell_of_lines(run: Run) -> None:
             f"as it was, the file is kept as {run.kept.aside} in {folder}"
         )
     if run.rollouts.replaced:
-        print(f"{run.rollouts.replaced} lines have the id of a later line of the same agent; of each the last counts")
+        print(f"{run.rollouts.replaced} lines have agent, user and id of a later line; of each the last counts")
     _tell(run, [str(line) for line in run.rollouts.bad])
 
 
@@ -119,8 +120,10 @@ def _tell(run: Run, lines: list[str]) -> None:
 
 def _tell_of_check(name: str, summary: EvaluationSummary) -> None:
     """One check alone has a mean; rewards need all that a task's `reward_basis` names."""
-    found = summary.checks.get(name)
-    print(f"{name}: mean {found.mean:.3f} over {found.results} results" if found else f"{name}: no result has it")
+    for one in summary.by_agent:
+        found = one.checks.get(name)
+        told = f"mean {found.mean:.3f} over {found.results} results" if found else "no result has it"
+        print_line(f"{one.agent} with {one.user}: {name}: {told}")
 
 
 def _tell_of_judge(run: Run) -> None:

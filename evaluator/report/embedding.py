@@ -41,7 +41,8 @@ class Embedder:
         item: dict[str, Json] = {
             "id": writer.cut(result.id),
             "task": writer.cut(result.task_id),
-            "agent": writer.cut(result.agent or ""),
+            "agent": writer.cut(result.speakers.agent),
+            "user": writer.cut(result.speakers.user),
             "world": writer.cut(result.world),
             "kind": result.kind or "",
             "split": result.split or "",

@@ -16,7 +16,7 @@ from evaluator.report.conversation import Conversation
 from evaluator.report.embedding import Embedder, in_script
 from evaluator.report.selection import Selection, key_of, order_of, select
 from evaluator.report.visible import visible
-from skillweave.schema.evaluation import EvaluationSummary
+from skillweave.schema.evaluation import MOST_LEFT, EvaluationSummary
 from skillweave.schema.ladder import Ladder
 from skillweave.schema.result import FAILURE_CLASSES, Result
 from skillweave.store import Store
@@ -73,8 +73,9 @@ def _page(
             items=items,
             ladder=ladder,
             level=f"{100 * summary.level:g} %",
-            curves=summary.by_agent or {", ".join(summary.agents): summary},
-            overalls={agent: section.overall for agent, section in summary.by_agent.items()},
+            kinds=list(dict.fromkeys(kind for one in summary.by_agent for kind in one.by["kind"])),
+            most_left=MOST_LEFT,
+            overalls={f"{one.agent} with {one.user}": one.overall for one in summary.by_agent},
             classes=FAILURE_CLASSES,
             class_data=Markup(in_script({str(name): words for name, words in FAILURE_CLASSES.items()})),
             style=Markup(style),

@@ -6,6 +6,7 @@
   const said = JSON.parse(document.getElementById("classes").textContent);
   const list = document.getElementById("list");
   const detail = document.getElementById("detail");
+  const sections = [...document.querySelectorAll("section.agent")];
   const count = document.getElementById("count");
   const controls = {};
 
@@ -104,7 +105,7 @@
   };
 
   const show = (item) => {
-    const facts = [item.agent, item.world, item.kind, item.split, item.persona, item.stop, `reward ${item.reward}`];
+    const facts = [`${item.agent} with ${item.user}`, item.world, item.kind, item.split, item.persona, item.stop, `reward ${item.reward}`];
     const head = make("header", "", make("h3", "", item.id));
     const name = make("b", item.passed ? "good" : "bad", outcome(item));
     head.append(make("p", "", name, item.class ? `. ${said[item.class]}` : ""));
@@ -127,14 +128,16 @@
     if (strayed !== null && document.getElementById("divergence") === null) made.append(mark(strayed));
   };
 
-  const several = new Set(items.map((item) => item.agent)).size > 1;
+  const several = sections.length > 1;
   const rows = items.map((item, at) => {
     const row = link(`trajectory-${at}`, "");
     row.append(make("span", "id", item.id), make("span", item.passed ? "good" : "bad", outcome(item)));
-    if (several) row.append(make("span", "note", item.agent));
+    if (several) row.append(make("span", "note", `${item.agent} with ${item.user}`));
     return row;
   });
   list.append(...rows);
+
+  const isWanted = (name, of) => controls[name].value === "" || controls[name].value === of[name];
 
   const filter = () => {
     const wanted = controls.search.value.trim().toLowerCase();
@@ -142,14 +145,13 @@
     items.forEach((item, at) => {
       const hit =
         item.id.toLowerCase().includes(wanted) &&
-        ["outcome", "world", "kind", "agent"].every((name) => {
-          const value = controls[name].value;
-          return value === "" || value === (name === "outcome" ? outcome(item) : item[name]);
-        });
+        (controls.outcome.value === "" || controls.outcome.value === outcome(item)) &&
+        ["world", "kind", "agent", "user"].every((name) => isWanted(name, item));
       rows[at].hidden = !hit;
       shown += hit;
     });
     count.textContent = `${shown} of ${items.length}`;
+    for (const one of sections) one.hidden = !["agent", "user"].every((name) => isWanted(name, one.dataset));
   };
 
   const choice = (name, values) => {
@@ -177,12 +179,19 @@
     choice("outcome", items.map(outcome)),
     choice("world", items.map((item) => item.world).sort()),
     choice("kind", items.map((item) => item.kind).sort()),
-    choice("agent", items.map((item) => item.agent).sort()),
   );
+  for (const name of ["agent", "user"]) {
+    const values = [...new Set(sections.map((one) => one.dataset[name]))];
+    const select = choice(name, values);
+    if (values.length > 1) document.getElementById("who").append(select);
+  }
 
   for (const bar of document.querySelectorAll("[data-class]")) {
     bar.addEventListener("click", () => {
+      const { agent, user } = bar.closest("section").dataset;
       controls.outcome.value = bar.dataset.class;
+      controls.agent.value = agent;
+      controls.user.value = user;
       filter();
     });
   }

@@ -1,15 +1,16 @@
-"""Which trajectories a page shows: failures first, each class of them represented, then those that passed.
+"""Which trajectories a page shows: failures first, each class and agent represented, then those that passed.
 
-Within a class the choice goes by the digest of the id: no world is preferred, and the order of lines does not matter.
+Within a class of one agent the choice goes by the digest of the id: no world is preferred, and the order of lines does
+not matter.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import zip_longest
 
 from skillweave.digest import digest_text
-from skillweave.schema.result import FAILURE_CLASSES, FailureClass, Result
+from skillweave.schema.result import FAILURE_CLASSES, Result, Speakers
 
 Key = tuple[str, str, str]
 """Digest of the id, the id, and the digest of the trajectory."""
@@ -33,29 +34,20 @@ class Selection:
     """What was chosen, and what there was."""
 
     chosen: frozenset[Key]
-    failed: int
-    """Trajectories that were scored and did not pass."""
-    passed: int
-    shown_failed: int
-    unscored: dict[str, Unscored] = field(default_factory=dict)
-    """By kind of error, or `no_reward`."""
-
-    @property
-    def hidden(self) -> int:
-        """How many scored trajectories are not shown."""
-        return self.failed + self.passed - len(self.chosen)
+    hidden: int
+    """How many scored trajectories are not shown."""
+    unscored: dict[tuple[Speakers, str], Unscored] = field(default_factory=dict)
+    """By agent and kind of error, or `no_reward`."""
 
 
 class _Sample:
-    """The `most` smallest of the keys that it is given, and how many there were."""
+    """The `most` smallest of the keys that it is given."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._keys: set[Key] = set()
-        self.count = 0
 
     def add(self, key: Key) -> None:
-        self.count += 1
         self._keys.add(key)
         if len(self._keys) > 2 * self._most + 1:
             self._keys = set(self.keys)
@@ -72,33 +64,40 @@ def key_of(result: Result) -> Key:
 
 def select(results: Iterable[Result], most: int) -> Selection:
     """Choose up to `most` results. What is held meanwhile does not grow with them."""
-    failures: dict[FailureClass, _Sample] = {name: _Sample(most) for name in FAILURE_CLASSES}
-    passes = _Sample(most)
-    unscored: dict[str, Unscored] = {}
+    failures: dict[tuple[int, Speakers], _Sample] = {}
+    passes: dict[Speakers, _Sample] = {}
+    unscored: dict[tuple[Speakers, str], Unscored] = {}
+    scored = 0
     for result in results:
+        speakers = result.speakers
+        scored += result.scored
         if result.error is not None:
-            unscored.setdefault(result.error.kind, Unscored()).add(result.id, result.error.message)
+            unscored.setdefault((speakers, result.error.kind), Unscored()).add(result.id, result.error.message)
         elif result.passed is None:
             message = "a check that counts was not made"
-            unscored.setdefault("no_reward", Unscored()).add(result.id, message)
+            unscored.setdefault((speakers, "no_reward"), Unscored()).add(result.id, message)
         elif result.passed:
-            passes.add(key_of(result))
+            passes.setdefault(speakers, _Sample(most)).add(key_of(result))
         else:
-            failures[result.failure.class_ if result.failure else "other"].add(key_of(result))
-    rounds = zip_longest(*(sample.keys for sample in failures.values()))
-    failed = [key for row in rounds for key in row if key is not None][:most]
-    chosen = [*failed, *passes.keys][:most]
-    return Selection(
-        chosen=frozenset(chosen),
-        failed=sum(sample.count for sample in failures.values()),
-        passed=passes.count,
-        shown_failed=len(failed),
-        unscored=dict(sorted(unscored.items())),
-    )
+            failures.setdefault((_place(result), speakers), _Sample(most)).add(key_of(result))
+    failed = [sample.keys for _, sample in sorted(failures.items())]
+    passed = [sample.keys for _, sample in sorted(passes.items())]
+    chosen = frozenset([*_in_turn(failed), *_in_turn(passed)][:most])
+    return Selection(chosen, scored - len(chosen), dict(sorted(unscored.items())))
+
+
+def _in_turn(samples: Iterable[list[Key]]) -> Iterator[Key]:
+    """The first of each sample, then the second of each, and so on."""
+    for row in zip_longest(*samples):
+        yield from (key for key in row if key is not None)
 
 
 def order_of(result: Result) -> tuple[bool, int, str, str]:
     """Failures by class, then passes; each by id."""
-    name = result.failure.class_ if result.failure else None
-    place = list(FAILURE_CLASSES).index(name) if name else len(FAILURE_CLASSES)
+    place = len(FAILURE_CLASSES) if result.passed else _place(result)
     return bool(result.passed), place, result.id, result.trajectory_digest
+
+
+def _place(result: Result) -> int:
+    """Position of the class of a failure among all classes."""
+    return list(FAILURE_CLASSES).index(result.failure.class_ if result.failure else "other")

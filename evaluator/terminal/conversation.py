@@ -66,7 +66,8 @@ def _head(conversation: Conversation) -> Iterator[Line]:
     yield 0, "", f"{said}, reward {result.reward}; {result.world}, {result.kind}, {result.split}; {result.stop_reason}"
     if failure is not None:
         yield 0, "red", f"{failure.class_}: {FAILURE_CLASSES[failure.class_]}"
-    yield 0, "", f"agent {result.agent}; user {task.persona.name}, {task.persona.age}, {task.persona.style}; {task.now}"
+    persona = f"{task.persona.name}, {task.persona.age}, {task.persona.style}"
+    yield 0, "", f"agent {result.speakers.agent}; user {result.speakers.user} as {persona}; {task.now}"
     yield 0, "", f"goal: {task.scenario.goal}"
 
 

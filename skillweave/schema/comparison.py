@@ -1,6 +1,7 @@
-"""Two sets of results beside each other."""
+"""Results beside each other: one agent's against another's, or before and after a change of the checks."""
 
 from fractions import Fraction
+from typing import Literal
 
 from skillweave.schema.record import Record
 from skillweave.schema.result import FailureClass
@@ -29,8 +30,16 @@ class Flip(Record):
 
 
 class Comparison(Record):
-    """The second set of results against the first, task by task. Each task counts the same."""
+    """One agent's results against another's, or its own from before, task by task. Each task counts the same."""
 
+    agent_a: str
+    """The first agent."""
+    user_a: str
+    """Its simulated user."""
+    agent_b: str
+    """The second agent."""
+    user_b: str
+    """Its simulated user."""
     tasks: int
     """Tasks that both have scored trials of."""
     rate_a: float | None
@@ -63,13 +72,24 @@ class Comparison(Record):
     """Versions of the checks of both; with more than one the scores may differ by the checks alone."""
 
 
+class Comparisons(Record):
+    """What `compare --output` writes."""
+
+    format: Literal["skillweave/1"] = "skillweave/1"
+    """The version of this record."""
+    comparisons: list[Comparison]
+    """One for each pair of agents."""
+
+
 class Rescored(Record):
     """A result that another version of the checks scores otherwise."""
 
     id: str
     """Of the trajectory."""
-    agent: str | None
-    """`provider/model`."""
+    agent: str
+    """`provider/model`; `unnamed` where the trajectory does not say."""
+    user: str
+    """The same of the simulated user."""
     before: bool | None
     """Whether it passed; None: not scored."""
     after: bool | None

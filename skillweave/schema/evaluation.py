@@ -1,12 +1,11 @@
-"""The summary of an evaluation, `summary.json`: rates with their intervals, by group and by agent, and what went wrong.
+"""The summary of an evaluation, `summary.json`: for each agent with each user the rates with their intervals, by group,
+and what went wrong. Nothing is counted over several agents or users.
 
 Intervals are by bootstrap over tasks. Errors that are not the agent's are left out of `rate`, and count as failures in
 `rate_errors_as_failures`: an error of the provider, the world, the user, the infrastructure or the judge.
 """
 
 from typing import Literal
-
-from pydantic import Field
 
 from skillweave.schema.record import Record
 
@@ -71,13 +70,32 @@ class CheckMean(Record):
     """Results in which the check was made."""
 
 
-class UserFaults(Record):
+MOST_LEFT = 0.02
+"""Where a user leaves a larger share of the conversations, scores with it are unreliable."""
+
+
+class UserFigures(Record):
+    """What the simulated user did wrong."""
+
+    lost: int
+    """Trajectories that were not scored because the user's text could not be used."""
+    lost_share: float
+    """Of all trajectories."""
     checked: int
     """Results in which the user was checked."""
+    left: int
+    """Those in which it left although its request was neither done, declined nor handed over (`user_left`)."""
+    left_share: float | None
+    """Of those checked; None where none was."""
     faulty: int
-    """Those in which the simulated user made an error."""
+    """Those in which it said what it cannot know."""
     faulty_failed: int
     """Those of them that failed."""
+
+    @property
+    def is_unreliable(self) -> bool:
+        """Whether it left too often for scores with it to be relied on."""
+        return self.left_share is not None and self.left_share > MOST_LEFT
 
 
 class Confirmation(Record):
@@ -109,9 +127,13 @@ class Spent(Record):
     """Results whose cost is known."""
 
 
-class Section(Record):
-    """Results, counted."""
+class AgentSummary(Record):
+    """The trajectories of one agent with one user."""
 
+    agent: str
+    """`provider/model`; `unnamed` where the trajectories do not say."""
+    user: str
+    """`provider/model` of the simulated user; `unnamed` where the trajectories do not say."""
     trajectories: int
     """All of them."""
     scored: int
@@ -123,13 +145,13 @@ class Section(Record):
     overall: Group
     """All trials."""
     by: dict[str, dict[str, Group]]
-    """`world`, `domains`, `kind`, `split`, `difficulty`, `persona` -> value -> its trials."""
+    """`world`, `domains`, `kind`, `split`, `difficulty`, `persona`, `noise` -> value -> its trials."""
     failures: dict[str, Failures]
     """Class of failure -> how many, most frequent first."""
     checks: dict[str, CheckMean]
     """Check -> its mean, over scored results and others."""
-    user_faults: UserFaults
-    """Errors of the simulated user."""
+    simulated_user: UserFigures
+    """What the user did wrong."""
     confirmation: Confirmation
     """Writes without the user's word."""
     replay: ReplayTotals
@@ -138,7 +160,9 @@ class Section(Record):
     """What the models took."""
 
 
-class _Header(Record):
+class EvaluationSummary(Record):
+    """What was scored, agent by agent."""
+
     format: Literal["skillweave/1"] = "skillweave/1"
     """The version of this record."""
     dataset: str | None
@@ -151,14 +175,5 @@ class _Header(Record):
     """Level of the intervals."""
     resamples: int
     """Resamples of tasks behind each interval."""
-    agents: list[str]
-    """`provider/model` of each agent."""
-    users: list[str]
-    """`provider/model` of each simulated user."""
-
-
-class EvaluationSummary(Section, _Header):
-    """All results, and each agent's where there are several."""
-
-    by_agent: dict[str, Section] = Field(default_factory=dict)
-    """Agent -> its results; empty where there is only one."""
+    by_agent: list[AgentSummary]
+    """One for each agent with each user, by name."""

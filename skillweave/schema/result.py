@@ -1,6 +1,6 @@
 """A result: what the evaluator says of one trajectory, as a line of `results.jsonl`."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import ConfigDict, Field
 
@@ -88,6 +88,20 @@ class ResultError(Record):
     """In words."""
 
 
+UNNAMED = "unnamed"
+"""Stands for an agent or a user whose name a trajectory does not give."""
+
+
+class Speakers(NamedTuple):
+    """Who held a conversation. Figures are of one agent with one user: no others are counted together."""
+
+    agent: str
+    user: str
+
+    def __str__(self) -> str:
+        return f"{self.agent} with {self.user}"
+
+
 class Result(Record):
     format: Literal["skillweave/1"] = "skillweave/1"
     """The version of this record."""
@@ -146,3 +160,8 @@ class Result(Record):
     def scored(self) -> bool:
         """Whether it counts."""
         return self.error is None and self.passed is not None
+
+    @property
+    def speakers(self) -> Speakers:
+        """Who held the conversation."""
+        return Speakers(self.agent or UNNAMED, self.user or UNNAMED)

@@ -1,4 +1,4 @@
-"""What a strong model made of a task: lines of `taught.jsonl`, and of `never_solved.jsonl` for audit."""
+"""What one strong model made of a task: lines of `taught.jsonl`, and of `never_solved.jsonl` for audit."""
 
 from skillweave.schema.record import Record
 from skillweave.schema.result import Divergence, FailureClass
@@ -25,7 +25,7 @@ class NeverSolved(Record):
     world: str
     """Its world."""
     trials: int
-    """Trials that were scored, of all models."""
+    """Trials that were scored."""
     failure: FailureClass
     """The most frequent class of failure."""
     failures: int

@@ -167,13 +167,15 @@ def _floors(dataset: Dataset) -> list[str]:
         found = EvaluationSummary.model_validate_json(content) if content else None
     except (ArtifactError, ValueError):
         return []
-    if found is None or found.dataset != dataset.digest or found.overall.floors.nothing is None:
+    if found is None or found.dataset != dataset.digest:
         return []
-    floors = found.overall.floors
-    nothing, chance = sections.percent(floors.nothing), sections.percent(floors.random)
+    # Floors are of tasks: those of the agent that was given the most.
+    widest = max((one.overall for one in found.by_agent), key=lambda group: group.tasks, default=None)
+    if widest is None or widest.floors.nothing is None:
+        return []
+    nothing, chance = sections.percent(widest.floors.nothing), sections.percent(widest.floors.random)
     return [
-        f"Mean reward on the tasks of {found.scored:,} scored trajectories: doing nothing {nothing}, calls and words "
-        f"of chance {chance}.",
+        f"Mean reward on {widest.tasks:,} tasks: doing nothing {nothing}, calls and words of chance {chance}.",
         "",
     ]
 

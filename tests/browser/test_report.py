@@ -1,5 +1,6 @@
 """The report in a real browser: it opens quietly, obeys nothing that others wrote, and can be worked with."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,20 @@ def test_the_list_is_filtered_by_class_and_by_id(tab: Browser, tmp_path: Path) -
     tab.ask("document.querySelector('#controls select').value = 'passed'")
     tab.ask("document.querySelector('#controls select').dispatchEvent(new Event('change'))")
     assert listed(tab) == []
+
+
+def test_an_agent_or_a_user_may_be_chosen(tab: Browser, tmp_path: Path) -> None:
+    held = [a_pass(id="S-1", agent="v/one"), a_miss(id="S-2", agent="v/one"), a_miss(id="S-3", agent=PLANTED)]
+    opened(tab, tmp_path, *held)
+    seen = "[...document.querySelectorAll('section.agent')].filter((one) => one.checkVisibility()).length"
+    assert tab.ask("document.querySelectorAll('#who select').length") == 1
+    assert tab.ask(seen) == 2
+    tab.ask(f"document.querySelector('#who select').value = {json.dumps(PLANTED)}")
+    tab.ask("document.querySelector('#who select').dispatchEvent(new Event('change'))")
+    assert (tab.ask(seen), listed(tab)) == (1, ["S-3#0"])
+    tab.ask("document.querySelector('section[data-agent=\"v/one\"] [data-class]').click()")
+    assert (tab.ask(seen), listed(tab)) == (1, ["S-2#0"])
+    assert tab.complaints == []
 
 
 def test_a_selected_trajectory_shows_its_calls_with_their_changes_beside_the_golden_ones(

@@ -2,9 +2,21 @@ from math import comb
 
 import pytest
 
-from evaluator.compare import compare, flips, show_comparison, show_flips
+from evaluator.compare import compare, flips, show_comparison, show_flips, sides_of
+from skillweave.schema.comparison import Comparison
 from skillweave.schema.result import Result
 from tests.evaluator.results import a_failure, a_result, an_error
+
+
+def of_two(a: list[Result], b: list[Result]) -> Comparison:
+    """The comparison of two files that hold one agent each."""
+    [found] = compare(sides_of(a), sides_of(b))
+    return found
+
+
+def compared(found: list[Comparison]) -> list[tuple[str, str, str, str]]:
+    """Who was compared with whom."""
+    return [(one.agent_a, one.user_a, one.agent_b, one.user_b) for one in found]
 
 
 def trials(task: str, passes: int, number: int, failure: str = "other") -> list[Result]:
@@ -17,7 +29,7 @@ def trials(task: str, passes: int, number: int, failure: str = "other") -> list[
 def test_common_tasks_are_paired_and_each_counts_the_same() -> None:
     a = [*trials("A", 1, 4), *trials("B", 1, 1), *trials("C", 0, 2)]
     b = [*trials("A", 1, 2), *trials("B", 0, 1), *trials("C", 1, 1), *trials("D", 1, 1)]
-    found = compare(a, b)
+    found = of_two(a, b)
     assert (found.tasks, found.only_a, found.only_b) == (3, 0, 1)
     assert found.rate_a == pytest.approx((0.25 + 1 + 0) / 3)
     assert found.rate_b == pytest.approx((0.5 + 0 + 1) / 3)
@@ -34,7 +46,7 @@ def test_flipped_tasks_are_named_the_worst_for_the_second_first() -> None:
         *trials("Slightly", 1, 2),
         *trials("Same", 2, 4),
     ]
-    found = compare(a, b).flipped
+    found = of_two(a, b).flipped
     assert [(one.task_id, one.a_passed, one.a_scored, one.b_passed, one.b_scored, one.failure) for one in found] == [
         ("Down", 2, 2, 0, 2, "extra_write"),
         ("Slightly", 2, 2, 1, 2, "other"),
@@ -48,18 +60,18 @@ def test_the_failure_of_the_worse_one_is_its_most_frequent() -> None:
         a_result("A", trial, passed=False, failure=a_failure(name))
         for trial, name in enumerate(("loop", "ran_out", "ran_out"))
     ]
-    assert compare(a, b).flipped[0].failure == "ran_out"
-    assert compare(b, a).flipped[0].failure == "ran_out"
+    assert of_two(a, b).flipped[0].failure == "ran_out"
+    assert of_two(b, a).flipped[0].failure == "ran_out"
 
 
 def test_significance_is_over_tasks_and_not_over_trials() -> None:
-    few = compare([*trials("A", 0, 100)], [*trials("A", 100, 100)])
+    few = of_two([*trials("A", 0, 100)], [*trials("A", 100, 100)])
     assert few.p == 1.0
     names = [f"T{number}" for number in range(20)]
-    many = compare([a_result(name, passed=False) for name in names], [a_result(name) for name in names])
+    many = of_two([a_result(name, passed=False) for name in names], [a_result(name) for name in names])
     assert many.p == 2 / 2**20
     assert (many.low, many.high) == (1.0, 1.0)
-    mixed = compare(
+    mixed = of_two(
         [a_result(name, passed=at < 4) for at, name in enumerate(names)],
         [a_result(name, passed=at >= 4) for at, name in enumerate(names)],
     )
@@ -69,7 +81,7 @@ def test_significance_is_over_tasks_and_not_over_trials() -> None:
 def test_what_is_not_scored_is_counted_and_not_compared() -> None:
     a = [a_result("A"), an_error("provider", "B"), an_error("task", "X")]
     b = [a_result("A"), a_result("B", passed=False), an_error("user", "A", 1)]
-    found = compare(a, b)
+    found = of_two(a, b)
     assert (found.tasks, found.only_a, found.only_b) == (1, 0, 1)
     assert (found.unscored_a, found.unscored_b) == (2, 1)
 
@@ -77,12 +89,12 @@ def test_what_is_not_scored_is_counted_and_not_compared() -> None:
 def test_a_task_that_changed_is_not_compared() -> None:
     a = [a_result("A", task_digest="1"), a_result("B", task_digest="1"), a_result("C")]
     b = [a_result("A", task_digest="1"), a_result("B", task_digest="2", passed=False), a_result("C", task_digest="3")]
-    found = compare(a, b)
+    found = of_two(a, b)
     assert (found.tasks, found.changed, found.flipped) == (2, 1, [])
 
 
 def test_nothing_in_common_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
-    found = compare([a_result("A")], [a_result("B")])
+    found = of_two([a_result("A")], [a_result("B")])
     assert (found.tasks, found.difference, found.p) == (0, None, None)
     show_comparison(found)
     assert "no task has scored trials on both sides" in capsys.readouterr().out
@@ -91,12 +103,42 @@ def test_nothing_in_common_is_said_so(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_comparison_is_shown_with_its_versions_and_flips(capsys: pytest.CaptureFixture[str]) -> None:
     a = [a_result("T\x1b[2J", passed=True), a_result("U")]
     b = [a_result("T\x1b[2J", passed=False, checks_version="2"), a_result("U"), an_error("world", "V")]
-    show_comparison(compare(a, b), "old", "new")
+    show_comparison(of_two(a, b), "old", "new")
     shown = capsys.readouterr().out
+    assert "vendor/strong with offline/user:" in shown
     assert "2 tasks: old 100.0%, new 50.0%; difference -50.0 points [-100.0, +0.0], p = 1" in shown
     assert "1 results of new not scored" in shown
     assert "not of one version: 1, 2" in shown
     assert "T\\x1b[2J" in shown
+
+
+def test_the_agents_of_one_folder_are_compared_pair_by_pair() -> None:
+    sides = sides_of([a_result("A", agent=name, user="u", passed=name != "bad") for name in ("good", "bad", "other")])
+    assert compared(compare(sides)) == [
+        ("bad", "u", "good", "u"),
+        ("bad", "u", "other", "u"),
+        ("good", "u", "other", "u"),
+    ]
+    [found] = compare(sides, agents=["good", "bad"])
+    assert (found.agent_a, found.agent_b, found.difference) == ("good", "bad", -1.0)
+    assert compared(compare(sides, agents=["good"])) == [("good", "u", "bad", "u"), ("good", "u", "other", "u")]
+    assert compare(sides, agents=["good", "good"]) == compare(sides, agents=["nobody"]) == []
+
+
+def test_in_two_folders_each_agent_is_compared_with_itself_or_with_the_one_named() -> None:
+    old = sides_of([a_result("A", agent=name, passed=False) for name in ("one", "two")])
+    new = sides_of([a_result("A", agent=name) for name in ("two", "three")])
+    [found] = compare(old, new)
+    assert (found.agent_a, found.agent_b, found.rate_a, found.rate_b) == ("two", "two", 0.0, 1.0)
+    [found] = compare(old, new, agents=["one", "three"])
+    assert (found.agent_a, found.agent_b) == ("one", "three")
+    assert compare(old, new, agents=["one"]) == []
+
+
+def test_agents_are_compared_with_the_same_user_where_they_have_one() -> None:
+    users = [("one", "u"), ("one", "v"), ("two", "v"), ("two", "w")]
+    sides = sides_of([a_result("A", agent=agent, user=user) for agent, user in users])
+    assert compared(compare(sides)) == [("one", "v", "two", "v")]
 
 
 def test_flips_are_results_of_both_that_come_out_otherwise() -> None:
@@ -132,4 +174,4 @@ def test_every_flip_is_shown_and_counted_by_outcome(capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out
     assert "120 results flipped" in shown
     assert all(one.id in shown for one in old)
-    assert ["passed", "loop", "120"] in [line.split() for line in shown.splitlines()]
+    assert "vendor/strong with offline/user passed loop 120" in " ".join(shown.split())

@@ -19,7 +19,7 @@ def failed(kind: str) -> dict[str, Any]:
 def counting(root: Path, id: str) -> str:
     """What the user says in the line that counts."""
     found = find_rollouts(root)
-    place = found.places[Key("", id)]
+    place = found.places[Key("", "", id)]
     with found.files[place.file].open("rb") as stream:
         stream.seek(place.offset)
         said: str = json.loads(stream.read(place.length))["messages"][0]["content"]
@@ -57,12 +57,14 @@ def test_of_several_lines_with_one_id_the_last_that_is_not_owed_counts(
     assert find_rollouts(tmp_path).replaced == replaced
 
 
-def test_the_runs_of_several_agents_do_not_take_each_others_place(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "w.jsonl").write_text(a_line("T#0", name, agent={"backend": name}))
+def test_the_runs_of_several_agents_and_users_do_not_take_each_others_place(tmp_path: Path) -> None:
+    held = [("one", "u"), ("two", "u"), ("two", "v")]
+    for agent, user in held:
+        path = tmp_path / f"{agent}-{user}.jsonl"
+        path.write_text(a_line("T#0", agent, agent={"backend": agent}, user={"backend": user}))
+    (tmp_path / "w.jsonl").write_text(a_line("T#0", agent={"backend": None}, model="three", user="nobody"))
     found = find_rollouts(tmp_path)
-    assert sorted(found.places) == [("one", "T#0"), ("two", "T#0")]
+    assert set(found.places) == {*((*one, "T#0") for one in held), ("three", "", "T#0")}
     assert found.replaced == 0
 
 

@@ -1,13 +1,15 @@
 import json
+from collections.abc import Iterable
 from itertools import combinations
 from random import Random
 from statistics import mean
+from typing import Any
 
 import pytest
 
 from evaluator.summary import Summary, summarise
 from evaluator.terminal.summary import show
-from skillweave.schema.evaluation import EvaluationSummary, Floors
+from skillweave.schema.evaluation import AgentSummary, EvaluationSummary, Floors
 from skillweave.schema.result import Result
 from tests.evaluator.results import a_failure, a_result, an_error
 
@@ -39,8 +41,14 @@ def test_the_bytes_are_the_same_in_any_order_and_are_read_back() -> None:
     assert list(json.loads(first))[:3] == ["format", "dataset", "unreadable_lines"]
 
 
+def only(results: Iterable[Result]) -> AgentSummary:
+    """The figures of results that are all of one agent and user."""
+    [found] = summarise(results).by_agent
+    return found
+
+
 def test_errors_that_are_not_the_agents_count_in_the_second_rate_alone() -> None:
-    found = summarise(
+    found = only(
         [
             a_result("A"),
             a_result("B", passed=False),
@@ -57,29 +65,29 @@ def test_errors_that_are_not_the_agents_count_in_the_second_rate_alone() -> None
 
 @pytest.mark.parametrize("kind", ["trajectory", "task", "dataset"])
 def test_a_line_that_is_of_no_trial_is_counted_and_in_neither_rate(kind: str) -> None:
-    found = summarise([a_result("A"), an_error(kind, "Nowhere-1", world="Nowhere")])
+    found = only([a_result("A"), an_error(kind, "Nowhere-1", world="Nowhere")])
     assert found.not_scored == {kind: 1}
     assert (found.overall.trials, found.overall.rate_errors_as_failures) == (1, 1.0)
     assert list(found.by["world"]) == ["SmallClinic"]
 
 
 def test_a_result_whose_reward_could_not_be_said_is_no_failure() -> None:
-    found = summarise([a_result("A"), a_result("B", passed=None, reward=None)])
+    found = only([a_result("A"), a_result("B", passed=None, reward=None)])
     assert found.not_scored == {"no_reward": 1}
     assert (found.overall.trials, found.overall.rate) == (1, 1.0)
     assert found.failures == {}
 
 
 def test_nothing_scored_gives_no_rate() -> None:
-    assert summarise([]).overall.rate is None
-    overall = summarise([an_error("world")]).overall
+    assert summarise([]).by_agent == []
+    overall = only([an_error("world")]).overall
     assert (overall.rate, overall.rate_errors_as_failures, overall.mean_reward) == (None, 0.0, None)
     assert overall.pass_at_k == {}
 
 
 def test_pass_at_k_and_pass_hat_k_are_means_over_tasks_of_all_subsets_of_trials() -> None:
     passes = {"A": [True, True, False], "B": [False, False, False], "C": [True, True, True]}
-    found = summarise(
+    found = only(
         [a_result(task, trial, passed=ok) for task, trials in passes.items() for trial, ok in enumerate(trials)]
     ).overall
     assert list(found.pass_at_k) == list(found.pass_hat_k) == [1, 2, 3]
@@ -95,22 +103,22 @@ def test_pass_at_k_and_pass_hat_k_are_means_over_tasks_of_all_subsets_of_trials(
 def test_k_goes_to_where_half_of_the_tasks_have_the_trials_and_says_how_many() -> None:
     trials = {"A": 4, "B": 3, "C": 3, "D": 1}
     results = [a_result(task, trial) for task, number in trials.items() for trial in range(number)]
-    found = summarise(results).overall.pass_hat_k
+    found = only(results).overall.pass_hat_k
     assert {k: estimate.tasks for k, estimate in found.items()} == {1: 4, 2: 3, 3: 3}
 
 
 def test_errors_are_no_trials_of_pass_hat_k() -> None:
-    found = summarise([a_result("A", 0), an_error("provider", "A", 1)]).overall
+    found = only([a_result("A", 0), an_error("provider", "A", 1)]).overall
     assert {k: estimate.estimate for k, estimate in found.pass_hat_k.items()} == {1: 1.0}
 
 
 def test_beyond_eight_k_goes_by_powers_of_two() -> None:
-    found = summarise([a_result("A", trial) for trial in range(40)]).overall
+    found = only([a_result("A", trial) for trial in range(40)]).overall
     assert list(found.pass_at_k) == [1, 2, 3, 4, 5, 6, 7, 8, 16, 32]
 
 
 def test_groups_are_named_and_in_order() -> None:
-    found = summarise(
+    found = only(
         [
             a_result("A", calls=12, kind="inform", split="test"),
             a_result("B", calls=10, split="train", passed=False, noise=True),
@@ -131,7 +139,7 @@ def test_groups_are_named_and_in_order() -> None:
 
 def test_results_are_grouped_by_how_many_domains_their_tasks_lie_in() -> None:
     many = [f"Server{number}" for number in range(10)]
-    found = summarise(
+    found = only(
         [
             a_result("A", domains=many),
             a_result("B", domains=many[:2], passed=False),
@@ -145,7 +153,7 @@ def test_results_are_grouped_by_how_many_domains_their_tasks_lie_in() -> None:
 
 
 def test_floors_are_means_over_the_groups_tasks_and_not_over_trials() -> None:
-    found = summarise(
+    found = only(
         [
             *(a_result("A", trial, kind="inform", floor_nothing=0.5, floor_random=0.25) for trial in range(3)),
             a_result("B", floor_nothing=0.0),
@@ -157,7 +165,7 @@ def test_floors_are_means_over_the_groups_tasks_and_not_over_trials() -> None:
 
 def test_failures_are_counted_by_class_with_their_share() -> None:
     classes = ["loop", "extra_write", "extra_write", "missing_write"]
-    found = summarise(
+    found = only(
         [
             a_result("Z"),
             an_error("judge", "Y"),
@@ -171,13 +179,12 @@ def test_failures_are_counted_by_class_with_their_share() -> None:
     ]
 
 
-def test_checks_users_confirmation_and_replay_are_counted() -> None:
-    faulty = {"score": 0.0, "faults": [{"message": 2, "fault": "it said what it cannot know"}]}
-    found = summarise(
+def test_checks_confirmation_and_replay_are_counted() -> None:
+    found = only(
         [
-            a_result("A", checks={"state": {"score": 1.0}, "user": {"score": 1.0}, "policy": {"score": 1.0}}),
-            a_result("B", passed=False, checks={"state": {"score": 0.0}, "user": faulty}),
-            a_result("C", checks={"user": faulty, "policy": {"score": 1.0, "unconfirmed": ["call 3 (cancel)"]}}),
+            a_result("A", checks={"state": {"score": 1.0}, "policy": {"score": 1.0}}),
+            a_result("B", passed=False, checks={"state": {"score": 0.0}}),
+            a_result("C", checks={"policy": {"score": 1.0, "unconfirmed": ["call 3 (cancel)"]}}),
             a_result("D", checks={"policy": {"score": 0.0, "unconfirmed": []}}),
             a_result("E", checks={"replay": {"calls": 4, "differs": [1, 2]}}),
         ]
@@ -185,9 +192,45 @@ def test_checks_users_confirmation_and_replay_are_counted() -> None:
     assert (found.checks["state"].mean, found.checks["state"].results) == (0.5, 2)
     assert found.checks["policy"].mean == pytest.approx(2 / 3)
     assert found.checks["policy"].results == 3
-    assert found.user_faults.model_dump() == {"checked": 3, "faulty": 2, "faulty_failed": 1}
     assert found.confirmation.model_dump() == {"checked": 2, "unconfirmed": 1}
     assert found.replay.model_dump() == {"calls": 4, "differs": 2, "results_that_differ": 1}
+
+
+def with_user(task: str, trial: int = 0, *, left: bool = False, faulty: bool = False, **changes: Any) -> Result:
+    """A result in which the user was checked."""
+    faults = [{"message": 2, "fault": "it said what it cannot know"}] if faulty else []
+    check = {"score": float(not faulty), "faults": faults, "left": left}
+    return a_result(task, trial, checks={"user": check}, **changes)
+
+
+def test_what_the_user_did_wrong_is_counted_for_each_agent_with_each_user() -> None:
+    found = summarise(
+        [
+            with_user("A", user="v/kind"),
+            with_user("A", user="v/rude", left=True, passed=False),
+            with_user("B", user="v/rude", faulty=True, passed=False),
+            with_user("C", user="v/rude", faulty=True),
+            an_error("user", "D", user="v/rude"),
+        ]
+    )
+    kind, rude = (one.simulated_user for one in found.by_agent)
+    assert (kind.lost, kind.left, kind.left_share, kind.is_unreliable) == (0, 0, 0.0, False)
+    assert (rude.lost, rude.lost_share, rude.checked, rude.left, rude.left_share) == (1, 0.25, 3, 1, 1 / 3)
+    assert (rude.faulty, rude.faulty_failed, rude.is_unreliable) == (2, 1, True)
+
+
+@pytest.mark.parametrize(("conversations", "is_unreliable"), [(50, False), (49, True)])
+def test_a_user_that_leaves_more_than_two_percent_is_warned_of(
+    conversations: int, is_unreliable: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = [with_user(f"T{at}", left=at == 0, user="v/rude") for at in range(conversations)]
+    found = summarise([*results, *(with_user(f"T{at}") for at in range(200))])
+    assert [one.simulated_user.is_unreliable for one in found.by_agent] == [False, is_unreliable]
+    show(found)
+    shown = capsys.readouterr().out
+    assert ("WARNING: v/rude left 2.0% of its conversations with vendor/strong early" in shown) is is_unreliable
+    assert "lost to the user: not scored, because the user's text could not be used" in shown
+    assert "user_left: the user left although" in shown
 
 
 def usage(agent: float | None, user: float | None) -> dict[str, object]:
@@ -199,34 +242,67 @@ def usage(agent: float | None, user: float | None) -> dict[str, object]:
 
 def test_a_cost_is_known_where_that_of_every_result_is() -> None:
     results = [a_result("A", usage=usage(0.1, 0.01)), a_result("B", usage=usage(0.2, None))]
-    spent = summarise(results).spent
+    spent = only(results).spent
     assert spent["agent"].cost_usd == pytest.approx(0.3)
     assert spent["agent"].results_with_cost == 2
     assert (spent["user"].cost_usd, spent["user"].results_with_cost) == (None, 1)
     assert (spent["agent"].input_tokens, spent["user"].output_tokens, spent["user"].results) == (20, 2, 2)
-    assert summarise([*results, a_result("C")]).spent["agent"].cost_usd is None
+    assert only([*results, a_result("C")]).spent["agent"].cost_usd is None
 
 
-def test_several_agents_have_a_section_each() -> None:
+def test_agents_and_users_are_never_counted_together() -> None:
     results = [
         a_result("A", agent="v/one"),
         a_result("A", agent="v/two", passed=False, checks_version="2"),
         an_error("provider", "B", agent="v/two"),
+        a_result("A", agent="v/one", user="v/other"),
+        a_result("A", agent=None, user=None, passed=False),
     ]
     found = summarise(results)
-    assert found.agents == ["v/one", "v/two"]
     assert found.checks_versions == ["1", "2"]
-    assert {agent: section.overall.rate for agent, section in found.by_agent.items()} == {"v/one": 1.0, "v/two": 0.0}
-    assert found.by_agent["v/two"].not_scored_share == 0.5
-    assert found.overall.pass_at_k[2].estimate == 1.0
-    assert summarise(results[:1]).by_agent == {}
+    assert {(one.agent, one.user): one.overall.rate for one in found.by_agent} == {
+        ("unnamed", "unnamed"): 0.0,
+        ("v/one", "offline/user"): 1.0,
+        ("v/one", "v/other"): 1.0,
+        ("v/two", "offline/user"): 0.0,
+    }
+    assert found.by_agent[3].not_scored_share == 0.5
+    # One trial each: nobody has a second one, so there is no pass^2.
+    assert {tuple(one.overall.pass_hat_k) for one in found.by_agent} == {(1,)}
+
+
+def test_another_agent_beside_it_changes_no_figure_of_an_agent() -> None:
+    results = many_results()
+    mine = [one for one in results if one.agent == "v/1"]
+    assert only(mine) in summarise(results).by_agent
+
+
+def test_the_terminal_shows_each_agent_by_itself_and_all_of_them_by_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    show(
+        summarise(
+            [
+                *(a_result(task, agent="v/one", kind=kind) for task, kind in (("A", "do"), ("B", "refuse"))),
+                *(a_result(task, agent="v/two", kind="do", passed=False) for task in "ABC"),
+            ]
+        )
+    )
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "v/one with offline/user: 2 trajectories, 2 scored" in lines
+    assert "v/two with offline/user: 3 trajectories, 3 scored" in lines
+    at = lines.index("agent do refuse")
+    assert lines[at + 1 : at + 3] == [
+        "v/one with offline/user 100.0% of 1 100.0% of 1",
+        "v/two with offline/user 0.0% of 3 -",
+    ]
+    # 2 of 5 is the rate of nobody.
+    assert not any("40.0%" in line for line in lines)
 
 
 def test_unknown_tasks_take_no_memory() -> None:
     summary = Summary()
     for number in range(50):
         summary.add(an_error("task", f"Nowhere-{number}"))
-    assert summary.record().overall.tasks == 0
+    assert summary.record().by_agent[0].overall.tasks == 0
 
 
 def test_hostile_names_are_shown_as_they_are_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,6 +310,7 @@ def test_hostile_names_are_shown_as_they_are_on_one_line(capsys: pytest.CaptureF
         summarise(
             [
                 a_result("A", agent="evil\x1b[31m\nagent", world="[bold]World[/bold]"),
+                a_result("B", agent="evil\x1b[31m\nagent"),
                 a_result("B", agent="other", passed=False, failure=a_failure("loop"), floor_nothing=0.125),
             ]
         )

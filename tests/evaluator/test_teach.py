@@ -4,7 +4,9 @@ from random import Random
 
 import pytest
 
+from evaluator.results import of_one_agent, results_in
 from evaluator.teach import NEVER_SOLVED, TAUGHT, TAUGHT_TASKS, show_teaching, teach, write
+from skillweave.errors import ConfigError
 from skillweave.schema.result import Result
 from skillweave.schema.taught import NeverSolved, Taught
 from skillweave.store import Store
@@ -45,11 +47,16 @@ def test_the_list_holds_tasks_passed_often_enough_and_not_too_often() -> None:
     assert teaching.task_ids(min_passes=0, max_rate=0.5) == ["Hard", "Some"]
 
 
-def test_several_models_are_marked_apart_and_counted_together() -> None:
-    found = teach([a_result("A", 0, agent="v/one"), a_result("A", 0, agent="v/two", passed=False)])
-    assert [(one.model, one.trials, one.passes) for one in found.taught] == [("v/one", 1, 1), ("v/two", 1, 0)]
-    assert found.task_ids(min_passes=1, max_rate=0.5) == ["A"]
-    assert found.never_solved == []
+def test_of_several_agents_one_is_chosen(tmp_path: Path) -> None:
+    held = [a_result("A", agent="v/one"), a_result("A", agent="v/two", passed=False), a_result("A", agent=None)]
+    path = tmp_path / "results.jsonl"
+    path.write_text("".join(one.model_dump_json(by_alias=True) + "\n" for one in held))
+    file = results_in(tmp_path)
+    assert list(of_one_agent(file, "v/two", None)) == [held[1]]
+    assert list(of_one_agent(file, "unnamed", "offline/user")) == [held[2]]
+    for agent, user in ((None, None), ("v/three", None), ("v/one", "v/user")):
+        with pytest.raises(ConfigError, match="v/one with offline/user; v/two with offline/user"):
+            of_one_agent(file, agent, user)
 
 
 def test_what_was_never_solved_has_its_most_frequent_class_and_where_it_began() -> None:

@@ -11,7 +11,7 @@ from evaluator.report.embedding import LONGEST_TEXT, MOST_CHARACTERS, in_script
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from tests.evaluator.report.trials import BOOK, LIST, a_conversation, a_miss, a_page, a_pass, agent, persona, user
-from tests.evaluator.results import an_error
+from tests.evaluator.results import a_result, an_error
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)><!-- {{7*7}} &amp; \u2028\u202e"
 
@@ -130,7 +130,7 @@ def test_it_says_how_many_are_not_shown_and_how_to_see_them(tmp_path: Path) -> N
     page = a_page(tmp_path, talks, most=4)
     assert [item["passed"] for item in held(page)] == [False, False, False, True]
     text = page.read_text("utf-8")
-    assert "4 are shown here: 3 of 3 that failed, 1 of 5 that passed. 4 are not shown" in text
+    assert "4 are shown here, failures first. 4 are not shown" in text
     assert "python -m evaluator show ID" in text
 
 
@@ -152,7 +152,35 @@ def test_a_conversation_that_is_gone_leaves_its_result(tmp_path: Path) -> None:
 
 def test_a_page_of_nothing_is_a_page(tmp_path: Path) -> None:
     text = a_page(tmp_path, []).read_text("utf-8")
-    assert "0, of which 0 scored" in text
+    assert "0 are shown here" in text
+    assert '<section class="agent"' not in text
+
+
+def test_each_agent_has_its_own_figures_and_a_row_by_kind(tmp_path: Path) -> None:
+    first = [a_result(task, agent="v/one", kind=kind) for task, kind in (("A", "do"), ("B", "refuse"))]
+    second = [a_result(task, agent="v/two", kind="do", passed=False) for task in ("A", "B")]
+    text = a_page(tmp_path, [], [*first, *second]).read_text("utf-8")
+    assert re.findall(r'data-agent="(.*?)" data-user="(.*?)"', text) == [
+        ("v/one", "offline/user"),
+        ("v/two", "offline/user"),
+    ]
+    one, two = text.split('<section class="agent"')[1:]
+    assert re.search(r"trials passed<b>100\.0 %</b><span class=\"note\">2 of 2 scored", one)
+    assert re.search(r"trials passed<b>0\.0 %</b><span class=\"note\">0 of 2 scored", two)
+    assert "<td>v/one with offline/user</td><td>100.0 %</td><td>100.0 %</td></tr>" in text
+    assert "<td>v/two with offline/user</td><td>0.0 %</td><td>–</td></tr>" in text
+    # 2 of 4 is the rate of nobody.
+    assert "50.0 %" not in text
+
+
+def test_a_user_that_leaves_too_often_is_warned_of(tmp_path: Path) -> None:
+    def page(left: int) -> str:
+        held = [a_result(f"T{at}", checks={"user": {"score": 1.0, "left": at < left}}) for at in range(100)]
+        return a_page(tmp_path / str(left), [], held).read_text("utf-8")
+
+    assert "scores with this user are unreliable" not in page(2)
+    assert "offline/user left 3.0 % of its conversations with vendor/strong early" in page(3)
+    assert "<td>100</td><td>3</td><td>3.0 %</td>" in page(3)
 
 
 def test_a_call_of_the_golden_side_has_its_changes_in_the_page(tmp_path: Path) -> None:

@@ -30,7 +30,18 @@ def test_failures_come_first_and_passes_fill_what_is_left() -> None:
     names = shown(results, 6)
     assert [name.partition("-")[0] for name in names] == ["loop"] * 4 + ["p"] * 2
     found = select(results, 6)
-    assert (found.failed, found.shown_failed, found.passed, found.hidden) == (4, 4, 20, 18)
+    assert found.hidden == 18
+
+
+def test_every_agent_is_represented_however_much_another_failed() -> None:
+    results = [failed("loop", number) for number in range(300)]
+    results += [one.model_copy(update={"agent": "other", "id": f"o{one.id}"}) for one in results[:2]]
+    results += [a_result(f"p-{number}", agent=f"v/{number}", trajectory_digest=str(number)) for number in range(3)]
+    chosen = {id for _, id, _ in select(results, 6).chosen}
+    assert len(chosen) == 6
+    assert {one.id for one in results if one.agent == "other"} < chosen
+    passes = [one for one in results if one.passed]
+    assert {id for _, id, _ in select([*passes, *passes[:1] * 9], 3).chosen} == {one.id for one in passes}
 
 
 def test_the_order_of_the_results_does_not_matter() -> None:
@@ -48,11 +59,16 @@ def test_results_that_share_an_id_are_told_apart_by_their_trajectories() -> None
 
 
 def test_what_could_not_be_scored_is_counted_with_an_example_and_not_chosen() -> None:
-    results = [an_error("provider", "b"), an_error("provider", "a"), an_error("task", "c"), a_result("d", passed=None)]
+    results = [
+        an_error("provider", "b"),
+        an_error("provider", "a"),
+        an_error("task", "c", agent="v/other"),
+        a_result("d", passed=None),
+    ]
     found = select(results, 5)
     assert found.chosen == frozenset()
-    assert {kind: (one.count, one.example) for kind, one in found.unscored.items()} == {
-        "no_reward": (1, ("d#0", "a check that counts was not made")),
-        "provider": (2, ("a#0", "so it was")),
-        "task": (1, ("c#0", "so it was")),
-    }
+    assert [(*key, one.count, one.example) for key, one in found.unscored.items()] == [
+        (("v/other", "offline/user"), "task", 1, ("c#0", "so it was")),
+        (("vendor/strong", "offline/user"), "no_reward", 1, ("d#0", "a check that counts was not made")),
+        (("vendor/strong", "offline/user"), "provider", 2, ("a#0", "so it was")),
+    ]
