@@ -1,7 +1,7 @@
 """Writes beyond the golden ones: one more, one that spoils or undoes what was done, one against a rule."""
 
 from collections.abc import Collection, Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from evaluator.variants.candidates import arguments_of
 from evaluator.variants.telling import told
@@ -21,11 +21,6 @@ _MOST_TRIES = 48
 """Calls of one tool that are tried."""
 
 
-class _Found(NamedTuple):
-    move: Move
-    sort: Sort
-
-
 def further_writes(bench: Workbench) -> Iterator[Variant]:
     """One of each sort that was found, after the golden calls. One that spoils is an extra write where no other is."""
     found = found_writes(bench)
@@ -39,13 +34,27 @@ def further_writes(bench: Workbench) -> Iterator[Variant]:
 
 
 def found_writes(bench: Workbench, sorts: Collection[Sort] = _SORTS) -> dict[Sort, Move]:
-    """Writes that can be made after the golden calls and lead elsewhere, the first of each of these sorts."""
+    """Writes that can be made after the golden calls and lead elsewhere: the first of each of these sorts, tools taking
+    turns in a drawn order."""
     found: dict[Sort, Move] = {}
-    for one in _tried(bench):
-        found.setdefault(one.sort, one.move)
-        if found.keys() >= {*sorts}:
-            break
+    writes = [tool for tool in bench.tools if tool.kind == "write"]
+    with bench.session(len(bench.looks)) as session:
+        before = session.diff()
+        touched = {_row(change) for change in before}
+        for tool in bench.random("further writes").sample(writes, len(writes)):
+            sought = {*sorts} - (set() if _is_left_to_the_agent(tool) else {"broken_rule"})
+            for move in _calls(bench, tool):
+                if sought <= found.keys():
+                    break
+                sort = _sort_of(bench, session, move, before, touched)
+                if sort is not None:
+                    found.setdefault(sort, move)
     return found
+
+
+def _is_left_to_the_agent(tool: Tool) -> bool:
+    """Whether a rule of the tool is held by the agent alone."""
+    return any(guard.enforced_by == "agent" for guard in tool.guards)
 
 
 def _classes(bench: Workbench, sort: Sort) -> set[FailureClass]:
@@ -53,19 +62,6 @@ def _classes(bench: Workbench, sort: Sort) -> set[FailureClass]:
     if sort != "broken_rule":
         return {"extra_write"}
     return {"policy_violation"} if "policy" in bench.task.criteria.reward_basis else {"policy_violation", "extra_write"}
-
-
-def _tried(bench: Workbench) -> Iterator[_Found]:
-    """Writes that succeed after the golden calls and lead elsewhere, tools taking turns in a drawn order."""
-    writes = [tool for tool in bench.tools if tool.kind == "write"]
-    with bench.session(len(bench.looks)) as session:
-        before = session.diff()
-        touched = {_row(change) for change in before}
-        for tool in bench.random("further writes").sample(writes, len(writes)):
-            for move in _calls(bench, tool):
-                sort = _sort_of(bench, session, move, before, touched)
-                if sort is not None:
-                    yield _Found(move, sort)
 
 
 def _calls(bench: Workbench, tool: Tool) -> Iterator[Move]:

@@ -1,6 +1,6 @@
 """The gauntlet: all gates in order. A combination comes out validated, or Rejected says at which gate it fell."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.task import Gates
@@ -26,14 +26,47 @@ from synth.planner.planned import planned
 from synth.planner.problem import BOUNDS, Bounds
 
 
+class Gauntlet:
+    """The gates of one world, through which its combinations go one after the other.
+
+    What is the same for all tasks of a template is tried with the first of them that passes. Pure: the same
+    combinations in the same order give the same figures.
+    """
+
+    def __init__(
+        self, world: World, templates: Iterable[TaskTemplate], stated: Collection[str], bounds: Bounds = BOUNDS
+    ) -> None:
+        """`stated` are the rules that the policy prints."""
+        self._world = world
+        self._templates = {template.id: template for template in templates}
+        self._stated = stated
+        self._bounds = bounds
+        self._tried: set[str] = set()
+
+    def validated(self, combination: Combination) -> ValidatedTask:
+        """The combination with its criteria and its gates' figures."""
+        template = self._templates[combination.template]
+        conduct = template.id not in self._tried
+        found = validated(self._world, combination, template, self._stated, self._bounds, conduct=conduct)
+        self._tried.add(template.id)
+        return found
+
+
 def validated(
     world: World,
     combination: Combination,
     template: TaskTemplate,
     stated: Collection[str],
     bounds: Bounds = BOUNDS,
+    *,
+    conduct: bool = True,
 ) -> ValidatedTask:
-    """The combination with its criteria and its gates' figures. `stated` are the rules that the policy prints."""
+    """The combination with its criteria and its gates' figures.
+
+    Args:
+        stated: The rules that the policy prints.
+        conduct: Whether what is the same for all tasks of the template is tried as well.
+    """
     made, replayed = golden(world, combination)
     kept = lawful(world, combination, made, stated)
     criteria = criteria_of(world, combination, made)
@@ -60,5 +93,5 @@ def validated(
         planner=planned(world, combination, criteria, bounds),
         interlock=interlock(world, combination) if len(world.blueprint.roles) > 1 else {},
     )
-    gates = with_trials(world, combination, template, criteria, gates)
+    gates = with_trials(world, combination, template, criteria, gates, conduct=conduct)
     return ValidatedTask(combination=combination, criteria=criteria, gates=gates)

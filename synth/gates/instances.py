@@ -17,7 +17,7 @@ from skillweave.schema.coverage import Lacking
 from skillweave.schema.task import Login, Split
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
-from synth.gates.gauntlet import validated
+from synth.gates.gauntlet import Gauntlet
 from synth.gates.rejection import Rejected
 from synth.planner.problem import BOUNDS, Bounds
 from synth.tasks.combine import callers_of, combination_for
@@ -57,9 +57,10 @@ def instances(
     Pure: the same arguments give the same instances.
     """
     world = World(blueprint, database, now=now)
+    gauntlet = Gauntlet(world, templates, stated, bounds)
     drawn = splits or dict.fromkeys((template.id for template in templates), "train")
     makers = [
-        Maker(world, template, partial(_validated, world, template, stated, bounds), most[template.id], seed)
+        Maker(world, template, gauntlet.validated, most[template.id], seed)
         for template in templates
         if most[template.id]
     ]
@@ -76,12 +77,6 @@ def instances(
             found.lacking.append(Lacking(template=maker.template.id, reason=commonest))
     world.close()
     return found._replace(created=sum(bool(one.combination.patch) for one in found.validated))
-
-
-def _validated(
-    world: World, template: TaskTemplate, stated: Collection[str], bounds: Bounds, combination: Combination
-) -> ValidatedTask:
-    return validated(world, combination, template, stated, bounds)
 
 
 @dataclass

@@ -11,6 +11,7 @@ from skillweave.schema.task import Task
 from skillweave.schema.template import TaskTemplate
 from skillweave.store import Store
 from synth.gates.remade import gate_faults, record_faults
+from synth.gates.trials import is_tried_whole
 
 _TEMPLATES: TypeAdapter[list[TaskTemplate]] = TypeAdapter(list[TaskTemplate])
 
@@ -34,11 +35,13 @@ class Records:
         self._templates = read_templates(dataset.store, world)
         self._kept: dict[str, ValidatedTask] = {}
         self._path = f"validated_tasks/{world}.jsonl"
+        self._tried: set[str] = set()
         self._fault = ""
         try:
             for line in dataset.store.read(self._path).splitlines():
                 one = ValidatedTask.model_validate_json(line)
                 self._kept[one.combination.id] = one
+                self._tried |= {one.combination.template} if is_tried_whole(one.gates) else set()
         except (ArtifactError, ValidationError) as error:
             self._fault = str(error).splitlines()[0]
 
@@ -51,6 +54,8 @@ class Records:
         elif template is None or kept.combination.template != template.id:
             yield f"task_templates/{task.world}.json has no template {kept.combination.template!r}"
         else:
+            if template.id not in self._tried:
+                yield f"{self._path} has no combination of {template.id!r} whose conduct was tried"
             world = self._dataset.world(task)
             yield from record_faults(world, task, kept, template)
             if self._tries_gates:

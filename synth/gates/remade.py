@@ -16,6 +16,7 @@ from skillweave.world.world import World
 from synth.gates.disturbed import disturbed
 from synth.gates.gauntlet import validated
 from synth.gates.rejection import Rejected
+from synth.gates.trials import is_tried_whole
 from synth.planner.planned import bounds_in
 from synth.tasks.assemble import hash_of, info_of
 from synth.tasks.provisional import provisional
@@ -65,7 +66,8 @@ def record_faults(world: World, task: Task, kept: ValidatedTask, template: TaskT
 def gate_faults(world: World, kept: ValidatedTask, template: TaskTemplate, stated: Collection[str]) -> Iterator[str]:
     """Where the gates, run again, do not give what is on record."""
     try:
-        again = validated(world, kept.combination, template, stated, bounds_in(kept.gates.planner))
+        bounds, conduct = bounds_in(kept.gates.planner), is_tried_whole(kept.gates)
+        again = validated(world, kept.combination, template, stated, bounds, conduct=conduct)
     except Rejected as rejected:
         yield f"does not pass the gates: {rejected}"
         return

@@ -1,7 +1,8 @@
 """Gates 4 and 5, by trial: wrong trajectories of a task all fail, and other right ones all pass.
 
 They are made by execution and scored by the evaluator's own checks, each read from a line as anybody's trajectory is.
-Of each sort so many are scored, drawn by the task's id, so that every sort that applies is there.
+Of each sort so many are scored, drawn by the task's id, so that every sort that applies is there. What is the same for
+all tasks of a template (how calls are written, what is recorded and told when, who is asked) is tried with one of them.
 """
 
 from collections import Counter
@@ -33,7 +34,8 @@ class Trials(NamedTuple):
     """The gates' figures."""
 
     mutants: dict[str, Json]
-    """Wrong trajectories that were made, how many were killed, and how many there are of each sort."""
+    """Wrong trajectories that were made, how many were killed, how many there are of each sort, and whether those of
+    the template were among them (`conduct`)."""
     equivalents: dict[str, Json]
     """Right ones that were made, how many passed, and how many there are of each sort."""
 
@@ -52,30 +54,49 @@ class Single:
 
 
 def with_trials(
-    world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, gates: Gates
+    world: World,
+    combination: Combination,
+    template: TaskTemplate,
+    criteria: Criteria,
+    gates: Gates,
+    *,
+    conduct: bool = True,
 ) -> Gates:
     """The figures of the gates before, and those of the trials of the task that is to come."""
-    found = trials(world, provisional(world, combination, template, criteria, gates))
+    found = trials(world, provisional(world, combination, template, criteria, gates), conduct=conduct)
     return gates.model_copy(
         update={"mutants": found.mutants, "equivalents": {**gates.equivalents, **found.equivalents}}
     )
 
 
-def trials(world: World, task: Task, most: int = MOST) -> Trials:
-    """The figures; Rejected where a wrong trajectory passes or a right one does not."""
+def trials(world: World, task: Task, most: int = MOST, *, conduct: bool = True) -> Trials:
+    """The figures; Rejected where a wrong trajectory passes or a right one does not.
+
+    Args:
+        conduct: Whether what is the same for all tasks of the template is tried as well.
+    """
     task = _without_judge(task)
     _check_order(world, task)
     source = Single(world, task)
-    evaluator = Evaluator(source, source, Settings(checks=tuple(task.criteria.reward_basis), floors=False))
+    evaluator = Evaluator(source, source, _settings(task))
     made: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
-    for number, variant in enumerate(drawn(task, variants_of(world, task), most)):
+    for number, variant in enumerate(drawn(task, variants_of(world, task, conduct=conduct), most)):
         passed, said = _word(evaluator, line(task, number, variant))
         if passed is not variant.passes:
             raise Rejected(EQUIVALENT_FAILS if variant.passes else MUTANT_PASSES, f"{variant.name}{said}")
         made[variant.passes][variant.name] += 1
     if task.kind in KINDS and not made[True]:
         raise Rejected(EQUIVALENT_FAILS, "the golden calls do not reach what the task demands")
-    return Trials(_figures(made[False], "killed"), _figures(made[True], "passed"))
+    return Trials({**_figures(made[False], "killed"), "conduct": conduct}, _figures(made[True], "passed"))
+
+
+def is_tried_whole(gates: Gates) -> bool:
+    """Whether what is the same for all tasks of the template was tried with this one."""
+    return gates.mutants.get("conduct") is True
+
+
+def _settings(task: Task) -> Settings:
+    return Settings(checks=tuple(task.criteria.reward_basis), floors=False, prune=False)
 
 
 def _check_order(world: World, task: Task) -> None:

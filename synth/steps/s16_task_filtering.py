@@ -30,7 +30,7 @@ from synth.artifacts import (
 )
 from synth.context import Context
 from synth.fusion.replays import Home, replayed_in
-from synth.gates.gauntlet import validated
+from synth.gates.gauntlet import Gauntlet
 from synth.gates.rejection import Rejected
 from synth.planner.problem import BOUNDS, Bounds, PlannerParams
 from synth.step import step
@@ -109,12 +109,12 @@ def judge(
 ) -> tuple[list[ValidatedTask], list[tuple[str, str, str]]]:
     """Combinations that pass all gates, and the others with their reason and its detail."""
     world = World(blueprint, database, now=now)
-    by_id = {template.id: template for template in templates}
+    gauntlet = Gauntlet(world, templates, stated, bounds)
     passed: list[ValidatedTask] = []
     fallen: list[tuple[str, str, str]] = []
     for combination in combinations:
         try:
-            passed.append(validated(world, combination, by_id[combination.template], stated, bounds))
+            passed.append(gauntlet.validated(combination))
         except Rejected as rejected:
             fallen.append((combination.id, rejected.reason, rejected.detail))
     return passed, fallen
