@@ -16,7 +16,7 @@ from skillweave.dataset import QUERIES, Dataset
 from skillweave.errors import ArtifactError
 from skillweave.manifest import MANIFEST, Manifest
 from skillweave.schema.diversity import Diversity
-from skillweave.schema.evaluation import EvaluationSummary
+from skillweave.schema.evaluation import AgentSummary, EvaluationSummary
 from skillweave.schema.task import Task
 from synth.card import sections
 from synth.card.markdown import share, table, text
@@ -30,9 +30,13 @@ from synth.gates.records import read_templates
 CARD = "README.md"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 """Hubs sort datasets by these."""
+JUDGED_STEP = "s07_policy_generation"
+VERDICTS = ("cases agreed", "cases disagreed", "cases undecided")
+"""Figures of that step; it counts them where a judge is named."""
 LIMITS = (
     "Companies, persons and records are invented; the rules of a real company may be less consistent.",
     "First messages are in English, and told by one author; what users say later depends on who plays them.",
+    "What an agent records as declined or handed over is checked; how well it told the user is not.",
     "End states are compared row by row: whoever reaches the goal in a way that the contract does not know fails.",
     "The search for a second right end state is bounded: where it came to no end, the task says `unique: undecided`.",
 )
@@ -89,8 +93,11 @@ def _body(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str
     found = _diversity(dataset)
     yield from _section("Coverage", sections.coverage(found))
     yield from _section("Rules", sections.rules({world: read_rules(dataset.store, world) for world in found.worlds}))
+    yield from _section("Sentences of rules", _sentences(dataset))
     yield from _section("Wording", sections.diversity(found))
-    yield from _section("Floors", _floors(dataset))
+    summary = _evaluated(dataset)
+    yield from _section("Floors", sections.floors(summary))
+    yield from _section("Simulated users", sections.users(summary))
     yield from _section("Scripted agents", _ladder(dataset))
     yield from _section("Splits", _splits(dataset, tasks, found.holdout_domains))
     yield from _section("How it was made", _made(dataset))
@@ -159,25 +166,25 @@ def _across(tasks: Sequence[Task]) -> list[str]:
     ]
 
 
-def _floors(dataset: Dataset) -> list[str]:
-    """The floors of an evaluation of this very dataset."""
+def _evaluated(dataset: Dataset) -> list[AgentSummary]:
+    """What an evaluation of this very dataset came to, by agent and user."""
     path = "evaluation/summary.json"
     try:
         content = dataset.store.read(path) if dataset.store.exists(path) else b""
         found = EvaluationSummary.model_validate_json(content) if content else None
     except (ArtifactError, ValueError):
         return []
-    if found is None or found.dataset != dataset.digest:
+    return found.by_agent if found is not None and found.dataset == dataset.digest else []
+
+
+def _sentences(dataset: Dataset) -> list[str]:
+    """How the sentences of rules were set against their SQL, from the run's record."""
+    if not dataset.store.exists(MANIFEST):
         return []
-    # Floors are of tasks: those of the agent that was given the most.
-    widest = max((one.overall for one in found.by_agent), key=lambda group: group.tasks, default=None)
-    if widest is None or widest.floors.nothing is None:
-        return []
-    nothing, chance = sections.percent(widest.floors.nothing), sections.percent(widest.floors.random)
-    return [
-        f"Mean reward on {widest.tasks:,} tasks: doing nothing {nothing}, calls and words of chance {chance}.",
-        "",
-    ]
+    verdicts: Counter[str] = Counter()
+    for item in Manifest(dataset.store).items(JUDGED_STEP):
+        verdicts.update({name: int(item.figures[name]) for name in VERDICTS if name in item.figures})
+    return sections.sentences(verdicts)
 
 
 def _ladder(dataset: Dataset) -> list[str]:

@@ -1,9 +1,9 @@
 """What the tables of a card mean, in a paragraph each, for who has only the card."""
 
 KINDS = (
-    "`do` changes records; `inform` tells the user something; `refuse` must be declined, since a rule forbids it; "
-    "`clarify` leaves something unsaid that the agent has to ask for; `unavailable` is served by no tool that is "
-    "offered, and is handed over to a human."
+    "`do` changes records; `inform` tells the user something; `refuse` must be recorded as declined, since a rule "
+    "forbids it; `clarify` leaves something unsaid that the agent has to ask for; `unavailable` is served by no tool "
+    "that is offered, and is handed over to a human."
 )
 GATES = (
     "The source of an argument is what the user says, the session or the policy gives, or a field of an earlier "
@@ -29,8 +29,19 @@ RULES = (
     " out a call that it demands. Many only say what a call does, and cannot be broken by a request. "
     "`rules/<world>.json` lists them all, with the reasons."
 )
+JUDGED = (
+    "In cases at the limit of a rule, one that just meets it and one that just breaks it, the judge decided from the "
+    "rule's sentence alone; a sentence that it decided otherwise than the SQL was worded anew."
+)
+NOT_JUDGED = (
+    "Not judged: figures and enum values of each rule's sentence were compared with its SQL, and no model read the "
+    "sentence (`llm.judge` named none)."
+)
+USERS = (
+    "Lost to the user: not scored, since the user said what it cannot know. Left: the user went although its request "
+    "was neither done, declined nor handed over; scored as it stands."
+)
 AGENTS = (
-    "`greedy` picks tools by the user's words and knows no golden call; `careless` does what is golden and makes a "
-    "slip; `policy_blind` does what is golden and heeds no rule that the tools leave to it; `oracle` has read the "
-    "golden calls."
+    "`random` calls by chance; `careless` does what is golden and makes a slip; `policy_blind` does what is golden and "
+    "heeds no rule that the tools leave to it; `oracle` has read the golden calls."
 )

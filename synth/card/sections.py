@@ -7,6 +7,7 @@ from typing import get_args
 
 from skillweave.schema.coverage import RuleCoverage
 from skillweave.schema.diversity import Covered, Diversity
+from skillweave.schema.evaluation import AgentSummary
 from skillweave.schema.ladder import Ladder, Step
 from skillweave.schema.record import Json
 from skillweave.schema.task import Kind, Split, Task
@@ -129,6 +130,42 @@ def rules(found: Mapping[str, Sequence[RuleCoverage] | None]) -> list[str]:
     return [*lines, legends.RULES, ""] if lines else []
 
 
+def sentences(verdicts: Mapping[str, int]) -> list[str]:
+    """What a judge made of the rules' sentences; that none did, where there is no verdict."""
+    if not verdicts:
+        return [legends.NOT_JUDGED, ""]
+    rows = [(name.removeprefix("cases "), count) for name, count in verdicts.items()]
+    return [*table(("the judge and the SQL", "cases"), rows), legends.JUDGED, ""]
+
+
+def floors(found: Sequence[AgentSummary]) -> list[str]:
+    """What is had for nothing, over the tasks of the agent with the most of them."""
+    most = max(found, key=lambda one: one.overall.tasks, default=None)
+    if most is None or most.overall.floors.nothing is None:
+        return []
+    nothing, chance = percent(most.overall.floors.nothing), percent(most.overall.floors.random)
+    return [
+        f"Mean reward on {most.overall.tasks:,} tasks: doing nothing {nothing}, calls and words of chance {chance}.",
+        "",
+    ]
+
+
+def users(found: Sequence[AgentSummary]) -> list[str]:
+    """What the simulated users did wrong, by agent and user."""
+    rows = [
+        (
+            one.agent,
+            one.user,
+            one.trajectories,
+            share(one.simulated_user.lost, one.trajectories),
+            share(one.simulated_user.left, one.simulated_user.checked),
+        )
+        for one in found
+    ]
+    lines = table(("agent", "user", "conversations", "lost to the user", "left"), rows)
+    return [*lines, legends.USERS, ""] if lines else []
+
+
 def _reach(found: Covered) -> str:
     return f"{found.reached} of {found.all}"
 
@@ -192,7 +229,9 @@ def _passed(step: Step | None) -> str:
 def _order(found: Ladder) -> str:
     if found.wrong:
         return "Not as it must be: " + "; ".join(map(text, found.wrong)) + "."
-    return "Who knows more gets further: nothing, random, greedy, oracle; and whoever heeds no rule falls behind."
+    return (
+        "Who knows more gets further: nothing, random, oracle; and whoever is careless or heeds no rule falls behind."
+    )
 
 
 def authors(answered: Iterable[tuple[str, str, int]]) -> list[str]:

@@ -1,6 +1,7 @@
 """The card of a dataset: what hubs read of it, and what it says of tasks; the same files, the same bytes."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -8,10 +9,13 @@ import yaml
 from evaluator.ladder import write_ladder
 from skillweave.config.models import CardConfig
 from skillweave.dataset import Dataset
+from skillweave.manifest import ItemRecord, Manifest
+from skillweave.schema.evaluation import AgentSummary, UserFigures
 from skillweave.schema.ladder import Ladder, Rung, Step
 from skillweave.store import Store
-from synth.card.card import card_of, write_card
+from synth.card.card import JUDGED_STEP, card_of, write_card
 from synth.card.markdown import table, text
+from synth.card.sections import users
 from synth.cli.app import main
 from synth.cli.place import Place
 from tests.rollout.offline_agents.clinic import a_dataset
@@ -43,6 +47,32 @@ def test_a_ladder_is_shown_where_it_is_of_this_very_dataset(tmp_path: Path, is_i
     digest = dataset.digest if is_its_own else "0" * 64
     write_ladder(Store(tmp_path / "evaluation"), Ladder(dataset=digest, seed=7, sample=None, tasks=5, rungs=[rung]))
     assert ("| oracle | 100.0 % | 100.0 % |" in card_of(dataset, "unknown")) is is_its_own
+
+
+@pytest.mark.parametrize(
+    ("figures", "told", "untold"),
+    [
+        ({"rules": 3}, "Not judged: figures and enum values", "| agreed"),
+        ({"cases agreed": 7, "cases disagreed": 0, "cases undecided": 1}, "| agreed | 7 |", "Not judged"),
+    ],
+)
+def test_the_card_says_whether_anybody_judged_the_rules(
+    tmp_path: Path, figures: dict[str, int | float], told: str, untold: str
+) -> None:
+    dataset = a_dataset(tmp_path)
+    manifest = Manifest(dataset.store)
+    manifest.put(ItemRecord(step=JUDGED_STEP, key="SmallClinic", state="done", figures=figures))
+    manifest.save()
+    card = card_of(Dataset(tmp_path), "unknown")
+    assert told in card
+    assert untold not in card
+
+
+def test_users_that_leave_are_shown_by_agent_and_user() -> None:
+    figures = UserFigures(lost=1, lost_share=0.1, checked=9, left=3, left_share=1 / 3, faulty=0, faulty_failed=0)
+    given: dict[str, Any] = {"agent": "a/x", "user": "b/y", "trajectories": 10, "simulated_user": figures}
+    one = AgentSummary.model_construct(**given)
+    assert "| a/x | b/y | 10 | 10.0 % | 33.3 % |" in users([one])
 
 
 def test_a_folder_without_tasks_gets_no_card(tmp_path: Path) -> None:
