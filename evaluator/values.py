@@ -96,6 +96,7 @@ class Token(NamedTuple):
     """Anybody may say it: an ordinal, a number in words."""
 
 
+@lru_cache(maxsize=KEPT)
 def spoken(text: str) -> str:
     """What is seen of a text: without thoughts, markup and typographical signs; in small letters."""
     text = _HIDDEN.sub(" ", text)[:LONGEST] if "<" in text else text[:LONGEST]
@@ -161,9 +162,10 @@ def forms(value: Json, type: AttributeType | None = None, unit: str | None = Non
     return [f"{days[0]} at {clock}", f"{days[1]} {clock}", f"{days[2]} at {half}", f"{clock} on {days[0]}"]
 
 
-def words(text: str) -> list[str]:
+@lru_cache(maxsize=KEPT)
+def words(text: str) -> tuple[str, ...]:
     """The words of a text, for comparison: in small letters, plurals and doubled letters l aside."""
-    return [_stem(word) for word in _WORD.findall(spoken(text.replace("_", " ")))]
+    return tuple(_stem(word) for word in _WORD.findall(spoken(text.replace("_", " "))))
 
 
 def is_known(token: Token, known: Sequence[Token], today: date | None) -> bool:
