@@ -12,6 +12,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.result import Divergence, Result
 from skillweave.schema.score import Matched
 from skillweave.schema.task import Task
+from skillweave.schema.trajectory import UserTurn
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Turn:
     reasoning: str
     """What the model thought aloud; empty where nothing is recorded."""
     calls: list[ShownCall]
+    record: str = ""
+    """What a message of the user's comes to: whether it agrees, what it tells."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,30 @@ def _turns(trial: Trial, scored: Scored, matched: Sequence[Matched]) -> list[Tur
         )
         made.setdefault(step.message, []).append(shown)
     told = frozenset(answers.values())
+    records = {turn.message: _record(turn) for turn in trial.turns}
     return [
-        Turn(place, message.role, message.content or "", message.reasoning_content or "", made.get(place, []))
+        Turn(
+            message=place,
+            role=message.role,
+            text=message.content or "",
+            reasoning=message.reasoning_content or "",
+            calls=made.get(place, []),
+            record=records.get(place, ""),
+        )
         for place, message in enumerate(trial.messages)
         if place not in told
     ]
+
+
+def _record(turn: UserTurn) -> str:
+    notes = {
+        "agrees": turn.agrees is True,
+        "does not agree": turn.agrees is False,
+        "wants a human": turn.wants_human,
+        "is done": turn.done,
+        f"tells {', '.join(turn.tells)}": bool(turn.tells),
+    }
+    return "; ".join(note for note, holds in notes.items() if holds)
 
 
 def _of_agent(messages: Sequence[Message]) -> list[Message]:

@@ -123,6 +123,7 @@ class _Writer:
             "role": turn.role,
             "text": self._pieces(turn.text),
             "reasoning": self._pieces(turn.reasoning),
+            "record": self.cut(turn.record),
             "calls": [self._call(call) for call in self._some(turn.calls)],
         }
 

@@ -82,6 +82,7 @@
     const words = make("div", "words", whole(turn.text));
     if (turn.role === "system") box.append(folded("instructions", words));
     else if (turn.text.length) box.append(words);
+    if (turn.record) box.append(make("p", "note", `(${turn.record})`));
     for (const call of turn.calls) {
       box.append(shownCall(call, "call", open !== null && open.call === call.place ? mark(open) : null));
     }

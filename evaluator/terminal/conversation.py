@@ -88,6 +88,8 @@ def _turn(turn: Turn, conversation: Conversation) -> Iterator[Line]:
         yield 2, "dim", f"[instructions: {len(turn.text)} characters]"
     elif turn.text:
         yield 2, "", turn.text
+    if turn.record:
+        yield 2, "dim", f"({turn.record})"
     for call in turn.calls:
         if strayed is not None and strayed.call == call.place:
             yield from _strayed(conversation)

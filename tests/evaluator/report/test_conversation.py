@@ -1,5 +1,6 @@
 from evaluator.report.conversation import Conversation, ShownCall
 from skillweave.schema.task import GoldenCall
+from skillweave.schema.trajectory import UserTurn
 from tests.evaluator.report.trials import BOOK, LIST, a_conversation, a_miss, a_pass, agent, answer, user
 
 
@@ -50,6 +51,15 @@ def test_a_broken_rule_stands_at_its_call() -> None:
     more = [GoldenCall(tool=BOOK.tool, arguments={"slot_id": slot}) for slot in ("SLO-0006", "SLO-0007")]
     messages = [agent(str(at), (call.tool, call.arguments)) for at, call in enumerate([BOOK, *more])]
     assert [call.broken for call in calls(a_conversation(messages, golden=[LIST, BOOK]))] == [[], ["R6"], ["R6"]]
+
+
+def test_a_message_of_the_user_stands_with_its_record_and_an_early_end_is_noted() -> None:
+    messages = [user("Book me in."), agent("The 22nd?"), user("No. I want a human."), agent("Why?"), user("Bye.")]
+    turns = [UserTurn(message=2, agrees=False, wants_human=True), UserTurn(message=4, done=True)]
+    found = a_conversation(messages, turns=turns)
+    assert [turn.record for turn in found.turns] == ["", "", "does not agree; wants a human", "", "is done"]
+    [note] = next(one for one in found.findings if one.check == "user").notes
+    assert note == "left although its request was neither done, declined nor handed over"
 
 
 def test_findings_say_what_counts_and_what_is_missing() -> None:

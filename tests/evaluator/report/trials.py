@@ -18,6 +18,7 @@ from skillweave.schema.message import FunctionCall, Message, ToolCall
 from skillweave.schema.result import Result
 from skillweave.schema.score import Checks
 from skillweave.schema.task import GoldenCall
+from skillweave.schema.trajectory import UserTurn
 from skillweave.store import Store
 from skillweave.world.replay import replay
 from tests.evaluator.results import a_result
@@ -50,7 +51,12 @@ def answer(text: str, message: Message, at: int = 0) -> Message:
 
 
 def a_conversation(
-    messages: Sequence[Message], *, trial: int = 0, golden: Sequence[GoldenCall] = (LIST, BOOK), **changes: Any
+    messages: Sequence[Message],
+    *,
+    trial: int = 0,
+    golden: Sequence[GoldenCall] = (LIST, BOOK),
+    turns: Sequence[UserTurn] = (),
+    **changes: Any,
 ) -> Conversation:
     """The conversation, beside the golden calls of a task with these fields; `agent` is who held it."""
     speaker = changes.pop("agent", "vendor/strong")
@@ -58,7 +64,9 @@ def a_conversation(
     task = a_task(**{"golden": [*golden], "criteria": {"state": state, "reward_basis": ["state"]}, **changes})
     with WORLD.session(task) as session:
         made = execute_messages(session, messages, ("SmallClinic",))
-    recorded = Recorded(id=f"{task.id}#{trial}", task_id=task.id, trial=trial, messages=[*messages])
+    recorded = Recorded(
+        id=f"{task.id}#{trial}", task_id=task.id, trial=trial, messages=[*messages], user_turns=[*turns]
+    )
     held = Trial(task, WORLD, golden_of(WORLD, task), recorded, made)
     checks = Checks(**{name: check(held, Settings()) for name, check in CHECKS.items()})
     scored = Scored(held, checks, reward_of(task, checks))
