@@ -29,12 +29,11 @@ from skillweave.schema.task import Kind, Task
 from skillweave.schema.trajectory import TrajectoryRecord
 from skillweave.workers import process_pool
 
-AGENTS = ("nothing", "random", "greedy", "careless", "policy_blind", "oracle")
+AGENTS = ("nothing", "random", "careless", "policy_blind", "oracle")
 """From the lowest rung to the highest."""
 ORDER = (
     ("nothing", "<=", "random"),
-    ("random", "<=", "greedy"),
-    ("greedy", "<", "oracle"),
+    ("random", "<=", "careless"),
     ("careless", "<", "oracle"),
     ("policy_blind", "<", "oracle"),
 )

@@ -167,11 +167,13 @@ def _others(planned: PlannedCall, name: str, value: Json, results: Mapping[int, 
 
 
 def _shifted(value: Json, random: Random) -> Json:
-    """A number or a day beside it; None for anything else."""
+    """A number, a day or a text of digits beside it; None for anything else."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
         return value + random.choice((1, 2, 5)) * (100 if value >= 1000 else 1)
+    if isinstance(value, str) and value.isdecimal():
+        return str((int(value) + 1) % 10 ** len(value)).zfill(len(value))
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:

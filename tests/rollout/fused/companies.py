@@ -132,7 +132,6 @@ CLAIM = "claim the bill for {my} cleaning at Smile Dental on 12 January back fro
 REFUND = {
     "fact": "told_1",
     "noun": "refund",
-    "names": ["back", "get", "refund"],
     "values": [6800],
     "type": "integer",
     "unit": "cents",

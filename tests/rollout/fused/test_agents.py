@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from rollout.offline.agents import offline_agent
-from rollout.offline.agents.script import script_of
+from rollout.offline.script import script_of
 from rollout.offline.user import offline_user
-from rollout.user.telling.telling import TELLINGS
 from skillweave.dataset import Dataset
 from skillweave.schema.contract import Enforcer
 from skillweave.schema.message import Message
@@ -28,55 +27,46 @@ def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return a_dataset(tmp_path_factory.mktemp(enforced_by) / "outputs", tasks(enforced_by), enforced_by)
 
 
-def played(dataset: Dataset, agent: str, personas: int = 5) -> list[TrajectoryRecord]:
+def played(dataset: Dataset, agent: str, personas: int = 3) -> list[TrajectoryRecord]:
     """The trajectories of an agent with the offline user."""
     return held(dataset, offline_agent(agent, dataset, 1), offline_user(1), personas=personas)
 
 
-def test_the_oracle_passes_in_all_tellings_without_a_failed_call(dataset: Dataset) -> None:
-    found = played(dataset, "oracle", 10)
+def test_the_oracle_passes_without_a_failed_call(dataset: Dataset) -> None:
+    found = played(dataset, "oracle", 6)
     assert [record.id for record in found if not passed(record)] == []
     assert all(record.metadata["tool_error_count"] == 0 for record in found)
-    assert {record.metadata["telling"] for record in found} == set(TELLINGS)
+    assert {record.stop_reason for record in found} == {"user_stop"}
 
 
 def test_it_says_which_rule_and_company_want_it_and_waits_for_a_yes(dataset: Dataset) -> None:
     for record in played(dataset, "oracle"):
+        assert called(record).index(PAY) < called(record).index(CLAIM)
         paying = next(
             place
             for place, message in enumerate(record.messages)
             for call in message.tool_calls or []
             if call.function.name == PAY
         )
-        proposal, answer = [m for m in record.messages[:paying] if m.role in ("user", "assistant") and m.content][-2:]
-        assert proposal.role == "assistant"
-        assert "B1" in (proposal.content or "")
-        assert "Smile Dental" in (proposal.content or "")
-        assert "submit the claim" in (proposal.content or "")
-        assert answer.role == "user"
+        because, proposal = (record.messages[paying - 2].content or "").splitlines()
+        assert all(word in because for word in ("submit the claim", "B1", "Smile Dental"))
+        assert "pay the invoice, with" in proposal
+        assert "card" in proposal
+        assert [turn.agrees for turn in record.user_turns or () if turn.message == paying - 1] == [True]
 
 
 def test_what_the_user_does_not_agree_to_is_left(dataset: Dataset) -> None:
-    refusing = a_user(lambda said: "No, please don't.")
-    for record in held(dataset, offline_agent("oracle", dataset, 1), refusing):
+    for record in held(dataset, offline_agent("oracle", dataset, 1), a_user(agrees=False)):
         assert PAY not in called(record)
         assert not passed(record)
 
 
-def test_the_user_comes_back_to_their_request_and_ends_after_its_report(dataset: Dataset) -> None:
-    for record in played(dataset, "oracle"):
-        assert called(record).index(PAY) < called(record).index(CLAIM)
-        assert record.stop_reason == "user_stop"
-        assert not any("went through" in said or "still want" in said for said in said_by(record, "user"))
-
-
-def test_who_leaves_out_what_the_rule_demands_fails_and_ends_in_order(dataset: Dataset) -> None:
-    found = played(dataset, "policy_blind")
-    assert [record.id for record in found if passed(record)] == []
-    assert {record.stop_reason for record in found} <= {"user_stop", "transfer"}
-    for record in found:
+def test_who_leaves_out_what_the_rule_demands_fails(dataset: Dataset) -> None:
+    for record in played(dataset, "policy_blind"):
+        assert not passed(record)
         assert PAY not in called(record)
         assert CLAIM in called(record)
+        assert record.stop_reason == "user_stop"
 
 
 def test_only_the_rule_of_the_policy_is_broken(tmp_path: Path) -> None:
@@ -87,7 +77,7 @@ def test_only_the_rule_of_the_policy_is_broken(tmp_path: Path) -> None:
         assert record.score.reward == 0
 
 
-@pytest.mark.parametrize("agent", ["careless", "greedy", "random", "nothing"])
+@pytest.mark.parametrize("agent", ["careless", "random", "nothing"])
 def test_others_come_to_an_end(dataset: Dataset, agent: str) -> None:
     found = played(dataset, agent)
     assert [record.error for record in found if record.error] == []
@@ -95,12 +85,7 @@ def test_others_come_to_an_end(dataset: Dataset, agent: str) -> None:
 
 
 def test_tools_are_spoken_of_without_their_namespace(dataset: Dataset) -> None:
-    words = [
-        said
-        for agent in ("oracle", "greedy")
-        for record in played(dataset, agent)
-        for said in said_by(record, "assistant")
-    ]
+    words = [said for record in played(dataset, "oracle") for said in said_by(record, "assistant")]
     assert not any("__" in said or "dentist" in said or "insurer" in said.lower() for said in words)
 
 
@@ -121,7 +106,7 @@ def test_the_reads_that_only_a_demanded_call_needs_are_left_out_with_it() -> Non
     )
     task = claim.model_copy(update={"golden": [looked_up, claim.golden[0], paying, claiming]})
     script = script_of(task, a_world().blueprint)
-    assert [call.needed_for for call in script.calls] == [None, None, 3, None]
+    assert [call.goal for call in script.calls] == ["", "", "submit the claim", ""]
     listing, submitting = script.undemanded().calls
     assert (listing.plain, submitting.plain) == ("list_my_invoices", "submit_claim")
     assert submitting.arguments["amount_cents"] == 8500
