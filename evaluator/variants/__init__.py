@@ -5,7 +5,7 @@ They are built by execution, without asking any check.
 
 from collections.abc import Iterator
 
-from evaluator.variants.asking import guessed, ways_of_asking
+from evaluator.variants.asking import unasked, ways_of_asking
 from evaluator.variants.declining import declined, ways_of_declining
 from evaluator.variants.equivalents import equivalents, manners
 from evaluator.variants.handing_over import handed_over, ways_of_handing_over
@@ -64,7 +64,7 @@ def _of_work(bench: Workbench, *, conduct: bool) -> Iterator[Variant]:
     yield from equivalents(bench)
     yield from mutants(bench)
     yield from told_wrongly(bench)
-    yield from guessed(bench)
+    yield from unasked(bench)
     if conduct:
         yield from manners(bench)
         yield from unfinished(bench)

@@ -5,7 +5,7 @@ It is heard where the user tells it, or agrees to words of the agent that hold i
 
 from collections.abc import Iterator, Sequence
 
-from evaluator.values import said
+from evaluator.ledger import tells
 from evaluator.variants.changed import guesses
 from evaluator.variants.telling import told
 from evaluator.variants.transcript import Beat, Conversation, Words, conversation, deeds, details
@@ -36,7 +36,6 @@ def _unheard(bench: Workbench, need: MustAsk, facts: Sequence[Fact]) -> Iterator
     """What is needed is not heard, or when all is done."""
     proposal = _proposal(facts[0])
     ways: list[tuple[str, list[Words]]] = [
-        ("never_told", []),
         ("asked_in_vain", [Words(_QUESTION, "What do you mean?")]),
         ("agreed_to_other_words", [Words("I would do this for you now, is that right?", "Yes, please.", agrees=True)]),
         ("agreed_to_a_thought", [Words(f"<think>{proposal}</think>Is that right?", "Yes, please.", agrees=True)]),
@@ -51,9 +50,10 @@ def _unheard(bench: Workbench, need: MustAsk, facts: Sequence[Fact]) -> Iterator
         yield failing(name, _conversation(bench, need, [], after=[last]), _UNASKED)
 
 
-def guessed(bench: Workbench) -> Iterator[Variant]:
-    """Nobody is asked, and the value is another one."""
+def unasked(bench: Workbench) -> Iterator[Variant]:
+    """Nobody is asked: the value is the right one, which nothing else that the user says may tell, or another one."""
     for need, _ in _needs(bench):
+        yield failing("never_told", _conversation(bench, need, []), _UNASKED)
         for attempt, classes in guesses(bench, need.tool):
             yield failing("guessed", _conversation(bench, need, [], made=attempt.made), classes | _UNASKED)
 
@@ -89,9 +89,7 @@ def _needs(bench: Workbench) -> Iterator[tuple[MustAsk, list[Fact]]]:
 
 
 def unsaid(bench: Workbench, need: MustAsk) -> set[str]:
-    """The facts that are needed, and others whose text holds one of their values: who says one says the other."""
+    """The facts that are needed, and others whose text tells one of them: who says one says the other."""
     facts, now = bench.task.scenario.facts, bench.task.now
-    values = [fact.value for fact in facts if fact.id in need.facts]
-    return {
-        fact.id for fact in facts if fact.id in need.facts or any(said(fact.text, value, now=now) for value in values)
-    }
+    needed = [fact for fact in facts if fact.id in need.facts]
+    return {fact.id for fact in facts if fact in needed or any(tells(one, fact.text, now) for one in needed)}

@@ -17,7 +17,7 @@ from skillweave.world.session import ContractSession
 
 Sort = Literal["extra_write", "undone", "broken_rule"]
 _SORTS: tuple[Sort, ...] = ("extra_write", "undone", "broken_rule")
-_MOST_TRIES = 48
+_MOST_TRIES = 24
 """Calls of one tool that are tried."""
 
 
@@ -42,7 +42,7 @@ def found_writes(bench: Workbench, sorts: Collection[Sort] = _SORTS) -> dict[Sor
         before = session.diff()
         touched = {_row(change) for change in before}
         for tool in bench.random("further writes").sample(writes, len(writes)):
-            sought = {*sorts} - (set() if _is_left_to_the_agent(tool) else {"broken_rule"})
+            sought = {sort for sort in sorts if _is_possible(sort, tool, touched)}
             for move in _calls(bench, tool):
                 if sought <= found.keys():
                     break
@@ -52,9 +52,11 @@ def found_writes(bench: Workbench, sorts: Collection[Sort] = _SORTS) -> dict[Sor
     return found
 
 
-def _is_left_to_the_agent(tool: Tool) -> bool:
-    """Whether a rule of the tool is held by the agent alone."""
-    return any(guard.enforced_by == "agent" for guard in tool.guards)
+def _is_possible(sort: Sort, tool: Tool, touched: Collection[str]) -> bool:
+    """Whether a tool can break a rule that the agent alone holds, or there is something to undo."""
+    if sort == "broken_rule":
+        return any(guard.enforced_by == "agent" for guard in tool.guards)
+    return sort != "undone" or bool(touched)
 
 
 def _classes(bench: Workbench, sort: Sort) -> set[FailureClass]:

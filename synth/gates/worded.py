@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from evaluator.values import said
+from evaluator.ledger import tells
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, Task
 
@@ -28,7 +28,7 @@ def word_faults(task: Task) -> Iterator[str]:
     asked = {name for ask in task.criteria.must_ask for name in ask.facts}
     for fact in task.scenario.facts:
         texts = (opening, task.scenario.goal)
-        if fact.id in asked and (fact.tell == "first" or any(said(text, fact.value, now=task.now) for text in texts)):
+        if fact.id in asked and (fact.tell == "first" or any(tells(fact, text, task.now) for text in texts)):
             yield f"the fact {fact.id!r} has to be asked for, and is said at once"
 
 

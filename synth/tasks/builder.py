@@ -18,6 +18,7 @@ from skillweave.schema.task import GoldenCall
 from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
+from synth.graph.columns import origins
 from synth.graph.deciding import needed, reads_that_show, seen_in, unknown
 from synth.planner.broken import broken_by
 from synth.planner.fitting import Columns, choices, fitting
@@ -74,7 +75,8 @@ class Builder:
         if not self._from(0):
             raise NoInstance(self.reason, self._deepest)
         leave_open(self.world.blueprint, self.made)
-        told = facts_to_tell(self.template, self.made, self.session.now, self.random)
+        shown = {tool.name: origins(tool) for tool in self.world.blueprint.tools if tool.kind == "read"}
+        told = facts_to_tell(self.template, self.made, self.session.now, self.random, shown)
         if told is None:
             raise NoInstance("no value worth telling")
         self.made.communicate, about = told

@@ -1,5 +1,6 @@
 """What a user asks to be told: a value of a result that nobody could guess, and the row that it is about."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from skillweave.schema.combination import SaidRow
@@ -19,10 +20,17 @@ _OF_THE_UNDONE = frozenset(
 Table = list[dict[str, Json]]
 
 
+Origins = Mapping[str, tuple[str, str] | None]
+"""Column of a result -> the table and column that it shows."""
+
+
 def facts_to_tell(
-    template: TaskTemplate, made: Instance, now: str, random: Random
+    template: TaskTemplate, made: Instance, now: str, random: Random, shown: Mapping[str, Origins]
 ) -> tuple[list[FactToTell], list[SaidRow]] | None:
-    """The facts that the template's `tell` asks for, with the rows they are about; None where one is not worth it."""
+    """The facts that the template's `tell` asks for, with the rows they are about; None where one is not worth it.
+
+    `shown` says of each read what its results show.
+    """
     facts: list[FactToTell] = []
     about: list[SaidRow] = []
     places: dict[int, tuple[int, SaidRow | None]] = {}
@@ -36,10 +44,10 @@ def facts_to_tell(
                 return None
             places[step] = place
             about += [place[1]] if place[1] else []
-        fact = _fact(number, told, rows, places[step][0])
-        if fact is None:
+        index = places[step][0]
+        if index >= len(rows) or told.column not in rows[index] or not _worth_telling(rows, index, told.column):
             return None
-        facts.append(fact)
+        facts.append(_fact(number, told, rows[index][told.column], [*_alike(made, step, told.column, shown)]))
     return facts, about
 
 
@@ -100,19 +108,25 @@ def _worth_telling(rows: Table, index: int, column: str) -> bool:
     return all(row.get(column) != value for place, row in enumerate(rows) if place != index)
 
 
-def _fact(number: int, told: Told, rows: Table, index: int) -> FactToTell | None:
-    if index >= len(rows) or told.column not in rows[index] or not _worth_telling(rows, index, told.column):
-        return None
-    value = rows[index][told.column]
-    rivals = [row[told.column] for place, row in enumerate(rows) if place != index and row.get(told.column) is not None]
+def _fact(number: int, told: Told, value: Json, alike: Sequence[Json]) -> FactToTell:
     return FactToTell(
         fact=f"told_{number + 1}",
         noun=told.noun,
         values=[value],
         type=_type(value),
         unit="cents" if told.column.endswith("_cents") else None,
-        rivals=list(dict.fromkeys(rivals)),
+        rivals=[other for other in dict.fromkeys(alike) if other not in (None, value)],
     )
+
+
+def _alike(made: Instance, step: int, column: str, shown: Mapping[str, Origins]) -> Iterator[Json]:
+    """What the same column holds in other rows, of this result and of all that the golden reads return."""
+    place = shown.get(made.golden[step].tool, {}).get(column)
+    for at, (call, result) in enumerate(zip(made.golden, made.results, strict=True)):
+        names = [name for name, origin in shown.get(call.tool, {}).items() if place is not None and origin == place]
+        for row in result.value if isinstance(result.value, list) else [result.value]:
+            if isinstance(row, dict):
+                yield from (row[name] for name in names or [column] * (at == step) if name in row)
 
 
 def _type(value: Json) -> AttributeType:

@@ -4,8 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from evaluator.ledger import tells
 from skillweave.schema.combination import Combination
-from skillweave.schema.telling import Known, Request, Telling
+from skillweave.schema.task import Fact
+from skillweave.schema.telling import FactWords, Known, Request, Telling
 
 _DIGITS = re.compile(r"\d+")
 
@@ -29,8 +31,12 @@ def telling_faults(telling: Telling, request: Request, combination: Combination)
             found.append(f"the first message has to say {thing.words!r}: nobody would ask for it")
         elif fact.tell == "first" and not _says(thing, message):
             found.append(f"the first message does not say {thing.words!r}, which is marked `first`")
-    found += _blurted(request, message, "first message")
-    found += _blurted(request, telling.goal, "goal")
+    for name, text in (("first message", message), ("goal", telling.goal)):
+        found += [
+            f"the {name} says {known[fact.id].words!r}, which is left out of the request and told only when asked for"
+            for fact in telling.facts
+            if fact.id in known and known[fact.id].withheld and _is_blurted(fact, known[fact.id], text, combination.now)
+        ]
     told = [known[fact.id] for fact in telling.facts if fact.tell == "first" and fact.id in known]
     found += _invented(message, told)
     keys = {row.key for row in combination.rows if row.key} | {combination.caller}
@@ -39,23 +45,9 @@ def telling_faults(telling: Telling, request: Request, combination: Combination)
     return found
 
 
-def _blurted(request: Request, text: str, name: str) -> list[str]:
-    """What is said although the request leaves it out: the first of "April 1" is not the figure 1."""
-    others = sorted((_spoken(thing) for thing in request.known if not thing.withheld), key=len, reverse=True)
-    rest = re.sub("|".join(map(_as_word, others)), "...", text, flags=re.IGNORECASE) if others else text
-    return [
-        f"the {name} says {thing.words!r}, which is left out of the request and told only when asked for"
-        for thing in request.known
-        if thing.withheld and re.search(_as_word(_spoken(thing)), rest, re.IGNORECASE)
-    ]
-
-
-def _spoken(thing: Known) -> str:
-    return thing.words.replace("_", " ")
-
-
-def _as_word(words: str) -> str:
-    return rf"(?<!\w){re.escape(words)}(?!\w)"
+def _is_blurted(fact: FactWords, thing: Known, text: str, now: str) -> bool:
+    """Whether a text tells what the request leaves out, as whoever scores the conversation would find it."""
+    return tells(Fact(id=thing.id, text=fact.text, value=thing.value, tell="asked"), text, now)
 
 
 def _says(thing: Known, text: str) -> bool:

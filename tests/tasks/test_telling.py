@@ -24,7 +24,7 @@ def asked(column: str, *rows: dict[str, Any], **told: Any) -> list[str]:
         made = Instance(golden=[listing], results=[result], steps=[0])
         goal = {"call": 1, "column": column, "noun": "it", "ask": ["it"], **told}
         template = a_template(kind="inform", tell=[goal], referred_by={"list_bookings": ["booking"]})
-        facts = facts_to_tell(template, made, NOW, Random(seed))
+        facts = facts_to_tell(template, made, NOW, Random(seed), {})
         found |= {str(fact.values[0]) for fact in facts[0]} if facts else set()
     return sorted(found)
 
@@ -61,3 +61,20 @@ def test_of_what_is_over_only_is_asked_what_need_not_be_to_come() -> None:
     over = {**ROW, "starts_at": "2025-01-11 09:00:00"}
     assert asked("starts_at", over, coming=True) == []
     assert asked("starts_at", over) == [over["starts_at"]]
+
+
+def test_rivals_are_what_the_same_column_holds_in_all_reads() -> None:
+    listed, earlier, others = [ROW, OTHER], [{**OTHER, "starts_at": "2025-02-05 09:00:00"}], [{"starts_at": "now"}]
+    reads = {"list_bookings": listed, "list_past": earlier, "list_slots": others}
+    results = [CallResult(call=Call(tool=name, arguments={}), ok=True, value=rows) for name, rows in reads.items()]
+    made = Instance(golden=[call(name) for name in reads], results=results, steps=[0])
+    goal = {"call": 1, "column": "starts_at", "noun": "start", "ask": ["when it starts"]}
+    template = a_template(kind="inform", tell=[goal], referred_by={"list_bookings": ["booking"]})
+    own = {"starts_at": ("booking", "starts_at")}
+    shown = {"list_bookings": own, "list_past": own, "list_slots": {"starts_at": ("slot", "starts_at")}}
+    for seed in range(4):
+        facts = facts_to_tell(template, made, NOW, Random(seed), shown)
+        assert facts is not None
+        (fact,) = facts[0]
+        every = {ROW["starts_at"], OTHER["starts_at"], "2025-02-05 09:00:00"}
+        assert {*fact.rivals} == every - {*fact.values}
