@@ -1,1 +1,1 @@
-"""Agents and simulated users in worlds. Nothing of it is here yet; README.md says what is to meet here."""
+"""Agents and simulated users hold conversations in worlds, which are written down as trajectories."""

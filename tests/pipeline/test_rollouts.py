@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rollout.user.telling.telling import TELLINGS
+from rollout.user.role import TELLINGS
 from tests.pipeline.small import ROOT
 
 Record = dict[str, Any]
@@ -32,14 +32,14 @@ def tasks_of(small: Path) -> dict[str, Record]:
 
 
 def test_the_oracle_passes_every_task_with_every_user(small: Path, tmp_path: Path) -> None:
-    records = rolled_out(small, tmp_path, "--trials", "5", "--personas", "5")
-    assert len(records) == 5 * len(tasks_of(small))
+    records = rolled_out(small, tmp_path, "--trials", "2", "--personas", "2")
+    assert len(records) == 2 * len(tasks_of(small))
     assert [record["id"] for record in records if not (record["score"] or {}).get("passed")] == []
-    assert Counter(record["metadata"]["telling"] for record in records) == dict.fromkeys(TELLINGS, len(records) // 5)
+    assert Counter(record["metadata"]["telling"] for record in records) == dict.fromkeys(TELLINGS, len(records) // 2)
     kinds = {task["id"]: task["kind"] for task in tasks_of(small).values()}
     transferred = {kinds[record["task_id"]] for record in records if record["stop_reason"] == "transfer"}
     assert {record["stop_reason"] for record in records} == {"user_stop", "transfer"}
-    assert transferred <= {"refuse", "unavailable"}
+    assert transferred <= {"unavailable"}
 
 
 def test_doing_nothing_passes_no_task(small: Path, tmp_path: Path) -> None:

@@ -101,12 +101,16 @@ def test_odd_calls_are_answered_alike_and_the_session_goes_on(dataset: Dataset, 
             deep = [deep]
         assert not (await server.call("find_slots", {"x": deep})).ok
         assert not (await server.call("find_slots", {"x": float("nan"), "y": "\ud800"})).ok
+        for rule in ("R10", "R99", 7):
+            arguments = {"rule": rule}
+            assert await server.call("decline_request", arguments) == await contract.call("decline_request", arguments)
         transfer: dict[str, Json] = {"reason": "user_request", "summary": "a human, please"}
         answer = await server.call("transfer_to_human", transfer)
         assert answer.ends == "transfer"
         assert not (await server.call("find_slots", {})).ok
         with await server.finish() as session:
             assert session.transfer == transfer
+            assert session.declined == ["R10"]
             assert session.diff() == []
         await contract.close()
 
