@@ -1,5 +1,6 @@
 """The runs that several tests look at, each made once: the direct one, and one through faults."""
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,8 @@ def faulty(tmp_path_factory: pytest.TempPathFactory, run: Runner, direct: Direct
                 "record": str(cassette),
                 "textual": CHAT.author(openai.url, api_key_env="OPENAI_API_KEY"),
                 "coding": MESSAGES.author(anthropic.url, api_key_env="ANTHROPIC_API_KEY"),
-                "judge": CHAT.author(keyless.url),
             },
+            "--set",
+            f"steps.s17_task_instantiation.llm={json.dumps({'textual': CHAT.author(keyless.url)})}",
         )
     return Faulty(ran, cassette, openai, anthropic, keyless)

@@ -21,8 +21,8 @@ from tests.authors.served import Due, Place, Spoilt, key_of
 from tests.llm.scripted import HANG, RESET, Act, fault
 
 RATE = 0.25
-LEAVES = ("policy.decide", "tasks.tell")
-"""Questions whose answers may go missing: that costs a figure or a task, and not the world."""
+LEAVES = ("tasks.tell",)
+"""Questions whose answers may go missing: that costs a task, and not the world."""
 REPAIRS = 2
 """How often a faulty answer is sent back."""
 CHOICES = ("kind", "type")

@@ -113,4 +113,4 @@ def cache_of(outputs: Path) -> Path:
 
 def by(author: Mapping[str, object]) -> dict[str, object]:
     """The configuration of authors where one answers everything."""
-    return {"textual": author, "coding": author, "judge": author}
+    return {"textual": author, "coding": author}

@@ -23,7 +23,7 @@ from tests.pipeline.small import ROOT, artifacts, differing
 
 LONGEST = 600
 """Seconds that a run may take on a busy machine."""
-MOST = 45
+MOST = 18
 """Requests before the last kill; there are more than that."""
 DELAY = 0.25
 """Seconds before each answer, so that some are always under way."""
@@ -47,7 +47,7 @@ def started() -> Iterator[list[Process]]:
 def beginning(outputs: Path, author: ServedAuthor, way: Way, api_url: str, started: list[Process], until: str) -> Begin:
     """How to start the run, or to go on: the offline author writes the code, the served one answers the rest."""
     served = way.author(author.url, api_key_env="OPENAI_API_KEY")
-    llm = {"cache": str(cache_of(outputs)), "textual": served, "judge": served}
+    llm = {"cache": str(cache_of(outputs)), "textual": served}
     command = [sys.executable, "-m", "synth", "run", *options(outputs, llm, "--until", until)]
     variables = {**os.environ, **KEYS, "PREFECT_API_URL": api_url}
 
