@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from skillweave.dataset import Dataset
-from skillweave.schema.task import Task
+from skillweave.schema.task import Declined, Task
 from tests.rollout.offline_agents.clinic import APPOINTMENTS, SLOTS, WHEN, a_dataset, fact, kinds, made, tasks
 from tests.world.clinic import NOW
 
@@ -22,7 +22,7 @@ CLEO = {"CURRENT_DATE": NOW[:10], "LOGGED_IN_USER": "PAT-0003", "LOGGED_IN_NAME"
 def every_task() -> tuple[Task, ...]:
     """Those that agents are tested with, of all kinds; a batch, two questions, a fee paid at once, one appointment for
     another."""
-    return *tasks(), _batch(), _two_questions(), _cancel_and_pay(), _swap(), *kinds()
+    return *tasks(), _batch(), _two_questions(), _cancel_and_pay(), _swap(), _which_start(), *kinds(), _two_rules()
 
 
 def dataset_of(folder: Path) -> Dataset:
@@ -55,6 +55,34 @@ def _two_questions() -> Task:
         kind="inform",
         communicate=[WHEN, FEE],
     )
+
+
+def _which_start() -> Task:
+    """A question with more neighbouring values than an answer may list."""
+    start = {
+        "fact": "told_1",
+        "noun": "start",
+        "values": ["2025-01-22 14:30:00"],
+        "type": "datetime",
+        "rivals": ["2025-01-20 11:30:00", "2025-01-21 13:30:00", "2025-01-23 16:30:00"],
+    }
+    return made(
+        "start",
+        "You want to know when the free slot with Dr Iyer on 22 January starts.",
+        [SLOTS],
+        [fact("slot.dentist_name", "It is a slot with Dr Iyer.", "Dr Iyer")],
+        "When does the slot with Dr Iyer on 22 January start?",
+        kind="inform",
+        communicate=[start],
+    )
+
+
+def _two_rules() -> Task:
+    """A request that two rules forbid, of which the second may be recorded as well."""
+    late = next(task for task in kinds() if task.id == "SmallClinic-late")
+    accepted = Declined(rule="R10", also=["R2"])
+    criteria = late.criteria.model_copy(update={"declined": accepted})
+    return late.model_copy(update={"id": "SmallClinic-two_rules", "criteria": criteria})
 
 
 def _cancel_and_pay() -> Task:

@@ -22,11 +22,15 @@ from tests.evaluator.variants.clinic import dataset_of, every_task
 from tests.evaluator.variants.test_variants import reaches_goal
 from tests.rollout.offline_agents.clinic import WORLD
 
-_SORTS = """claimed_only two_wrong_arguments stranger_row other_tool half_and_another done_and_undone
-looked_elsewhere right_negated only_asked cannot_say promised_only range contradicted_later hundredfold digits_swapped
-half_a_day_off a_year_off reads_between reads_twice permuted_calls other_json padded
-at_once three_rules rule_of_other_tool rule_of_like_number no_summary reason_in_summary long_summary please_tell
-need_to_know only_noted as_a_list other_order one_by_one promised_then_told other_format_1 written_again_in_vain"""
+_SORTS = """claimed_only two_wrong_arguments stranger_row other_tool half_and_another done_and_undone looked_elsewhere
+range hundredfold digits_swapped half_a_day_off a_day_off a_year_off reads_between reads_twice permuted_calls other_json
+written_again_in_vain one_by_one told_twice other_format_1 noted looked_twice recorded_first recorded_thrice
+recorded_after_words recorded_then_handed_over rule_in_small_letters rule_without_letter rule_in_a_read rule_in_note
+corrected_record recorded_and_handed_over_otherwise rule_of_like_number two_other_rules three_rules
+handed_over_for_no_tool declined_in_between declined_first declined_afterwards done_and_handed_over_by_rule long_summary
+wished_and_no_tool wished_some_time_ago no_summary reason_in_summary other_case wished_and_another_reason
+agreed_to_a_human wish_unheard told_in_passing agreed_to_several told_after_a_vague_yes agreed_before left_to_chance
+refused_twice repeated_by_the_agent told_what_is_known"""
 
 
 @pytest.fixture(scope="module")
@@ -124,11 +128,11 @@ def test_a_survivor_is_told_and_written_down(
     assert report.mutants["claimed_only"].right < report.mutants["claimed_only"].made
 
 
-def test_words_that_are_taken_for_right_are_survivors(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_are_taken_for_right_are_survivors(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CHECKS, "communicate", lambda trial, settings: CommunicateCheck(score=1))
     evaluator = Evaluator(dataset, dataset, Settings(floors=False))
     found = [word.survivor for word in words(dataset, evaluator, dataset.tasks["SmallClinic-price"])]
-    assert any(one is not None and "the words are taken for right" in one.why for one in found)
+    assert any(one is not None and one.why == "nothing is found wrong by state, communicate, policy" for one in found)
 
 
 def test_a_table_and_the_rates_are_printed(dataset: Dataset, capsys: pytest.CaptureFixture[str]) -> None:

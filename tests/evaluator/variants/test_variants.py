@@ -24,26 +24,22 @@ from tests.evaluator.variants.clinic import dataset_of, every_task
 from tests.rollout.offline_agents.clinic import WORLD, fact, made
 from tests.world.clinic import a_world, blueprint_data
 
-_IN_WORDS = """told_nothing neighbour_value all_candidates other_value right_then_another only_in_call user_echoed
-value_without_noun"""
-_BY_CALLS = """golden extra_reads reordered_writes failed_then_right more_words parallel prefixed_names object_arguments
-fact_formats same_outcome nothing handed_over out_of_turns looped malformed_calls write_left_out delete_left_out
-half_batch wrong_row wrong_value wrong_time extra_write undone broken_rule refused"""
-_OF_CONDUCT = """silence claimed_done no_rule wrong_rule all_rules rule_set_aside rule_asked_about only_in_thought
-user_named_it named_early handed_over_early handed_over_without_rule words_only call_in_words invented_transfer
-wrong_reason never_asked asked_something_else only_proposed only_greeted asked_in_thought asked_too_late
-asked_beside_the_call asked_why offered_more_help asked_if_known asked_if_content asked_another_fact asked_who_calls
-asked_who_calls_to_look_up"""
-_WELL_CONDUCTED = """handed_over_with_rule rule_when_asked rule_in_brackets rule_with_reason reason_with_rule
-rule_in_words
-refused_by_the_tool other_summary apologised_first asked_first tried_first asked_by_name asked_what asked_briefly
-asked_which_one asked_two_things asked_which offered_choices asked_twice said_unasked"""
-_BY_CHANGES = "done_anyway done_and_named changed_something_else done_instead guessed"
-IN_WORDS = frozenset(_IN_WORDS.split())
-"""Variants that fail by their words alone."""
-OF_CONDUCT = frozenset(_OF_CONDUCT.split())
-"""Variants that fail by how the agent declines, hands over or asks."""
-SORTS = IN_WORDS | OF_CONDUCT | frozenset([*_BY_CALLS.split(), *_WELL_CONDUCTED.split(), *_BY_CHANGES.split()])
+_OF_VALUES = """told_nothing told_in_thought told_in_call told_by_user told_before_known neighbour_value all_candidates
+other_value right_then_another"""
+_RIGHT = """golden fact_formats reordered_writes same_outcome parallel prefixed_names object_arguments extra_reads
+failed_then_right another_accepted_rule all_accepted_rules recorded_twice recorded_at_once handed_over_with_rule
+refused_by_the_tool tried_first other_summary user_wants_human asked told_unasked agreed agreed_in_the_end"""
+_OF_RECORDS = """wrong_rule wrong_rule_beside every_rule only_said claimed_done no_such_rule recorded_early
+recorded_in_silence handed_over_without_rule handed_over_with_other_rule handed_over_early invented_transfer
+wrong_reason human_not_wanted handed_over_by_rule declined_and_handed_over never_told asked_in_vain
+agreed_to_other_words agreed_to_a_thought agreed_to_the_next agreed_too_late proposed_and_refused proposed_only
+told_too_late"""
+_BY_CALLS = """nothing handed_over out_of_turns looped malformed_calls write_left_out delete_left_out half_batch
+wrong_row wrong_value wrong_time extra_write undone broken_rule declined declined_and_done declined_by_every_rule"""
+_BY_CHANGES = "done_anyway done_and_recorded changed_something_else done_instead guessed"
+OF_RECORDS = frozenset([*_OF_VALUES.split(), *_OF_RECORDS.split()])
+"""Variants that fail although all calls that change something are right."""
+SORTS = OF_RECORDS | frozenset([*_RIGHT.split(), *_BY_CALLS.split(), *_BY_CHANGES.split()])
 
 
 def task_of(name: str) -> Task:
@@ -81,9 +77,9 @@ def test_what_is_expected_is_true_by_execution(task: Task) -> None:
         if variant.passes:
             assert reached, variant.name
             assert not broken, variant.name
-        elif variant.name in IN_WORDS | OF_CONDUCT:
+        elif variant.name in OF_RECORDS:
             assert reached, variant.name
-        elif variant.name in _BY_CHANGES.split() or task.criteria.state:
+        elif variant.name in _BY_CHANGES.split():
             assert not reached, variant.name
 
 
@@ -215,20 +211,28 @@ def test_a_failed_call_comes_before_the_right_one() -> None:
 
 
 def test_of_two_facts_one_at_a_time_is_told_wrongly() -> None:
-    for variant in variants("two")["right_then_another"]:
+    right = ("21 January 2025 at 12:30", "12.50")
+    for variant in variants("two")["other_value"]:
         words = " ".join(message.content or "" for message in variant.messages if message.role == "assistant")
-        assert "21 January 2025 at 12:30" in words
-        assert "12.50" in words
+        assert sum(text in words for text in right) == 1
+
+
+def test_a_value_is_taken_back_by_one_of_another_row() -> None:
+    (corrected,) = variants("start")["right_then_another"]
+    words = [message.content or "" for message in corrected.messages if message.role == "assistant"]
+    assert "22 January 2025 at 14:30" in words[-2]
+    assert "20 January 2025 at 11:30" in words[-1]
 
 
 def test_the_value_is_said_by_nobody_but_the_user() -> None:
-    (echoed,) = variants("price")["user_echoed"]
+    (echoed,) = variants("price")["told_by_user"]
     said = {message.role for message in echoed.messages if "60.00" in (message.content or "")}
     assert said == {"user"}
 
 
 def test_neighbours_and_candidates_need_rivals() -> None:
-    assert {"neighbour_value", "all_candidates"} <= variants("price").keys()
+    assert {"neighbour_value", "all_candidates"} <= variants("start").keys()
+    assert "all_candidates" not in variants("price"), "one neighbour may stand beside the value"
     assert not {"neighbour_value", "all_candidates"} & variants("when").keys()
     assert "other_value" in variants("when")
 
@@ -253,8 +257,9 @@ def test_what_is_handed_over_has_none() -> None:
 
 def test_a_refusal_of_no_rule_and_one_that_changes_something_have_none() -> None:
     late, move = task_of("late"), task_of("move")
-    unruled = late.criteria.model_copy(update={"must_not": []})
+    unruled = late.criteria.model_copy(update={"declined": None})
     assert not list(variants_of(WORLD, late.model_copy(update={"criteria": unruled})))
+    assert not list(variants_of(WORLD, late.model_copy(update={"golden": late.golden[:-1]}))), "nothing is recorded"
     assert not list(variants_of(WORLD, move.model_copy(update={"kind": "refuse"})))
 
 
@@ -272,10 +277,38 @@ def test_each_task_has_six_of_each(task: Task) -> None:
 def test_what_the_agent_alone_may_stop_is_done_and_what_the_tool_stops_is_tried() -> None:
     late, dropped = variants("late"), variants("no_reminder")
     assert "cancel_appointment" in dict(calls_of(late["done_anyway"][0]))
-    assert not {"done_anyway", "done_and_named"} & dropped.keys()
+    assert not {"done_anyway", "done_and_recorded"} & dropped.keys()
     (tried,) = dropped["refused_by_the_tool"]
     assert "drop_reminder" in dict(calls_of(tried))
     assert "refused_by_the_tool" not in late
+
+
+def test_all_games_with_the_record_are_tried_in_every_task() -> None:
+    by_kind: dict[str, set[str]] = {
+        "refuse": {"every_rule", "wrong_rule", "recorded_early", "recorded_in_silence", "changed_something_else"},
+        "unavailable": {"declined", "declined_and_handed_over", "declined_by_every_rule", "handed_over_early"},
+    }
+    on_work = {"declined", "declined_and_done", "declined_by_every_rule"}
+    for task in every_task():
+        failing = {variant.name for variant in variants_of(WORLD, task) if not variant.passes}
+        assert failing >= by_kind.get(task.kind, on_work), task.id
+
+
+def test_without_conduct_those_are_left_that_turn_on_values() -> None:
+    for task in every_task():
+        whole = [variant.name for variant in variants_of(WORLD, task)]
+        names = [variant.name for variant in variants_of(WORLD, task, conduct=False)]
+        assert "golden" in names
+        assert not {"prefixed_names", "nothing", "told_nothing", "recorded_early", "asked", "wrong_reason"} & {*names}
+        assert names == [name for name in whole if name in names]
+
+
+def test_the_user_s_record_stands_beside_each_of_their_messages() -> None:
+    for task in every_task():
+        for variant in variants_of(WORLD, task):
+            heard = [place for place, message in enumerate(variant.messages) if message.role == "user"]
+            assert [turn.message for turn in variant.turns] == heard
+            assert not any(turn.done for turn in variant.turns[:-1])
 
 
 def test_who_guesses_acts_on_another_reading() -> None:
@@ -289,6 +322,7 @@ def test_a_variant_is_a_line_of_a_rollouts_folder(tmp_path: Path) -> None:
     task = dataset.tasks["SmallClinic-move"]
     record = json.loads(line(task, 3, next(variants_of(dataset.world(task), task))))
     assert (record["id"], record["task_id"], record["trial"]) == ("SmallClinic-move#3", "SmallClinic-move", 3)
+    assert [turn["agrees"] for turn in record["user_turns"]] == [None, True, None]
 
 
 def test_needs_that_nobody_knows_or_no_call_has_are_no_error() -> None:
@@ -298,12 +332,12 @@ def test_needs_that_nobody_knows_or_no_call_has_are_no_error() -> None:
     strange["criteria"]["must_ask"] = needs
     names = {variant.name for variant in variants_of(WORLD, Task.model_validate(strange))}
     assert "golden" in names
-    assert "never_asked" not in names
+    assert "never_told" not in names
 
 
 def test_what_another_fact_gives_away_is_not_said_either() -> None:
     task = task_of("why").model_dump(mode="json")
     task["scenario"]["facts"].append(fact("appointment.cancel_reason", "It was illness.", "illness", "asked"))
-    silent = [one for one in variants_of(WORLD, Task.model_validate(task)) if one.name == "never_asked"]
+    silent = [one for one in variants_of(WORLD, Task.model_validate(task)) if one.name == "never_told"]
     assert len(silent) == 1
     assert not any("illness" in (message.content or "") for message in silent[0].messages if message.role == "user")
