@@ -13,7 +13,7 @@ from rollout.offline.chance import chance, nothing
 from rollout.offline.course import Conduct, Course, Do, hands_over
 from rollout.offline.phrases import said
 from rollout.offline.script import Script, scripts_of
-from rollout.offline.transcript import Reacted, transcript_of
+from rollout.offline.transcript import transcript_of
 from skillweave.dataset import Dataset
 from skillweave.errors import ConfigError
 from skillweave.llm.backend import Backend
@@ -62,7 +62,7 @@ def policy_blind(request: Request, script: Script, seed: int) -> Reply:
 def _scripted(request: Request, script: Script, conduct: Conduct, seed: int, model: str) -> Reply:
     transcript = transcript_of(request)
     act = Course(script, conduct).follow(transcript).decide()
-    turn = sum(isinstance(event, Reacted) for event in transcript.events)
+    turn = transcript.turn
     random = Random(f"{seed}/{request.key}/{turn}/words")
     if not isinstance(act, Do):
         return Reply(text=act.words(random), model=model)

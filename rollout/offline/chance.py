@@ -6,7 +6,7 @@ from typing import Any
 
 from rollout.offline.careless import column_of
 from rollout.offline.phrases import said
-from rollout.offline.transcript import Reacted, Transcript, transcript_of
+from rollout.offline.transcript import Transcript, transcript_of
 from skillweave.llm.request import Reply, Request
 from skillweave.schema.message import FunctionCall, ToolCall
 from skillweave.schema.record import Json
@@ -36,7 +36,7 @@ def nothing(request: Request, seed: int) -> Reply:
 def chance(request: Request, seed: int) -> Reply:
     """A call of chance, or words."""
     transcript = transcript_of(request)
-    turn = sum(isinstance(event, Reacted) for event in transcript.events)
+    turn = transcript.turn
     random = Random(f"{seed}/{request.key}/{turn}/random")
     tools = [function for tool in request.tools if isinstance(function := tool.get("function"), dict)]
     if not tools or turn >= Random(f"{seed}/{request.key}/steps").randint(*STEPS):

@@ -261,13 +261,13 @@ class Course:
     def _made(self, act: Do, calls: Sequence[Made]) -> None:
         if not act.positions:
             self._extra += 1
-            self._extra_done = any(made.ok for made in calls)
+            self._extra_done = any(made.error is None for made in calls)
         for position, made in zip(act.positions, calls, strict=False):
             self._makings[position] += 1
             if made.is_to_be_repeated and self._makings[position] < MAKINGS:
                 continue
-            if not made.ok and not self.conduct.shrugs(position):
-                self._complaint = made.complaint or made.code
+            if made.error is not None and not self.conduct.shrugs(position):
+                self._complaint = str(made.error.get("message") or made.error.get("code"))
                 return
             self.results[position] = made.value
             if self.script.calls[position].kind == "write":

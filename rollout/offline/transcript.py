@@ -1,11 +1,10 @@
-"""A conversation as an offline agent finds it in a request: what was heard, what it said, what its calls came to.
+"""A conversation as a scripted agent finds it in a request: what was heard, what it said, what its calls came to.
 
 Agents keep nothing between replies: whatever they know of the past stands here.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from skillweave.llm.request import Request
@@ -19,32 +18,16 @@ class Made(NamedTuple):
     """A call of the past and what it came to."""
 
     tool: str
-    arguments: dict[str, Json]
     value: Json
     """The result; None where it failed."""
-    error: Mapping[str, Json] | None = None
+    error: Mapping[str, Json] | None
     """`code`, `message`, `rule`."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether it was carried out."""
-        return self.error is None
 
     @property
     def is_to_be_repeated(self) -> bool:
         """Whether the tool says that the call may be made again: it was not carried out, or its rows are not all."""
         is_part = isinstance(self.value, dict) and "rows" in self.value and self.value.get("partial") is True
-        return is_part or self.code in _FOR_NOW
-
-    @property
-    def code(self) -> str:
-        """Why it was not."""
-        return str(self.error.get("code", "")) if self.error is not None else ""
-
-    @property
-    def complaint(self) -> str:
-        """The same in the tool's words."""
-        return str(self.error.get("message", "")) if self.error is not None else ""
+        return is_part or (self.error is not None and self.error.get("code") in _FOR_NOW)
 
 
 class Heard(NamedTuple):
@@ -56,12 +39,10 @@ class Heard(NamedTuple):
 class Reacted(NamedTuple):
     """A reply of the agent."""
 
-    text: str
     calls: tuple[Made, ...]
 
 
-@dataclass(frozen=True)
-class Transcript:
+class Transcript(NamedTuple):
     system: str
     events: tuple[Heard | Reacted, ...]
 
@@ -75,6 +56,11 @@ class Transcript:
         """All calls."""
         return [made for event in self.events if isinstance(event, Reacted) for made in event.calls]
 
+    @property
+    def turn(self) -> int:
+        """Replies of the agent so far."""
+        return sum(isinstance(event, Reacted) for event in self.events)
+
 
 def transcript_of(request: Request) -> Transcript:
     """The conversation in a request."""
@@ -84,27 +70,15 @@ def transcript_of(request: Request) -> Transcript:
         if message.role == "user":
             events.append(Heard(message.content or ""))
         elif message.role == "assistant":
-            calls = tuple(
-                _made(call.function.name, call.function.arguments, results.get(call.id, ""))
-                for call in message.tool_calls or []
-            )
-            events.append(Reacted(message.content or "", calls))
-    system = "\n".join(message.content or "" for message in request.messages if message.role == "system")
-    return Transcript(system, tuple(events))
+            calls = message.tool_calls or []
+            events.append(Reacted(tuple(_made(call.function.name, results.get(call.id, "")) for call in calls)))
+    return Transcript("\n".join(m.content or "" for m in request.messages if m.role == "system"), tuple(events))
 
 
-def _made(tool: str, arguments: str | Mapping[str, Json], result: str) -> Made:
-    given = _parsed(arguments) if isinstance(arguments, str) else dict(arguments)
-    value = _parsed(result)
-    error = value.get("error") if isinstance(value, dict) and len(value) == 1 else None
-    if isinstance(error, dict):
-        return Made(tool, given if isinstance(given, dict) else {}, None, error)
-    return Made(tool, given if isinstance(given, dict) else {}, value)
-
-
-def _parsed(text: str) -> Json:
+def _made(tool: str, result: str) -> Made:
     try:
-        found: Json = json.loads(text) if text else {}
+        value: Json = json.loads(result)
     except ValueError:
-        return text
-    return found
+        value = result
+    error = value.get("error") if isinstance(value, dict) and len(value) == 1 else None
+    return Made(tool, None, error) if isinstance(error, dict) else Made(tool, value, None)
