@@ -50,13 +50,13 @@ def test_a_sound_move_passes_with_its_figures() -> None:
     assert found.gates.golden == {"replays": 2, "calls": 3, "changes": 3}
     assert found.gates.not_already_true == {"doing_nothing": {"state": 0.0, "communicate": 1.0}}
     assert found.gates.grounded["grounded"] == 2
-    assert found.criteria.reward_basis == ["state"]
+    assert found.criteria.reward_basis == ["state", "policy"]
 
 
 def test_a_sound_question_passes() -> None:
     asked = a_combination([call("list_fees")], kind="inform", rows=[OPEN_FEE], communicate=[FEES])
     found = judged(asked, template=a_template(kind="inform", tell=[TELL_FEE]))
-    assert found.criteria.reward_basis == ["state", "communicate"]
+    assert found.criteria.reward_basis == ["state", "communicate", "policy"]
     assert found.criteria.state == []
 
 

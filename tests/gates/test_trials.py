@@ -12,12 +12,25 @@ from skillweave.schema.change import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.score import CommunicateCheck, PolicyCheck, StateCheck
 from skillweave.schema.task import Criteria, Task
+from synth.gates.gauntlet import Gauntlet
 from synth.gates.rejection import Rejected
 from synth.gates.trials import drawn, trials
 from tests.evaluator.variants.clinic import every_task
 from tests.evaluator.variants.test_variants import variants
-from tests.gates.clinic_tasks import APPOINTMENTS, OWN_APPOINTMENT, WORLD, a_combination, a_move, call, judged, value
-from tests.rollout.offline_agents.clinic import made
+from tests.gates.clinic_tasks import (
+    APPOINTMENTS,
+    MOVE,
+    OWN_APPOINTMENT,
+    RULES,
+    SLOTS,
+    WORLD,
+    a_combination,
+    a_move,
+    a_template,
+    call,
+    judged,
+    value,
+)
 
 Rows = Callable[[list[RowChange]], list[RowChange]]
 
@@ -127,7 +140,7 @@ def test_a_state_check_that_wants_the_very_calls_is_noticed(monkeypatch: pytest.
         return StateCheck(score=float(len(trial.made.steps) == len(trial.task.golden)))
 
     monkeypatch.setitem(CHECKS, "state", check)
-    assert rejected(a_move()).startswith("equivalent fails: ")
+    assert rejected(a_move()).startswith(("mutant passes: ", "equivalent fails: "))
 
 
 def test_a_check_of_words_that_is_content_with_the_value_anywhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,28 +168,9 @@ def test_what_a_judge_would_say_is_left_out() -> None:
     assert trials(WORLD, task.model_copy(update={"criteria": judged_by})) == trials(WORLD, task)
 
 
-def a_refusal() -> Task:
-    """Ana asks to cancel within the last day, which a rule forbids."""
-    asked = {
-        "tool": "cancel_appointment",
-        "arguments": {"appointment_id": "APT-0001"},
-        "grounding": {"appointment_id": "call 0 [0].appointment_id"},
-    }
-    task = made(
-        "late", "You want to cancel.", [{"tool": "list_appointments", "arguments": {}}], [], "Please cancel it."
-    )
-    criteria = {
-        "state": [],
-        "must_not": [{"rule": "R10", "table": "appointment", "why": "Too late."}],
-        "asked": asked,
-        "reward_basis": ["state", "policy"],
-    }
-    return Task.model_validate({**task.model_dump(mode="json"), "kind": "refuse", "criteria": criteria})
-
-
 def test_a_check_of_refusals_that_accepts_silence_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: Any = trials(WORLD, a_refusal()).mutants
-    assert found["sorts"]["silence"] == 1
+    found: Any = trials(WORLD, task_of("late")).mutants
+    assert found["sorts"]["nothing"] == 1
 
     def check(trial: Trial, settings: Settings) -> PolicyCheck:
         """Content with everybody who breaks no rule."""
@@ -184,14 +178,41 @@ def test_a_check_of_refusals_that_accepts_silence_is_noticed(monkeypatch: pytest
 
     monkeypatch.setitem(CHECKS, "policy", check)
     with pytest.raises(Rejected, match="mutant passes"):
-        trials(WORLD, a_refusal())
+        trials(WORLD, task_of("late"))
 
 
-def test_a_check_of_refusals_that_wants_no_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_of_refusals_that_is_content_with_any_record_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def check(trial: Trial, settings: Settings) -> PolicyCheck:
-        said = " ".join(message.content or "" for message in trial.messages if message.role == "assistant")
-        return PolicyCheck(score=float("sorry" in said))
+        return PolicyCheck(score=float(any(step.tool == "decline_request" for step in trial.made.steps)))
 
     monkeypatch.setitem(CHECKS, "policy", check)
-    with pytest.raises(Rejected, match=r"(mutant passes|equivalent fails): "):
-        trials(WORLD, a_refusal())
+    with pytest.raises(Rejected, match="mutant passes: wrong_rule"):
+        trials(WORLD, task_of("late"))
+
+
+@pytest.mark.parametrize("name", ["move", "price", "why", "no_tool_session"])
+def test_a_check_that_lets_needless_declines_pass_is_noticed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    sound = CHECKS["policy"]
+
+    def check(trial: Trial, settings: Settings) -> PolicyCheck:
+        found = sound(trial, settings)
+        assert isinstance(found, PolicyCheck)
+        kept = [fault for fault in found.violations if not fault.startswith("recorded")]
+        return PolicyCheck(score=float(not kept), violations=kept)
+
+    monkeypatch.setitem(CHECKS, "policy", check)
+    with pytest.raises(Rejected, match=r"mutant passes: (declined|handed_over)"):
+        trials(WORLD, task_of(name))
+
+
+def test_conduct_is_tried_with_the_first_task_of_a_template_that_passes() -> None:
+    template = a_template(calls=[{"tool": "move_appointment"}])
+    gauntlet = Gauntlet(WORLD, [template], RULES)
+    with pytest.raises(Rejected):
+        gauntlet.validated(a_move(golden=[APPOINTMENTS, SLOTS, MOVE, SLOTS], steps=[2]))
+    one, other = (gauntlet.validated(a_move()).gates for _ in range(2))
+    assert (one.mutants["conduct"], other.mutants["conduct"]) == (True, False)
+    first, second = (gates.mutants["sorts"] for gates in (one, other))
+    assert {"nothing", "declined_and_done"} <= {*dict(first)}  # type: ignore[arg-type]
+    assert {"write_left_out", "wrong_time"} <= {*dict(second)}  # type: ignore[arg-type]
+    assert not {"nothing", "declined_and_done"} & {*dict(second)}  # type: ignore[arg-type]
