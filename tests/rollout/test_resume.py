@@ -127,7 +127,7 @@ def test_a_run_that_would_change_existing_lines_is_refused_with_both_values(plac
 
 
 def test_two_runs_on_one_folder_do_not_meet(place: Path) -> None:
-    run = begun(place)
+    run = begun(place, "--trials", "50")
     while not lines(place):
         assert run.poll() is None
         time.sleep(0.01)
