@@ -54,9 +54,9 @@ def oracle(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def greedy(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("greedy")
-    rolled_out(small, folder, "--agent", "offline/greedy", "--trials", "2")
+def careless(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("careless")
+    rolled_out(small, folder, "--agent", "offline/careless", "--trials", "2")
     return folder
 
 
@@ -87,15 +87,15 @@ def test_the_oracle_passes_and_every_result_says_so(small: Path, oracle: Path, t
     assert {result["checks"]["replay"]["differs"] == [] for result in results.values()} == {True}
     assert {result["floor_nothing"] for result in results.values()} == {0.0}
     summary = json.loads((tmp_path / "summary.json").read_text())
-    assert summary["overall"]["rate"] == 1.0
+    assert [one["overall"]["rate"] for one in summary["by_agent"]] == [1.0]
     assert (tmp_path / "report.html").is_file()
     assert done.stdout.splitlines()[-1].startswith(f"wrote {output}; next: ")
 
 
-def test_scores_are_those_that_the_rollouts_saw(small: Path, greedy: Path, tmp_path: Path) -> None:
+def test_scores_are_those_that_the_rollouts_saw(small: Path, careless: Path, tmp_path: Path) -> None:
     output = tmp_path / "results.jsonl"
-    assert evaluated(small, greedy, output).returncode == 0
-    seen = {one["id"]: one["score"] for path in greedy.glob("*.jsonl") for one in lines_of(path)}
+    assert evaluated(small, careless, output).returncode == 0
+    seen = {one["id"]: one["score"] for path in careless.glob("*.jsonl") for one in lines_of(path)}
     results = by_id(output)
     assert {id: one["reward"] for id, one in results.items()} == {id: one["reward"] for id, one in seen.items()}
     assert 0 < sum(one["passed"] for one in results.values()) < len(results)
@@ -185,8 +185,9 @@ def test_bad_lines_cost_only_themselves(small: Path, oracle: Path, tmp_path: Pat
     assert "line 1: not JSON" in done.stdout
     assert "line 12: torn" in done.stdout
     summary = json.loads((output.parent / "summary.json").read_text())
-    assert (summary["trajectories"], summary["scored"], summary["unreadable_lines"]) == (10, 6, 2)
-    assert summary["not_scored"] == {"dataset": 1, "provider": 1, "task": 1, "trajectory": 1}
+    [found] = summary["by_agent"]
+    assert (found["trajectories"], found["scored"], summary["unreadable_lines"]) == (10, 6, 2)
+    assert found["not_scored"] == {"dataset": 1, "provider": 1, "task": 1, "trajectory": 1}
 
 
 def test_a_missing_world_and_a_golden_that_does_not_replay_are_errors_of_the_dataset(
@@ -236,19 +237,19 @@ def test_what_is_there_is_not_made_again_and_what_changed_is(small: Path, oracle
     assert results[records[-1]["id"]]["passed"] is True
 
 
-def test_any_number_of_workers_gives_the_same_lines(small: Path, greedy: Path, tmp_path: Path) -> None:
+def test_any_number_of_workers_gives_the_same_lines(small: Path, careless: Path, tmp_path: Path) -> None:
     found = []
     for workers in ("1", "3"):
         output = tmp_path / workers / "results.jsonl"
-        assert evaluated(small, greedy, output, "--max-workers", workers).returncode == 0
+        assert evaluated(small, careless, output, "--max-workers", workers).returncode == 0
         found.append((lines_of(output), (output.parent / "summary.json").read_text()))
     assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("victim", ["worker", "program"])
-def test_a_killed_process_loses_nothing(small: Path, greedy: Path, tmp_path: Path, victim: str) -> None:
+def test_a_killed_process_loses_nothing(small: Path, careless: Path, tmp_path: Path, victim: str) -> None:
     output = tmp_path / "results.jsonl"
-    command = [sys.executable, "-m", *told(small, greedy, output)]
+    command = [sys.executable, "-m", *told(small, careless, output)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         _wait_for(lambda: output.is_file() and output.stat().st_size > 0)
         workers = _children(process.pid)
@@ -257,9 +258,9 @@ def test_a_killed_process_loses_nothing(small: Path, greedy: Path, tmp_path: Pat
         process.communicate(timeout=120)
         assert process.returncode == (0 if victim == "worker" else -signal.SIGKILL)
     _wait_for(lambda: not any(_is_alive(worker) for worker in workers))
-    assert evaluated(small, greedy, output).returncode == 0
+    assert evaluated(small, careless, output).returncode == 0
     whole = tmp_path / "whole" / "results.jsonl"
-    assert evaluated(small, greedy, whole).returncode == 0
+    assert evaluated(small, careless, whole).returncode == 0
     assert lines_of(output) == lines_of(whole)
 
 
@@ -287,11 +288,11 @@ def _wait_for(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_single_prune_show_compare_rescore_and_teach(small: Path, oracle: Path, greedy: Path, tmp_path: Path) -> None:
-    ours, theirs = tmp_path / "oracle", tmp_path / "greedy"
+def test_single_prune_show_compare_rescore_and_teach(small: Path, oracle: Path, careless: Path, tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "oracle", tmp_path / "careless"
     assert evaluated(small, oracle, ours / "results.jsonl").returncode == 0
-    assert evaluated(small, greedy, theirs / "results.jsonl").returncode == 0
-    places = ["--outputs-dir", str(small), "--rollouts-dir", str(greedy)]
+    assert evaluated(small, careless, theirs / "results.jsonl").returncode == 0
+    places = ["--outputs-dir", str(small), "--rollouts-dir", str(careless)]
 
     single = tmp_path / "single.jsonl"
     options = ["--mode", "single", "--evaluator", "state", "--output", str(single)]
@@ -309,7 +310,8 @@ def test_single_prune_show_compare_rescore_and_teach(small: Path, oracle: Path, 
 
     compared = ran("evaluator", "compare", str(theirs), str(ours), "--output", str(tmp_path / "c.json"))
     assert compared.returncode == 0, compared.stderr
-    assert json.loads((tmp_path / "c.json").read_text())["difference"] > 0
+    [found] = json.loads((tmp_path / "c.json").read_text())["comparisons"]
+    assert found["difference"] > 0
 
     taught = ran("evaluator", "teach", str(theirs))
     assert taught.returncode == 0, taught.stderr
@@ -333,6 +335,40 @@ def test_single_prune_show_compare_rescore_and_teach(small: Path, oracle: Path, 
     assert [(one["id"], one["before"], one["after"], one["version_before"]) for one in flips] == [
         (failed["id"], True, False, "0")
     ]
+
+
+def test_two_agents_in_one_folder_are_never_counted_together(
+    small: Path, oracle: Path, careless: Path, tmp_path: Path
+) -> None:
+    rollouts, output = tmp_path / "rollouts", tmp_path / "e" / "results.jsonl"
+    shutil.copytree(oracle, rollouts / "oracle")
+    shutil.copytree(careless, rollouts / "careless")
+    done = evaluated(small, rollouts, output)
+    assert done.returncode == 0, done.stdout + done.stderr
+    alone = tmp_path / "alone" / "results.jsonl"
+    evaluated(small, careless, alone)
+    ours, theirs = json.loads(output.with_name("summary.json").read_text())["by_agent"][::-1]
+    assert (ours["agent"], theirs["agent"]) == ("offline/oracle", "offline/careless")
+    assert [theirs] == json.loads(alone.with_name("summary.json").read_text())["by_agent"]
+    assert ours["overall"]["pass_hat_k"]["2"]["estimate"] == 1.0
+    assert theirs["overall"]["rate"] < 1.0
+
+    places = ["--outputs-dir", str(small), "--rollouts-dir", str(rollouts)]
+    id = next(one["id"] for one in lines_of(alone) if not one["passed"])
+    both = ran("evaluator", "show", id, *places).stdout
+    mine = ran("evaluator", "show", id, "--agent", "offline/oracle", *places).stdout
+    assert ("agent offline/careless" in both, "agent offline/oracle" in both) == (True, True)
+    assert ("agent offline/careless" in mine, "agent offline/oracle" in mine) == (False, True)
+    unknown = ran("evaluator", "show", id, "--agent", "nobody", *places)
+    assert (unknown.returncode, "offline/careless with offline/user" in unknown.stderr) == (2, True)
+
+    compared = ran("evaluator", "compare", str(output), "--agent", "offline/careless", "--agent", "offline/oracle")
+    assert "offline/oracle 100.0%" in compared.stdout
+    assert ran("evaluator", "compare", str(alone)).returncode == 2
+    taught = ran("evaluator", "teach", str(output))
+    assert (taught.returncode, "Choose one with --agent" in taught.stderr) == (2, True)
+    assert ran("evaluator", "teach", str(output), "--agent", "offline/careless").returncode == 0
+    assert {json.loads(line)["model"] for line in output.with_name("taught.jsonl").open()} == {"offline/careless"}
 
 
 def lines_of_pruned(path: Path) -> list[Record]:
