@@ -21,7 +21,6 @@ NUMBERS = (0, 11, 1001, 5_000_011, 1, 2, 3, 5, 40, 120, 10_003, 100_007)
 """Those that are farthest apart first: a place where they turn nothing is soon left."""
 MOST_ADDED = 5
 MOST_TIMES = 3
-LONG = timedelta(days=200)
 TEXT = frozenset({"string"})
 MOMENT = "%Y-%m-%d %H:%M:%S"
 DAY = "%Y-%m-%d"

@@ -20,11 +20,6 @@ def names(sentence: str, value: str) -> bool:
     return _runs(wanted, there)
 
 
-def says(sentence: str, value: str) -> bool:
-    """Whether the value's very words stand in the sentence."""
-    return _runs(_words(value), _words(sentence))
-
-
 def places(sentence: str, value: str) -> list[tuple[int, int]]:
     """Where the value's words stand in a sentence: (start, end) in characters."""
     words = [(match[0], match.start(), match.end()) for match in re.finditer(r"[a-z]+|\d+", sentence.lower())]
