@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from evaluator.variants.asking import unasked, ways_of_asking
 from evaluator.variants.declining import declined, ways_of_declining
 from evaluator.variants.equivalents import equivalents, manners
+from evaluator.variants.further import further_writes
 from evaluator.variants.handing_over import handed_over, ways_of_handing_over
 from evaluator.variants.mutants import mutants
 from evaluator.variants.unfinished import unfinished
@@ -67,6 +68,7 @@ def _of_work(bench: Workbench, *, conduct: bool) -> Iterator[Variant]:
     yield from unasked(bench)
     if conduct:
         yield from manners(bench)
+        yield from further_writes(bench, ["undone", "broken_rule"])
         yield from unfinished(bench)
         yield from untold(bench)
         yield from ways_of_asking(bench)

@@ -53,18 +53,25 @@ def values_of(bench: Workbench, parameter: Parameter, random: Random) -> list[Js
 
 def keys_of(bench: Workbench, reference: str, random: Random) -> list[str]:
     """Keys of rows that a reference may name: those that results show, the caller's own, then others."""
-    entity, key = bench.world.blueprint.target(reference)
+    key = bench.world.blueprint.target(reference)[1]
     seen = [str(value) for name, value in shown(bench) if name == key.name]
+    if reference not in bench.keys:
+        bench.keys[reference] = _keys(bench, reference)
+    rest = bench.keys[reference]
+    return list(dict.fromkeys([*seen, *random.sample(rest, min(_MOST_KEYS, len(rest)))]))
+
+
+def _keys(bench: Workbench, reference: str) -> list[str]:
+    """Keys of the caller's own rows; where they have none, or rows belong to nobody, of all."""
+    entity, key = bench.world.blueprint.target(reference)
     people, owner = bench.world.people, owner_of(bench, reference)
+    sql = f"SELECT {key.name} AS key FROM {entity.table}"
     with bench.session(0) as session:
-        sql = f"SELECT {key.name} AS key FROM {entity.table}"
         own = []
         if owner is not None:
             account = f"SELECT {owner.account} FROM {people.table} WHERE {people.key} = :caller"
             own = session.query(f"{sql} WHERE {owner.column} = ({account}) ORDER BY 1", {"caller": bench.caller})
-        every = own or session.query(f"{sql} ORDER BY 1")
-    rest = [str(row["key"]) for row in every]
-    return list(dict.fromkeys([*seen, *random.sample(rest, min(_MOST_KEYS, len(rest)))]))
+        return [str(row["key"]) for row in own or session.query(f"{sql} ORDER BY 1")]
 
 
 class Owner(NamedTuple):

@@ -1,6 +1,6 @@
 """Writes beyond the golden ones: one more, one that spoils or undoes what was done, one against a rule."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
 from evaluator.variants.candidates import arguments_of
@@ -16,24 +16,23 @@ from skillweave.world.delta import delta
 from skillweave.world.session import ContractSession
 
 Sort = Literal["extra_write", "undone", "broken_rule"]
-_SORTS: tuple[Sort, ...] = ("extra_write", "undone", "broken_rule")
-_MOST_TRIES = 24
+_MOST_TRIES = 48
 """Calls of one tool that are tried."""
 
 
-def further_writes(bench: Workbench) -> Iterator[Variant]:
-    """One of each sort that was found, after the golden calls. One that spoils is an extra write where no other is."""
-    found = found_writes(bench)
+def further_writes(bench: Workbench, sorts: Sequence[Sort]) -> Iterator[Variant]:
+    """One of each of these sorts, after the golden calls. One that spoils is an extra write where no other is."""
+    found = found_writes(bench, sorts)
     if "undone" in found:
         found.setdefault("extra_write", found["undone"])
-    for sort in _SORTS:
+    for sort in sorts:
         if sort in found:
             attempt = bench.attempt([*bench.moves, found[sort]])
             words = [told(bench.task.criteria.communicate)]
             yield failing(sort, transcript(bench.task, attempt.made, words), _classes(bench, sort))
 
 
-def found_writes(bench: Workbench, sorts: Collection[Sort] = _SORTS) -> dict[Sort, Move]:
+def found_writes(bench: Workbench, sorts: Collection[Sort]) -> dict[Sort, Move]:
     """Writes that can be made after the golden calls and lead elsewhere: the first of each of these sorts, tools taking
     turns in a drawn order."""
     found: dict[Sort, Move] = {}

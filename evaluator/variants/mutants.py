@@ -13,14 +13,14 @@ from skillweave.schema.result import FailureClass
 
 
 def mutants(bench: Workbench) -> Iterator[Variant]:
-    """Each that applies to the task."""
+    """Each that turns on the values and rows of this task."""
     yield from _left_out(bench)
     yield from _demanded_left_out(bench)
     yield from _half_batches(bench)
     yield from changed_calls(bench)
     yield from _swapped(bench)
     yield from _written_twice(bench)
-    yield from further_writes(bench)
+    yield from further_writes(bench, ["extra_write"])
 
 
 def _left_out(bench: Workbench) -> Iterator[Variant]:

@@ -62,6 +62,8 @@ class Workbench:
         self.world = world
         self.task = task
         self.moves = [Move(call.tool, {}, place) for place, call in enumerate(task.golden)]
+        self.keys: dict[str, list[str]] = {}
+        """Keys of rows at the start, by what refers to them; filled as they are sought."""
         self._minted: frozenset[str] = frozenset()
         self.golden = self.attempt(self.moves)
         self._minted = frozenset(id for made in self.golden.made for id in made.result.minted)
