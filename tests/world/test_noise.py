@@ -1,7 +1,6 @@
 """Planted faults: each shows as it should, and none is moved by anything but its own call."""
 
 import json
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from skillweave.schema.call import CallResult
 from skillweave.schema.task import Noise
 from skillweave.tool_call import shown
 from skillweave.world.noise import ERRORS, FIELDS, INSTRUCTIONS
-from skillweave.world.noisy import NoisySession
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from tests.evaluator.tasks import a_task
@@ -38,7 +36,7 @@ def opened(world: World, *faults: dict[str, Any], seed: int = 7, **changes: Any)
     return world.session(a_task(noise=noise(*faults, seed=seed), **changes))
 
 
-def made(session: ContractSession | NoisySession, *calls: tuple[str, dict[str, Any]]) -> list[CallResult]:
+def made(session: ContractSession, *calls: tuple[str, dict[str, Any]]) -> list[CallResult]:
     return [session.call(tool, arguments) for tool, arguments in calls]
 
 
@@ -165,25 +163,6 @@ def test_what_is_no_call_is_answered_as_without_faults(world: World, hostile: An
     with opened(world, fault) as session, world.session(a_task()) as calm:
         expected = calm.call("find_slots", hostile).error
         assert session.call("find_slots", hostile).error == expected
-        with closing(NoisySession(calm, noise(fault))) as wrapped:
-            assert wrapped.call("find_slots", hostile).error == expected
-
-
-def test_a_wrapped_session_answers_as_one_opened_with_the_noise(world: World) -> None:
-    faults = [
-        planted("injected_instruction", "list_appointments"),
-        planted("stale_read", "list_appointments", {}, 2),
-        planted("partial_page", "find_slots"),
-        planted("reordered_keys", "find_slots", {}, 2),
-        planted("timeout", "book_appointment"),
-        planted("temporary_error", "book_appointment", BOOK[1], 2),
-    ]
-    calls = [OWN, SLOTS, SLOTS, BOOK, BOOK, BOOK, OWN, OWN, SLOTS, ("transfer_to_human", {}), SLOTS]
-    around = NoisySession(world.session(a_task()), noise(*faults), world.sign_ins)
-    with opened(world, *faults) as session, closing(around) as wrapped:
-        assert made(wrapped, *calls) == made(session, *calls)
-        assert wrapped.diff() == session.diff()
-        assert wrapped.minted == session.minted
 
 
 def test_a_task_without_noise_has_no_faults_at_all(world: World) -> None:
