@@ -48,7 +48,7 @@ def tells(fact: Fact, text: str, now: str = "", earlier: Sequence[str] = ()) -> 
         return True
     if not isinstance(fact.value, str):
         return False
-    _, colon, described = fact.text.partition(":")
+    _, colon, described = fact.text.partition(": ")
     if colon and said(text, described.strip(" ."), type="string"):
         return True
     telling = [word for word in words(fact.value) if len(word) >= TELLING]

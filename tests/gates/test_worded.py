@@ -59,6 +59,13 @@ def test_what_has_to_be_asked_for_is_unsaid(opening: str, is_said: bool) -> None
     assert found == (["the fact 'renew.refills' has to be asked for, and is said at once"] if is_said else [])
 
 
+def test_the_same_time_on_another_day_says_nothing() -> None:
+    asked = told("I want my visit on March 3 at 09:05 moved.", WINDOW, ask=("window.starts_at",))
+    assert list(word_faults(asked)) == []
+    said = told("I want my visit moved to April 1 at 09:05.", WINDOW, ask=("window.starts_at",))
+    assert list(word_faults(said)) == ["the fact 'window.starts_at' has to be asked for, and is said at once"]
+
+
 @pytest.mark.parametrize("messages", [[], [{"role": "user", "content": " "}], [{"role": "assistant", "content": "x"}]])
 def test_a_task_begins_with_one_message_of_the_user(messages: list[dict[str, Any]]) -> None:
     assert list(word_faults(a_task(messages=messages))) == ["its messages are not one, of the user"]
