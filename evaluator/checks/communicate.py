@@ -2,7 +2,8 @@
 
 A fact counts as told iff a form of its value stands in words of the agent that came after the first result that holds
 the value: before it nobody could know. Of the agent's messages the last one that holds the value or a rival of it
-decides: the value has to be there, with at most two rivals beside it. Reading stops there.
+decides: the value has to be there, with at most two rivals beside it, or the user has to answer with the value and no
+rival, who then has found it. Reading stops there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,7 +56,17 @@ def known_since(fact: FactToTell, steps: Sequence[Step]) -> int | None:
 
 
 def _tells(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> bool:
-    return _holds(fact, messages, place, now) and _rivals(fact, messages, place, now) <= MOST_RIVALS
+    if not _holds(fact, messages, place, now):
+        return False
+    return _rivals(fact, messages, place, now) <= MOST_RIVALS or _is_taken_up(fact, messages, place, now)
+
+
+def _is_taken_up(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> bool:
+    """Whether the user answers a message with the value, and with no rival of it."""
+    answer = next((at for at in range(place + 1, len(messages)) if messages[at].role == "user"), None)
+    if answer is None:
+        return False
+    return _holds(fact, messages, answer, now) and not _rivals(fact, messages, answer, now)
 
 
 def _holds(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> bool:

@@ -62,6 +62,18 @@ def test_the_last_message_that_holds_the_value_or_a_rival_decides() -> None:
     assert is_told(agent("It is 42.00."), agent("That is one of 7 fees."))
 
 
+LIST = agent("They are 12.50, 30.00, 99.00 and 42.00. Which one do you mean?")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [("42.00 then, thank you.", True), ("Thank you.", False), ("12.50 or 42.00?", False), ("12.50 then.", False)],
+)
+def test_a_user_who_takes_the_value_out_of_a_list_was_told_it(answer: str, told: bool) -> None:
+    assert is_told(LIST, user(answer)) is told
+    assert not is_told(agent("They are 12.50, 30.00 and 99.00."), user(answer))
+
+
 def test_what_the_user_says_or_stands_in_a_call_tells_nothing() -> None:
     assert not is_told(user("I heard it is 42.00."), agent("Indeed."))
     assert not is_told(agent(None, ("note", {"text": "42.00"})), agent("Noted."))
