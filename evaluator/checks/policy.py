@@ -83,13 +83,14 @@ def check_policy(
 
 
 def check_policy_unheard(task: Task, steps: Sequence[Step]) -> PolicyCheck | None:
-    """The same of a session without its conversation; None where that could show something wrong, or all right."""
-    check = check_policy(Conduct(task, steps, None, (), has_records=False))
-    is_in_words = task.kind == "refuse" or bool(task.criteria.must_ask)
-    handed = handed_over(steps)
-    is_wished = task.kind == "unavailable" and handed is not None and handed.arguments.get("reason") == "user_request"
-    guessed = bool(task.criteria.must_ask) and not [*_broken(steps), *recorded_in(steps)]
-    return None if is_wished or guessed or (is_in_words and check.score) else check
+    """The same of a session whose conversation is not known; None where words decide."""
+    conduct = Conduct(task, steps, None, (), has_records=False)
+    step = handed_over(steps)
+    is_wish = task.kind == "unavailable" and step is not None and step.arguments.get("reason") == "user_request"
+    found = [*_broken(steps), *_declining(conduct), *([] if is_wish else _handing_over(conduct))]
+    if not found and (is_wish or task.kind == "refuse" or task.criteria.must_ask):
+        return None
+    return PolicyCheck(score=float(not found), violations=found, notes=_notes(steps))
 
 
 def recorded_in(steps: Sequence[Step]) -> list[Recorded]:
