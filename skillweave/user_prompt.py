@@ -42,7 +42,7 @@ What you know and may say:
 How you behave:
 {order}- Say at once what is marked "at once"; say the rest only when you are asked for it. Never say more than this
   list holds: no ids, numbers, dates or names that are not in it and that the assistant has not said before. Write
-  figures, dates and names as they stand in the list.
+  figures, dates and names as they stand in the list. Small talk without any of these is fine.
 - If you are asked for something you do not know, say so; where you have no preference, say that.
 - If the assistant proposes what you want, or asks whether it may go ahead with it, agree. If it is about to do
   something else than you want, say no and repeat what you want.

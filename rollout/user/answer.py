@@ -21,7 +21,8 @@ Answer each message of the assistant with one JSON object and nothing else:
 {"text": "...", "agrees": null, "wants_human": false, "done": false}
 - text: what you write to the assistant, in plain words. It reads nothing but this.
 - agrees: true if you say yes to what the assistant proposed last, or to its last question that yes or no can answer;
-  false if you say no to it; null if there was nothing to say yes or no to, or you said neither.
+  false if you say no to it; null if there was nothing to say yes or no to, or you said neither. Whether you want
+  anything else is no such question: null.
 - wants_human: true if you ask for a human with this message, else false.
 - done: true if you leave with this message, else false."""
 """What a model is told of the form, behind the prose about whom it plays."""
