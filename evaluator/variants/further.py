@@ -16,7 +16,7 @@ from skillweave.world.delta import delta
 from skillweave.world.session import ContractSession
 
 Sort = Literal["extra_write", "undone", "broken_rule"]
-_MOST_TRIES = 48
+_MOST_TRIES = 16
 """Calls of one tool that are tried."""
 
 

@@ -200,7 +200,8 @@ class Gates(Record):
     minimal: dict[str, Json]
     """Every write matters, every read is of use."""
     mutants: dict[str, Json] = Field(default_factory=dict)
-    """Wrong trajectories all fail: how many of each sort."""
+    """Wrong trajectories all fail: how many of each sort. `conduct`: those that are the same for all tasks of the
+    template were tried with this one."""
     equivalents: dict[str, Json] = Field(default_factory=dict)
     """Other right trajectories all pass: how many of each sort."""
     planner: dict[str, Json] = Field(default_factory=dict)
