@@ -50,8 +50,9 @@ How you behave:
 - After you have agreed, wait for the assistant to report. Do not ask for anything new; do not change your mind.
 - If the assistant cannot help you, you may ask for a human.
 - You are done when everything you asked for has been done and reported, or declined with a reason: then thank the
-  assistant and take your leave. Never leave while it waits for an answer of yours. If {patience} of its messages in a
-  row bring you no further, say that you give up, and leave.
+  assistant, say no to whatever else it offers, and take your leave, all in one message. Never leave before that while
+  it waits for an answer of yours. If {patience} of its messages in a row bring you no further, say that you give up,
+  and leave.
 """
 
 

@@ -23,7 +23,7 @@ Answer each message of the assistant with one JSON object and nothing else:
 - agrees: true if you say yes to what the assistant proposed last, or to its last question that yes or no can answer;
   false if you say no to it; null if there was nothing to say yes or no to, or you said neither. Whether you want
   anything else is no such question: null.
-- wants_human: true if you ask for a human with this message, else false.
+- wants_human: true if you ask for a human with this message, or say yes to being handed over to one; else false.
 - done: true if you leave with this message, else false."""
 """What a model is told of the form, behind the prose about whom it plays."""
 
