@@ -4,7 +4,7 @@ Dates, times, numbers, ids and addresses must occur among the user's facts, pers
 words. Numbers in words, ordinals, weekdays and `tomorrow` are free. The same look tells which facts a text tells.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import cached_property
 from itertools import chain
@@ -13,6 +13,8 @@ from evaluator.values import Token, forms, is_known, said, tokens, words
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, Persona, Scenario
 
+MOST = 200
+"""Different figures of one text that are looked at."""
 TELLING = 4
 """Letters of a word by which a value in several words is known."""
 
@@ -29,9 +31,10 @@ class Ledger:
 
     def faults(self, text: str, heard: Sequence[str] = ()) -> list[str]:
         """Tokens of a user's text that the user cannot know, as they stand there. `heard`: what the agent said."""
-        known = [*self._known, *chain.from_iterable(map(tokens, heard))]
+        found = _distinct(tokens(text))[:MOST]
+        known = _distinct([*self._known, *chain.from_iterable(map(tokens, heard))])
         today = date.fromisoformat(self._now[:10])
-        return [token.text.strip(" .,") for token in tokens(text) if not is_known(token, known, today)]
+        return [token.text.strip(" .,") for token in found if not is_known(token, known, today)]
 
     def tells(self, text: str, earlier: Sequence[str] = ()) -> list[str]:
         """Ids of the facts that a text tells. `earlier`: what was said before, which may have given a day."""
@@ -53,6 +56,10 @@ def tells(fact: Fact, text: str, now: str = "", earlier: Sequence[str] = ()) -> 
         return True
     telling = [word for word in words(fact.value) if len(word) >= TELLING]
     return len(telling) > 1 and {*telling} <= {*words(text)}
+
+
+def _distinct(found: Iterable[Token]) -> list[Token]:
+    return [*{token.text: token for token in found}.values()]
 
 
 def _texts_of(fact: Fact) -> list[str]:

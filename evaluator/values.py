@@ -7,6 +7,7 @@ aside. Nothing here reads a sentence: that a value stands in a text is all that 
 
 import re
 import unicodedata
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -42,7 +43,7 @@ _DAY = r"(?P<{0}>\d{{1,2}})(?:st|nd|rd|th)?"
 _YEAR = r"(?:,?\s+(?P<{0}>\d{{4}})(?![\d:]))?"
 _TOKEN = re.compile(
     rf"""
-    (?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)
+    (?P<email>(?<![\w.+-])[\w.+-]{{1,64}}@[\w-]{{1,63}}(?:\.[\w-]{{1,63}}){{1,5}})
   | (?P<iso>(?<!\d)(?P<iso_y>\d{{4}})-(?P<iso_m>\d\d)-(?P<iso_d>\d\d)(?=t\d\d:|\b)t?)
   | \b{_DAY.format("dm_d")}(?:\s+of)?[\s-]+(?P<dm_m>{_MONTH})\b\.?{_YEAR.format("dm_y")}
   | \b(?P<md_m>{_MONTH})\b\.?\s+(?:the\s+)?{_DAY.format("md_d")}\b(?!:){_YEAR.format("md_y")}
@@ -56,7 +57,8 @@ _TOKEN = re.compile(
   | \b(?P<relative>{"|".join(_RELATIVE)})\b
   | \b(?P<weekday>(?:{"|".join(_WEEKDAYS)}))s?\b
   | (?P<ordinal>(?<!\w)\d{{1,2}}(?:st|nd|rd|th)\b)
-  | (?P<number>(?<![\w.,])(?:\d{{1,3}}(?:[,'\u2009]\d{{3}})+(?:\.\d+)?|\d+[.,]\d{{1,2}}(?!\d)|\d+(?:\.\d+)?))
+  | (?P<number>(?<![\w.,])(?:\d{{1,3}}(?:[,'\u2009]\d{{3}}){{1,5}}(?:\.\d{{1,9}})?
+       |\d{{1,18}}[.,]\d{{1,2}}(?!\d)|\d{{1,18}}(?:\.\d{{1,9}})?)(?!\d))
   | \b(?P<spelled>(?:{"|".join(_TENS)})(?:[\s-](?:{"|".join(_ONES[1:10])}))?|{"|".join(_ONES)}|a\s+hundred)\b
     """,
     re.VERBOSE,
@@ -100,7 +102,7 @@ class Token(NamedTuple):
 def spoken(text: str) -> str:
     """What is seen of a text: without thoughts, markup and typographical signs; in small letters."""
     text = _HIDDEN.sub(" ", text)[:LONGEST] if "<" in text else text[:LONGEST]
-    text = unicodedata.normalize("NFKD", _MARKUP.sub("", text.translate(_SAME_SIGN)))
+    text = unicodedata.normalize("NFKD", _MARKUP.sub("", text.translate(_SAME_SIGN)))[:LONGEST]
     return "".join(sign for sign in text if not unicodedata.combining(sign)).lower()
 
 
@@ -308,20 +310,18 @@ def _moved(today: date, token: Token) -> date | None:
 
 def _has_moment(text: str, day: date, clock: time, today: date | None, earlier: Sequence[str]) -> bool:
     """Whether the time stands in the text, and its day before it, behind it on the line, or in what was said before."""
-    found = tokens(text)
-    line_ends = [at for at, sign in enumerate(spoken(text)) if sign == "\n"]
-    for at, token in enumerate(found):
-        if token.clock != clock and _hour(token) != clock:
-            continue
-        before = [one for one in found[:at] if _dates(one)]
-        end = next((end for end in line_ends if end >= token.place), LONGEST)
-        behind = [one for one in found[at + 1 :] if _dates(one) and one.place < end]
-        near = [*before[-2:], *behind[:2]]
-        if any(_is_day(one, day, today) for one in near):
+    found, seen = tokens(text), spoken(text)
+    dates = [token for token in found if _dates(token)]
+    places = [token.place for token in dates]
+    alone = False
+    for place in {token.place for token in found if clock in (token.clock, _hour(token))}:
+        at, end = bisect(places, place), seen.find("\n", place)
+        behind = [token for token in dates[at : at + 2] if end < 0 or token.place < end]
+        near = [*dates[max(at - 2, 0) : at], *behind]
+        if any(_is_day(token, day, today) for token in near):
             return True
-        if not near and any(_is_day(one, day, today) for words in earlier for one in tokens(words)):
-            return True
-    return False
+        alone = alone or not near
+    return alone and any(_is_day(token, day, today) for words in earlier for token in tokens(words))
 
 
 def _dates(token: Token) -> bool:

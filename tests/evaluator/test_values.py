@@ -109,3 +109,4 @@ def test_hostile_texts_are_read_to_a_bound() -> None:
     odd = ["1 " * 60_000, "a-" * 60_000 + "1@", "jan 1 or " * 20_000, "<think>" * 20_000, "+44 7" * 30_000]
     assert [len(spoken(text)) <= 20_000 for text in odd] == [True] * len(odd)
     assert [len(tokens(text)) <= 20_000 for text in odd] == [True] * len(odd)
+    assert not any(said(text, "2025-03-22 10:30:00", now=NOW, earlier=odd) for text in odd)
