@@ -39,8 +39,10 @@ def score(
     if messages is None:
         checks = Checks(state=state, policy=check_policy_unheard(task, [*_steps_of(session.results, ())]))
     else:
-        held = until_end([Message.model_validate(message) for message in messages], turns or ())
-        steps = [*_steps_of(session.results, held)]
+        talk = [Message.model_validate(message) for message in messages]
+        held = until_end(talk, turns or ())
+        unheard = len(_calls_in(talk)) - len(_calls_in(held))
+        steps = [*_steps_of(session.results[: len(session.results) - unheard], held)]
         conduct = Conduct(task, steps, held, turns_of(task, held, turns), turns is not None)
         told = check_communicate(task.criteria.communicate, held, steps, task.now)
         checks = Checks(state=state, communicate=told, policy=check_policy(conduct))
@@ -57,13 +59,18 @@ def reward_of(task: Task, checks: Checks) -> float | None:
 
 def _steps_of(results: Sequence[CallResult], messages: Sequence[Message]) -> Iterator[Step]:
     """Each result at the place of its call; calls that cannot be read were not made, and take a place."""
+    made = _calls_in(messages)
+    for position, (result, placed) in enumerate(zip_longest(results, made[: len(results)])):
+        call, place = placed or (position, -1)
+        yield Step(call, place, -1, result.call.tool, result.call.arguments, result, False, [])
+
+
+def _calls_in(messages: Sequence[Message]) -> list[tuple[int, int]]:
+    """The calls of a conversation that can be read: each one's position among all, and that of its message."""
     given = [
         (place, call)
         for place, message in enumerate(messages)
         if message.role == "assistant"
         for call in message.tool_calls or ()
     ]
-    made = [(call, place) for call, (place, one) in enumerate(given) if read_call(one).arguments is not None]
-    for position, (result, placed) in enumerate(zip_longest(results, made[: len(results)])):
-        call, place = placed or (position, -1)
-        yield Step(call, place, -1, result.call.tool, result.call.arguments, result, False, [])
+    return [(call, place) for call, (place, one) in enumerate(given) if read_call(one).arguments is not None]

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from evaluator.execution import Step
 from evaluator.ledger import tells
-from evaluator.values import spoken
+from evaluator.values import words
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import DECLINE, TRANSFER
+from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER
 from skillweave.schema.message import Message
 from skillweave.schema.score import PolicyCheck
 from skillweave.schema.task import Fact, MustAsk, Task
@@ -49,14 +49,15 @@ class Conduct(NamedTuple):
         request = next((place for place, one in enumerate(self.messages) if one.role == "user"), None)
         return request is None or 0 <= step.message < request
 
-    @property
-    def has_answered(self) -> bool:
-        """Whether the agent said anything to the user after the request."""
+    def has_told(self, record: Step) -> bool:
+        """Whether the agent said anything to the user once it had looked up what it recorded, before or after that."""
         messages = self.messages
         if messages is None:
             return True
         request = next((place for place, one in enumerate(messages) if one.role == "user"), len(messages))
-        return any(one.role == "assistant" and spoken(one.content or "").strip() for one in messages[request:])
+        looked = [step.message for step in self.steps if step.call < record.call and step.tool not in SESSION_TOOLS]
+        spoken = messages[max([request, *looked]) + 1 :]
+        return any(one.role == "assistant" and words(one.content or "") for one in spoken)
 
 
 def check_policy(
@@ -137,8 +138,8 @@ def _declining(conduct: Conduct) -> Iterator[str]:
             yield f"recorded {rule} in call {step.call} ({step.tool}); {demanded.rule} decides it"
         elif conduct.is_early(step):
             yield f"recorded {rule} in call {step.call} ({step.tool}), before the request was heard"
-    if recorded and not conduct.has_answered:
-        yield "the user was told nothing"
+    if recorded and not conduct.is_early(recorded[-1].step) and not conduct.has_told(recorded[-1].step):
+        yield "the user was told nothing of it"
 
 
 def _handing_over(conduct: Conduct) -> Iterator[str]:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.values import forms, said, spoken, tokens
+from evaluator.tokens import spoken, tokens
+from evaluator.values import forms, said
 from skillweave.schema.record import Json
 
 NOW = "2025-03-17 09:00:00"
@@ -39,7 +40,19 @@ CENTS = {"unit": "cents"}
         ("your last check-up was on 14 March 2024", "2024-03-14", {}),
         ("the 4th of March", "2025-03-04", {}),
         ("due 06 Jun 2025", "2025-06-06", {}),
-        ("next Thursday", "2025-03-20", {}),
+        ("next Thursday", "2025-03-20", {"loosely": True}),
+        ("Wednesday, April 2, 2025, 3:00 \u2013 6:00 PM", "2025-04-02 15:00:00", {}),
+        ("from 3 to 6 pm on 2 April", "2025-04-02 15:00:00", {}),
+        ("Time: 3:00 in the afternoon\nDate: 2 April", "2025-04-02 15:00:00", {}),
+        ("on 24 and 25 March", "2025-03-24", {}),
+        ("2025/03/24", "2025-03-24", {}),
+        ("GBP52.00", 5200, CENTS),
+        ("88 pounds and 20 pence", 8820, CENTS),
+        ("5,200 cents", 5200, CENTS),
+        ("1.234,50 EUR", 123450, CENTS),
+        ("one hundred and fifty", 15000, CENTS),
+        ("the 26-kg one", 26, {}),
+        ("Reinholt, Tomas", "Tomas Reinholt", {}),
         ("by credit-card", "credit_card", {}),
         ("It was **cancelled**", "canceled", {}),
         ("That's Bay B.", "Bay B", {}),
@@ -70,6 +83,15 @@ def test_usual_forms_of_a_value_are_found(text: str, value: Json, how: dict[str,
         ("the cardigan", "card", {}),
         ("2025-03-04", 4, {}),
         ("31/02/2025", "2025-03-03", {}),
+        ("Wednesday 2 April 2025", "2025-03-26", {}),
+        ("Wednesday 2 April 2025 at 07:30", "2025-03-26 07:30:00", {}),
+        ("Anything else that I can do for you today?", "2025-03-17", {}),
+        ("See you tomorrow. Have a lovely Monday!", "2025-03-18", {}),
+        ("24 March at 16:30; 25 March at 15:30", "2025-03-24 15:30:00", {}),
+        ("24 March at 10, slot 9", "2025-03-24 09:00:00", {}),
+        ("the 45th", 4500, CENTS),
+        ("at 12:45:00", 4500, CENTS),
+        ("no one, one of them", 1, {}),
         ("yes", True, {}),
         ("null", None, {}),
     ],

@@ -67,8 +67,10 @@ def test_words_alone_decline_nothing() -> None:
 def test_a_record_without_a_word_to_the_user_is_not_enough() -> None:
     task = a_kind("refuse")
     for unseen in (None, "  ", "<think>R10 forbids it.</think>"):
-        assert faults(task, REQUEST, agent(unseen, *declines("R10"))) == ["the user was told nothing"]
-    assert faults(task, agent("Good morning!"), REQUEST, agent(None, *declines("R10"))) == ["the user was told nothing"]
+        assert faults(task, REQUEST, agent(unseen, *declines("R10"))) == ["the user was told nothing of it"]
+    assert faults(task, agent("Good morning!"), REQUEST, agent(None, *declines("R10"))) == [
+        "the user was told nothing of it"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -148,6 +150,26 @@ def test_who_agrees_to_words_that_hold_it_has_told_it(proposal: str, agrees: boo
     turns = [UserTurn(message=0), UserTurn(message=2, agrees=agrees)]
     talk = [REQUEST, agent(proposal), user("Well."), agent(None, CANCEL)]
     assert (faults(a_kind("clarify"), *talk, turns=turns) == []) is passes
+
+
+def test_words_before_the_last_look_up_tell_nothing_of_a_decline() -> None:
+    asked = [REQUEST, agent("May I have your number?"), user("It is 12."), agent(None, ("list_appointments", {}))]
+    silent = ["the user was told nothing of it"]
+    assert faults(a_kind("refuse"), *asked, agent(None, *declines("R10"))) == silent
+    assert faults(a_kind("refuse"), *asked, agent("...", *declines("R10"))) == silent
+    assert faults(a_kind("refuse"), *asked, agent(None, *declines("R10")), agent(NO)) == []
+    assert (
+        faults(a_kind("refuse"), *asked, agent(NO), user("Then a human."), agent(None, hands_over("policy", "R10")))
+        == []
+    )
+
+
+def test_what_is_recorded_behind_the_end_counts_for_nothing_in_a_session_too() -> None:
+    turns = [UserTurn(message=0), UserTurn(message=2, done=True)]
+    talk = [REQUEST, agent(NO), user("Goodbye."), agent(NO, *declines("R10"))]
+    with WORLD.session(a_kind("refuse")) as session:
+        session.call("decline_request", {"rule": "R10"})
+        assert score(a_kind("refuse"), session, talk, turns).reward == 0.0
 
 
 def test_what_a_record_claims_to_tell_is_looked_up_in_the_text() -> None:
