@@ -97,8 +97,10 @@ def _read_leniently(line: bytes) -> Recorded:
         raise UnreadableError("it is no JSON object")
     record["id"] = identity(record)[0]
     record["agent"] = {"backend": agent_of(record)}
-    for name in ("usage", "metadata", "user", "domains", "model", "user_turns"):
+    for name in ("usage", "metadata", "user", "domains", "model"):
         record[name] = _kept(name, record.get(name))
+    turns = record.get("user_turns")
+    record["user_turns"] = _turns(turns) if isinstance(turns, list) else None
     if isinstance(record.get("messages"), list):
         record["messages"] = in_our_form(record["messages"])
     for name in ("task_id", "world"):
@@ -116,6 +118,11 @@ def _kept(name: str, value: Any) -> Any:
         return Recorded.__pydantic_validator__.validate_python({"id": "x", name: value}).model_dump()[name]
     except ValidationError:
         return [] if name == "domains" else None
+
+
+def _turns(records: list[Any]) -> list[Any]:
+    """The user's records that can be used: a bad one takes no other with it."""
+    return [kept for one in records for kept in _kept("user_turns", [one]) or ()]
 
 
 def identity(record: dict[str, Any]) -> tuple[str, str]:

@@ -21,14 +21,16 @@ ONLY_SCRIPTED = "offline/user knows the phrases of the scripted agents, and does
 
 
 def user_of(rollout: RolloutConfig) -> SpeakerConfig:
-    """Who plays the user: whoever is named; else the agent's own author, at its own sampling; for scripted agents, and
-    for a backend of one's own, `offline/user`."""
-    if rollout.user is not None:
-        return rollout.user
+    """Who plays the user: whoever is named; else the agent's own author, at its own sampling and with the settings that
+    the user is given; for scripted agents, and for a backend of one's own, `offline/user`."""
+    given = rollout.user
+    if given is not None and "model" in given.model_fields_set:
+        return given
     if is_scripted(rollout.agent) or rollout.parts.backend is not None:
         return SpeakerConfig(model="offline/user")
-    own = dict.fromkeys(SAMPLING)
-    return rollout.agent.model_copy(update={**own, "replay_reasoning": False, "serve": None})
+    own = {**dict.fromkeys(SAMPLING), "replay_reasoning": False, "serve": None}
+    settings = {name: getattr(given, name) for name in given.model_fields_set} if given is not None else {}
+    return rollout.agent.model_copy(update={**own, **settings})
 
 
 def is_scripted(speaker: SpeakerConfig) -> bool:

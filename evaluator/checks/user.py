@@ -20,8 +20,8 @@ def check_user(trial: Trial) -> UserCheck:
 
 
 def has_left(trial: Trial) -> bool:
-    """Whether the user ended it although its request was neither done, declined nor handed over, and a question was
-    open: no write was made, not all was told, and the agent's last words hold a question mark."""
+    """Whether the user ended it while a question was open, its request neither done, declined nor handed over: no write
+    was made, not all was told, and the agent's last words hold a question mark. Giving up out of patience is none."""
     steps = trial.made.steps
     is_over = bool(trial.turns) and (trial.turns[-1].done or STOP in (trial.messages[-1].content or ""))
     if not is_over or recorded_in(steps) or handed_over(steps) or any(step.writes for step in steps):

@@ -44,7 +44,9 @@ def _all(task: Task, checks: Checks) -> Iterator[Finding]:
         yield Finding("actions", checks.actions.score, "actions" in basis, _calls(checks.actions))
     if user := checks.user:
         faults = [f"message {fault.message}: {fault.fault}" for fault in user.faults]
-        faults += ["left although its request was neither done, declined nor handed over"] if user.left else []
+        faults += (
+            ["left while a question was open, its request neither done, declined nor handed over"] if user.left else []
+        )
         yield Finding("user", user.score, False, faults)
     for name, judged in (("rubric", checks.rubric), ("subjective", checks.subjective)):
         if judged:

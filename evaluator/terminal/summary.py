@@ -69,7 +69,9 @@ def _print_users(agents: list[AgentSummary]) -> None:
     print_table("Simulated users", columns, rows)
     if rows:
         print_line("lost to the user: not scored, because the user's text could not be used")
-        print_line("user_left: the user left although its request was neither done, declined nor handed over")
+        print_line(
+            "user_left: the user left while a question was open, its request neither done, declined nor handed over"
+        )
     for one in agents:
         if one.simulated_user.is_unreliable:
             print_line(

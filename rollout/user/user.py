@@ -89,8 +89,8 @@ class User:
         )
 
     def _faults(self, answer: UserAnswer, heard: Sequence[str]) -> list[str]:
-        if not answer.text:
-            return ["it is empty"]
+        if not answer.text and not answer.done:
+            return ["its text is missing or empty"]
         return [INVENTED.format(token=token) for token in self._ledger.faults(answer.text, heard)]
 
     def _request(self, messages: Sequence[Message], attempt: int) -> Request:

@@ -84,7 +84,8 @@ class UserFigures(Record):
     checked: int
     """Results in which the user was checked."""
     left: int
-    """Those in which it left although its request was neither done, declined nor handed over (`user_left`)."""
+    """Those in which it left while a question was open, its request neither done, declined nor handed over
+    (`user_left`)."""
     left_share: float | None
     """Of those checked; None where none was."""
     faulty: int

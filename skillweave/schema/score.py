@@ -106,7 +106,7 @@ class UserCheck(Record):
     faults: list[UserFault] = Field(default_factory=list)
     """What the user said that it cannot know."""
     left: bool = False
-    """Whether it left although its request was neither done, declined nor handed over."""
+    """Whether it left while a question was open, its request neither done, declined nor handed over."""
 
 
 class ReplayCheck(Record):

@@ -38,8 +38,8 @@ NOT_JUDGED = (
     "sentence (`llm.judge` named none)."
 )
 USERS = (
-    "Lost to the user: not scored, since the user said what it cannot know. Left: the user went although its request "
-    "was neither done, declined nor handed over; scored as it stands."
+    "Lost to the user: not scored, since the user said what it cannot know. Left: the user went while a question was "
+    "open, its request neither done, declined nor handed over; scored as it stands."
 )
 AGENTS = (
     "`random` calls by chance; `careless` does what is golden and makes a slip; `policy_blind` does what is golden and "

@@ -230,7 +230,7 @@ def test_a_user_that_leaves_more_than_two_percent_is_warned_of(
     shown = capsys.readouterr().out
     assert ("WARNING: v/rude left 2.0% of its conversations with vendor/strong early" in shown) is is_unreliable
     assert "lost to the user: not scored, because the user's text could not be used" in shown
-    assert "user_left: the user left although" in shown
+    assert "user_left: the user left while" in shown
 
 
 def usage(agent: float | None, user: float | None) -> dict[str, object]:

@@ -59,7 +59,7 @@ def test_a_message_of_the_user_stands_with_its_record_and_an_early_end_is_noted(
     found = a_conversation(messages, turns=turns)
     assert [turn.record for turn in found.turns] == ["", "", "does not agree; wants a human", "", "is done"]
     [note] = next(one for one in found.findings if one.check == "user").notes
-    assert note == "left although its request was neither done, declined nor handed over"
+    assert note == "left while a question was open, its request neither done, declined nor handed over"
 
 
 def test_findings_say_what_counts_and_what_is_missing() -> None:

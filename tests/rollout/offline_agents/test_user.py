@@ -80,7 +80,7 @@ def test_it_leaves_when_its_patience_is_out() -> None:
 
 
 def test_answers_that_were_sent_back_are_not_heard() -> None:
-    again = Message(role="user", content=AGAIN.format(faults="it is empty"))
+    again = Message(role="user", content=AGAIN.format(faults="its text is missing or empty"))
     assert heard_by([Message(role="user", content="Hello."), again]) == ["Hello."]
 
 

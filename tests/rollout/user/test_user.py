@@ -116,7 +116,7 @@ def test_what_is_invented_is_sent_back_with_its_token_and_counted() -> None:
     again = heard[1].body["messages"][-1]["content"]
     assert "'3 july 2031'" in again.lower()
     assert "'xk-4711'" in again.lower()
-    assert "it is empty" in heard[2].body["messages"][-1]["content"]
+    assert "its text is missing or empty" in heard[2].body["messages"][-1]["content"]
     assert held.metadata["user_sent_back"] == 2
     assert held.error is None
 
