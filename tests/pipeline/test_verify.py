@@ -143,8 +143,8 @@ def test_a_changed_task_is_found(copy: Path, change: Callable[[Line], bool], sai
     assert {fault.split(": ")[1] for fault in faults} == {id}
 
 
-def shorter(line: Line) -> None:
-    line["difficulty"]["shortest"] = 1
+def longer(line: Line) -> None:
+    line["difficulty"]["shortest"] = 99
 
 
 def retold(line: Line) -> None:
@@ -166,7 +166,7 @@ def elsewhere(line: Line) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (shorter, "difficulty is not what the task comes to"),
+        (longer, "difficulty is not what the task comes to"),
         (retold, "task_info is not what the task comes to"),
         (other_user, "persona is not what the task comes to"),
         (other_prompt, "user_system_prompt is not what the task comes to"),
