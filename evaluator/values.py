@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
 
-from evaluator.tokens import KEPT, MONTHS, Token, a_date, moved, spoken, squeezed, tokens
+from evaluator.tokens import BESIDE, KEPT, MONTHS, Token, a_date, moved, spoken, squeezed, tokens
 from skillweave.schema.entity import AttributeType
 from skillweave.schema.record import Json
 
@@ -54,9 +54,10 @@ def said(
     if moment is None or day is None:
         return _has_words(text, value)
     today = date.fromisoformat(now[:10]) if now else None
-    if moment[4] is None or (moment[4], moment[5]) == ("00", "00"):
+    if moment[4] is None:
         return any(_is_day(token, day, today) for token in tokens(text) if loosely or token.days)
-    return _has_moment(text, day, time(int(moment[4]), int(moment[5])), today, earlier)
+    clock = time(int(moment[4]), int(moment[5]))
+    return _has_moment(text, day, clock, today, earlier) or (clock == time(0) and _has_bare_day(text, day, today))
 
 
 def forms(value: Json, type: AttributeType | None = None, unit: str | None = None) -> list[str]:
@@ -116,6 +117,17 @@ def _has_moment(text: str, day: date, clock: time, today: date | None, earlier: 
             return True
         if not dates:
             return any(_is_day(one, day, today) for words in earlier for one in tokens(words))
+    return False
+
+
+def _has_bare_day(text: str, day: date, today: date | None) -> bool:
+    """Whether the day stands in the text without a time beside it: nobody says that a day begins at midnight."""
+    found = tokens(text)
+    for at, token in enumerate(found):
+        beside = [one for one in found[max(at - 1, 0) : at + 2] if one.clock is not None]
+        near = any(max(one.place - token.end, token.place - one.end) <= BESIDE for one in beside)
+        if token.days and _is_day(token, day, today) and not near:
+            return True
     return False
 
 
