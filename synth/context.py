@@ -102,6 +102,8 @@ class Context(Generic[P]):
         if key == JOIN:
             self._readable |= set(step.writes)
 
+    sent_back: tuple[str, ...] = ()
+
     @property
     def seeds(self) -> list[str]:
         """The domains that the run starts from: `domains.seeds` of the configuration."""

@@ -9,7 +9,7 @@ from skillweave.schema.entity import Entity
 from skillweave.world.contract import Problem, problems
 from skillweave.world.contract.generated import table_problems
 
-_NOTHING = Invariant(id="placeholder", never="SELECT 1 WHERE 0")
+NOTHING = Invariant(id="placeholder", never="SELECT 1 WHERE 0")
 
 
 def draft_of(
@@ -24,7 +24,7 @@ def draft_of(
         entities=list(entities),
         relationships=list(relationships),
         tools=[],
-        invariants=[_NOTHING],
+        invariants=[NOTHING],
     )
 
 

@@ -1,9 +1,11 @@
 """The types of answers that are no records of the schema: they live between an author and a step."""
 
+from typing import Literal
+
 from pydantic import Field
 
-from skillweave.schema.bounds import Description, Label, Sentence
-from skillweave.schema.contract import Event, Invariant, ToolKind
+from skillweave.schema.bounds import Description, Label, Scalars, Sentence, Sql
+from skillweave.schema.contract import Concern, Event, Invariant, ParameterType, Returns, ToolKind
 from skillweave.schema.entity import Entity
 from skillweave.schema.fused import BridgeRule
 from skillweave.schema.fusion import Conflict
@@ -11,16 +13,105 @@ from skillweave.schema.names import FusedName, Name
 from skillweave.schema.record import Record
 
 
-class ToolOutline(Record):
+RuleKind = Concern | Literal["effect"]
+
+
+class BookTool(Record):
+    """A tool as customers would be told of it, before its SQL is there."""
+
     name: Name
     kind: ToolKind
     description: Description
+    confirm: bool = False
+    """Customers are asked to agree before it is used."""
 
 
-class Outline(Record):
+class BookRule(Record):
+    """A sentence of the company's policy."""
+
+    name: Label
+    """Short, and the rule's own in the whole company: `renewal_limit`."""
+    kind: RuleKind
+    """What it is about; `effect` for what a tool brings about."""
+    says: Sentence
+    tools: list[Name] = Field(min_length=1, max_length=40)
+    """The tools that it concerns."""
+
+
+class RuleBook(Record):
+    """All that a company's assistant can do, and all rules that it follows: each rule stands here once."""
+
     title: Label
     """The company's name."""
-    tools: list[ToolOutline] = Field(min_length=3, max_length=40)
+    tools: list[BookTool] = Field(min_length=3, max_length=40)
+    rules: list[BookRule] = Field(min_length=3, max_length=200)
+
+
+class ContractParameter(Record):
+    name: Name
+    """The binding in SQL, without its colon."""
+    type: ParameterType
+    description: Description
+    required: bool = True
+    """False: it may be left out, and then binds NULL."""
+    enum: list[Label] | None = Field(default=None, max_length=64)
+    """The only values allowed; for strings."""
+    refers_to: Label | None = None
+    """`Entity.attribute`: the argument is the key of a row."""
+    examples: Scalars = Field(default_factory=list)
+    """What a person could give, where no table holds it."""
+
+
+class ContractGuard(Record):
+    rule: Label
+    """Of the rule book."""
+    holds: Sql
+    """An expression; the call may go on only where it is true."""
+    error: Name
+    """A short code for what is wrong."""
+
+
+class ContractEffect(Record):
+    rule: Label
+    """Of the rule book, of kind `effect`."""
+    sql: Sql
+    """One INSERT, UPDATE or DELETE."""
+
+
+class Rewording(Record):
+    """A sentence that the rule book lacks, or that has to be told otherwise to say exactly what the SQL does."""
+
+    rule: Label
+    kind: RuleKind
+    says: Sentence
+
+
+class Contract(Record):
+    """A tool in SQL. Its name, kind, description and sentences are the rule book's."""
+
+    tool: Name
+    parameters: list[ContractParameter] = Field(default_factory=list, max_length=32)
+    guards: list[ContractGuard] = Field(default_factory=list, max_length=64)
+    """In the order in which they are tried."""
+    effects: list[ContractEffect] = Field(default_factory=list, max_length=32)
+    """In the order in which they take place."""
+    returns: Returns
+    reworded: list[Rewording] = Field(default_factory=list, max_length=32)
+
+
+class Mended(Record):
+    """Parts of a blueprint written anew; each takes the place of the one of its name. What is right is left out."""
+
+    tables: list[Entity] = Field(default_factory=list, max_length=32)
+    tools: list[BookTool] = Field(default_factory=list, max_length=16)
+    """Tools that are new, or whose description changes; each new one has a contract too."""
+    rules: list[BookRule] = Field(default_factory=list, max_length=64)
+    """Rules that are new, or whose sentence changes."""
+    contracts: list[Contract] = Field(default_factory=list, max_length=40)
+    invariants: list[Invariant] = Field(default_factory=list, max_length=40)
+    events: list[Event] = Field(default_factory=list, max_length=24)
+    drop: list[Label] = Field(default_factory=list, max_length=40)
+    """Names of tools, invariants and events that are given up."""
 
 
 class Relationships(Record):

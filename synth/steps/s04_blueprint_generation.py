@@ -1,47 +1,63 @@
-"""s04: write the blueprint of each domain's server: relationships, tools in outline, contracts, rules.
+"""s04: write the blueprint of each domain's server: relationships, the rule book, contracts, invariants, and a trial.
 
-Only what the graph connects with the core person is built on. Each part is asked for by itself and checked at once on
-what is there already, so that an author mends one contract and not all. A tool whose contract stays wrong is left out
-as long as enough others remain; it costs the domain only where it is the one that signs in. Who holds a rule is decided
-here: what keeps the data sound is the tool's, and of the business rules a share is left to the agent, who has to know
-the policy.
+Only what the graph connects with the core person is built on. The rule book comes first and whole: the tools, and every
+rule as a sentence that stands there once. Contracts then say the same in SQL, a few tools a question, each with the
+whole book in sight. Who holds a rule is decided here: what keeps the data sound is the tool's, and of the business
+rules a share is left to the agent, who has to know the policy and be able to see what decides.
+
+Nothing is accepted untried: rows are drawn, people live with the tools for a while, and what goes wrong is sent back to
+the author, all of it together, a bounded number of times. What stays wrong is taken out, with its reason, as long as
+what is left is a world. So is what a later step has sent back.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
 
 from pydantic import Field
 
 from skillweave.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import SESSION_TOOLS
-from skillweave.schema.contract import STRUCTURAL, Effect, Guard, Tool
+from skillweave.schema.contract import STRUCTURAL, Enforcer, Guard
 from skillweave.schema.domain import Domain
 from skillweave.schema.entity import Entity
 from skillweave.schema.graph import EntityGraph
 from skillweave.world.contract import problems
-from skillweave.world.contract.entities import duplicates
 from synth.artifacts import DOMAIN_TOPICS, DRAFTS, ENTITIES, ENTITY_GRAPH
 from synth.context import Context
+from synth.contracting.book import book_faults, book_of, contract_faults, tools_of
 from synth.draft import draft_of, fatal_faults, table_faults, told
-from synth.policy.audit import audit
-from synth.questions.types import Outline, Relationships, Rules, ToolOutline
+from synth.graph.deciding import unseen
+from synth.history.simulation import Plan
+from synth.partial import sound_part
+from synth.questions.types import Contract, Mended, Relationships, RuleBook, Rules
 from synth.step import Params, step
 from synth.steps.s03_entity_graph import reachable
+from synth.trial.faults import Fault
+from synth.trial.mended import REASONS, concerned, mended, mended_faults, without
+from synth.trial.trial import Tried, tried
 
 RELATIONSHIPS = question("blueprint.relationships", returns=Relationships)
-OUTLINE = question("blueprint.outline", returns=Outline)
-TOOL = question("blueprint.tool", returns=Tool)
+BOOK = question("blueprint.book", returns=RuleBook)
+CONTRACTS = question("blueprint.contracts", returns=list[Contract], most=40)
 RULES = question("blueprint.rules", returns=Rules)
+MEND = question("blueprint.mend", returns=Mended)
 
 
 class BlueprintParams(Params):
     agent_rules: float = Field(default=0.4, ge=0, le=1)
     """Share of the business rules that the agent holds, not the tool."""
+    tools: int = Field(default=14, ge=3, le=40)
+    """Tools to ask for."""
     min_tools: int = Field(default=8, ge=3)
     """Fewer tools than this make no world."""
+    contracts_at_once: int = Field(default=5, ge=1)
+    """Tools whose contracts are asked for in one question."""
+    trial_visits: int = Field(default=250, ge=0)
+    """Visits of the history in which a blueprint is tried."""
+    mends: int = Field(default=2, ge=0)
+    """How often what a trial has shown goes back to the author."""
 
 
 @step(
@@ -49,119 +65,176 @@ class BlueprintParams(Params):
     reads=[DOMAIN_TOPICS, ENTITIES, ENTITY_GRAPH],
     writes=[DRAFTS],
     params=BlueprintParams,
-    questions=[RELATIONSHIPS, OUTLINE, TOOL, RULES],
+    questions=[RELATIONSHIPS, BOOK, CONTRACTS, RULES, MEND],
 )
 async def blueprint_generation(ctx: Context[BlueprintParams], key: str) -> None:
     domain, graph = ctx.read(DOMAIN_TOPICS), ctx.read(ENTITY_GRAPH)
     near = reachable(graph)
     entities = [entity for entity in ctx.read(ENTITIES) if entity.name in near]
     relationships = await _relationships(ctx, domain, entities, graph)
-    outline = await ctx.ask(
-        OUTLINE,
+    book = await ctx.ask(
+        BOOK,
         domain=domain,
-        entities=entities,
-        relationships=relationships,
+        tables=[*entities, *relationships],
+        now=ctx.now,
+        count=ctx.params.tools,
         least=ctx.params.min_tools,
-        check=lambda answer: outline_faults(answer, ctx.params.min_tools),
+        check=lambda answer: book_faults(answer, ctx.params.min_tools),
     )
-    draft = draft_of(domain, entities, relationships, outline.title)
-    tools = told_apart(await _tools(ctx, domain, draft, outline))
-    held = with_enforcers(tools, ctx.params.agent_rules, ctx.random(key, "enforcers").shuffle)
-    draft = draft.model_copy(update={"tools": held})
-    fatal = fatal_faults(draft)
-    if fatal:
-        raise AuthorError(f"the tools of {key} have {len(fatal)} faults: {'; '.join(fatal[:6])}")
+    draft = draft_of(domain, entities, relationships, book.title)
+    draft = draft.model_copy(update={"tools": tools_of(book, await _contracts(ctx, domain, draft, book))})
+    _must_be_a_world(ctx, draft)
     rules = await ctx.ask(
         RULES,
         domain=domain,
-        entities=entities,
-        relationships=relationships,
-        tools=tools,
+        tables=draft.tables,
+        tools=draft.tools,
+        now=ctx.now,
         check=lambda answer: fatal_faults(_with_rules(draft, answer)),
     )
-    blueprint = _with_rules(draft, rules)
-    found = problems(blueprint)
-    for problem in found:
+    blueprint = await _lived_in(ctx, domain, _with_rules(draft, rules))
+    for problem in problems(blueprint):
         ctx.log(f"note: {told(problem)}")
-    ctx.count("tools", len(held))
-    ctx.count("guards", sum(len(tool.guards) for tool in held))
-    ctx.count("notes", len(found))
+    ctx.count("tools", len(blueprint.tools))
+    ctx.count("guards", sum(len(tool.guards) for tool in blueprint.tools))
     ctx.write(DRAFTS, key, blueprint)
 
 
-async def _tools(ctx: Context[BlueprintParams], domain: Domain, draft: Blueprint, outline: Outline) -> list[Tool]:
-    """The contracts of the tools in outline, less those that stay wrong. AuthorError where too few are left."""
-    lost: list[str] = []
+async def _contracts(
+    ctx: Context[BlueprintParams], domain: Domain, draft: Blueprint, book: RuleBook
+) -> list[Contract]:
+    """The contracts of the tools in the book, less those that stay wrong."""
 
-    async def contract(tool: ToolOutline) -> Tool | None:
+    async def some(names: Sequence[str]) -> list[Contract]:
         try:
-            return await ctx.ask(
-                TOOL,
-                key=f"{ctx.key}/{tool.name}",
+            return await sound_part(
+                ctx,
+                CONTRACTS,
+                lambda answer: [contract_faults(one, draft, book) for one in answer],
+                "no sound contract for a tool",
+                name=lambda one: one.tool,
+                wanted=names,
+                key=f"{ctx.key}/{names[0]}",
                 domain=domain,
-                entities=draft.entities,
-                relationships=draft.relationships,
-                outlines=outline.tools,
-                outline=tool,
-                check=partial(tool_faults, draft, tool),
+                draft=draft,
+                book=book,
+                asked=names,
+                now=ctx.now,
             )
         except AuthorError as error:
-            ctx.reject(f"{tool.name}: {error}", "no sound contract for a tool")
-            lost.append(str(error))
-            return None
+            ctx.reject(f"{', '.join(names)}: {error}", "no sound contract for a tool")
+            return []
 
-    answers = await asyncio.gather(*map(contract, outline.tools))
-    tools = [tool for tool in answers if tool is not None]
-    if len(tools) < ctx.params.min_tools or not any(tool.kind == "auth" for tool in tools):
-        needed = f"at least {ctx.params.min_tools} are needed, one of them of kind auth"
+    groups = in_groups([tool.name for tool in book.tools], ctx.params.contracts_at_once)
+    found = await asyncio.gather(*map(some, groups))
+    return [contract for some in found for contract in some]
+
+
+def in_groups(names: Sequence[str], most: int) -> list[Sequence[str]]:
+    """The names in their order, in as few groups as can be, of nearly equal size."""
+    count = -(-len(names) // most)
+    bounds = [round(place * len(names) / count) for place in range(count + 1)]
+    return [names[start:end] for start, end in pairwise(bounds)]
+
+
+async def _lived_in(ctx: Context[BlueprintParams], domain: Domain, blueprint: Blueprint) -> Blueprint:
+    """The blueprint after its trial: mended by its author where anything went wrong, or without what stayed wrong."""
+    sent_back = [Fault("company", "", reason, fatal=False) for reason in ctx.sent_back]
+    blueprint, trial = await _tried(ctx, blueprint)
+    for _ in range(ctx.params.mends):
+        faults = [*sent_back, *trial.faults]
+        changed = await _mended(ctx, domain, blueprint, faults) if faults else blueprint
+        if changed == blueprint:
+            break
+        sent_back = []
+        blueprint, trial = await _tried(ctx, changed)
+    while (fault := next((fault for fault in trial.faults if fault.fatal), None)) is not None:
+        left = without(blueprint, fault)
+        if left is None:
+            raise AuthorError(f"{ctx.key} cannot be lived in: {fault.says}")
+        ctx.reject(f"{fault.name}: {fault.says}", REASONS[fault.part])
+        _must_be_a_world(ctx, left)
+        blueprint, trial = await _tried(ctx, left)
+    for noted in trial.faults:
+        ctx.log(f"note: {noted.says}")
+    return blueprint
+
+
+async def _tried(ctx: Context[BlueprintParams], blueprint: Blueprint) -> tuple[Blueprint, Tried]:
+    """The blueprint with its rules' enforcers settled, and what its trial has shown."""
+    shuffle = ctx.random(ctx.key, "enforcers").shuffle
+    held = with_enforcers(blueprint, ctx.params.agent_rules, shuffle)
+    plan = Plan(visits=ctx.params.trial_visits, days=30)
+    trial = await ctx.offload(tried, held, ctx.seed, ctx.now, ctx.sandbox, plan)
+    return held_by_tools(held, trial.unsound), trial
+
+
+async def _mended(
+    ctx: Context[BlueprintParams], domain: Domain, blueprint: Blueprint, faults: Sequence[Fault]
+) -> Blueprint:
+    """The blueprint as its author mends it; as it is where they do not."""
+    drawn, contracts = concerned(blueprint, faults)
+    try:
+        given = await ctx.ask(
+            MEND,
+            domain=domain,
+            blueprint=blueprint,
+            book=book_of(blueprint.title, blueprint.tools),
+            drawn=drawn,
+            contracts=contracts,
+            faults=[fault.says for fault in faults],
+            now=ctx.now,
+            check=lambda answer: mended_faults(blueprint, answer),
+        )
+    except AuthorError as error:
+        ctx.log(f"not mended: {error}")
+        return blueprint
+    return mended(blueprint, given)
+
+
+def _must_be_a_world(ctx: Context[BlueprintParams], draft: Blueprint) -> None:
+    """Raise AuthorError where what is left is none: too few tools, nobody can sign in, or nothing can be done."""
+    kinds = [tool.kind for tool in draft.tools]
+    least = ctx.params.min_tools
+    if len(kinds) < least or not {"auth", "write"} <= {*kinds}:
         raise AuthorError(
-            f"only {len(tools)} tools of {ctx.key} have a sound contract; {needed}: {'; '.join(sorted(lost))}"
+            f"only {len(kinds)} tools of {ctx.key} are sound; at least {least} make a world, one of them of kind auth "
+            "and one a write"
         )
-    return tools
-
-
-def told_apart(tools: Sequence[Tool]) -> list[Tool]:
-    """The tools, with a rule's name that two of them use for different sentences made into two.
-
-    They were asked for one by one: the same name need not mean the same rule.
-    """
-    sentences: dict[str, str] = {}
-
-    def name(part: Guard | Effect, tool: Tool) -> str:
-        return part.rule if sentences.setdefault(part.rule, part.says) == part.says else f"{part.rule}/{tool.name}"
-
-    return [
-        tool.model_copy(
-            update={
-                "guards": [part.model_copy(update={"rule": name(part, tool)}) for part in tool.guards],
-                "effects": [part.model_copy(update={"rule": name(part, tool)}) for part in tool.effects],
-            }
-        )
-        for tool in tools
-    ]
 
 
 def _with_rules(draft: Blueprint, rules: Rules) -> Blueprint:
     return draft.model_copy(update={"invariants": rules.invariants, "events": rules.events})
 
 
-def with_enforcers(tools: Sequence[Tool], share: float, shuffle: Callable[[list[str]], None]) -> list[Tool]:
-    """The tools with each rule's enforcer settled: structural rules are the tool's, a share of the rest the agent's."""
+def with_enforcers(blueprint: Blueprint, share: float, shuffle: Callable[[list[str]], None]) -> Blueprint:
+    """The blueprint with each rule's enforcer settled: of the business rules whose facts reads show, a share is the agent's."""
     concerns: dict[str, set[str]] = {}
-    for tool in tools:
+    for tool in blueprint.tools:
         for guard in tool.guards:
             concerns.setdefault(guard.rule, set()).add(guard.concern)
     soft = sorted(rule for rule, found in concerns.items() if not found & STRUCTURAL)
     shuffle(soft)
-    agents = set(soft[: round(len(soft) * share)])
-    settled = []
-    for tool in tools:
-        guards = [
-            guard.model_copy(update={"enforced_by": "agent" if guard.rule in agents else "tool"})
-            for guard in tool.guards
-        ]
-        settled.append(tool.model_copy(update={"guards": guards}))
-    return settled
+    hidden = {rule for _, rule, _ in unseen(blueprint)}
+    agents = [rule for rule in soft if rule not in hidden][: round(len(soft) * share)]
+    return _enforced(blueprint, lambda guard: "agent" if guard.rule in agents else "tool")
+
+
+def held_by_tools(blueprint: Blueprint, rules: Collection[str]) -> Blueprint:
+    """The blueprint with some rules taken from the agent: their breach would spoil the data."""
+    return _enforced(blueprint, lambda guard: "tool" if guard.rule in rules else guard.enforced_by)
+
+
+def _enforced(blueprint: Blueprint, enforcer: Callable[[Guard], Enforcer]) -> Blueprint:
+    tools = [
+        tool.model_copy(
+            update={
+                "guards": [guard.model_copy(update={"enforced_by": enforcer(guard)}) for guard in tool.guards],
+            }
+        )
+        for tool in blueprint.tools
+    ]
+    return blueprint.model_copy(update={"tools": tools})
 
 
 async def _relationships(
@@ -183,26 +256,7 @@ async def _relationships(
         ]
         return found or table_faults(draft_of(domain, entities, answer.relationships))
 
-    answer = await ctx.ask(RELATIONSHIPS, domain=domain, entities=entities, relations=relations, check=faults)
+    answer = await ctx.ask(RELATIONSHIPS, domain=domain, entities=entities, relations=relations, now=ctx.now, check=faults)
     return answer.relationships
 
 
-def outline_faults(outline: Outline, least: int) -> list[str]:
-    """What is wrong with the tools in outline, in words for their author."""
-    problem_list = duplicates("outline", "tool", [*(tool.name for tool in outline.tools), *sorted(SESSION_TOOLS)])
-    found = [told(problem) for problem in problem_list]
-    auth = [tool.name for tool in outline.tools if tool.kind == "auth"]
-    if len(auth) != 1:
-        found.append(f"exactly one tool must be of kind auth; {len(auth)} are: {', '.join(auth) or 'none'}")
-    if len(outline.tools) < least:
-        found.append(f"there are {len(outline.tools)} tools; at least {least} are needed")
-    return found
-
-
-def tool_faults(draft: Blueprint, outline: ToolOutline, tool: Tool) -> list[str]:
-    """What is wrong with a contract by itself, on the tables of the draft, in words for its author."""
-    if (tool.name, tool.kind) != (outline.name, outline.kind):
-        return [f"the tool is {tool.name!r} of kind {tool.kind}; asked was {outline.name!r} of kind {outline.kind}"]
-    alone = draft.model_copy(update={"tools": [tool]})
-    fatal = [problem for problem in problems(alone) if problem.fatal and problem.where.startswith(f"tool {tool.name}")]
-    return [told(problem) for problem in fatal] or audit(alone)

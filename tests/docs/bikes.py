@@ -28,10 +28,10 @@ from skillweave.world.world import World
 from synth.history.build import Built, build
 from synth.history.generation import filled_tables, generated, state_of
 from synth.history.simulation import Plan
-from synth.offline.coding.generator import write_generator
+from synth.trial.generator import write_generator
 from synth.offline.service import Knob, Service
 from synth.steps.s04_blueprint_generation import with_enforcers
-from synth.steps.s05_tool_list_formulation import formulated
+from synth.formulated import formulated
 
 DOCS = Path(__file__).parents[2] / "docs"
 NOW = "2025-03-17 09:00:00"

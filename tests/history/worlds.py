@@ -6,9 +6,9 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import STRUCTURAL
 from skillweave.schema.record import Row
 from synth.history.generation import filled_tables, generated
-from synth.offline.coding.generator import write_generator
+from synth.trial.generator import write_generator
 from synth.offline.variation import variant
-from synth.steps.s05_tool_list_formulation import formulated
+from synth.formulated import formulated
 
 NOW = "2025-03-17 09:00:00"
 

@@ -7,7 +7,7 @@ from skillweave.schema.contract import Guard
 from synth.offline.service import catalogue
 from synth.offline.variation import variant
 from synth.policy.audit import Rule
-from synth.steps.s05_tool_list_formulation import formulated
+from synth.formulated import formulated
 
 DOMAINS = [setting.domain for service in catalogue().values() for setting in service.header.settings]
 NOW = "2025-03-17 09:00:00"

@@ -14,7 +14,7 @@ from skillweave.schema.contract import Guard, Parameter, Returns, Tool
 from skillweave.schema.domain import Domain
 from synth.draft import draft_of
 from synth.engine.pipeline import load_pipeline
-from synth.steps.s05_tool_list_formulation import formulated
+from synth.formulated import formulated
 
 NOW = "2025-01-20 09:00:00"
 EXAMPLE = re.compile(r"^An (?:example|answer) from elsewhere, .*?:\n\n(```\w+\n.*?\n```)$", re.MULTILINE | re.DOTALL)

@@ -3,7 +3,7 @@
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.entity import Entity
 from synth.offline.answers.asked import Asked
-from synth.offline.coding.generator import write_generator
+from synth.trial.generator import write_generator
 
 
 def generator(asked: Asked) -> str:

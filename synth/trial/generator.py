@@ -1,6 +1,6 @@
-"""The offline author's generator: a Python script that draws the rows of the tables that no tool fills.
+"""A generator from the tables alone: a Python script that draws the rows of the tables that no tool fills, as they say.
 
-The script is ordinary code for exactly these tables. `generate(seed, now, people, pools)` in it returns
+It is what a blueprint is tried with, and the offline author's answer. The script is ordinary code for exactly these tables. `generate(seed, now, people, pools)` in it returns
 `{table: [row, ...]}`; derived columns are computed in an SQLite database in memory, in the script itself.
 """
 
@@ -190,12 +190,27 @@ def _drawn(entity: Entity, attribute: Attribute, is_core: bool) -> str:
 def _undrawn(entity: Entity, attribute: Attribute) -> str:
     if attribute.initial is not None:
         return repr(attribute.initial)
-    if attribute.nullable or (entity.rows.literal and all(attribute.name in row for row in entity.rows.literal)):
-        return "None"
-    if attribute.references:
+    if attribute.enum:
+        return f"rng.choice({attribute.enum!r})"
+    if attribute.references and not attribute.nullable:
         target, _, column = attribute.references.partition(".")
         return f'rng.choice(made["{table_of(target)}"])["{column}"]'
+    if can_be_drawn(entity, attribute):
+        return "None"
     raise AuthorError(f"nothing says how {entity.name}.{attribute.name} is drawn; give it `generate` or `initial`")
+
+
+def can_be_drawn(entity: Entity, attribute: Attribute) -> bool:
+    """Whether anything says how a column is drawn that no person shares and no parent gives."""
+    literal = entity.rows.literal
+    given = attribute.generate or attribute.initial is not None or attribute.enum or attribute.references
+    return bool(
+        given
+        or attribute.shared
+        or attribute.nullable
+        or attribute.name == entity.key
+        or (literal and all(attribute.name in row for row in literal))
+    )
 
 
 def _expression(attribute: Attribute, generate: Generate) -> str:
