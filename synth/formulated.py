@@ -1,4 +1,4 @@
-"""Formulated: a draft in the form that all later steps read, with numbered rules, id prefixes and settled parameters."""
+"""Formulated: a draft in the form that later steps read, with numbered rules, prefixes and settled parameters."""
 
 import re
 from collections.abc import Mapping

@@ -21,6 +21,8 @@ async def sound_part(
     judge: Judge[T],
     reason: str,
     *,
+    name: Callable[[T], str] = str,
+    wanted: Sequence[str] = (),
     key: str | None = None,
     **variables: object,
 ) -> list[T]:

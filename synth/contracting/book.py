@@ -39,7 +39,9 @@ def book_faults(book: RuleBook, least: int) -> list[str]:
         unknown = [name for name in rule.tools if name not in kinds]
         found += [f"rule {rule.name}: there is no tool {name!r}; there are {', '.join(kinds)}" for name in unknown]
         idle = [name for name in rule.tools if rule.kind == EFFECT and kinds.get(name, "write") != "write"]
-        found += [f"rule {rule.name} is an effect, and {name} is of kind {kinds[name]}, which has none" for name in idle]
+        found += [
+            f"rule {rule.name} is an effect, and {name} is of kind {kinds[name]}, which has none" for name in idle
+        ]
     brought = {name for rule in book.rules if rule.kind == EFFECT for name in rule.tools}
     found += [
         f"{name} is a write, and no rule of kind effect says what it brings about"
@@ -74,17 +76,18 @@ def _rule_faults(contract: Contract, book: RuleBook) -> Iterator[str]:
         if new.kind != known.get(new.rule, new.kind):
             yield f"reworded: rule {new.rule} is of kind {known[new.rule]}; its kind stays"
         known.setdefault(new.rule, new.kind)
-    for part in [*contract.guards, *contract.effects]:
+    parts: list[ContractGuard | ContractEffect] = [*contract.guards, *contract.effects]
+    for part in parts:
         if part.rule not in known:
             concerned = [rule.name for rule in book.rules if contract.tool in rule.tools]
             yield (
-                f"there is no rule {part.rule!r}; those of this tool are {', '.join(concerned) or 'none'}, and a new one "
-                "needs its sentence in `reworded`"
+                f"there is no rule {part.rule!r}; those of this tool are {', '.join(concerned) or 'none'}, and a "
+                "new one needs its sentence in `reworded`"
             )
         elif (known[part.rule] == EFFECT) != isinstance(part, ContractEffect):
             place = "an effect" if isinstance(part, ContractEffect) else "a guard"
             yield f"rule {part.rule} is of kind {known[part.rule]} and stands at {place}"
-    used = {part.rule for part in [*contract.guards, *contract.effects]}
+    used = {part.rule for part in parts}
     for rule in book.rules:
         if contract.tool in rule.tools and rule.name not in used:
             yield f"rule {rule.name} concerns it, and stands at none of its {_parts(rule)}: {rule.says!r}"
@@ -129,16 +132,14 @@ def tool_of(tool: BookTool, contract: Contract, rules: Mapping[str, BookRule]) -
         guards=[
             Guard(
                 rule=guard.rule,
-                concern=rules[guard.rule].kind,  # type: ignore[arg-type]
+                concern=rules[guard.rule].kind,
                 holds=guard.holds,
                 error=guard.error,
                 says=rules[guard.rule].says,
             )
             for guard in contract.guards
         ],
-        effects=[
-            Effect(rule=effect.rule, sql=effect.sql, says=rules[effect.rule].says) for effect in contract.effects
-        ],
+        effects=[Effect(rule=effect.rule, sql=effect.sql, says=rules[effect.rule].says) for effect in contract.effects],
         returns=contract.returns,
     )
 
@@ -150,7 +151,7 @@ def book_of(title: str, tools: Sequence[Tool]) -> RuleBook:
         parts: list[Guard | Effect] = [*tool.guards, *tool.effects]
         for part in parts:
             kind = part.concern if isinstance(part, Guard) else EFFECT
-            old = rules.setdefault(part.rule, BookRule(name=part.rule, kind=kind, says=part.says, tools=[tool.name]))  # type: ignore[arg-type]
+            old = rules.setdefault(part.rule, BookRule(name=part.rule, kind=kind, says=part.says, tools=[tool.name]))
             if tool.name not in old.tools:
                 rules[part.rule] = old.model_copy(update={"tools": [*old.tools, tool.name]})
     told_of = [

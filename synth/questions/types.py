@@ -12,7 +12,6 @@ from skillweave.schema.fusion import Conflict
 from skillweave.schema.names import FusedName, Name
 from skillweave.schema.record import Record
 
-
 RuleKind = Concern | Literal["effect"]
 
 

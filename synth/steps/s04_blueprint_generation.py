@@ -100,9 +100,7 @@ async def blueprint_generation(ctx: Context[BlueprintParams], key: str) -> None:
     ctx.write(DRAFTS, key, blueprint)
 
 
-async def _contracts(
-    ctx: Context[BlueprintParams], domain: Domain, draft: Blueprint, book: RuleBook
-) -> list[Contract]:
+async def _contracts(ctx: Context[BlueprintParams], domain: Domain, draft: Blueprint, book: RuleBook) -> list[Contract]:
     """The contracts of the tools in the book, less those that stay wrong."""
 
     async def some(names: Sequence[str]) -> list[Contract]:
@@ -208,7 +206,10 @@ def _with_rules(draft: Blueprint, rules: Rules) -> Blueprint:
 
 
 def with_enforcers(blueprint: Blueprint, share: float, shuffle: Callable[[list[str]], None]) -> Blueprint:
-    """The blueprint with each rule's enforcer settled: of the business rules whose facts reads show, a share is the agent's."""
+    """The blueprint with each rule's enforcer settled: a share of the business rules is the agent's.
+
+    Only rules whose facts some read shows: nobody can be held to what they cannot see.
+    """
     concerns: dict[str, set[str]] = {}
     for tool in blueprint.tools:
         for guard in tool.guards:
@@ -256,7 +257,7 @@ async def _relationships(
         ]
         return found or table_faults(draft_of(domain, entities, answer.relationships))
 
-    answer = await ctx.ask(RELATIONSHIPS, domain=domain, entities=entities, relations=relations, now=ctx.now, check=faults)
+    answer = await ctx.ask(
+        RELATIONSHIPS, domain=domain, entities=entities, relations=relations, now=ctx.now, check=faults
+    )
     return answer.relationships
-
-

@@ -37,47 +37,39 @@ def unfilled(blueprint: Blueprint) -> Iterator[Fault]:
     for entity in blueprint.tables:
         if entity.table in inserted:
             continue
-        rows = entity.rows
+        rows, undrawn = entity.rows, [one.name for one in entity.attributes if not can_be_drawn(entity, one)]
         if not (entity.name == blueprint.core_entity or rows.count or rows.per or rows.literal):
-            yield Fault(
-                "table",
-                entity.name,
-                f"nothing fills the table {entity.table}: no tool inserts into it, and {entity.name} has no `rows`. Give it `rows`, "
-                "and `generate` for its attributes, or a write that makes its rows, or drop it",
+            says = (
+                f"nothing fills the table {entity.table}: no tool inserts into it, and {entity.name} has no `rows`. "
+                "Give it `rows`, and `generate` for its attributes, or a write that makes its rows"
             )
+        elif undrawn:
+            says = (
+                f"no tool inserts into {entity.table}, so its rows are drawn, and nothing says how: give `generate` or "
+                f"`initial` to {', '.join(undrawn)}"
+            )
+        else:
             continue
-        undrawn = [one.name for one in entity.attributes if not can_be_drawn(entity, one)]
-        if undrawn:
-            yield Fault(
-                "table",
-                entity.name,
-                f"no tool inserts into {entity.table}, so its rows are drawn, and nothing says how {', '.join(undrawn)} "
-                f"{'is' if len(undrawn) == 1 else 'are'}: give {'it' if len(undrawn) == 1 else 'each'} `generate` or `initial`",
-            )
+        yield Fault("table", entity.name, says)
 
 
 def unshown(blueprint: Blueprint) -> Iterator[Fault]:
     """Rows that a tool takes or changes, and that no read shows: nobody could ask for them."""
-    reads = [tool for tool in blueprint.tools if tool.kind == "read"]
-    shown = {entity for read in reads for entity in keys_shown(blueprint, read)}
+    shown = {entity for read in blueprint.tools if read.kind == "read" for entity in keys_shown(blueprint, read)}
     for tool in blueprint.tools:
         for parameter in tool.parameters:
             entity = (parameter.refers_to or "").partition(".")[0]
             if entity and entity not in shown and parameter.required:
-                yield Fault(
-                    "tool",
-                    tool.name,
-                    f"{tool.name}.{parameter.name} names a row of {entity}, and no read returns {parameter.refers_to} as a column "
-                    "of its own, so nobody can find such a row: let a read return it",
-                    fatal=False,
+                says = (
+                    f"{tool.name}.{parameter.name} names a row of {entity}, and no read returns {parameter.refers_to} "
+                    "straight from its table, so nobody can find such a row: let a read return it"
                 )
-        changed = {table for effect in tool.effects for table in [parse(effect.sql).target] if table}
-        for entity_of in blueprint.tables:
-            if entity_of.table in changed and entity_of.name not in shown:
-                yield Fault(
-                    "tool",
-                    tool.name,
-                    f"{tool.name} writes rows of {entity_of.table}, and no read returns {entity_of.name}.{entity_of.key}: let a "
-                    "read show them",
-                    fatal=False,
+                yield Fault("tool", tool.name, says, fatal=False)
+        changed = {parse(effect.sql).target for effect in tool.effects}
+        for written in blueprint.tables:
+            if written.table in changed and written.name not in shown:
+                says = (
+                    f"{tool.name} writes rows of {written.table}, and no read returns {written.name}.{written.key}: "
+                    "let a read show them"
                 )
+                yield Fault("tool", tool.name, says, fatal=False)

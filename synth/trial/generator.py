@@ -1,7 +1,8 @@
-"""A generator from the tables alone: a Python script that draws the rows of the tables that no tool fills, as they say.
+"""A generator from the tables alone: a Python script that draws the rows of the tables that no tool fills.
 
-It is what a blueprint is tried with, and the offline author's answer. The script is ordinary code for exactly these tables. `generate(seed, now, people, pools)` in it returns
-`{table: [row, ...]}`; derived columns are computed in an SQLite database in memory, in the script itself.
+It is what a blueprint is tried with, and the offline author's answer: ordinary code for exactly these tables.
+`generate(seed, now, people, pools)` in it returns `{table: [row, ...]}`; derived columns are computed in an SQLite
+database in memory, in the script itself.
 """
 
 from collections.abc import Sequence

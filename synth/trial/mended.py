@@ -67,7 +67,11 @@ def mended_faults(blueprint: Blueprint, given: Mended) -> list[str]:
     known |= {event.name for event in blueprint.events}
     found = [f"drop: there is no tool, invariant or event {name!r}" for name in given.drop if name not in known]
     found += [*_person_faults(blueprint, given.tables)]
-    found += [f"contract of {one.tool}: there is no such tool; add it to `tools`" for one in given.contracts if one.tool not in tools]
+    found += [
+        f"contract of {one.tool}: there is no such tool; add it to `tools`"
+        for one in given.contracts
+        if one.tool not in tools
+    ]
     made = {one.tool for one in given.contracts} | {tool.name for tool in blueprint.tools}
     found += [f"the tool {tool.name} is new and has no contract" for tool in given.tools if tool.name not in made]
     if found:
@@ -97,7 +101,7 @@ def _person_faults(blueprint: Blueprint, tables: Sequence[Entity]) -> Iterator[s
 
 
 def without(blueprint: Blueprint, fault: Fault) -> Blueprint | None:
-    """The blueprint without the part that a fault is of, and without what speaks of it; None where it cannot be spared."""
+    """The blueprint without the part at fault, and without what speaks of it; None where it cannot be spared."""
     if fault.part == "tool":
         return blueprint.model_copy(update={"tools": [tool for tool in blueprint.tools if tool.name != fault.name]})
     if fault.part == "invariant":

@@ -1,12 +1,14 @@
 """The trial: rows are drawn as the tables say, people live with the tools for weeks, and what goes wrong is named.
 
-A short history shows what reading cannot: a tool that nobody can ever use, an invariant that a call breaks, a table that
+A short history shows what reading cannot: a tool that nobody can use, an invariant that a call breaks, a table that
 stays empty, a rule whose breach spoils the data. Pure: the same blueprint, the same faults.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from random import Random
+
+from sqlglot import exp
 
 from skillweave.errors import AuthorError
 from skillweave.sandbox.limits import Limits
@@ -14,6 +16,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Row
 from skillweave.schema.summary import Coverage
+from skillweave.world.sql import parse
 from skillweave.world.world import World
 from synth.draft import NOTHING
 from synth.formulated import prefixed, server_initials
@@ -21,9 +24,11 @@ from synth.history.build import Built, build, completed
 from synth.history.generation import filled_tables, generated, state_of
 from synth.history.simulation import Plan
 from synth.planner.search import Search
-from synth.trial.faults import Fault, unfilled, unshown
+from synth.trial.faults import Fault, Part, unfilled, unshown
 from synth.trial.generator import write_generator
 
+LONGER = 4
+"""Times as many visits are lived where a tool was of no use to anybody."""
 PERSONS = 12
 """For whom it is looked up which rule stands in the way of a tool."""
 
@@ -50,14 +55,13 @@ def tried(blueprint: Blueprint, seed: int, now: str, limits: Limits, plan: Plan)
     if built.summary is None:
         return Tried([*seen, Fault("invariant", _invariant(built.fault), _broken(ready, built.fault))])
     if built.summary.coverage.failing_tools:
-        # Some can be used only once others have been: the end of a history is made for them.
+        # Some can be used only once others have been: a longer history, whose end is made for them, is their chance.
+        built = build(ready, rows, now, replace(plan, visits=LONGER * plan.visits), f"{seed}/{ready.server}/trial")
         built = completed(ready, built, now, f"{seed}/{ready.server}/trial")
     return Tried([*seen, *_lived(ready, built, now)], _unsound(built.summary.coverage if built.summary else None))
 
 
-def _drawn(
-    blueprint: Blueprint, seed: int, now: str, limits: Limits
-) -> tuple[dict[str, list[Row]], list[Fault]]:
+def _drawn(blueprint: Blueprint, seed: int, now: str, limits: Limits) -> tuple[dict[str, list[Row]], list[Fault]]:
     """The rows that are there before anybody uses a tool, and what is wrong with them."""
     filled = filled_tables(blueprint)
     try:
@@ -69,21 +73,21 @@ def _drawn(
     if wrong:
         return {}, [Fault(*_place(text, blueprint), f"drawing the first rows: {text}") for text in wrong]
     connection = state_of(rows, blueprint)
-    broken = [
-        Fault(
-            "invariant",
-            invariant.id,
-            f"the first rows, drawn as the tables say, break invariant {invariant.id}: {invariant.never!r} returns {row}. "
-            "Let `generate` (`sql` for what follows from other columns) draw rows that keep it, or mend the invariant",
-        )
-        for invariant in blueprint.invariants
-        if (row := connection.execute(invariant.never).fetchone())
-    ]
+    broken = []
+    for invariant in blueprint.invariants:
+        row = connection.execute(invariant.never).fetchone()
+        if row:
+            says = (
+                f"the first rows, drawn as the tables say, break invariant {invariant.id}: {invariant.never!r} "
+                f"returns {row}. Let `generate` draw rows that keep it (`sql` for what follows from other columns), or "
+                "mend the invariant"
+            )
+            broken.append(Fault("invariant", invariant.id, says))
     connection.close()
     return rows, broken
 
 
-def _place(text: str, blueprint: Blueprint) -> tuple[str, str]:
+def _place(text: str, blueprint: Blueprint) -> tuple[Part, str]:
     """The table that a complaint about rows begins with."""
     words = text.replace("'", " ").replace(",", " ").replace(":", " ").split()
     found = next((entity.name for word in words for entity in blueprint.tables if entity.table == word), None)
@@ -94,16 +98,25 @@ def _lived(blueprint: Blueprint, built: Built, now: str) -> Iterator[Fault]:
     if built.summary is None:
         return
     for name in built.summary.coverage.failing_tools:
-        yield Fault("tool", name, f"people lived with the company, and nobody could use {name}: {_obstacle(blueprint, built, name, now)}")
+        yield Fault(
+            "tool",
+            name,
+            f"people lived with the company, and nobody could use {name}: {_obstacle(blueprint, built, name, now)}",
+        )
     for entity in blueprint.tables:
         if not built.summary.rows.get(entity.table):
-            makers = [tool.name for tool in blueprint.tools if any(entity.table in effect.sql for effect in tool.effects)]
+            makers = [tool.name for tool in blueprint.tools if _inserts(tool, entity.table)]
             yield Fault(
                 "table",
                 entity.name,
-                f"the table {entity.table} stays empty, though {', '.join(makers) or 'no tool'} could fill it",
+                f"the table {entity.table} stays empty, though {', '.join(makers)} could fill it",
                 fatal=False,
             )
+
+
+def _inserts(tool: Tool, table: str) -> bool:
+    statements = (parse(effect.sql) for effect in tool.effects)
+    return any(isinstance(one.tree, exp.Insert) and one.target == table for one in statements)
 
 
 def _obstacle(blueprint: Blueprint, built: Built, name: str, now: str) -> str:

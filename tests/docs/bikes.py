@@ -25,13 +25,13 @@ from skillweave.schema.task import (
 )
 from skillweave.world.canonical import canonical
 from skillweave.world.world import World
+from synth.formulated import formulated
 from synth.history.build import Built, build
 from synth.history.generation import filled_tables, generated, state_of
 from synth.history.simulation import Plan
-from synth.trial.generator import write_generator
 from synth.offline.service import Knob, Service
 from synth.steps.s04_blueprint_generation import with_enforcers
-from synth.formulated import formulated
+from synth.trial.generator import write_generator
 
 DOCS = Path(__file__).parents[2] / "docs"
 NOW = "2025-03-17 09:00:00"

@@ -5,10 +5,10 @@ from functools import cache
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import STRUCTURAL
 from skillweave.schema.record import Row
-from synth.history.generation import filled_tables, generated
-from synth.trial.generator import write_generator
-from synth.offline.variation import variant
 from synth.formulated import formulated
+from synth.history.generation import filled_tables, generated
+from synth.offline.variation import variant
+from synth.trial.generator import write_generator
 
 NOW = "2025-03-17 09:00:00"
 

@@ -4,10 +4,10 @@ from functools import cache
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Guard
+from synth.formulated import formulated
 from synth.offline.service import catalogue
 from synth.offline.variation import variant
 from synth.policy.audit import Rule
-from synth.formulated import formulated
 
 DOMAINS = [setting.domain for service in catalogue().values() for setting in service.header.settings]
 NOW = "2025-03-17 09:00:00"

@@ -12,6 +12,7 @@ from skillweave.llm.question import Question
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Guard, Parameter, Returns, Tool
 from skillweave.schema.domain import Domain
+from synth.contracting.book import tools_of
 from synth.draft import draft_of
 from synth.engine.pipeline import load_pipeline
 from synth.formulated import formulated
@@ -87,14 +88,21 @@ def domain() -> Domain:
 @cache
 def draft() -> Blueprint:
     """Its tables."""
-    title = answer("blueprint.outline").title
+    title = answer("blueprint.book").title
     return draft_of(domain(), answer("entities.extract"), answer("blueprint.relationships").relationships, title)
+
+
+@cache
+def renew_loan() -> Tool:
+    """The tool of the example of contracts, with the sentences of the book."""
+    (tool,) = tools_of(answer("blueprint.book"), answer("blueprint.contracts"))
+    return tool
 
 
 @cache
 def blueprint() -> Blueprint:
     """Its contract, with numbered rules: the tool of the example, and what that needs beside it."""
     rules = answer("blueprint.rules")
-    tools = [FIND_MEMBER, LIST_MY_LOANS, answer("blueprint.tool")]
+    tools = [FIND_MEMBER, LIST_MY_LOANS, renew_loan()]
     made = draft().model_copy(update={"tools": tools, "invariants": rules.invariants, "events": rules.events})
     return formulated(made, "LL")

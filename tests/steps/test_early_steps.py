@@ -5,12 +5,12 @@ import pytest
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import STRUCTURAL
 from skillweave.schema.graph import Relation
+from synth.formulated import formulated, rule_numbers, server_initials
 from synth.offline.variation import domains_of, variant
 from synth.steps import s02_entity_extraction as s02
 from synth.steps import s03_entity_graph as s03
 from synth.steps.s01_domain_expansion import likeness
 from synth.steps.s04_blueprint_generation import with_enforcers
-from synth.formulated import formulated, rule_numbers, server_initials
 
 MADE = variant(7, "DentalClinic")
 DOMAINS = domains_of(MADE.service, "dental clinic")

@@ -1,9 +1,10 @@
 """Answers about worlds: domains, entities, relations, relationships, tools and rules (s01-s04)."""
 
-from skillweave.schema.contract import Tool
+from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.domain import Domain
 from skillweave.schema.entity import Entity
 from skillweave.schema.graph import Relation
+from synth.contracting.book import book_of, contract_of
 from synth.offline.adapt import (
     Ground,
     carried_events,
@@ -14,7 +15,7 @@ from synth.offline.adapt import (
 )
 from synth.offline.answers.asked import Asked
 from synth.offline.variation import Variant, domains_of, services_for
-from synth.questions.types import Outline, Relationships, Rules, ToolOutline
+from synth.questions.types import Contract, Mended, Relationships, RuleBook, Rules
 
 
 def expand(asked: Asked) -> list[Domain]:
@@ -62,14 +63,11 @@ def relations(asked: Asked) -> list[Relation]:
     return found
 
 
-def outline(asked: Asked) -> Outline:
-    """The company, and its tools in a line each, as far as the entities at hand carry them."""
-    made, on, _ = _on(asked)
-    tools = [tool for tool in made.rendered.tools if carried_tool(tool, on)]
-    return Outline(
-        title=made.setting.title,
-        tools=[ToolOutline(name=tool.name, kind=tool.kind, description=tool.description) for tool in tools],
-    )
+def book(asked: Asked) -> RuleBook:
+    """The company, its tools and rules, as far as the tables at hand carry them."""
+    made, on = _on(asked, asked.many("tables", Entity))
+    tools = [carried for tool in made.rendered.tools if (carried := carried_tool(tool, on))]
+    return book_of(made.setting.title, tools)
 
 
 def relationships(asked: Asked) -> Relationships:
@@ -82,26 +80,31 @@ def relationships(asked: Asked) -> Relationships:
     return Relationships(relationships=[carried_relationship(entity, on) for entity in kept])
 
 
-def tool(asked: Asked) -> Tool | None:
-    """The contract of one tool."""
-    made, on, _ = _on(asked)
-    wanted = asked.get("outline", ToolOutline)
-    found = next((tool for tool in made.rendered.tools if tool.name == wanted.name), None)
-    return carried_tool(found, on) if found else None
+def contracts(asked: Asked) -> list[Contract]:
+    """The contracts of some tools."""
+    draft = asked.get("draft", Blueprint)
+    made, on = _on(asked, draft.tables)
+    wanted = asked.many("asked", str)
+    found = (carried_tool(tool, on) for tool in made.rendered.tools if tool.name in wanted)
+    return [contract_of(tool) for tool in found if tool]
 
 
 def rules(asked: Asked) -> Rules:
     """What is never true of the data, and what the back office does."""
-    made, on, _ = _on(asked)
+    made, on = _on(asked, asked.many("tables", Entity))
     return Rules(
         invariants=carried_invariants(made.rendered.invariants, on), events=carried_events(made.rendered.events, on)
     )
 
 
-def _on(asked: Asked) -> tuple[Variant, Ground, list[Entity]]:
+def mend(asked: Asked) -> Mended:
+    """Nothing: the catalogue has no other parts than those that were given."""
+    return Mended()
+
+
+def _on(asked: Asked, tables: list[Entity]) -> tuple[Variant, Ground]:
     made = asked.variant(asked.get("domain", Domain).name)
-    tables = [*asked.many("entities", Entity), *asked.many("relationships", Entity)]
-    return made, ground([*made.rendered.entities, *made.rendered.relationships], tables), tables
+    return made, ground([*made.rendered.entities, *made.rendered.relationships], tables)
 
 
 def _targets(entity: Entity, on: Ground) -> list[str]:
