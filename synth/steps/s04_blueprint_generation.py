@@ -40,7 +40,7 @@ from synth.trial.trial import Tried, tried
 
 RELATIONSHIPS = question("blueprint.relationships", returns=Relationships)
 BOOK = question("blueprint.book", returns=RuleBook)
-CONTRACTS = question("blueprint.contracts", returns=list[Contract], most=40)
+CONTRACTS = question("blueprint.contracts", returns=list[Contract], most=40, under="contracts")
 RULES = question("blueprint.rules", returns=Rules)
 MEND = question("blueprint.mend", returns=Mended)
 
