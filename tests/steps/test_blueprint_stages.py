@@ -95,11 +95,9 @@ def test_what_is_wrong_with_the_rules_goes_to_their_author(tmp_path: Path) -> No
 
 
 def test_a_table_that_nothing_fills_is_mended_by_its_author(tmp_path: Path) -> None:
-    ready = RESERVATION.attributes[3].model_copy(update={"generate": {"low": 1, "high": 9}})
-    whole = Entity.model_validate(
-        RESERVATION.model_dump()
-        | {"rows": {"count": 20}, "attributes": [*RESERVATION.model_dump()["attributes"][:3], ready.model_dump()]}
-    )
+    given = RESERVATION.model_dump(exclude_none=True)
+    given["attributes"][3]["generate"] = {"low": 1, "high": 9}
+    whole = Entity.model_validate(given | {"rows": {"count": 20}})
     record, stage = blueprinted(tmp_path, tables=(RESERVATION,), mended=Mended(tables=[whole]))
     assert record.state == "done", record.reasons
     assert record.rejected == {}
@@ -113,9 +111,6 @@ def test_a_table_that_nobody_fills_is_taken_out_and_the_world_lives(tmp_path: Pa
     assert record.state == "done", record.reasons
     assert record.rejected == {"a table that nothing fills": 1}
     assert [entity.name for entity in stage.read(DRAFTS, KEY).relationships] == ["Loan"]
-
-
-NEVER = "(SELECT COUNT(*) FROM loan WHERE member_id = :caller AND status = 'out') < 0"
 
 
 def test_a_tool_that_nobody_can_use_goes_back_with_what_stands_in_its_way(tmp_path: Path) -> None:
