@@ -27,8 +27,9 @@ from synth.artifacts import DOMAIN_TOPICS, DRAFTS, ENTITIES, ENTITY_GRAPH
 from synth.context import Context
 from synth.draft import draft_of, fatal_faults, table_faults, told
 from synth.policy.audit import audit
+from synth.policy.settled import DECIDE, REWORD, SettledParams, settled
 from synth.questions.types import Outline, Relationships, Rules, ToolOutline
-from synth.step import Params, step
+from synth.step import step
 from synth.steps.s03_entity_graph import reachable
 
 RELATIONSHIPS = question("blueprint.relationships", returns=Relationships)
@@ -37,7 +38,7 @@ TOOL = question("blueprint.tool", returns=Tool)
 RULES = question("blueprint.rules", returns=Rules)
 
 
-class BlueprintParams(Params):
+class BlueprintParams(SettledParams):
     agent_rules: float = Field(default=0.4, ge=0, le=1)
     """Share of the business rules that the agent holds, not the tool."""
     min_tools: int = Field(default=8, ge=3)
@@ -49,7 +50,7 @@ class BlueprintParams(Params):
     reads=[DOMAIN_TOPICS, ENTITIES, ENTITY_GRAPH],
     writes=[DRAFTS],
     params=BlueprintParams,
-    questions=[RELATIONSHIPS, OUTLINE, TOOL, RULES],
+    questions=[RELATIONSHIPS, OUTLINE, TOOL, RULES, REWORD, DECIDE],
 )
 async def blueprint_generation(ctx: Context[BlueprintParams], key: str) -> None:
     domain, graph = ctx.read(DOMAIN_TOPICS), ctx.read(ENTITY_GRAPH)
@@ -66,6 +67,10 @@ async def blueprint_generation(ctx: Context[BlueprintParams], key: str) -> None:
     )
     draft = draft_of(domain, entities, relationships, outline.title)
     tools = told_apart(await _tools(ctx, domain, draft, outline))
+    tools = (await settled(ctx, draft.model_copy(update={"tools": tools}))).tools
+    if len(tools) < ctx.params.min_tools:
+        needed = f"at least {ctx.params.min_tools} are needed"
+        raise AuthorError(f"only {len(tools)} tools of {key} have rules whose sentences say what they do; {needed}")
     held = with_enforcers(tools, ctx.params.agent_rules, ctx.random(key, "enforcers").shuffle)
     draft = draft.model_copy(update={"tools": held})
     fatal = fatal_faults(draft)

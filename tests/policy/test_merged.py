@@ -2,6 +2,7 @@ from functools import cache
 from random import Random
 
 import pytest
+from synth.policy.reworded import sentences_of
 
 from skillweave.schema.fused import BridgeRule, FusedBlueprint
 from skillweave.schema.policy import Policy
@@ -12,7 +13,6 @@ from synth.offline.manual.merger import Merger, listing
 from synth.offline.manual.writer import Writer
 from synth.policy.manual import stated_rules
 from synth.policy.merged import merged_faults
-from synth.policy.reworded import sentences_of
 from tests.policy.contracts import a_contract
 
 SETS = [
