@@ -124,7 +124,7 @@ async def _policy(ctx: Context[MergeParams], whole: FusedBlueprint, made: Mediat
         rules={tool.name: list(stated_rules(tool)) for tool in whole.tools},
         sentences=sentences_of(whole),
         manuals={
-            member.title: Policy(world=member.server, text=ctx.read(POLICIES, member.server)).for_tools([]).text
+            member.title: Policy(world=member.server, text=ctx.read(POLICIES, member.server)).introduction
             for member in whole.members
         },
         conflicts=made.conflicts,
