@@ -22,7 +22,7 @@ Every text that a run needs from outside (domains, contracts, policies, stories,
 who answers is an **author**, named `provider/model`. Three roles have one each: `llm.textual` for meaning, `llm.coding`
 for code, `llm.judge` for opinions. The built-in offline author answers the first two from a catalogue of services, for
 nothing. A model answers for any service, and its answers pass the very same gates. A judge has no default: where none
-is named nothing is judged, and the run and the dataset's card say so. With one, s07 has cases at the limit of each rule
+is named nothing is judged, and the run and the dataset's card say so. With one, s04 has cases at the limit of each rule
 decided from its sentence, and the evaluator can rate conversations on request.
 
 ```sh

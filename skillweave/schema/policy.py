@@ -28,6 +28,11 @@ class Policy(Record):
         """Tools that have a section, in order."""
         return [match["name"] for match in _SECTION.finditer(self.text)]
 
+    @property
+    def introduction(self) -> str:
+        """What stands before the first tool's section."""
+        return self.text.partition("<!-- tool: ")[0].strip()
+
     def for_tools(self, names: Collection[str]) -> "Policy":
         """The policy with the sections of the other tools left out; what belongs to no tool stays."""
         kept = _SECTION.sub(lambda match: match.group(0) if match["name"] in names else "", self.text)

@@ -30,7 +30,7 @@ from synth.gates.records import read_templates
 CARD = "README.md"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 """Hubs sort datasets by these."""
-JUDGED_STEP = "s07_policy_generation"
+JUDGED_STEP = "s04_blueprint_generation"
 VERDICTS = ("cases agreed", "cases disagreed", "cases undecided")
 """Figures of that step; it counts them where a judge is named."""
 LIMITS = (

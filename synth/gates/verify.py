@@ -41,7 +41,7 @@ from synth.gates.rejection import Rejected
 from synth.gates.told import is_guess
 from synth.gates.views import rows_of
 from synth.gates.worded import word_faults
-from synth.policy.manual import stated_rules
+from synth.policy.manual import flat, stated_rules
 from synth.tasks.fills import filled_by
 from synth.tasks.naming import tool_word
 
@@ -159,18 +159,18 @@ def _unoffered(dataset: Dataset, task: Task) -> Iterator[str]:
 
 
 def _unstated(world: World, task: Task, policy: Policy) -> Iterator[str]:
-    """Another policy may have a rule of the same number: it is the sentence that counts."""
-    text = _flat(policy.text)
+    """Another policy may have a rule of the same number: it is the sentence that counts, in the section of its tool."""
     asked = [task.criteria.asked] if task.criteria.asked else []
     for tool in dict.fromkeys(call.tool for call in [*task.golden, *asked]):
+        text = _section(policy, tool)
         for rule, says in stated_rules(tool_of(world.blueprint, tool)).items():
-            if f"[{rule}] {_flat(says)}" not in text:
+            if f"[{rule}] {flat(says)}" not in text:
                 yield f"{task.policy} does not state {rule} of {tool} as the contract has it"
 
 
 @cache
-def _flat(text: str) -> str:
-    return " ".join(text.split())
+def _section(policy: Policy, tool: str) -> str:
+    return flat(policy.for_tools([tool]).text)
 
 
 def _untold(task: Task, made: Attempt) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from skillweave.schema.blueprint import Blueprint
 from synth.policy.demands import Demand, choices, demands
+from synth.policy.manual import no_prose
 from synth.policy.quantity import Found, Quantity, in_words, quantities
 from synth.policy.words import asserts, names, places, stems
 
@@ -59,16 +60,25 @@ def common_words(blueprint: Blueprint) -> frozenset[str]:
 
 
 def audit_rule(rule: Rule, blueprint: Blueprint, common: frozenset[str]) -> list[str]:
-    """The differences of one rule."""
+    """The differences of one rule, each with its number and its sentence."""
+    told = " / ".join(rule.says)
+    return [f"{rule.number} {told!r}: {fault}" for fault in differences(rule, blueprint, common)]
+
+
+def differences(rule: Rule, blueprint: Blueprint, common: frozenset[str]) -> list[str]:
+    """What speaks against the sentence of a rule: it cannot stand in a policy, or is not what its SQL says."""
     if len(rule.says) != 1:
-        return [f"{rule.number} is told in {len(rule.says)} ways: {' / '.join(rule.says)!r}; tell it in one"]
+        return [f"it is told in {len(rule.says)} ways; tell it in one"]
     sentence = rule.says[0]
+    mark = no_prose(sentence)
+    if mark or not sentence.strip() or "\n" in sentence.strip():
+        return [f"it holds {mark!r}; give plain words" if mark else "it is to be one line of plain words"]
     asked = [demands(sql, blueprint) for sql in rule.sql]
     every = [demand for part in asked for demand in part]
     found = quantities(sentence)
     faults = [*_unsaid(every, sentence, found), *_unfounded(every, found), *_foreign(every, sentence, common)]
     faults += [fault for sql in rule.sql for pairs in choices(sql) for fault in _mixed_up(pairs, sentence, found)]
-    return [f"{rule.number} {sentence!r}: {fault}" for fault in dict.fromkeys(faults)]
+    return list(dict.fromkeys(faults))
 
 
 def _unsaid(every: Sequence[Demand], sentence: str, found: Sequence[Found]) -> Iterator[str]:

@@ -1,9 +1,11 @@
-"""The review of a rule: what speaks against its sentence, by the audit and by the judge's decisions."""
+"""The review of rules: the judge's decisions, new sentences, and the blueprint with them or without some rules."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+from pydantic import Field
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.bounds import Sentence
+from skillweave.schema.bounds import Label, Sentence
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Record
 from synth.policy.cases import Case
@@ -15,6 +17,27 @@ class Decision(Record):
     holds: bool | None = None
     """Whether the sentence lets it be done; null where its words leave that open."""
     why: Sentence = ""
+
+
+class Faulty(Record):
+    """A rule whose sentence is to be worded anew, as its author is told of it."""
+
+    rule: str
+    sentence: str
+    conditions: list[str]
+    """SQL of its guards and effects."""
+    faults: list[str]
+
+
+class Reworded(Record):
+    rule: Label
+    says: Sentence
+
+
+class Sentences(Record):
+    """New sentences for some rules."""
+
+    sentences: list[Reworded] = Field(max_length=200)
 
 
 def disagreements(cases: Sequence[Case], decisions: Sequence[Decision]) -> list[str]:
@@ -33,7 +56,7 @@ def count_faults(decisions: Sequence[Decision], cases: Sequence[str]) -> list[st
     return [f"there are {len(decisions)} decisions for {len(cases)} cases; give one for each, in their order"]
 
 
-def reworded(blueprint: Blueprint, sentences: dict[str, str]) -> Blueprint:
+def reworded(blueprint: Blueprint, sentences: Mapping[str, str]) -> Blueprint:
     """The blueprint with other sentences for some rules."""
 
     def told(tool: Tool) -> Tool:
@@ -42,6 +65,16 @@ def reworded(blueprint: Blueprint, sentences: dict[str, str]) -> Blueprint:
         return tool.model_copy(update={"guards": guards, "effects": effects})
 
     return blueprint.model_copy(update={"tools": [told(tool) for tool in blueprint.tools]})
+
+
+def without(blueprint: Blueprint, rules: Collection[str]) -> Blueprint:
+    """The blueprint without the guards of these rules, and without the tools one of whose effects they tell."""
+    tools = [
+        tool.model_copy(update={"guards": [guard for guard in tool.guards if guard.rule not in rules]})
+        for tool in blueprint.tools
+        if not any(effect.rule in rules for effect in tool.effects)
+    ]
+    return blueprint.model_copy(update={"tools": tools})
 
 
 def _told(holds: bool) -> str:

@@ -31,8 +31,9 @@ from synth.draft import draft_of, fatal_faults, table_faults, told
 from synth.graph.deciding import unseen
 from synth.history.simulation import Plan
 from synth.partial import sound_part
+from synth.policy.settled import DECIDE, REWORD, SettledParams, settled
 from synth.questions.types import Contract, Mended, Relationships, RuleBook, Rules
-from synth.step import Params, step
+from synth.step import step
 from synth.steps.s03_entity_graph import reachable
 from synth.trial.faults import Fault
 from synth.trial.mended import REASONS, concerned, mended, mended_faults, without
@@ -45,7 +46,7 @@ RULES = question("blueprint.rules", returns=Rules)
 MEND = question("blueprint.mend", returns=Mended)
 
 
-class BlueprintParams(Params):
+class BlueprintParams(SettledParams):
     agent_rules: float = Field(default=0.4, ge=0, le=1)
     """Share of the business rules that the agent holds, not the tool."""
     tools: int = Field(default=14, ge=3, le=40)
@@ -65,7 +66,7 @@ class BlueprintParams(Params):
     reads=[DOMAIN_TOPICS, ENTITIES, ENTITY_GRAPH],
     writes=[DRAFTS],
     params=BlueprintParams,
-    questions=[RELATIONSHIPS, BOOK, CONTRACTS, RULES, MEND],
+    questions=[RELATIONSHIPS, BOOK, CONTRACTS, RULES, REWORD, DECIDE, MEND],
 )
 async def blueprint_generation(ctx: Context[BlueprintParams], key: str) -> None:
     domain, graph = ctx.read(DOMAIN_TOPICS), ctx.read(ENTITY_GRAPH)
@@ -83,6 +84,7 @@ async def blueprint_generation(ctx: Context[BlueprintParams], key: str) -> None:
     )
     draft = draft_of(domain, entities, relationships, book.title)
     draft = draft.model_copy(update={"tools": tools_of(book, await _contracts(ctx, domain, draft, book))})
+    draft = await settled(ctx, draft)
     _must_be_a_world(ctx, draft)
     rules = await ctx.ask(
         RULES,

@@ -4,19 +4,18 @@ A mediator settles what contradicts, on record, and gives the rules between the 
 broken once by execution, with all of them on; what is still wrong with one after the author's repairs drops that rule.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import Field
 
 from skillweave.errors import AuthorError
 from skillweave.llm.question import question
-from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.fusion import Fusion, Mediation
+from skillweave.schema.policy import Policy
 from skillweave.world.tools import tool_definitions
 from synth.artifacts import (
-    BLUEPRINTS,
     CONTRACTS,
     DATABASE,
     DOMAIN_COMBINATIONS,
@@ -32,15 +31,15 @@ from synth.codegen.write import QUESTIONS, SERVER_REPORTS, written_server
 from synth.context import Context
 from synth.fusion.conflicts import conflict_faults
 from synth.fusion.mediation import Ground, Settled, mediation, settled
-from synth.policy.manual import stated_rules
+from synth.policy.assembly import jointly
+from synth.policy.manual import sentences_of, stated_rules
 from synth.policy.merged import merged_faults
-from synth.policy.review import reworded
-from synth.policy.reworded import sentences_of
+from synth.policy.parts import JointParts
 from synth.questions.types import Mediated
 from synth.step import Params, step
 
 MEDIATE = question("fusion.mediate", returns=Mediated)
-MERGE = question("policy.merge", returns=str, form="text")
+MERGE = question("policy.merge", returns=JointParts)
 
 
 class MergeParams(Params):
@@ -57,7 +56,7 @@ class Agreed(NamedTuple):
 
 @step(
     each=DOMAIN_COMBINATIONS,
-    reads=[FUSIONS, CONTRACTS, DATABASE, every(POLICIES), every(BLUEPRINTS)],
+    reads=[FUSIONS, CONTRACTS, DATABASE, every(POLICIES)],
     writes=[MEDIATIONS, POLICIES, TOOL_LISTS, SERVERS, SERVER_TESTS, SERVER_REPORTS],
     params=MergeParams,
     questions=[MEDIATE, MERGE, *QUESTIONS],
@@ -65,14 +64,12 @@ class Agreed(NamedTuple):
 )
 async def policy_merge(ctx: Context[MergeParams], key: str) -> None:
     fusion, contract, database = ctx.read(FUSIONS), ctx.read(CONTRACTS), ctx.path(DATABASE).read_bytes()
-    manuals = {server: ctx.read(POLICIES, server) for server in fusion.domains}
-    contract = as_told(contract, manuals, {server: ctx.read(BLUEPRINTS, server) for server in fusion.domains})
     made = await _mediation(ctx, Ground(contract, database, ctx.now, f"{ctx.seed}/{key}"), fusion)
     whole = contract.with_bridges(made.bridges)
-    ctx.write(POLICIES, key, await _policy(ctx, whole, made, manuals))
+    ctx.write(POLICIES, key, await _policy(ctx, whole, made))
     ctx.write(MEDIATIONS, key, made)
     ctx.write(TOOL_LISTS, key, tool_definitions(whole))
-    written = await written_server(ctx, ctx.read(CONTRACTS).with_bridges(made.bridges), database, made.proofs)
+    written = await written_server(ctx, whole, database, made.proofs)
     ctx.write(SERVERS, key, written.source)
     ctx.write(SERVER_TESTS, key, written.tests)
     ctx.write(SERVER_REPORTS, key, written.report)
@@ -120,27 +117,18 @@ async def _agreed(ctx: Context[MergeParams], ground: Ground, fusion: Fusion) -> 
     return last[-1]
 
 
-async def _policy(ctx: Context[MergeParams], whole: FusedBlueprint, made: Mediation, manuals: Mapping[str, str]) -> str:
-    text = await ctx.ask(
+async def _policy(ctx: Context[MergeParams], whole: FusedBlueprint, made: Mediation) -> str:
+    manual = await ctx.ask(
         MERGE,
         contract=whole,
-        rules={tool.name: stated_rules(tool) for tool in whole.tools},
-        manuals=dict(manuals),
+        rules={tool.name: list(stated_rules(tool)) for tool in whole.tools},
+        sentences=sentences_of(whole),
+        manuals={
+            member.title: Policy(world=member.server, text=ctx.read(POLICIES, member.server)).introduction
+            for member in whole.members
+        },
         conflicts=made.conflicts,
         bridges=made.bridges,
-        check=lambda answer: merged_faults(answer, whole, made.conflicts),
+        check=lambda answer: merged_faults(answer, whole),
     )
-    return text.strip() + "\n"
-
-
-def as_told(
-    contract: FusedBlueprint, manuals: Mapping[str, str], blueprints: Mapping[str, Blueprint]
-) -> FusedBlueprint:
-    """The contract with its rules in the words of the companies' manuals, where those were worded anew."""
-    sentences: dict[str, str] = {}
-    for member in contract.members:
-        own = sentences_of(manuals[member.server], blueprints[member.server])
-        sentences |= {member.rules[rule]: says for rule, says in own.items()}
-    told = reworded(contract, sentences)
-    assert isinstance(told, FusedBlueprint)
-    return told
+    return jointly(manual, whole, made.conflicts, made.bridges)

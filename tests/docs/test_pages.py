@@ -60,12 +60,6 @@ def test_overrides_of_the_pages_are_ones_that_the_configuration_takes() -> None:
     assert step_params(load_pipeline().steps, loaded.steps)
 
 
-def test_what_the_pages_say_of_the_audit_of_policies_is_so() -> None:
-    runs_it = "synth.policy.audit" in (ROOT / "synth" / "steps" / "s07_policy_generation.py").read_text("utf-8")
-    says_not = "s07 does not run it yet" in " ".join((ROOT / "docs" / "proof.md").read_text("utf-8").split())
-    assert runs_it != says_not
-
-
 def test_the_sketch_of_the_readme_opens_a_dataset_and_scores_a_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,7 @@ from skillweave.errors import ConfigError
 from synth.engine.authors import Authors
 from synth.engine.run import OFFLINE_AUTHOR
 
-STEP = "s07_policy_generation"
+STEP = "s04_blueprint_generation"
 
 
 def authors(**config: Any) -> Authors:

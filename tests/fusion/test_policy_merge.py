@@ -17,7 +17,6 @@ from skillweave.schema.fusion import DomainCombination, Fusion, StoryCall, Story
 from skillweave.schema.policy import Policy
 from skillweave.store import Store
 from synth.artifacts import (
-    BLUEPRINTS,
     CONTRACTS,
     DATABASE,
     DOMAIN_COMBINATIONS,
@@ -33,6 +32,7 @@ from synth.engine.codec import decode, encode
 from synth.engine.perform import Performer
 from synth.offline.author import OfflineAuthor
 from synth.offline.manual.writer import Writer
+from synth.policy.assembly import assembled
 from synth.steps.s13_policy_merge import MergeParams, policy_merge
 from tests.fusion.companies import AIRLINE, FINES_FIRST, ILL, LIBRARY, NOW, PLANS_ONLY, ground, joint
 
@@ -70,8 +70,7 @@ class Run:
         self._write(CONTRACTS, NAME, encode(CONTRACTS, joint()))
         self._write(DATABASE, NAME, ground().content)
         for one in (AIRLINE, LIBRARY):
-            self._write(BLUEPRINTS, one.server, encode(BLUEPRINTS, one))
-            self._write(POLICIES, one.server, Writer(one, Random(1)).text().encode())
+            self._write(POLICIES, one.server, assembled(Writer(one, Random(1)).parts(), one).encode())
 
     def record(self, **params: Any) -> ItemRecord:
         """The step's item, run."""

@@ -94,7 +94,7 @@ class Speechless(Linkless):
     """Its policies say nothing of the rules."""
 
     question = "policy.merge"
-    text = "# Rules\n\nBe nice to each other.\n"
+    text = '{"introduction": "# Rules\\n\\nBe nice to each other.", "companies": [], "sections": []}'
 
 
 def _spoiled(text: str, question: str, random: Random) -> str:

@@ -132,16 +132,6 @@ def test_a_changed_rule_is_stated_anew_and_compiled_anew(line: Downstream) -> No
     assert "as printed on the invoice." in line.read(POLICIES, HOTEL)
 
 
-def test_a_rule_whose_words_and_sql_differ_is_rejected(line: Downstream) -> None:
-    blueprint = line.read(BLUEPRINTS, PHARMACY)
-    guard = next(g for g in blueprint.tool("set_reminder").guards if g.rule == "R54")
-    changed = guard.model_copy(update={"holds": f"({guard.holds}) AND :days_before <> 13"})
-    line.edit(BLUEPRINTS, PHARMACY, _with_guard(blueprint, "set_reminder", changed))
-    rejected = line.run("s07", PHARMACY)
-    assert rejected.state == "rejected"
-    assert any("R54" in reason and "13" in reason for reason in rejected.reasons)
-
-
 def _with_guard(blueprint: Blueprint, name: str, guard: object) -> Blueprint:
     rule = getattr(guard, "rule", "")
     tools = [

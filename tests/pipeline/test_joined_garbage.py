@@ -31,7 +31,7 @@ def made_by(author: str, joined: Path, folder: Path) -> tuple[int, Path, dict[tu
     [
         ("Storyless", "s11", "no company 'Mars'"),
         ("Quarrelsome", "s13", "nothing settles privacy"),
-        ("Speechless", "s13", "needs one section between"),
+        ("Speechless", "s13", "has 0 sections; give it one"),
     ],
 )
 def test_an_answer_that_stays_wrong_costs_the_fused_world_alone(

@@ -15,6 +15,7 @@ from synth.cli.place import Place
 from synth.gates.proofs import verify_tasks
 from synth.gates.records import Records
 from synth.gates.verify import faults_of
+from synth.policy.manual import stated_rules
 
 Line = dict[str, Any]
 
@@ -231,6 +232,31 @@ def test_an_id_that_comes_twice_and_a_torn_line_are_found(copy: Path) -> None:
     assert any("is of the world 'CityHotel'" in fault for fault in faults)
     assert any("stands in queries/CityHotel.jsonl, line 1 already" in fault for fault in faults)
     assert any("the line is no task" in fault for fault in faults)
+
+
+def reworded(text: str, sentence: str) -> str:
+    return text.replace(sentence, sentence[:-1] + ", if it suits.")
+
+
+def renumbered(text: str, sentence: str) -> str:
+    return text.replace(sentence, sentence.replace("[R", "[R9", 1))
+
+
+def elsewhere_alone(text: str, sentence: str) -> str:
+    """Stated, but in the section of no tool that has the rule."""
+    return text.replace("tool: order_refill -->", "tool: other -->")
+
+
+@pytest.mark.parametrize("change", [reworded, renumbered, elsewhere_alone])
+def test_a_policy_that_does_not_state_a_rule_as_the_contract_has_it_condemns_its_tasks(
+    copy: Path, change: Callable[[str, str], str]
+) -> None:
+    path = copy / "policies" / "CornerPharmacy.md"
+    text = path.read_text("utf-8")
+    rules = stated_rules(Dataset(copy).blueprint("CornerPharmacy").tool("order_refill"))
+    rule, says = next(iter(rules.items()))
+    path.write_text(change(text, f"[{rule}] {says}"), "utf-8")
+    assert any(f"does not state {rule} of order_refill" in fault for fault in verify_tasks(copy).faults)
 
 
 def test_a_changed_tool_list_or_contract_condemns_its_tasks(copy: Path) -> None:

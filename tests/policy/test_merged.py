@@ -1,5 +1,8 @@
+import json
+from collections.abc import Callable
 from functools import cache
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -9,10 +12,10 @@ from synth.fusion.blueprint import fuse
 from synth.fusion.conflicts import conflict_faults
 from synth.offline.manual.mediator import Mediator
 from synth.offline.manual.merger import Merger, listing
-from synth.offline.manual.writer import Writer
+from synth.policy.assembly import jointly
 from synth.policy.manual import stated_rules
 from synth.policy.merged import merged_faults
-from synth.policy.reworded import sentences_of
+from synth.policy.parts import JointParts
 from tests.policy.contracts import a_contract
 
 SETS = [
@@ -39,7 +42,8 @@ def a_fused_contract(domains: tuple[str, ...] = SETS[0]) -> FusedBlueprint:
 
 CONTRACT = a_fused_contract()
 CONFLICTS = Mediator(CONTRACT, Random(1)).conflicts()
-TEXT = Merger(CONTRACT, CONFLICTS, [PAID], Random(1)).text()
+PARTS = Merger(CONTRACT, Random(1)).parts()
+TEXT = jointly(PARTS, CONTRACT, CONFLICTS, [PAID])
 
 
 @pytest.mark.parametrize("domains", SETS)
@@ -48,7 +52,13 @@ def test_the_offline_author_s_manual_of_several_companies_is_complete(domains: t
     contract = a_fused_contract(domains)
     conflicts = Mediator(contract, Random(seed)).conflicts()
     assert conflict_faults(conflicts, contract) == []
-    assert merged_faults(Merger(contract, conflicts, [], Random(seed)).text(), contract, conflicts) == []
+    parts = Merger(contract, Random(seed)).parts()
+    assert merged_faults(parts, contract) == []
+    text = jointly(parts, contract, conflicts, [])
+    assert all(conflict.resolution in text for conflict in conflicts)
+    assert Policy(world="A", text=text).tools == [
+        tool.name for member in contract.members for tool in contract.tools if tool.server == member.server
+    ]
 
 
 def test_conflicts_follow_from_what_the_rules_are_about() -> None:
@@ -81,59 +91,37 @@ def test_a_bridge_rule_stands_in_its_tool_s_section_and_among_those_between_the_
 
 
 AUTH = next(tool.name for tool in CONTRACT.tools if tool.kind == "auth")
-FIRST = f"<!-- tool: {AUTH} -->"
-LAST = f"<!-- /tool: {CONTRACT.tools[-1].name} -->"
-SECTION = TEXT[TEXT.index(FIRST) : TEXT.index(f"<!-- /tool: {AUTH} -->") + len(f"<!-- /tool: {AUTH} -->")]
+TITLE = CONTRACT.members[0].title
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "fault"),
+    ("change", "fault"),
     [
-        (CONFLICTS[0].resolution, "", "it must say, word for word"),
-        (f"[B1] {PAID.says}", "[B1] Paid.", f"must hold, word for word: [B1] {PAID.says}"),
-        ("[B1]", "[B2]", "there is no rule [B2]"),
-        (f"with `{AUTH}`", "with a tool", f"must name `{AUTH}`"),
-        (SECTION, "", "needs one section"),
-        (LAST, f"{LAST}\n\n{SECTION}", "needs one section"),
-        ("# ", "# DentalClinic__Invoice ", "names the table 'DentalClinic__Invoice'"),
-        ("[B1] ", "[B1] The system refuses it. [B1] ", "do not tell who holds a rule"),
-        ("# ", "# Ask for :person. ", "holds SQL"),
+        (lambda m: m["companies"].pop(), f"`companies` must have {CONTRACT.members[-1].server!r} once"),
+        (lambda m: m["companies"].append(m["companies"][0]), f"must have {CONTRACT.members[0].server!r} once"),
+        (lambda m: m["companies"][0].update(company="Mars"), "there is no company 'Mars'"),
+        (lambda m: m["companies"][0].update(about="See [B1]."), "`companies` holds '[B1]'"),
+        (lambda m: m["companies"][0].update(about="DentalClinic__Invoice"), "the table 'DentalClinic__Invoice'"),
+        (lambda m: m.update(introduction=m["introduction"].replace(AUTH, "a_tool")), f"must name `{AUTH}`"),
+        (lambda m: m.update(introduction=m["introduction"].replace(TITLE, "us")), f"must say who {TITLE!r} is"),
+        (lambda m: m.update(introduction="Ask for :person."), "the introduction holds ':person'"),
+        (lambda m: m["sections"].pop(0), f"tool {CONTRACT.tools[0].name!r} has 0 sections"),
+        (lambda m: m["sections"][0].update(purpose="Of DentalClinic__Invoice."), "names the table"),
     ],
 )
-def test_a_joint_manual_that_leaves_out_or_adds_is_sent_back(old: str, new: str, fault: str) -> None:
-    found = merged_faults(TEXT.replace(old, new), CONTRACT, CONFLICTS)
+def test_a_joint_manual_that_leaves_out_or_adds_is_sent_back(
+    change: Callable[[dict[str, Any]], object], fault: str
+) -> None:
+    manual = json.loads(PARTS.model_dump_json())
+    change(manual)
+    found = merged_faults(JointParts.model_validate(manual), CONTRACT)
     assert any(fault in one for one in found), found
-
-
-def test_the_sections_of_a_company_stand_together() -> None:
-    moved = TEXT.replace(SECTION, "") + SECTION
-    assert merged_faults(moved, CONTRACT, CONFLICTS) == [
-        "the sections of DentalClinic stand in several places; keep each company's together"
-    ]
-
-
-def test_a_company_that_nobody_introduces_is_missed() -> None:
-    title = CONTRACT.members[0].title
-    general = [line for line in TEXT.splitlines() if title in line and not line.startswith("[")]
-    text = TEXT
-    for line in general:
-        text = text.replace(line, line.replace(title, "the clinic"))
-    assert f"it must say who {title!r} is" in merged_faults(text, CONTRACT, [])
 
 
 def test_nothing_of_the_text_depends_on_who_holds_a_rule() -> None:
     held = PAID.model_copy(update={"enforced_by": "agent"})
     other = fuse([a_contract(domain) for domain in SETS[0]]).with_bridges([held])
-    assert Merger(other, CONFLICTS, [held], Random(1)).text() == TEXT
-
-
-def test_sentences_that_a_manual_words_anew_are_found_and_no_others() -> None:
-    contract = a_contract()
-    text = Writer(contract, Random(1)).text()
-    assert sentences_of(text, contract) == {}
-    says = stated_rules(contract.tool("pay_invoice"))["R53"]
-    told = "Direct debit takes 40.00 or more."
-    assert sentences_of(text.replace(says, told), contract) == {"R53": told}
+    assert jointly(Merger(other, Random(1)).parts(), other, CONFLICTS, [held]) == TEXT
 
 
 def test_parts_are_listed() -> None:

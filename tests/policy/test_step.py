@@ -1,118 +1,80 @@
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from skillweave.errors import AuthorError
-from skillweave.llm.ask import Line
-from skillweave.llm.ledger import Ledger
-from skillweave.llm.request import Reply, Request
-from skillweave.manifest import Output
-from skillweave.schema.blueprint import Blueprint
-from skillweave.store import Store
-from synth.artifacts import BLUEPRINTS
-from synth.context import Context, Setting
-from synth.engine.codec import encode
+from skillweave.llm.request import Request
+from skillweave.schema.policy import Policy
+from synth.artifacts import BLUEPRINTS, SUMMARIES
 from synth.offline.author import OfflineAuthor
-from synth.steps.s07_policy_generation import PolicyParams, policy_generation
-from tests.policy.contracts import NOW, a_contract
+from synth.policy.manual import flat, stated_rules
+from synth.steps.s07_policy_generation import policy_generation
+from tests.policy.contracts import a_contract
+from tests.policy.stage import KEY, Author, context
 
-R = TypeVar("R")
-KEY = "DentalClinic"
-Answer = Callable[[Request], str | None]
-
-
-class Author:
-    """The offline author as a backend; `instead` may answer first. Rewording is answered by it alone."""
-
-    name = "offline/author"
-
-    def __init__(self, instead: Answer) -> None:
-        self._instead = instead
-        self._author = OfflineAuthor(7)
-        self.asked: list[str] = []
-
-    async def complete(self, request: Request) -> Reply:
-        self.asked.append(request.question)
-        own = self._instead(request)
-        return Reply(self._author(request) if own is None else own)
-
-    async def close(self) -> None:
-        """Nothing is open."""
+CONTRACT = a_contract()
 
 
-class Services:
-    def __init__(self, author: Author, *, judges: bool) -> None:
-        self._author, self._judges = author, judges
+def changed(change: Callable[[dict[str, Any], int], None]) -> Author:
+    """The offline author, with its manual changed; the change is told how often it was sent back."""
 
-    def line(self, step: str, role: str) -> Line | None:
-        return Line([self._author], Ledger()) if role != "judge" or self._judges else None
+    def answer(request: Request) -> str:
+        manual = json.loads(OfflineAuthor(7)(request))
+        change(manual, request.attempt)
+        return json.dumps(manual)
 
-    async def offload(self, function: Callable[..., R], *arguments: object) -> R:
-        return function(*arguments)
-
-    def log(self, step: str, key: str, message: str) -> None:
-        """Nobody reads it."""
+    return Author(answer)
 
 
-def run(
-    contract: Blueprint, folder: Path, instead: Answer = lambda request: None, *, judges: bool = False
-) -> tuple[str, Context[Any], Author]:
-    """The policy that the step writes for a contract, with the item's account; who `judges` is the author."""
-    store, author = Store(folder), Author(instead)
-    store.write("given.json", encode(BLUEPRINTS, contract))
-    stamp = store.stamp("given.json")
-    given = Output(
-        artifact=BLUEPRINTS.pattern, key=KEY, label="given", path="given.json", digest="0", size=stamp.size, mtime_ns=0
-    )
-    context: Context[Any] = Context(
-        policy_generation,
-        KEY,
-        params=PolicyParams(),
-        setting=Setting(7, NOW, ()),
-        store=store,
-        visible={(BLUEPRINTS.pattern, KEY): given},
-        services=Services(author, judges=judges),
-    )
-
-    async def item() -> None:
-        await policy_generation.run(context, KEY)
-
-    asyncio.run(item())
-    return store.read(f"policies/{KEY}.md").decode(), context, author
+def policy(folder: Path, author: Author) -> str:
+    ctx = context(policy_generation, folder, author, {BLUEPRINTS: CONTRACT})
+    asyncio.run(policy_generation.run(ctx, KEY))  # type: ignore[arg-type]
+    return (folder / f"policies/{KEY}.md").read_text("utf-8")
 
 
-def with_says(old: str, new: str) -> Blueprint:
-    contract = a_contract()
-    tools = [
-        tool.model_copy(
-            update={"guards": [g.model_copy(update={"says": g.says.replace(old, new)}) for g in tool.guards]}
-        )
-        for tool in contract.tools
-    ]
-    return contract.model_copy(update={"tools": tools})
-
-
-def test_a_contract_that_agrees_with_itself_gets_its_policy(tmp_path: Path) -> None:
-    text, _, author = run(a_contract(), tmp_path)
-    assert "[R14]" in text
+def test_each_rule_stands_word_for_word_in_the_section_of_each_of_its_tools(tmp_path: Path) -> None:
+    author = Author()
+    text = policy(tmp_path, author)
     assert author.asked == ["policy.write"]
+    only = Policy(world=KEY, text=text)
+    assert only.tools == [tool.name for tool in CONTRACT.tools]
+    assert only.for_tools([]).rules == []
+    for tool in CONTRACT.tools:
+        section = Policy(world=KEY, text=only.for_tools([tool.name]).text)
+        assert sorted(section.rules) == sorted(stated_rules(tool))
+        for rule, says in stated_rules(tool).items():
+            assert section.text.count(f"[{rule}] {flat(says)}") == 1
 
 
-def test_a_figure_that_the_sql_does_not_hold_rejects_the_item_by_name(tmp_path: Path) -> None:
-    with pytest.raises(AuthorError, match=r"at least 9 hours.*the SQL says 6 hours, the sentence does not"):
-        run(with_says("at least 6 hours", "at least 9 hours"), tmp_path)
+def test_a_rule_that_several_tools_share_is_shown_once(tmp_path: Path) -> None:
+    author = Author()
+    policy(tmp_path, author)
+    (said,) = [str(message.content) for message in author.requests[0].messages if message.role == "user"]
+    assert all(said.count(says) == 1 for tool in CONTRACT.tools for says in stated_rules(tool).values())
 
 
-def test_a_rule_that_the_author_words_anew_stands_so_in_the_policy(tmp_path: Path) -> None:
-    right = "An appointment cannot be cancelled unless at least 6 hours are left until its start."
+def test_a_left_out_rule_is_sent_back_by_name_and_mended(tmp_path: Path) -> None:
+    def forgetful(manual: dict[str, Any], attempt: int) -> None:
+        if not attempt:
+            del manual["sections"][-1]["paragraphs"][0]
 
-    def author(request: Request) -> str | None:
-        return right if request.question == "policy.reword" else None
+    author = changed(forgetful)
+    assert "[R14]" in policy(tmp_path, author)
+    complaint = str(author.requests[1].messages[-1].content)
+    assert f"the section of {CONTRACT.tools[-1].name} lacks R" in complaint
 
-    text, context, _ = run(with_says("at least 6 hours", "at least 9 hours"), tmp_path, author)
-    assert right in text
-    assert "at least 9 hours" not in text
-    assert context.account.figures["rules worded anew"] == 1
+
+def test_an_author_that_never_places_a_rule_rejects_the_item(tmp_path: Path) -> None:
+    def forgetful(manual: dict[str, Any], attempt: int) -> None:
+        manual["sections"][-1]["paragraphs"] = []
+
+    with pytest.raises(AuthorError, match="lacks R"):
+        policy(tmp_path, changed(forgetful))
+
+
+def test_the_policy_waits_for_its_world() -> None:
+    assert SUMMARIES in policy_generation.reads

@@ -77,7 +77,8 @@ def test_policies() -> None:
     tools = [tool for tool in blueprint().tools if tool.kind != "read"]
     assert manual_faults(answer("policy.write"), blueprint().model_copy(update={"tools": tools})) == []
     limit = next(guard for guard in blueprint().tool("renew_loan").guards if guard.rule == "R4")
-    told = Rule("R4", [answer("policy.reword").strip()], [limit.holds])
+    (new,) = answer("policy.reword").sentences
+    told = Rule("R4", [new.says], [limit.holds])
     assert audit_rule(told, blueprint(), common_words(blueprint())) == []
     assert count_faults(answer("policy.decide"), ["one", "two", "three"]) == []
 

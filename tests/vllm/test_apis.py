@@ -15,7 +15,7 @@ from skillweave.llm.models import AuthorSpec, connect
 from skillweave.llm.request import Sampling
 from skillweave.llm.serve import VllmServer
 from synth.policy.review import Decision
-from synth.steps.s07_policy_generation import DECIDE
+from synth.policy.settled import DECIDE
 
 pytestmark = pytest.mark.vllm
 APIS = {

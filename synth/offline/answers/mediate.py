@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from skillweave.schema.fused import BridgeRule, FusedBlueprint
-from skillweave.schema.fusion import Conflict, Storyline
+from skillweave.schema.fusion import Storyline
 from synth.offline.answers.asked import Asked
 from synth.offline.manual.mediator import Mediator
 from synth.offline.manual.merger import Merger
+from synth.policy.parts import JointParts
 from synth.questions.types import Mediated
 
 
@@ -20,14 +21,9 @@ def mediate(asked: Asked) -> Mediated:
     )
 
 
-def merge(asked: Asked) -> str:
+def merge(asked: Asked) -> JointParts:
     """The manual of all companies."""
-    return Merger(
-        asked.get("contract", FusedBlueprint),
-        asked.many("conflicts", Conflict),
-        asked.many("bridges", BridgeRule),
-        asked.random,
-    ).text()
+    return Merger(asked.get("contract", FusedBlueprint), asked.random).parts()
 
 
 def _told_apart(rules: Sequence[BridgeRule], contract: FusedBlueprint) -> list[BridgeRule]:

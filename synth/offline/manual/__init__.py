@@ -1,1 +1,1 @@
-"""The offline author's manuals: phrases as data, and the writer that sets a contract's rules between them."""
+"""The offline author's manuals: phrases as data, and the writer that sets them around a contract's rules."""

@@ -1,27 +1,20 @@
-"""Merging manuals: one policy for several companies, with one conduct for all and a part for each.
-
-The companies' rules stand as they do in their own manuals, under the numbers that they have now.
-"""
+"""Merging manuals: one policy for several companies, with one conduct for all and a part for each."""
 
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
-from skillweave.schema.fused import BridgeRule, FusedBlueprint, FusedTool, Member
-from skillweave.schema.fusion import Conflict
+from skillweave.schema.fused import FusedBlueprint, FusedTool, Member
 from synth.offline.manual.sections import Sections, in_words, phrases, plural
 from synth.offline.manual.writer import conduct, say, units
+from synth.policy.parts import Company, JointParts
 
 CUSTOMER = {"person": "customer", "people": "customers"}
 
 
 class Merger:
-    def __init__(
-        self, contract: FusedBlueprint, conflicts: Sequence[Conflict], bridges: Sequence[BridgeRule], random: Random
-    ) -> None:
+    def __init__(self, contract: FusedBlueprint, random: Random) -> None:
         self._contract = contract
-        self._conflicts = conflicts
-        self._bridges = bridges
         self._random = random
         self._sections = Sections(random, phrases("fused")["between"])
         does = str(random.choice(phrases("fused")["does"]))
@@ -29,19 +22,27 @@ class Merger:
         listed = listing(each)
         self._words = {"title": contract.title, "Each": listed[0].upper() + listed[1:]}
 
-    def text(self) -> str:
-        """The manual, as Markdown."""
-        parts = [
+    def parts(self) -> JointParts:
+        """The manual, but for the sentences of its rules and for what was settled between the companies."""
+        said = [
             f"# {self._say('title')}",
             self._say("about"),
             *conduct(self._random, CUSTOMER),
             *self._identification(),
             *units(self._random, CUSTOMER),
-            *self._together(),
+            f"## {self._say('together', 'heading')}",
+            self._say("together", "intro"),
         ]
+        companies, sections = [], []
         for member in self._contract.members:
-            parts += self._company(member)
-        return "\n\n".join(parts) + "\n"
+            person = in_words(self._person(member))
+            companies.append(Company(company=member.server, about=self._about(member, person)))
+            words = {"person": person, "people": plural(person)}
+            for tool in self._contract.tools:
+                if tool.server == member.server:
+                    description = tool.description.removesuffix(f" ({member.title})")
+                    sections.append(self._sections.of(tool, tool.origin, description, words))
+        return JointParts(introduction="\n\n".join(said), companies=companies, sections=sections)
 
     def _identification(self) -> Iterator[str]:
         ways = [
@@ -53,34 +54,15 @@ class Merger:
         told = self._say("identify", ways=listing(ways, "or"))
         yield f"{told} {self._say('account')}"
 
-    def _together(self) -> Iterator[str]:
-        yield f"## {self._say('together', 'heading')}"
-        yield self._say("together", "intro")
-        by_label: dict[str, list[str]] = {}
-        for conflict in self._conflicts:
-            by_label.setdefault(phrases("fused")["labels"][conflict.about], []).append(conflict.resolution)
-        for label, resolutions in by_label.items():
-            yield f"**{label}** {' '.join(dict.fromkeys(resolutions))}"
-        if self._bridges:
-            yield self._say("together", "bridges")
-            yield "\n".join(f"- [{rule.rule}] {rule.says} (`{rule.tool}`)" for rule in self._bridges)
-
-    def _company(self, member: Member) -> Iterator[str]:
-        person = in_words(self._person(member))
-        words = {"person": person, "people": plural(person)}
+    def _about(self, member: Member, person: str) -> str:
         article = "an" if person[0] in "aeiou" else "a"
-        yield f"## {member.title}"
-        yield self._say(
+        return self._say(
             "company",
             company=member.title,
             namespace=member.namespace,
             a_person=f"{article} {person}",
-            people=words["people"],
+            people=plural(person),
         )
-        for tool in self._contract.tools:
-            if tool.server == member.server:
-                description = tool.description.removesuffix(f" ({member.title})")
-                yield self._sections.of(tool, tool.origin, description, words)
 
     def _person(self, member: Member) -> str:
         return next(entity.origin for entity in self._contract.entities if entity.name == member.person)

@@ -1,4 +1,4 @@
-"""The sections of a manual: a tool's rules word for word, by theme, between phrases drawn once a manual.
+"""The sections of a manual: a tool's rules by theme, under phrases drawn once a manual.
 
 Rules are grouped by what they are about, never by who holds them.
 """
@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from skillweave.schema.contract import Concern, Tool
+from synth.policy.parts import RuleParagraph, Section
 
 _THEMES: dict[Concern, str] = {
     "ownership": "who",
@@ -35,28 +36,27 @@ class Sections:
         if between:
             self._leads["between"] = random.choice(between)
 
-    def of(self, tool: Tool, called: str, description: str, words: Mapping[str, str]) -> str:
+    def of(self, tool: Tool, called: str, description: str, words: Mapping[str, str]) -> Section:
         """The section of a tool; `called` is what its heading calls it, `words` what its company calls people."""
-        opening = description.strip()
-        if tool.confirm:
-            opening += f" {self._say('confirm', words)}"
+        purpose = description.strip()
+        confirm = self._say("confirm", words) if tool.confirm else ""
         if not tool.guards and not tool.effects:
-            opening += f" {self._say('free', words)}"
-        heading = f"### {in_words(called).capitalize()} (`{tool.name}`)"
-        body = "\n\n".join([heading, opening, *self._paragraphs(tool)])
-        return f"<!-- tool: {tool.name} -->\n{body}\n<!-- /tool: {tool.name} -->"
+            purpose += f" {self._say('free', words)}"
+        heading = in_words(called).capitalize()
+        paragraphs = self._paragraphs(tool)
+        return Section(tool=tool.name, heading=heading, purpose=purpose, confirm=confirm, paragraphs=paragraphs)
 
-    def _paragraphs(self, tool: Tool) -> list[str]:
-        grouped: dict[str, dict[str, str]] = {}
+    def _paragraphs(self, tool: Tool) -> list[RuleParagraph]:
+        grouped: dict[str, dict[str, None]] = {}
         for guard in tool.guards:
             theme = "between" if guard.rule.startswith("B") else _THEMES[guard.concern]
-            grouped.setdefault(theme, {})[guard.rule] = guard.says
+            grouped.setdefault(theme, {})[guard.rule] = None
         known = {guard.rule for guard in tool.guards}
         for effect in tool.effects:
             if effect.rule not in known:
-                grouped.setdefault("then", {})[effect.rule] = effect.says
+                grouped.setdefault("then", {})[effect.rule] = None
         return [
-            " ".join([self._leads[theme], *(f"[{rule}] {says}" for rule, says in grouped[theme].items())])
+            RuleParagraph(theme=self._leads[theme], rules=list(grouped[theme]))
             for theme in [*self._order, "between", "then"]
             if theme in grouped
         ]

@@ -1,4 +1,4 @@
-"""Writing a manual: the contract's sentences word for word, set into phrases that are drawn once a company."""
+"""Writing a manual: phrases that are drawn once a company, around the contract's rules."""
 
 from collections.abc import Iterator, Mapping
 from random import Random
@@ -6,6 +6,7 @@ from typing import Any
 
 from skillweave.schema.blueprint import Blueprint
 from synth.offline.manual.sections import Sections, in_words, phrases, plural
+from synth.policy.parts import ManualParts
 
 _GENERAL = ("honest", "person", "confirm", "binding", "decline", "transfer")
 
@@ -27,17 +28,14 @@ class Writer:
                 self._words |= {"auth": tool.name, "facts": " and ".join(facts)}
         self._sections = Sections(random)
 
-    def text(self) -> str:
-        """The manual, as Markdown."""
-        parts = [f"# {self._say('title')}", self._say("about"), *conduct(self._random, self._words)]
+    def parts(self) -> ManualParts:
+        """The manual, but for the sentences of its rules."""
+        said = [f"# {self._say('title')}", self._say("about"), *conduct(self._random, self._words)]
         if "auth" in self._words:
-            parts += [f"## {self._say('identify', 'heading')}", self._say("identify", "text")]
-        parts += [
-            *units(self._random, self._words),
-            f"## {self._say('tools', 'heading')}",
-            *(self._sections.of(tool, tool.name, tool.description, self._words) for tool in self._blueprint.tools),
-        ]
-        return "\n\n".join(parts) + "\n"
+            said += [f"## {self._say('identify', 'heading')}", self._say("identify", "text")]
+        said += [*units(self._random, self._words), f"## {self._say('tools', 'heading')}"]
+        sections = [self._sections.of(tool, tool.name, tool.description, self._words) for tool in self._blueprint.tools]
+        return ManualParts(introduction="\n\n".join(said), sections=sections)
 
     def _say(self, *path: str) -> str:
         return say(self._random, self._words, *path)
