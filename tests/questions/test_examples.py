@@ -11,6 +11,7 @@ from skillweave.schema.telling import Known, Request
 from skillweave.schema.tool_graph import ToolGraph
 from skillweave.world.world import World
 from synth.codegen import static
+from synth.contracting.book import book_faults, contract_faults
 from synth.draft import fatal_faults
 from synth.graph.columns import origins
 from synth.graph.edges import data_edges
@@ -22,11 +23,11 @@ from synth.policy.review import count_faults
 from synth.steps import s01_domain_expansion as s01
 from synth.steps import s02_entity_extraction as s02
 from synth.steps import s03_entity_graph as s03
-from synth.steps import s04_blueprint_generation as s04
 from synth.steps import s08_tool_graph_generation as s08
 from synth.steps import s14_task_template_generation as s14
 from synth.tasks.telling_check import telling_faults
 from synth.tasks.templates import goal_faults
+from synth.trial.mended import mended_faults
 from tests.questions.library import NOW, answer, blueprint, domain, draft, example, questions
 
 BUT_THE_REPAIR = [name for name in questions() if name != "server.repair"]
@@ -49,13 +50,14 @@ def test_tables() -> None:
     assert fatal_faults(draft()) == ["blueprint: there must be exactly one auth tool, not 0 ()"]
 
 
-def test_tools() -> None:
-    outline = answer("blueprint.outline")
-    assert s04.outline_faults(outline, 8) == []
-    (wanted,) = (tool for tool in outline.tools if tool.name == "renew_loan")
-    tool = answer("blueprint.tool")
-    assert s04.tool_faults(draft(), wanted, tool) == []
-    assert tool.description == wanted.description
+def test_the_rule_book_and_a_contract() -> None:
+    book = answer("blueprint.book")
+    assert book_faults(book, 8) == []
+    assert [contract_faults(one, draft(), book) for one in answer("blueprint.contracts")] == [[]]
+
+
+def test_what_is_mended() -> None:
+    assert mended_faults(blueprint(), answer("blueprint.mend")) == []
 
 
 def test_rules_of_the_whole() -> None:
@@ -102,7 +104,7 @@ def test_stories_and_goals() -> None:
     assert [s14.word_faults(words, columns) for words in answer("tasks.references")] == [[]]
     tools = [
         Tool(name=t.name, kind=t.kind, description="", returns=Returns(rows="one", select="SELECT 1 AS one"))
-        for t in answer("blueprint.outline").tools
+        for t in answer("blueprint.book").tools
     ]
     outlined = contract.model_copy(update={"tools": tools})
     assert [s08.story_faults(story, outlined) for story in answer("tools.stories")] == [[], []]

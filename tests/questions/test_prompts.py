@@ -11,8 +11,7 @@ from skillweave.world.contract.tools import RESERVED_ERRORS
 from synth.codegen.static import CLOCKS, FORBIDDEN, MODULES
 from synth.history.generation import pools
 from synth.history.population import SHARED
-from synth.questions.types import ToolOutline
-from tests.questions.library import answer, domain, draft, questions, system
+from tests.questions.library import NOW, answer, domain, draft, questions, system
 
 CHECKED = "What is checked"
 
@@ -27,28 +26,25 @@ def test_what_is_checked_is_said(name: str) -> None:
     assert CHECKED in system(name)
 
 
-def test_two_tools_of_a_company_share_all_but_the_last_paragraph() -> None:
-    outlines = answer("blueprint.outline").tools
-    rendered = [tool_prompt(outlines, outline) for outline in outlines[:2]]
-    (one, first), (other, second) = rendered
+def test_two_groups_of_a_companys_contracts_share_all_but_the_last_paragraph() -> None:
+    (one, first), (other, second) = contracts_prompt(["find_member"]), contracts_prompt(["renew_loan", "return_book"])
     assert one == other
-    assert first != second
     assert first.rpartition("\n\n")[0] == second.rpartition("\n\n")[0]
-    assert first.rpartition("\n\n")[2].startswith("Write the contract of `find_member` (auth)")
+    assert second.rpartition("\n\n")[2] == "Write the contracts of renew_loan, return_book."
 
 
-def tool_prompt(outlines: list[ToolOutline], outline: ToolOutline) -> tuple[str, str]:
+def contracts_prompt(asked: list[str]) -> tuple[str, str]:
     """System and user message."""
-    given = {"domain": domain(), "entities": draft().entities, "relationships": draft().relationships}
-    said = questions()["blueprint.tool"].render({**given, "outlines": outlines, "outline": outline})
+    given = {"domain": domain(), "draft": draft(), "book": answer("blueprint.book"), "asked": asked, "now": NOW}
+    said = questions()["blueprint.contracts"].render(given)
     return str(said[0].content), str(said[1].content)
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("blueprint.outline", SESSION_TOOLS),
-        ("blueprint.tool", FUNCTIONS | RESERVED_ERRORS),
+        ("blueprint.book", SESSION_TOOLS),
+        ("blueprint.contracts", FUNCTIONS | RESERVED_ERRORS),
         ("fusion.mediate", RESERVED_ERRORS),
         ("entities.extract", {f"`{name}` {kind}" for name, kind in SHARED.items()} | set(pools(1))),
         ("database.generator", set(pools(1))),

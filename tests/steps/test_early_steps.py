@@ -57,7 +57,7 @@ def test_an_entity_that_nothing_connects_is_named() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
 def test_a_share_of_the_business_rules_is_the_agents_and_no_structural_one(share: float) -> None:
-    tools = with_enforcers(MADE.rendered.tools, share, Random(3).shuffle)
+    tools = with_enforcers(a_blueprint(), share, Random(3).shuffle).tools
     held: dict[str, set[str]] = {}
     for tool in tools:
         for guard in tool.guards:

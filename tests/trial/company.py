@@ -20,7 +20,12 @@ KEY = "LendingLibrary"
 OWN = "EXISTS (SELECT 1 FROM loan WHERE loan_id = :loan_id AND member_id = :caller)"
 OUT = "EXISTS (SELECT 1 FROM loan WHERE loan_id = :loan_id AND status = 'out')"
 SEARCH = "SELECT book_id, title, category, late_fee_cents FROM book ORDER BY title, book_id"
-LOAN = {"name": "loan_id", "type": "string", "refers_to": "Loan.loan_id", "description": "The loan."}
+LIMIT = "(SELECT COUNT(*) FROM loan WHERE member_id = :caller AND status = 'out') < 5"
+LEND = (
+    "INSERT INTO loan (loan_id, member_id, book_id, lent_on, due_on, renewals, status) "
+    "VALUES (:new_id, :caller, :book_id, date(:now), date(:now, '+28 days'), 0, 'out')"
+)
+RETURN = "UPDATE loan SET status = 'returned', returned_on = date(:now) WHERE loan_id = :loan_id"
 BOOK: RuleBook = answer("blueprint.book")
 TOOLS = ("find_member", "list_my_loans", "search_books", "borrow_book", "renew_loan", "return_book")
 
@@ -36,48 +41,50 @@ def book() -> RuleBook:
     return BOOK.model_copy(update={"tools": tools, "rules": rules})
 
 
+def contract(tool: str, select: str, **parts: Any) -> Contract:
+    """A contract; `select` gives one row."""
+    return Contract.model_validate({"tool": tool, "returns": {"rows": "one", "select": select}, **parts})
+
+
+def guard(rule: str, error: str, holds: str) -> dict[str, str]:
+    """One guard."""
+    return {"rule": rule, "error": error, "holds": holds}
+
+
 def contracts() -> dict[str, Contract]:
     """A contract for each tool."""
     (renew,) = answer("blueprint.contracts")
-    own = [{"rule": "own_loan", "error": "not_your_loan", "holds": OWN}]
-    running = [{"rule": "running_loan", "error": "loan_not_out", "holds": OUT}]
+    own, running = guard("own_loan", "not_your_loan", OWN), guard("running_loan", "loan_not_out", OUT)
+    taken = "EXISTS (SELECT 1 FROM loan WHERE book_id = :book_id AND status = 'out')"
     found = [
-        Contract(
-            tool="find_member",
+        contract(
+            "find_member",
+            FIND_MEMBER.returns.select,
             parameters=[p.model_dump(include={"name", "type", "description"}) for p in FIND_MEMBER.parameters],
-            guards=[{"rule": "known_member", "error": "not_found", "holds": FIND_MEMBER.guards[0].holds}],
-            returns=FIND_MEMBER.returns,
+            guards=[guard("known_member", "not_found", FIND_MEMBER.guards[0].holds)],
         ),
         Contract(tool="list_my_loans", returns=LIST_MY_LOANS.returns),
         Contract(tool="search_books", returns=Returns(rows="many", select=SEARCH)),
-        Contract.model_validate(
-            {
-                "tool": "borrow_book",
-                "parameters": [
-                    {"name": "book_id", "type": "string", "refers_to": "Book.book_id", "description": "The book."}
-                ],
-                "guards": [
-                    {"rule": "known_book", "error": "no_such_book", "holds": "EXISTS (SELECT 1 FROM book WHERE book_id = :book_id)"},
-                    {"rule": "book_is_in", "error": "book_is_out", "holds": "NOT EXISTS (SELECT 1 FROM loan WHERE book_id = :book_id AND status = 'out')"},
-                    {"rule": "loan_limit", "error": "too_many_loans", "holds": "(SELECT COUNT(*) FROM loan WHERE member_id = :caller AND status = 'out') < 5"},
-                ],
-                "effects": [
-                    {"rule": "lent", "sql": "INSERT INTO loan (loan_id, member_id, book_id, lent_on, due_on, renewals, status) VALUES (:new_id, :caller, :book_id, date(:now), date(:now, '+28 days'), 0, 'out')"}
-                ],
-                "returns": {"rows": "one", "select": "SELECT loan_id, due_on FROM loan WHERE loan_id = :new_id"},
-            }
+        contract(
+            "borrow_book",
+            "SELECT loan_id, due_on FROM loan WHERE loan_id = :new_id",
+            parameters=[{"name": "book_id", "type": "string", "refers_to": "Book.book_id", "description": "The book."}],
+            guards=[
+                guard("known_book", "no_such_book", "EXISTS (SELECT 1 FROM book WHERE book_id = :book_id)"),
+                guard("book_is_in", "book_is_out", f"NOT {taken}"),
+                guard("loan_limit", "too_many_loans", LIMIT),
+            ],
+            effects=[{"rule": "lent", "sql": LEND}],
         ),
         renew,
-        Contract.model_validate(
-            {
-                "tool": "return_book",
-                "parameters": [LOAN],
-                "guards": [*own, *running],
-                "effects": [{"rule": "closed", "sql": "UPDATE loan SET status = 'returned', returned_on = date(:now) WHERE loan_id = :loan_id"}],
-                "returns": {"rows": "one", "select": "SELECT loan_id, returned_on FROM loan WHERE loan_id = :loan_id"},
-            }
+        contract(
+            "return_book",
+            "SELECT loan_id, returned_on FROM loan WHERE loan_id = :loan_id",
+            parameters=[{"name": "loan_id", "type": "string", "refers_to": "Loan.loan_id", "description": "The loan."}],
+            guards=[own, running],
+            effects=[{"rule": "closed", "sql": RETURN}],
         ),
-    ]  # fmt: skip
+    ]
     return {contract.tool: contract for contract in found}
 
 
@@ -115,7 +122,9 @@ def blueprinted(
     stage.give(ENTITIES, KEY, answer("entities.extract"))
     relations = [*answer("graph.relate"), *through]
     stage.give(ENTITY_GRAPH, KEY, EntityGraph(domain=KEY, core_entity="Member", relations=relations))
-    return stage.run(blueprint_generation, KEY, BlueprintParams(min_tools=3, contracts_at_once=40, **params)), stage
+    return stage.run(
+        blueprint_generation, KEY, BlueprintParams(min_tools=3, contracts_at_once=40, judged=False, **params)
+    ), stage
 
 
 def complaints(stage: Stage, question: str) -> str:
