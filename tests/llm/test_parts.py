@@ -40,7 +40,13 @@ def put(a_question: Maker) -> Any:
     def do(taken: Parts[list[Goal]], script: Script, *more: Script, repairs: int = 2) -> dict[str, int]:
         authors = [OfflineBackend(one, "script") for one in (script, *more)]
         question = a_question(list[Goal])
-        given = {"key": "k", "variables": {"thing": 1}, "check": taken, "repairs": repairs, "fallback": authors[1:]}
+        given: dict[str, Any] = {
+            "key": "k",
+            "variables": {"thing": 1},
+            "check": taken,
+            "repairs": repairs,
+            "fallback": authors[1:],
+        }
         return {goal.name: goal.calls for goal in asyncio.run(ask(authors[0], question, **given))}
 
     return do
