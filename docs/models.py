@@ -8,7 +8,7 @@ from typing import Any
 from docs.markdown import table
 from skillweave.config.models import Config
 from synth.cli.expected import Expected
-from synth.cli.forecast import CHARACTERS
+from synth.cli.spent import CHARACTERS
 from synth.engine.run import Run, RunSpec
 from synth.questions.sizes import ByQuestion
 from synth.step import Step
