@@ -1,16 +1,19 @@
 """`models.md`: how to use each kind of author, and what a default run asks of one, from the sizes that were seen."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import fill
 from typing import Any
 
 from docs.markdown import table
 from skillweave.config.models import Config
 from synth.cli.expected import Expected
-from synth.cli.forecast import CHARACTERS
+from synth.cli.preview import TOLD, needed
+from synth.cli.spent import CHARACTERS
+from synth.engine.pipeline import load_pipeline
 from synth.engine.run import Run, RunSpec
-from synth.questions.sizes import ByQuestion
+from synth.questions.sizes import ByQuestion, Sizes, StepSizes
 from synth.step import Step
 
 TEXT = """\
@@ -31,8 +34,14 @@ python -m synth run --dry-run --set llm.textual=openai/gpt-5      # what it woul
 python -m synth run --set llm.textual=openai/gpt-5 --set 'domains.seeds=[bicycle repair, lending library]'
 ```
 
-For a first look: `--set steps.s01_domain_expansion.target_domains=1 --set task_mode=single` asks for one domain rather
-than twelve and what joins them.
+For a first look:
+
+```sh
+python -m synth preview "bicycle repair" --set llm.textual=openai/gpt-5
+```
+
+shows the company, its tools and rules, six tasks, what they took, what a whole domain would cost, and the command that
+makes it. Nothing is kept but the answers, which that command finds again.
 
 ## Start here: a model for meaning, the offline author for code
 
@@ -103,8 +112,11 @@ llm:
 With a budget the run stops before more is spent, all runs on one outputs folder together: the most that a request can
 cost is reserved before it is sent, so what is under way can never pass the limit, and a request whose reply was lost
 counts as charged. Everything that was answered is kept; raise the budget and run the same command to go on. A model
-without a price is refused then. `synth status` shows what was asked of whom, how much was accepted at the first try,
-repaired or rejected and why, and what it cost.
+without a price is refused then. A run that asked models ends with a row for each question, and `synth status` shows
+the same of all runs: how often it was asked, accepted first, repaired or given up, why, and what it took. Where nobody
+reports tokens they are taken from characters, and marked `~`.
+
+{domain}
 
 {sizes}
 ## Nothing is paid for twice
@@ -115,7 +127,10 @@ which sampling, for which item, at which attempt. So a run that was killed, or t
 pays only for what is new: change one prompt, and exactly its questions are asked again.
 
 That also holds for answers that were rejected. `python -m synth run --retry-rejected` asks anew about the rejected
-items, and about nothing else.
+items, and about nothing else. Where the fault lies in what an earlier step made (a contract without which no row can be
+drawn), the reason goes back to that step's author, who mends it: what was answered before is not asked again. What was
+mended stays until it is made from other inputs; what was mended in vain is asked anew from its first question. A run
+proposes the command only where another answer can come of it, and says what it would ask.
 
 `llm.record: run.jsonl` adds every reply to a cassette as well; `--set llm.textual=replay/run.jsonl` (and `coding`)
 answers from it, anywhere, without a key; what was asked anew with `--retry-rejected` is found by the same commands in
@@ -146,7 +161,7 @@ limits by itself; the budget holds over all of them.
 | `refused`, `withheld` | another author for that step, or a `fallback` |
 | `too_long` | a model with a larger context window for that step |
 | `unreached` | the endpoint's limits above; the same command goes on |
-| a domain rejected | `python -m synth run --retry-rejected`; all else is kept |
+| a domain rejected | `python -m synth run --retry-rejected`, where the run proposes it; all else is kept |
 
 Code that a model wrote runs in the [sandbox](sandbox.md); `sandbox.minimum: namespaces` refuses to run it on a machine
 that offers less.
@@ -165,7 +180,29 @@ contracts, s13's policies) repeat most of their words, which stand first, so tha
 
 def page() -> str:
     """The page's text."""
-    return TEXT.replace("{sizes}", _sizes())
+    return TEXT.replace("{domain}", _domain()).replace("{sizes}", _sizes())
+
+
+def _domain() -> str:
+    """What one domain asks, and a preview of it, in a sentence."""
+    pipeline = load_pipeline().restricted("single")
+    meaning, code = (_thousands(pipeline.steps, role) for role in ("textual", "coding"))
+    previewed = _thousands([step for step in needed(pipeline) if step.name != TOLD], "textual")
+    return fill(
+        f"One domain by itself takes {meaning:,} thousand tokens of a model for meaning, prompts and answers together, "
+        f"and {code:,} thousand of one for code; a preview takes {previewed:,} thousand and the words of its few tasks.",
+        120,
+    )
+
+
+def _thousands(steps: Iterable[Step[Any]], role: str) -> int:
+    """Thousands of tokens that the questions of a role take for one domain."""
+    shipped = Sizes.shipped().steps
+    asked = [
+        (shipped.get(step.name, StepSizes()).domain.get(one.name), one) for step in steps for one in step.questions
+    ]
+    sizes = [size for size, question in asked if size is not None and question.role == role]
+    return round(sum(size.prompt_chars + size.reply_chars for size in sizes) / CHARACTERS / 1000)
 
 
 def _sizes() -> str:

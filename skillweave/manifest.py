@@ -78,6 +78,12 @@ class ItemRecord(Record):
     state: State
     reasons: list[str] = Field(default_factory=list)
     """Why it is not done."""
+    question: str = ""
+    """The question that got no usable answer, where it was rejected for that."""
+    lies_in: str | None = None
+    """Of a rejected item: the earlier step whose item of the same key has the fault; None where it is its own."""
+    sent_back: list[str] = Field(default_factory=list)
+    """Reasons for which later items were rejected, and which this item has been told."""
     rejected: dict[str, int] = Field(default_factory=dict)
     """Parts of the item that were rejected, by reason."""
     figures: dict[str, int | float] = Field(default_factory=dict)
@@ -90,7 +96,7 @@ class ItemRecord(Record):
     outputs: list[Output] = Field(default_factory=list)
     seconds: float = 0.0
     round: int = 0
-    """How often it was rejected and its authors asked anew."""
+    """How often its authors were asked anew, from the first question on."""
     asked: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -214,7 +220,10 @@ class Manifest:
                 raise ArtifactError(f"unknown entry {str(entry)[:80]!r} in {JOURNAL}")
 
     def _take(self, record: ItemRecord) -> None:
+        """Take over a record. Rejections that lie in the item are about what it was before: they are dropped."""
         name = (record.step, record.key)
+        for other in [one for one in self._items.values() if (one.lies_in, one.key) == name]:
+            self._drop((other.step, other.key))
         self._drop(name)
         self._items[name] = record
         self._owners.update({output.label: name for output in record.outputs})

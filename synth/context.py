@@ -81,10 +81,14 @@ class Context(Generic[P]):
         visible: Mapping[tuple[str, str], Output],
         services: Services,
         round: int = 0,
+        sent_back: tuple[str, ...] = (),
     ) -> None:
         self.key = key
         self.round = round
-        """How often the item was rejected and its authors asked anew."""
+        """How often the item's authors were asked anew, from the first question on."""
+        self.sent_back = sent_back
+        """Why items of later steps were rejected that stand on this one and found the fault in it. The questions
+        before are answered as they were; the author is to mend the outcome."""
         self.params = params
         self.seed = setting.seed
         self.now = setting.now
@@ -102,8 +106,6 @@ class Context(Generic[P]):
         self._writable = set(step.join_writes if key == JOIN else step.writes)
         if key == JOIN:
             self._readable |= set(step.writes)
-
-    sent_back: tuple[str, ...] = ()
 
     @property
     def seeds(self) -> list[str]:

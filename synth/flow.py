@@ -29,11 +29,18 @@ Ended = PrefectFuture[Any]
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
 def do_item(
-    name: str, spec: RunSpec, step: str, key: str, known: list[ItemRecord], made: list[ItemRecord]
+    name: str,
+    spec: RunSpec,
+    step: str,
+    key: str,
+    known: list[ItemRecord],
+    made: list[ItemRecord],
+    round: int,
+    sent_back: tuple[str, ...],
 ) -> State[ItemRecord]:
     """Do one item. It stands on records known before, and on those `made` in this flow."""
     run = opened(spec)
-    record = run.do(run.pipeline.step(step), key, [*known, *made])
+    record = run.do(run.pipeline.step(step), key, [*known, *made], round=round, sent_back=sent_back)
     message = "; ".join(record.reasons) or None
     return Completed(name=record.state.capitalize(), message=message, data=record)
 
@@ -86,6 +93,8 @@ def _submit(
             known=[schedule.records[before] for before in each.upstream if before not in futures],
             # Prefect puts the records in the place of their futures.
             made=[futures[before] for before in each.upstream if before in futures],  # type: ignore[misc]
+            round=each.round,
+            sent_back=each.sent_back,
         )
         futures[each.item] = future
         future.add_done_callback(lambda _, item=each.item: ended.put(item))  # type: ignore[misc]

@@ -147,7 +147,11 @@ class _Asked(Generic[T]):
         except AuthorError as error:
             self.ledger.complain(place, "unknown")
             raise AuthorError(
-                str(error), question=request.question, key=request.key, reasons=error.reasons or (str(error),)
+                str(error),
+                question=request.question,
+                key=request.key,
+                reasons=error.reasons or (str(error),),
+                lies_in=error.lies_in,
             ) from error
         except ProviderError:
             self.ledger.complain(place, "unreached")

@@ -20,6 +20,7 @@ ConfigOption = Annotated[Path, typer.Option("--config", help="The configuration 
 OutputsOption = Annotated[
     str | None, typer.Option("--outputs-dir", "--outputs", help="The outputs folder, instead of the configuration's.")
 ]
+SeedOption = Annotated[int | None, typer.Option("--seed", help="Override the seed.")]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="Override a key: dotted.path=YAML value. Repeats.", metavar="KEY=VALUE"),
@@ -31,14 +32,15 @@ def run(
     context: typer.Context,
     config: ConfigOption = CONFIG,
     outputs_dir: OutputsOption = None,
-    seed: Annotated[int | None, typer.Option(help="Override the seed.")] = None,
+    seed: SeedOption = None,
     overrides: SetOption = None,
     step: Annotated[str | None, typer.Option(help="Only this step; a prefix of its name is enough.")] = None,
     first: Annotated[str | None, typer.Option("--from", help="Begin with this step.")] = None,
     until: Annotated[str | None, typer.Option(help="End with this step.")] = None,
     fresh: Annotated[str | None, typer.Option(help="Forget what this step and all after it made, then run.")] = None,
     retry_rejected: Annotated[
-        bool, typer.Option("--retry-rejected", help="Ask the authors anew about items that were rejected.")
+        bool,
+        typer.Option("--retry-rejected", help="Ask anew about what was rejected; faults go back to where they lie."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would run and why; run and write nothing.")
@@ -52,6 +54,22 @@ def run(
     options = Options(config, outputs_dir, overrides or [], seed=seed, runner=runner, workers=workers)
     selection = Selection(step=step, first=first, until=until, fresh=fresh, retries_rejected=retry_rejected)
     raise typer.Exit(run_pipeline(_place(context), options, selection, dry_run=dry_run))
+
+
+@app.command()
+def preview(
+    context: typer.Context,
+    service: Annotated[str, typer.Argument(help="A service area in words: `bicycle repair`.", metavar="SERVICE")],
+    config: ConfigOption = CONFIG,
+    outputs_dir: OutputsOption = None,
+    seed: SeedOption = None,
+    overrides: SetOption = None,
+) -> None:
+    """Show one domain with a handful of tasks, and what a whole one costs; only models' answers are kept."""
+    from synth.cli.preview import show_preview
+
+    options = Options(config, outputs_dir, overrides or [], seed=seed)
+    raise typer.Exit(show_preview(_place(context), options, service))
 
 
 @app.command()

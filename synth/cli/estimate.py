@@ -6,6 +6,7 @@ from typing import Any
 from synth.cli.expected import Expected
 from synth.cli.forecast import Forecast, Priced
 from synth.cli.place import Options
+from synth.cli.retry import proposal
 from synth.cli.table import show_table
 from synth.cli.wording import counted, item_label
 from synth.engine.drive import check_settled
@@ -48,11 +49,8 @@ def show_estimate(run: Run, before: Sequence[Step[Any]], steps: Sequence[Step[An
 
 def _show_sums(run: Run, would: list[tuple[Step[Any], str]], unknown: list[Step[Any]], options: Options) -> None:
     if not would:
-        rejected = sum(record.state == "rejected" for record in run.manifest.items())
-        again = (
-            f"; {counted(rejected, 'item')} rejected: {options.command('run', '--retry-rejected')}" if rejected else ""
-        )
-        print(f"everything is up to date; nothing would run{again}")
+        again = proposal(run, options)
+        print(f"everything is up to date; nothing would run{f'; {again}' if again else ''}")
         return
     expected, forecast = Expected(run), Forecast(run)
     rows: list[Priced] = []

@@ -8,12 +8,10 @@ from skillweave.llm.connections import UNPAID, price_of
 from skillweave.llm.price import in_words
 from skillweave.llm.request import Reply
 from skillweave.schema.asking import summed
+from synth.cli.spent import CHARACTERS
 from synth.engine.run import Run
 from synth.questions.sizes import ByQuestion, Size
 from synth.step import Step
-
-CHARACTERS = 4.0
-"""In a token, where nothing was measured."""
 
 
 class Priced(NamedTuple):

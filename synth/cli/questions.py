@@ -3,22 +3,10 @@
 from collections.abc import Sequence
 
 from skillweave.schema.asking import Asking
-from synth.cli.spent import cost_of, tokens_of
+from synth.cli.spent import cost_of, tokens_in_words
 from synth.cli.table import show_table
 
-HEADER = (
-    "question",
-    "author",
-    "asked",
-    "first try",
-    "repaired",
-    "rejected",
-    "replies",
-    "from cache",
-    "tokens",
-    "cost",
-    "complaints",
-)
+HEADER = ("question", "author", "asked", "accepted first", "repaired", "given up", "tokens", "cost", "complaints")
 OFFLINE = "offline/"
 
 
@@ -33,16 +21,16 @@ def are_all_offline(askings: Sequence[Asking]) -> bool:
 
 
 def _row(asking: Asking) -> list[str]:
+    complaints = [f"{count} {kind}" for kind, count in asking.complaints.items()]
+    kept = [f"{asking.kept:,} replies from the cache"] if asking.kept else []
     return [
         asking.question,
         asking.author,
         f"{asking.asked:,}",
-        f"{asking.first_try / asking.asked:.0%}" if asking.asked else "-",
+        f"{asking.first_try:,}",
         f"{asking.repaired:,}",
         f"{asking.rejected:,}",
-        f"{asking.replies:,}",
-        f"{asking.kept:,}",
-        f"{tokens_of(asking):,}",
+        tokens_in_words(asking),
         cost_of(asking),
-        ", ".join(f"{count} {kind}" for kind, count in asking.complaints.items()) or "-",
+        ", ".join([*complaints, *kept]) or "-",
     ]

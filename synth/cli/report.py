@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from skillweave.manifest import ItemRecord
-from skillweave.schema.asking import Asking
 from synth.cli.place import Options
-from synth.cli.spent import note
+from synth.cli.questions import show_questions
+from synth.cli.retry import proposal
+from synth.cli.spent import Spent, note
 from synth.cli.table import show_table
 from synth.cli.wording import counted
 from synth.engine.run import Run
@@ -15,8 +16,8 @@ from synth.engine.schedule import Schedule
 from synth.step import Step
 
 
-def show_report(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], options: Options, took: Asking) -> None:
-    """Print it, with what the questions of the run `took`; the last line says what was written and what to do next."""
+def show_report(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], options: Options, spent: Spent) -> None:
+    """Print it, with how questions went where models were asked; the last line says what was written and what next."""
     rows = [_row(step, _records(schedule, step)) for step in steps if step.name in schedule.plans]
     show_table(["step", "items", "done", "rejected", "failed", "skipped", "parts rejected", "seconds"], rows)
     for step in steps:
@@ -26,9 +27,13 @@ def show_report(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], option
             print(line)
         if any(run.authors.first(step.name, question.role) is None for question in step.questions):
             print(f"{step.short} not judged: llm.judge names no model")
-    spent = note(took)
-    if spent:
-        print(f"this run took {spent}; see each question with: {options.command('status')}")
+    took = note(spent.total())
+    if took:
+        print()
+        show_questions(spent.askings())
+        print(f"this run took {took}; all runs on this folder: {options.command('status')}")
+    if not failures(run, schedule, steps) and (again := proposal(run, options)):
+        print(f"of what was rejected {again}")
     print(_last_line(run, schedule, steps, options))
 
 
@@ -101,20 +106,10 @@ def _remedies(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], options:
     found = []
     if any(record.state == "failed" for step in steps for record in _records(schedule, step)):
         found.append("the same command does failed items again")
-    for step in steps:
-        if any(record.state == "rejected" for record in _records(schedule, step)):
-            if _is_offline(run, step):
-                found.append("the offline author answers alike each time: name a model in llm.textual, or other seeds")
-            else:
-                again = options.command("run", "--retry-rejected")
-                found.append(f"models are asked anew about what was rejected with: {again}")
-            break
+    if any(record.state == "rejected" for step in steps for record in _records(schedule, step)):
+        same = "the offline author answers alike each time: name a model in llm.textual, or other seeds"
+        found.append(proposal(run, options) or same)
     return found
-
-
-def _is_offline(run: Run, step: Step[Any]) -> bool:
-    authors = [run.authors.first(step.name, question.role) for question in step.questions]
-    return all(author is None or author.startswith("offline/") for author in authors)
 
 
 def _is_whole(run: Run, steps: Sequence[Step[Any]]) -> bool:

@@ -82,7 +82,7 @@ def _run(run: Run, selection: Selection, options: Options) -> int:
     with closing(run), display(spent) as shown:
         schedule = drive(run, before, steps, shown)
     _write_card(run)
-    show_report(run, schedule, steps, options, spent.total())
+    show_report(run, schedule, steps, options, spent)
     if run.is_stopped and run.why_stopped is None:
         return 130
     return 1 if run.why_stopped or failures(run, schedule, steps) else 0

@@ -7,6 +7,9 @@ from skillweave.llm.price import in_words
 from skillweave.manifest import ItemRecord
 from skillweave.schema.asking import Asking, summed
 
+CHARACTERS = 4.0
+"""In a token, where nothing was measured."""
+
 
 class Spent:
     """While a run goes on. Its ledger holds what is under way too, but only where items run in this process."""
@@ -18,20 +21,30 @@ class Spent:
     def settled(self, record: ItemRecord) -> None:
         """An item was done, here or elsewhere."""
         if record.askings:
-            self._settled.setdefault(record.step, []).append(summed(record.askings))
+            self._settled.setdefault(record.step, []).extend(record.askings)
 
     def of(self, step: str) -> Asking:
         """What the items of a step took."""
         return summed(self._ledger.askings(step) or self._settled.get(step, []))
 
+    def askings(self) -> list[Asking]:
+        """By question and author, sorted."""
+        return self._ledger.askings() or by_question([each for found in self._settled.values() for each in found])
+
     def total(self) -> Asking:
         """What all steps took."""
-        return summed(self._ledger.askings() or [each for found in self._settled.values() for each in found])
+        return summed(self.askings())
 
 
 def tokens_of(asking: Asking) -> int:
     """Of prompts and answers together."""
     return asking.input_tokens + asking.output_tokens
+
+
+def tokens_in_words(asking: Asking) -> str:
+    """Of prompts and answers together; by their characters, marked `~`, where nobody reported any."""
+    reported = tokens_of(asking)
+    return f"{reported:,}" if reported else f"~{(asking.prompt_chars + asking.reply_chars) / CHARACTERS:,.0f}"
 
 
 def was_paid_for(asking: Asking) -> bool:
@@ -52,8 +65,12 @@ def note(asking: Asking) -> str:
 
 def of_records(records: Sequence[ItemRecord]) -> list[Asking]:
     """By question and author, sorted."""
+    return by_question([asking for record in records for asking in record.askings])
+
+
+def by_question(askings: Sequence[Asking]) -> list[Asking]:
+    """Those of one question and author together, sorted."""
     found: dict[tuple[str, str], list[Asking]] = {}
-    for record in records:
-        for asking in record.askings:
-            found.setdefault((asking.question, asking.author), []).append(asking)
-    return [summed(askings, question=question, author=author) for (question, author), askings in sorted(found.items())]
+    for asking in askings:
+        found.setdefault((asking.question, asking.author), []).append(asking)
+    return [summed(each, question=question, author=author) for (question, author), each in sorted(found.items())]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-NUMBER = re.compile(r"[$]?[\d,]+(\.\d+)?(e-\d+)?%?|-|unknown|")
+NUMBER = re.compile(r"~?[$]?[\d,]+(\.\d+)?(e-\d+)?%?|-|unknown|")
 """What stands to the right, with what stands in a number's place."""
 
 

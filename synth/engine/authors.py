@@ -63,9 +63,13 @@ class Authors:
         backends = [*(self._backend(author, is_last=False) for author in others), self._backend(last, is_last=True)]
         return Line(backends, self.ledger, self._config.llm.continuations)
 
+    def names(self, step: str, role: str) -> list[str]:
+        """`provider/model` of who is asked, one after the other as each fails; empty where nobody is named."""
+        return [author.model for author in self._line(step, role)]
+
     def first(self, step: str, role: str) -> str | None:
         """`provider/model` of who is asked first; None where nobody is named."""
-        return next((author.model for author in self._line(step, role)), None)
+        return next(iter(self.names(step, role)), None)
 
     def identity(self, step: str, role: str, key: str, questions: Sequence[str]) -> str:
         """`provider/model#what its answers to these questions follow from`, of each in turn; empty for nobody."""

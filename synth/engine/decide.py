@@ -1,12 +1,15 @@
 """Decide whether an item is to be redone, and say why in words. Pure: everything it looks at is an argument."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from skillweave.manifest import Fingerprint, ItemRecord, Output
 
 UNCOUNTED = frozenset({"max_rejected"})
 """Parameters that say how a step is judged, and not what its items come to."""
+
+LOUD = 300
+"""Longest complaints shown in a reason."""
 
 
 @dataclass(frozen=True)
@@ -15,6 +18,9 @@ class Decision:
     reason: str = "up to date"
     blocked_by: str | None = None
     """Why nothing can be done: what the item stands on was not made."""
+    round: int = 0
+    sent_back: tuple[str, ...] = ()
+    """The round in which the item's authors are asked, and what they are told of later rejections."""
 
 
 def decide(
@@ -24,21 +30,33 @@ def decide(
     authors: Mapping[str, str],
     digest_of: Callable[[str], str | None],
     is_intact: Callable[[Output], bool],
+    *,
+    retries: bool = False,
+    complaints: Sequence[str] = (),
 ) -> Decision:
     """`digest_of` gives the digest of what a read of that label would see now, `is_intact` whether an output is there
-    as it was written."""
+    as it was written; `retries`: a rejection does not stand; `complaints` of later items are sent back to this one."""
     if previous is None or previous.state == "skipped":
         return Decision(True, "new")
-    if previous.state == "failed":
-        return Decision(True, "failed last time")
-    if before is None:
-        return Decision(True, "what it was made from is not known")
-    reason = _change(before, now) or _authors(previous.authors, authors) or _reads(previous.reads, digest_of)
+    if previous.state == "rejected" and retries:
+        return Decision(True, "rejected last time", round=previous.round + 1)
+    told = tuple(previous.sent_back)
+    reason = "what it was made from is not known" if before is None else _change(before, now)
+    reason = reason or _authors(previous.authors, authors) or _reads(previous.reads, digest_of)
     if reason:
-        return Decision(True, reason)
+        # What was sent back is about what it made of other inputs.
+        return Decision(True, reason, round=previous.round)
+    if complaints and set(complaints) <= set(told):
+        return Decision(True, "mended in vain", round=previous.round + 1)
+    if complaints:
+        told = tuple(dict.fromkeys((*told, *complaints)))
+        return Decision(True, f"sent back, {'; '.join(complaints)[:LOUD]}", round=previous.round, sent_back=told)
+    if previous.state == "failed":
+        return Decision(True, "failed last time", round=previous.round, sent_back=told)
     for output in previous.outputs:
         if not is_intact(output):
-            return Decision(True, f"output {output.label} changed or missing")
+            changed = f"output {output.label} changed or missing"
+            return Decision(True, changed, round=previous.round, sent_back=told)
     return Decision(False)
 
 

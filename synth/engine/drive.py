@@ -44,10 +44,11 @@ def drive(run: Run, before: Sequence[Step[Any]], steps: Sequence[Step[Any]], lis
 
 def check_settled(schedule: Schedule, steps: Sequence[Step[Any]]) -> None:
     """Take on steps that have to be up to date. Raises ConfigError, naming the first item that is not."""
+    again = " --retry-rejected" if schedule.retries_rejected else ""
     for work in schedule.add(steps):
         raise ConfigError(
             f"{work.item.step}/{work.item.key} is not up to date ({work.reason}), and later steps stand on it; "
-            f"run it first: --step {work.step.short}"
+            f"run it first: --step {work.step.short}{again}"
         )
 
 

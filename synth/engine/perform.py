@@ -45,10 +45,12 @@ class Performer:
         started = time.perf_counter()
         state: State = "done"
         reasons: list[str] = []
+        question, lies_in = "", None
         try:
             asyncio.run(self._run(step, context, done_keys))
         except AuthorError as error:
             state, reasons = "rejected", list(error.reasons) or [str(error)]
+            question, lies_in = error.question, error.lies_in
             context.log(f"rejected: {error}")
         except StopError as error:
             context.log(f"stopped: {error}")
@@ -66,6 +68,9 @@ class Performer:
             key=context.key,
             state=state,
             reasons=reasons,
+            question=question,
+            lies_in=lies_in,
+            sent_back=list(context.sent_back),
             rejected=dict(sorted(account.rejected.items())),
             figures=dict(sorted(account.figures.items())),
             reads=dict(sorted(account.reads.items())),

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,7 +47,7 @@ class RunSpec:
     fresh: frozenset[str] = frozenset()
     """Steps whose items are to be done again in any case, by name."""
     retries_rejected: bool = False
-    """Ask authors anew about what was rejected."""
+    """Ask authors anew about what was rejected, and send back what lies in what earlier items made."""
 
 
 class Run:
@@ -95,6 +96,19 @@ class Run:
                 )
             return self._fingerprints[step.name]
 
+    def complaints(self) -> dict[tuple[str, str], list[str]]:
+        """(step, key) of an item that is done -> why later items were rejected whose fault lies in it.
+
+        A rejection that would be looked at again in any case is none.
+        """
+        found: dict[tuple[str, str], list[str]] = {}
+        for step in self.pipeline.steps:
+            for record in self.manifest.items(step.name):
+                at_fault = self.manifest.item(record.lies_in, record.key) if record.lies_in else None
+                if at_fault is not None and at_fault.state == "done" and self._stands(step, record):
+                    found.setdefault((at_fault.step, at_fault.key), []).extend(record.reasons)
+        return found
+
     def decide(self, step: Step[Any], key: str, upstream: Sequence[ItemRecord]) -> Decision:
         """Whether an item is to be redone, all that it waits for being settled."""
         blocked = obstacle(step, key, self.pipeline, upstream)
@@ -103,8 +117,6 @@ class Run:
         if step.name in self.spec.fresh:
             return Decision(True, "asked for")
         previous = self.manifest.item(step.name, key)
-        if self._is_retried(previous):
-            return Decision(True, "rejected last time")
         visible = visible_to(step, key, upstream)
         return decide(
             previous,
@@ -113,9 +125,19 @@ class Run:
             self._authors_of(step, key),
             lambda label: self._digest_of(label, visible),
             self.is_intact,
+            retries=self.spec.retries_rejected,
+            complaints=self._sent_back.get((step.name, key), ()),
         )
 
-    def do(self, step: Step[Any], key: str, upstream: Sequence[ItemRecord]) -> ItemRecord:
+    def do(
+        self,
+        step: Step[Any],
+        key: str,
+        upstream: Sequence[ItemRecord],
+        *,
+        round: int = 0,
+        sent_back: tuple[str, ...] = (),
+    ) -> ItemRecord:
         """Do an item, and put what it came to in the manifest, unless it was interrupted."""
         previous = self.manifest.item(step.name, key)
         context: Context[Any] = Context(
@@ -126,7 +148,8 @@ class Run:
             store=self.store,
             visible=visible_to(step, key, upstream),
             services=self,
-            round=(previous.round if previous else 0) + self._is_retried(previous),
+            round=round,
+            sent_back=sent_back,
         )
         done = [record.key for record in upstream if record.step == step.name and record.state == "done"]
         record = self._sole_writer(self._performer.perform(step, context, done))
@@ -144,8 +167,15 @@ class Run:
         self.manifest.put(record, fingerprint)
         return record
 
-    def _is_retried(self, previous: ItemRecord | None) -> bool:
-        return self.spec.retries_rejected and previous is not None and previous.state == "rejected"
+    @cached_property
+    def _sent_back(self) -> dict[tuple[str, str], list[str]]:
+        """The complaints that the run found; those that arise in it are for the next."""
+        return self.complaints() if self.spec.retries_rejected else {}
+
+    def _stands(self, step: Step[Any], record: ItemRecord) -> bool:
+        """Whether a rejection is by the step and the authors as they are."""
+        same = record.fingerprint == self.fingerprint(step).id
+        return record.state == "rejected" and same and record.authors == self._authors_of(step, record.key)
 
     def skip(self, step: Step[Any], key: str, reason: str) -> ItemRecord:
         """Record that an item cannot be done."""

@@ -30,6 +30,8 @@ class Work:
     item: Item
     upstream: tuple[Item, ...]
     reason: str
+    round: int = 0
+    sent_back: tuple[str, ...] = ()
 
 
 @dataclass
@@ -66,6 +68,11 @@ class Schedule:
         """To be done, or being done."""
         self.blocked: dict[Item, tuple[Item, ...]] = {}
         """Items that wait, with what they wait for."""
+
+    @property
+    def retries_rejected(self) -> bool:
+        """Whether rejections do not stand."""
+        return self._run.spec.retries_rejected
 
     def add(self, steps: Sequence[Step[Any]]) -> list[Work]:
         """Take on steps, which stand on those taken on before. The work that is known at once."""
@@ -131,7 +138,7 @@ class Schedule:
         elif not decision.redo and previous is not None:
             self._put(item, previous, was_done=False)
         else:
-            work = self.ready[item] = Work(step, item, upstream, decision.reason)
+            work = self.ready[item] = Work(step, item, upstream, decision.reason, decision.round, decision.sent_back)
             self._listener.ready(work)
             return [work]
         return []

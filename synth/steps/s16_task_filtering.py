@@ -5,15 +5,19 @@ its bridge rules apart, they must give there what they give at home.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
+
+from pydantic import Field
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.coverage import Lacking
 from skillweave.schema.fusion import Replays
 from skillweave.schema.policy import Policy
+from skillweave.schema.task import Kind
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.artifacts import (
@@ -36,7 +40,12 @@ from synth.planner.problem import BOUNDS, Bounds, PlannerParams
 from synth.step import step
 
 
-async def replay_fused(ctx: Context[PlannerParams], keys: list[str]) -> None:
+class FilterParams(PlannerParams):
+    most: int | None = Field(default=None, ge=1)
+    """Tasks of a world to stop at, the kinds taking turns; none: all that pass are kept."""
+
+
+async def replay_fused(ctx: Context[FilterParams], keys: list[str]) -> None:
     """Replay the golden calls of all single domains in the fused worlds."""
     kept = {key: [one.combination for one in ctx.read(VALIDATED, key)] for key in keys}
 
@@ -61,12 +70,12 @@ async def replay_fused(ctx: Context[PlannerParams], keys: list[str]) -> None:
     each=BLUEPRINTS,
     reads=[BLUEPRINTS, DATABASE, POLICIES, TEMPLATES, COMBINATIONS, CONTRACTS, MEDIATIONS],
     writes=[VALIDATED, FALLEN],
-    params=PlannerParams,
+    params=FilterParams,
     join=replay_fused,
     join_writes=[FUSED_REPLAYS],
     mode="single",
 )
-async def task_filtering(ctx: Context[PlannerParams], key: str) -> None:
+async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
     stated = Policy(world=key, text=ctx.read(POLICIES)).rules
     passed, fallen = await ctx.offload(
         judge,
@@ -77,6 +86,7 @@ async def task_filtering(ctx: Context[PlannerParams], key: str) -> None:
         ctx.read(COMBINATIONS),
         stated,
         ctx.params.bounds,
+        ctx.params.most,
     )
     for identity, reason, detail in fallen:
         ctx.reject(f"{identity} ({detail})", reason)
@@ -98,6 +108,18 @@ def lacking(passed: Sequence[ValidatedTask], fallen: Sequence[tuple[str, str, st
     ]
 
 
+def by_turns(combinations: Sequence[Combination], templates: Sequence[TaskTemplate]) -> list[Combination]:
+    """One of each kind, then the next of each."""
+    kinds = {template.id: template.kind for template in templates}
+    turns: Counter[Kind] = Counter()
+    turn: dict[str, int] = {}
+    for combination in combinations:
+        kind = kinds[combination.template]
+        turn[combination.id] = turns[kind]
+        turns[kind] += 1
+    return sorted(combinations, key=lambda one: turn[one.id])
+
+
 def judge(
     blueprint: Blueprint,
     database: Path,
@@ -106,13 +128,16 @@ def judge(
     combinations: list[Combination],
     stated: list[str],
     bounds: Bounds = BOUNDS,
+    most: int | None = None,
 ) -> tuple[list[ValidatedTask], list[tuple[str, str, str]]]:
     """Combinations that pass all gates, and the others with their reason and its detail."""
     world = World(blueprint, database, now=now)
     gauntlet = Gauntlet(world, templates, stated, bounds)
     passed: list[ValidatedTask] = []
     fallen: list[tuple[str, str, str]] = []
-    for combination in combinations:
+    for combination in combinations if most is None else by_turns(combinations, templates):
+        if len(passed) == most:
+            break
         try:
             passed.append(gauntlet.validated(combination))
         except Rejected as rejected:

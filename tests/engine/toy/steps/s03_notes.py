@@ -11,6 +11,7 @@ from tests.engine.toy.artifacts import LENGTHS, LINES, NOTES, SUMMARY, WORDS
 from tests.engine.toy.wording import shout
 
 NOTE = question("note", returns=str, package="tests.engine.toy.questions", under="note")
+MEND = question("mend", returns=str, package="tests.engine.toy.questions", under="note")
 
 
 async def summary(ctx: Context[Params], keys: list[str]) -> None:
@@ -22,7 +23,7 @@ async def summary(ctx: Context[Params], keys: list[str]) -> None:
     reads=[WORDS, LENGTHS],
     writes=[NOTES, LINES],
     params=Params,
-    questions=[NOTE],
+    questions=[NOTE, MEND],
     join=summary,
     join_writes=[SUMMARY],
 )
@@ -33,6 +34,8 @@ async def notes(ctx: Context[Params], key: str) -> None:
         time.sleep(float(os.environ["TOY_DELAY"]))
     word = ctx.read(WORDS)
     answer = await ctx.ask(NOTE, word=word)
+    if ctx.sent_back:
+        answer = await ctx.ask(MEND, word=word, answer=answer, reasons=list(ctx.sent_back))
     drawn = ctx.random(key).randrange(1000)
     ctx.write(
         NOTES, key, f"{answer}, loudly {await ctx.offload(shout, word)}, of {ctx.read(LENGTHS)} letters, {drawn}\n"
