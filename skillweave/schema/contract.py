@@ -87,6 +87,9 @@ class Tool(Record):
     """In the order in which they take place; each sees the former."""
     returns: Returns
     """What the caller gets; it sees all effects."""
+    examples: list[dict[str, Scalar]] = Field(default_factory=list, max_length=64)
+    """Values that one person gives together, for parameters whose values are in no table, and enums that they go with:
+    `{"ground": "illness", "statement": "I have had a fever since Monday."}`."""
 
     def parameter(self, name: str) -> Parameter:
         """The parameter of that name; KeyError if there is none."""

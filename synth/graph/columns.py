@@ -47,7 +47,7 @@ def rows_told(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
 
 
 def unshown(blueprint: Blueprint) -> list[tuple[str, str]]:
-    """Tool and parameter where no read tells an agent which row to name: none lists such rows, or none can be called."""
+    """Tool and parameter where no read tells which row to name: none lists such rows, or none that can be called."""
     told, people = set[str](), _people(blueprint)
     reads = [tool for tool in blueprint.tools if tool.kind == "read"]
     for _ in reads:
@@ -63,7 +63,7 @@ def unshown(blueprint: Blueprint) -> list[tuple[str, str]]:
 
 
 def is_own(blueprint: Blueprint, entity: Entity) -> bool:
-    """Whether each row of an entity is some caller's: it leads to the person served by references that are never NULL."""
+    """Whether each row of an entity is some caller's: references that are never NULL lead to the person served."""
     people = _people(blueprint)
     seen, open_ = set[str](), [entity.name]
     while open_:

@@ -4,7 +4,7 @@ CTEs, subqueries in FROM and compound queries are seen through. The scopes are s
 """
 
 from collections.abc import Iterator
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import NamedTuple
 
 import sqlglot
@@ -74,7 +74,7 @@ class _Reader:
             names = scope.outer_columns
             self._read[id(scope)] = [
                 column._replace(name=names[place] if place < len(names) else column.name)
-                for place, column in enumerate(reduce(_both, parts))
+                for place, column in enumerate(_alike(parts))
             ]
         return self._read[id(scope)]
 
@@ -114,10 +114,15 @@ def _shown(table: str, column: str) -> Shown:
     return Shown(column, frozenset([(table, column)]), frozenset([(table, column)]))
 
 
-def _both(one: list[Shown], other: list[Shown]) -> list[Shown]:
+def _alike(parts: list[list[Shown]]) -> list[Shown]:
     """The columns of a compound query: named as in its first part."""
     return [
-        Shown(a.name, a.origins | b.origins, a.shows | b.shows) for a, b in zip(one, other, strict=False)
+        Shown(
+            same[0].name,
+            frozenset().union(*(one.origins for one in same)),
+            frozenset().union(*(one.shows for one in same)),
+        )
+        for same in zip(*parts, strict=False)
     ]
 
 
@@ -128,8 +133,8 @@ def _sources(scope: Scope) -> list[tuple[str, exp.Expr | Scope]]:
 
 def _joined(scope: Scope) -> Iterator[Joined]:
     if scope.set_operation_scopes:
-        for part in scope.set_operation_scopes:
-            yield from _joined(part)
+        for one in scope.set_operation_scopes:
+            yield from _joined(one)
         return
     query, sources = scope.expression, dict(_sources(scope))
     start = query.args.get("from_")
