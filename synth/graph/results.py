@@ -105,6 +105,8 @@ class _Reader:
             found = next((one for one in self._all(source) if one.name.lower() == column.name.lower()), None)
             if found:
                 return found
+            if isinstance(source, Scope) and len(sources) == 1 and source.expression.is_star:
+                return self._column(source, exp.column(column.name))
         if len(tables) == 1:
             return _shown(tables[0], column.name)
         return Shown(column.name, frozenset([None]), frozenset((table, column.name) for table in tables))
