@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from skillweave.schema.bounds import Description, Label, Scalar, Scalars, Sentence, Sql
+from skillweave.schema.bounds import Description, Label, Scalar, ScalarRow, Scalars, Sentence, Sql
 from skillweave.schema.names import Name
 from skillweave.schema.record import Record
 
@@ -87,6 +87,9 @@ class Tool(Record):
     """In the order in which they take place; each sees the former."""
     returns: Returns
     """What the caller gets; it sees all effects."""
+    examples: list[ScalarRow] = Field(default_factory=list, max_length=64)
+    """Values that one person gives together, for parameters whose values are in no table, and enums that they go with:
+    `{"ground": "illness", "statement": "I have had a fever since Monday."}`."""
 
     def parameter(self, name: str) -> Parameter:
         """The parameter of that name; KeyError if there is none."""

@@ -153,6 +153,7 @@ class _Part:
                 guards=[self._guard(one, rules) for one in tool.guards],
                 effects=[self._effect(one, rules) for one in tool.effects],
                 returns=tool.returns.model_copy(update={"select": self._rewritten(tool.returns.select)}),
+                examples=tool.examples,
             )
             for tool in self.blueprint.tools
         ]

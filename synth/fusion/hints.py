@@ -32,7 +32,9 @@ def pointed(tool: Tool, rule: BridgeRule, fused: FusedBlueprint) -> Tool:
         return parameter.model_copy(update={"examples": [*titles, *parameter.examples]}) if titles else parameter
 
     parameters = [told(parameter) for parameter in tool.parameters]
-    return tool if parameters == tool.parameters else tool.model_copy(update={"parameters": parameters})
+    changed = {old.name for old, new in zip(tool.parameters, parameters, strict=True) if old != new}
+    examples = [] if any(changed & row.keys() for row in tool.examples) else tool.examples
+    return tool.model_copy(update={"parameters": parameters, "examples": examples}) if changed else tool
 
 
 def fits(

@@ -6,7 +6,7 @@ from skillweave.schema.fused import FusedBlueprint, FusedEntity
 from skillweave.schema.fusion import StoryCall, Storyline
 from skillweave.schema.template import Source, TaskTemplate, TemplateCall
 from skillweave.schema.tool_graph import ToolGraph
-from synth.graph.columns import keys_shown, subject
+from synth.graph.columns import rows_told, subject
 from synth.tasks.templates import lookups_of, sources_of
 
 
@@ -67,12 +67,12 @@ def _entity(reference: str, fused: FusedBlueprint) -> FusedEntity:
 
 
 def _showing(entity: FusedEntity, fused: FusedBlueprint) -> list[Source]:
-    """The reads of a domain that show the key of such a row: those that list such rows, else any that name it."""
+    """The reads of a domain whose rows tell which row is meant: those that list such rows, or else what has them."""
     own: list[Source] = []
     others: list[Source] = []
     for tool in fused.tools:
         if tool.kind == "read" and tool.server == entity.server:
             found = own if subject(fused, tool) == entity.name else others
-            columns = sorted(keys_shown(fused, tool).get(entity.name, ()))
+            columns = sorted(rows_told(fused, tool).get(entity.name, ()))
             found += [Source(tool=tool.name, column=column) for column in columns]
     return own or others

@@ -1,62 +1,78 @@
-"""Result columns: where each column of a tool's result comes from."""
+"""Result columns: where each column of a tool's result comes from, and which rows it tells of."""
 
-from functools import cache
+from collections.abc import Iterator
 
 import sqlglot
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.entity import Attribute, Entity
+from synth.graph.results import Joined, Place, Schema, columns_of, tables_of
 
 
-def origins(tool: Tool) -> dict[str, tuple[str, str] | None]:
+def origins(tool: Tool) -> dict[str, Place | None]:
     """Result column -> (table, column) that it shows as it is; None where it is computed."""
-    return dict(_origins(tool.returns.select))
+    return {column.name: column.origin for column in columns_of(tool.returns.select)}
 
 
 def keys_shown(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
     """Entity -> columns of the tool's result that hold keys of its rows (its own, or references to it)."""
-    entities = {entity.table: entity for entity in blueprint.tables}
     found: dict[str, set[str]] = {}
-    for column, origin in origins(tool).items():
-        entity = entities.get(origin[0]) if origin else None
-        if origin is None or entity is None:
-            continue
-        attribute = next((a for a in entity.attributes if a.name == origin[1]), None)
-        if attribute is None:
-            continue
-        if attribute.name == entity.key:
-            found.setdefault(entity.name, set()).add(column)
-        elif attribute.references:
-            found.setdefault(attribute.references.partition(".")[0], set()).add(column)
+    for column, entity, _ in _keys(blueprint, tool):
+        found.setdefault(entity, set()).add(column)
     return found
-
-
-@cache
-def _origins(select: str) -> tuple[tuple[str, tuple[str, str] | None], ...]:
-    tree = sqlglot.parse_one(select, dialect="sqlite")
-    while isinstance(tree, exp.Union):
-        tree = tree.left
-    if not isinstance(tree, exp.Select):
-        return ()
-    tables = {
-        table.alias_or_name: table.name for table in tree.find_all(exp.Table) if table.find_ancestor(exp.Select) is tree
-    }
-    found = []
-    for projection in tree.expressions:
-        inner = projection.this if isinstance(projection, exp.Alias) else projection
-        origin = None
-        if isinstance(inner, exp.Column):
-            table = tables.get(inner.table) if inner.table else next(iter(tables.values()), None)
-            origin = (table, inner.name) if table and (inner.table or len(tables) == 1) else None
-        found.append((projection.alias_or_name, origin))
-    return tuple(found)
 
 
 def subject(blueprint: Blueprint, tool: Tool) -> str | None:
     """The entity that the rows of a tool's result are about: that of the first table read; None where none is."""
-    table = _first_table(tool.returns.select)
-    return next((entity.name for entity in blueprint.tables if entity.table == table), None)
+    tables = {joined.first for joined in tables_of(tool.returns.select)}
+    return next((entity.name for entity in blueprint.tables if tables == {entity.table}), None)
+
+
+def rows_told(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
+    """Entity -> columns that hold the keys of the very rows that the result is about: one each, as it is now.
+
+    These are the rows of the first table, and of tables joined to it that reference it. Where the result keeps to what
+    is the caller's, it is about nothing else: a list of one's visits tells no free slots.
+    """
+    parts = [_about(blueprint, joined) for joined in tables_of(tool.returns.select)]
+    found: dict[str, set[str]] = {}
+    for column, entity, holders in _keys(blueprint, tool):
+        is_other = any(holder == entity and not own for holder, own in holders)
+        within = {holder for holder, _ in holders}
+        if not is_other and parts and all(entity in part and part & within for part in parts):
+            found.setdefault(entity, set()).add(column)
+    return found
+
+
+def unshown(blueprint: Blueprint) -> list[tuple[str, str]]:
+    """Tool and parameter where no read tells which row to name: none lists such rows, or none that can be called."""
+    told, people = set[str](), _people(blueprint)
+    reads = [tool for tool in blueprint.tools if tool.kind == "read"]
+    for _ in reads:
+        can = (read for read in reads if all(_target(one) in told - people for one in _naming(read) if one.required))
+        told = told.union(*(rows_told(blueprint, read) for read in can))
+    return [
+        (tool.name, parameter.name)
+        for tool in blueprint.tools
+        if tool.kind != "auth"
+        for parameter in _naming(tool)
+        if _target(parameter) not in told
+    ]
+
+
+def is_own(blueprint: Blueprint, entity: Entity) -> bool:
+    """Whether each row of an entity is some caller's: references that are never NULL lead to the person served."""
+    people = _people(blueprint)
+    seen, open_ = set[str](), [entity.name]
+    while open_:
+        name = open_.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        open_ += [_parent(one) for one in blueprint.entity(name).attributes if one.references and not one.nullable]
+    return bool(seen & people) and entity.name not in people
 
 
 def inserted_tables(blueprint: Blueprint) -> set[str]:
@@ -65,11 +81,56 @@ def inserted_tables(blueprint: Blueprint) -> set[str]:
     return {tree.find(exp.Table).name for tree in trees if isinstance(tree, exp.Insert) and tree.find(exp.Table)}  # type: ignore[union-attr]
 
 
-@cache
-def _first_table(select: str) -> str | None:
-    tree = sqlglot.parse_one(select, dialect="sqlite")
-    while isinstance(tree, exp.Union):
-        tree = tree.left
-    source = tree.args.get("from_") or tree.args.get("from")
-    table = source.this if source is not None else None
-    return table.name if isinstance(table, exp.Table) else None
+def _people(blueprint: Blueprint) -> set[str]:
+    """The person served, as the world and each domain know them."""
+    return {blueprint.core_entity, *(role.own.name for role in blueprint.roles)}
+
+
+def _naming(tool: Tool) -> list[Parameter]:
+    """The parameters that name rows."""
+    return [parameter for parameter in tool.parameters if parameter.refers_to]
+
+
+def _target(parameter: Parameter) -> str:
+    return (parameter.refers_to or "").partition(".")[0]
+
+
+def _keys(blueprint: Blueprint, tool: Tool) -> Iterator[tuple[str, str, set[tuple[str, bool]]]]:
+    """Columns that hold keys of one entity in every part of the query: with the entity, and the entities that hold
+    them, each with whether the key is its own."""
+    entities = {entity.table: entity for entity in blueprint.tables}
+    for column in columns_of(tool.returns.select, _schema(blueprint)):
+        places = [(entities.get(place[0]), place[1]) if place else (None, "") for place in column.origins]
+        held = [(entity, *_named(entity, name)) for entity, name in places if entity is not None]
+        targets = {target for _, target, _ in held}
+        if len(held) == len(places) and len(targets) == 1 and (target := targets.pop()):
+            yield column.name, target, {(entity.name, own) for entity, _, own in held}
+
+
+def _named(entity: Entity, column: str) -> tuple[str | None, bool]:
+    """The entity whose key a column holds, None if none's, and whether it is the row's own."""
+    attribute = next((one for one in entity.attributes if one.name == column), None)
+    if attribute is not None and attribute.name == entity.key:
+        return entity.name, True
+    return (_parent(attribute) if attribute is not None and attribute.references else None), False
+
+
+def _about(blueprint: Blueprint, joined: Joined) -> set[str]:
+    """The entities whose rows one part of a query is about."""
+    entities = {entity.table: entity for entity in blueprint.tables}
+    about = [entities[joined.first]] if joined.first in entities else []
+    others = [entities[table] for table in dict.fromkeys(joined.others) if table in entities]
+    for _ in others:
+        names = {entity.name for entity in about}
+        about += [one for one in others if one.name not in names and {*map(_parent, one.attributes)} & names]
+    own = [entity for entity in about if is_own(blueprint, entity)]
+    kept = own if any(entity.table in joined.always for entity in own) else about
+    return {entity.name for entity in kept}
+
+
+def _parent(attribute: Attribute) -> str:
+    return (attribute.references or "").partition(".")[0]
+
+
+def _schema(blueprint: Blueprint) -> Schema:
+    return frozenset((entity.table, tuple(one.name for one in entity.attributes)) for entity in blueprint.tables)

@@ -3,16 +3,13 @@
 from collections.abc import Collection
 from functools import cache
 
-import sqlglot
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.contract import Guard, Parameter, Tool
+from skillweave.schema.contract import STRUCTURAL, Guard, Parameter, Tool
 from skillweave.schema.fused import FusedBlueprint
 from skillweave.world.sql import parse
-
-Place = tuple[str, str]
-"""Table and column."""
+from synth.graph.results import Place, columns_of
 
 
 def decided_by(blueprint: Blueprint, guard: Guard) -> set[Place]:
@@ -30,24 +27,25 @@ def decided_by(blueprint: Blueprint, guard: Guard) -> set[Place]:
 
 def shown_by(tool: Tool) -> frozenset[Place]:
     """Columns that a tool's result shows as they are, or that one of its figures is reckoned from."""
-    return _projected(tool.returns.select)
+    return frozenset().union(*(column.shows for column in columns_of(tool.returns.select)))
+
+
+def unseen(blueprint: Blueprint) -> list[tuple[str, str, str]]:
+    """Tool, rule and `table.column` where a rule that an agent may have to hold turns on what no read shows."""
+    shown = frozenset().union(*(shown_by(tool) for tool in blueprint.tools if tool.kind == "read"))
+    return [
+        (tool.name, guard.rule, f"{table}.{column}")
+        for tool in blueprint.tools
+        for guard in tool.guards
+        if guard.concern not in STRUCTURAL
+        for table, column in sorted(decided_by(blueprint, guard) - shown)
+    ]
 
 
 @cache
 def _columns(sql: str) -> frozenset[Place]:
     tree = parse(sql).tree
     return frozenset(place for column in tree.find_all(exp.Column) for place in _places(column))
-
-
-@cache
-def _projected(select: str) -> frozenset[Place]:
-    tree = sqlglot.parse_one(select, dialect="sqlite")
-    while isinstance(tree, exp.Union):
-        tree = tree.left
-    if not isinstance(tree, exp.Select):
-        return frozenset()
-    plain = [one for one in tree.expressions if one.find(exp.Select, exp.AggFunc) is None]
-    return frozenset(place for one in plain for column in one.find_all(exp.Column) for place in _places(column))
 
 
 def _places(column: exp.Column) -> set[Place]:

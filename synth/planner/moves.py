@@ -15,7 +15,7 @@ from skillweave.world.session import ContractSession
 from synth.planner.distance import is_same
 from synth.planner.knowledge import Knowledge
 from synth.planner.problem import Budget, Problem
-from synth.planner.search import Arguments, Search, Wish
+from synth.planner.search import Arguments, Names, Search, Wish
 from synth.planner.slots import Slot, slots
 from synth.planner.writes import Column, Writes, writes_of
 
@@ -31,13 +31,16 @@ class Among(Search):
         self, slot: Slot, wishes: list[Wish], bound: Mapping[str, Value], budget: list[int], broken: bool
     ) -> list[Value]:
         name = slot.parameter.name
-        return list(self._filter(name, list(self.given[name]), wishes, bound, budget))
+        return self._agreeing_with(name, list(self.given[name]), wishes, bound, budget)
+
+    def _together(self) -> Names:
+        return ()
 
     def _agreeing(
-        self, name: str, values: list[Value], width: int, wishes: list[Wish], bound: Mapping[str, Value]
-    ) -> list[Value]:
+        self, names: Names, values: list[tuple[Value, ...]], width: int, wishes: list[Wish], bound: Mapping[str, Value]
+    ) -> list[tuple[Value, ...]]:
         self.budget.spend()
-        return super()._agreeing(name, values, width, wishes, bound)
+        return super()._agreeing(names, values, width, wishes, bound)
 
 
 class Moves:

@@ -1,7 +1,7 @@
 """The search for arguments: a tool, a caller and a state in; calls that do what is asked of them out.
 
-Parameters are bound one after the other; a guard filters as soon as all that it reads is bound, in one query over all
-candidate values of the parameter just bound. Bounds are counted in nodes, never in seconds.
+Parameters are bound one after the other, those whose values go together at once. A guard filters as soon as all that it
+reads is bound, in one query over all candidate values just bound. Bounds are counted in nodes, never in seconds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,6 +16,9 @@ from synth.planner.slots import Condition, Slot, conditions, slots, substitute
 from synth.planner.values import State, odd, plain
 
 Arguments = dict[str, Value]
+Names = tuple[str, ...]
+Choice = tuple[Names, list[tuple[Value, ...]]]
+"""Parameters that are bound together, with the values that they can take: mostly one alone."""
 WIDTHS = (4, 16, 64)
 """Candidate values that one query looks at: few sizes, so that prepared statements are met again."""
 MOST_ROWS = 5000
@@ -73,6 +76,20 @@ class Search:
         return self._calls([Wish(guards[place], False), *(Wish(guard, True) for guard in held)])
 
     def _calls(self, wishes: list[Wish]) -> Iterator[Arguments]:
+        """Values that one person gives together first; then each by itself, where a value is to break a guard, or is
+        given already."""
+        named = self._together()
+        together = tuple(name for name in named if name not in self.fixed)
+        yield from self._bound(wishes, together)
+        broken = frozenset[str]().union(*(wish.condition.bindings for wish in wishes if not wish.holds))
+        if together and (len(together) < len(named) or broken & {*together}):
+            yield from self._bound(wishes, ())
+
+    def _together(self) -> Names:
+        """Parameters whose values go together."""
+        return tuple(dict.fromkeys(name for row in self.tool.examples for name in row))
+
+    def _bound(self, wishes: list[Wish], together: Names) -> Iterator[Arguments]:
         person = self.caller if self.person is None else self.person
         bound: dict[str, Value] = {"now": self.now, "caller": self.caller, "person": person}
         known = slots(self.tool)
@@ -83,19 +100,34 @@ class Search:
         pending = [wish for wish in wishes if wish not in settled]
         budget = [self.nodes]
         broken = frozenset[str]().union(*(wish.condition.bindings for wish in wishes if not wish.holds))
-        order: list[tuple[str, list[Value]]] = []
-        for name, slot in known.items():
-            if name in self.fixed:
-                continue
-            own = [wish for wish in pending if wish.condition.bindings <= bound.keys() | {name}]
-            kept = self._values(slot, own, bound, budget, name in broken)
+        order: list[Choice] = []
+        alone = [(name,) for name in known if name not in self.fixed and name not in together]
+        for names in [together, *alone] if together else alone:
+            own = [wish for wish in pending if wish.condition.bindings <= bound.keys() | {*names}]
+            if names == together:
+                kept = self._given_together(names, own, bound, budget)
+            else:
+                kept = [(value,) for value in self._values(known[names[0]], own, bound, budget, names[0] in broken)]
             if not kept:
                 return
-            order.append((name, kept))
+            order.append((names, kept))
             pending = [wish for wish in pending if wish not in own]
         order.sort(key=lambda entry: len(entry[1]))
         for found in self._bind(order, pending, bound, budget):
             yield {name: found[name] for name in known if found[name] is not None}
+
+    def _given_together(
+        self, names: Names, wishes: list[Wish], bound: Mapping[str, Value], budget: list[int]
+    ) -> list[tuple[Value, ...]]:
+        """What one person gives for these parameters, beside what is given already, in a seeded order."""
+        rows = [row for row in self.tool.examples if all(bound.get(name, row[name]) == row[name] for name in row)]
+        self.random.shuffle(rows)
+        given = [tuple(row.get(name) for name in names) for row in rows]
+        required = {one.name for one in self.tool.parameters if one.required}
+        if not required.issuperset(names):
+            bare = [tuple(row.get(name) if name in required else None for name in names) for row in rows]
+            given = [*given, *bare] if self.random.random() < self.optional else [*bare, *given]
+        return [*self._filter(names, [*dict.fromkeys(given)], wishes, bound, budget)]
 
     def _values(
         self, slot: Slot, wishes: list[Wish], bound: Mapping[str, Value], budget: list[int], broken: bool
@@ -105,9 +137,9 @@ class Search:
         if slot.parameter.refers_to:
             groups = [self._rows(slot, wishes, bound, budget)]
         else:
-            groups = [list(self._filter(name, g, wishes, bound, budget)) for g in plain(slot, self.state, self.now)]
+            groups = [self._agreeing_with(name, g, wishes, bound, budget) for g in plain(slot, self.state, self.now)]
         if broken:
-            strange = list(self._filter(name, odd(slot, self.state, self.now), wishes, bound, budget))
+            strange = self._agreeing_with(name, odd(slot, self.state, self.now), wishes, bound, budget)
             groups = [list(dict.fromkeys([*groups[0], *strange])), *groups[1:]] if groups else [strange]
         for group in groups:
             self.random.shuffle(group)
@@ -117,7 +149,7 @@ class Search:
         if slot.parameter.required:
             return found
         # NULL counts too where it is all that a guard agrees with.
-        without = list(self._filter(name, [None], wishes, bound, budget))
+        without = self._agreeing_with(name, [None], wishes, bound, budget)
         return [*found, *without] if self.random.random() < self.optional else [*without, *found]
 
     def _rows(self, slot: Slot, wishes: list[Wish], bound: Mapping[str, Value], budget: list[int]) -> list[Value]:
@@ -130,7 +162,7 @@ class Search:
         listed = f"WITH candidate(value) AS (SELECT DISTINCT {attribute.name} FROM {entity.table})"
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         sql = f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
-        return [row["value"] for row in self.state.query(sql, _used(wishes, slot.parameter.name, bound))]
+        return [row["value"] for row in self.state.query(sql, _used(wishes, (slot.parameter.name,), bound))]
 
     def _nearest(self, reference: str, keys: list[Value]) -> list[Value]:
         """Keys by how near to now their rows' first time is."""
@@ -144,22 +176,33 @@ class Search:
         return sorted(keys, key=lambda key: ranks.get(key, len(ranks)))
 
     def _bind(
-        self, order: list[tuple[str, list[Value]]], pending: list[Wish], bound: dict[str, Value], budget: list[int]
+        self, order: list[Choice], pending: list[Wish], bound: dict[str, Value], budget: list[int]
     ) -> Iterator[dict[str, Value]]:
         if not order:
             yield bound
             return
-        (name, values), rest = order[0], order[1:]
-        own = [wish for wish in pending if wish.condition.bindings <= bound.keys() | {name}]
+        (names, values), rest = order[0], order[1:]
+        own = [wish for wish in pending if wish.condition.bindings <= bound.keys() | {*names}]
         later = [wish for wish in pending if wish not in own]
-        for value in self._filter(name, values, own, bound, budget):
-            yield from self._bind(rest, later, {**bound, name: value}, budget)
+        for chosen in self._filter(names, values, own, bound, budget):
+            yield from self._bind(rest, later, {**bound, **dict(zip(names, chosen, strict=True))}, budget)
             if budget[0] <= 0:
                 return
 
-    def _filter(
+    def _agreeing_with(
         self, name: str, values: list[Value], wishes: list[Wish], bound: Mapping[str, Value], budget: list[int]
-    ) -> Iterator[Value]:
+    ) -> list[Value]:
+        """The values of one parameter that agree."""
+        return [value for (value,) in self._filter((name,), [(value,) for value in values], wishes, bound, budget)]
+
+    def _filter(
+        self,
+        names: Names,
+        values: list[tuple[Value, ...]],
+        wishes: list[Wish],
+        bound: Mapping[str, Value],
+        budget: list[int],
+    ) -> Iterator[tuple[Value, ...]]:
         """The values that agree, looked up a batch at a time."""
         if not wishes:
             yield from values
@@ -168,25 +211,29 @@ class Search:
         while start < len(values) and budget[0] > 0:
             width = next((width for width in WIDTHS if width >= len(values) - start), WIDTHS[-1])
             budget[0] -= 1
-            yield from self._agreeing(name, values[start : start + width], width, wishes, bound)
+            yield from self._agreeing(names, values[start : start + width], width, wishes, bound)
             start += width
 
     def _agreeing(
-        self, name: str, values: list[Value], width: int, wishes: list[Wish], bound: Mapping[str, Value]
-    ) -> list[Value]:
-        tests = " AND ".join(
-            wish.sql.format(substitute(wish.condition.holds, name, "candidate.value")) for wish in wishes
-        )
-        sql = f"{_listed(width)} SELECT number FROM candidate WHERE number < :candidates AND {tests} ORDER BY number"
-        given = _used(wishes, name, bound) | {f"candidate_{n}": None for n in range(len(values), width)}
-        given |= {f"candidate_{n}": value for n, value in enumerate(values)} | {"candidates": len(values)}
+        self, names: Names, values: list[tuple[Value, ...]], width: int, wishes: list[Wish], bound: Mapping[str, Value]
+    ) -> list[tuple[Value, ...]]:
+        held = [wish.condition.holds for wish in wishes]
+        for place, name in enumerate(names):
+            held = [substitute(sql, name, f"candidate.value_{place}") for sql in held]
+        tests = " AND ".join(wish.sql.format(sql) for wish, sql in zip(wishes, held, strict=True))
+        listed = _listed(width, len(names))
+        sql = f"{listed} SELECT number FROM candidate WHERE number < :candidates AND {tests} ORDER BY number"
+        given = _used(wishes, names, bound) | {"candidates": len(values)}
+        for number in range(width):
+            chosen = values[number] if number < len(values) else (None,) * len(names)
+            given |= {f"candidate_{number}_{place}": value for place, value in enumerate(chosen)}
         return [values[int(row["number"] or 0)] for row in self.state.query(sql, given)]
 
     def _agree(self, wishes: list[Wish], bound: Mapping[str, Value]) -> bool:
         if not wishes:
             return True
         tests = " AND ".join(wish.sql.format(wish.condition.holds) for wish in wishes)
-        return bool(self.state.query(f"SELECT {tests} AS held", _used(wishes, "", bound))[0]["held"])
+        return bool(self.state.query(f"SELECT {tests} AS held", _used(wishes, (), bound))[0]["held"])
 
 
 def search_in(
@@ -215,11 +262,12 @@ def search_in(
     )
 
 
-def _used(wishes: list[Wish], name: str, bound: Mapping[str, Value]) -> dict[str, Value]:
-    used = frozenset[str]().union(*(wish.condition.bindings for wish in wishes)) - {name}
+def _used(wishes: list[Wish], names: Names, bound: Mapping[str, Value]) -> dict[str, Value]:
+    used = frozenset[str]().union(*(wish.condition.bindings for wish in wishes)) - {*names}
     return {key: bound[key] for key in sorted(used)}
 
 
-def _listed(width: int) -> str:
-    rows = ", ".join(f"({number}, :candidate_{number})" for number in range(width))
-    return f"WITH candidate(number, value) AS (VALUES {rows})"
+def _listed(width: int, columns: int) -> str:
+    rows = (", ".join(f":candidate_{number}_{place}" for place in range(columns)) for number in range(width))
+    names = ", ".join(f"value_{place}" for place in range(columns))
+    return f"WITH candidate(number, {names}) AS (VALUES {', '.join(f'({n}, {row})' for n, row in enumerate(rows))})"

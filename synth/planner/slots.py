@@ -43,9 +43,17 @@ def slots(tool: Tool) -> dict[str, Slot]:
         tool.returns.select,
     )
     return {
-        parameter.name: Slot(parameter, *_compared(texts, parameter.name, parameter.refers_to is not None))
+        parameter.name: Slot(
+            _exemplified(parameter, tool), *_compared(texts, parameter.name, bool(parameter.refers_to))
+        )
         for parameter in tool.parameters
     }
+
+
+def _exemplified(parameter: Parameter, tool: Tool) -> Parameter:
+    """A parameter whose examples are also those that go with others."""
+    given = [row[parameter.name] for row in tool.examples if row.get(parameter.name) is not None]
+    return parameter.model_copy(update={"examples": [*parameter.examples, *given]}) if given else parameter
 
 
 def conditions(tool: Tool) -> tuple[Condition, ...]:

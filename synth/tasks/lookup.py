@@ -14,6 +14,7 @@ from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.record import Json, Row, Value
 from skillweave.schema.template import Source, TaskTemplate
 from skillweave.world.session import ContractSession
+from synth.graph.columns import is_own
 from synth.planner.slots import slots
 from synth.tasks.apart import apart
 
@@ -104,7 +105,8 @@ class Finder:
             if len(places) == 1:
                 columns = self.template.referred_by.get(tool.name, [])
                 earlier = [one.row for one in self.spoken if one.read == tool.name and one.key != key]
-                days = self._days(tool, columns, rows[places[0]])
+                is_free = depth == DEPTH and self._is_free(reference, key)
+                days = self._days(tool, columns, rows[places[0]], is_free)
                 said = apart([*rows, *earlier], places[0], columns, self.random, days)
                 if said is not None:
                     entity = reference.partition(".")[0]
@@ -112,11 +114,21 @@ class Finder:
                     return Lookup(tool.name, source.column, key, arguments, said, place, rows[place], entity)
         return None
 
-    def _days(self, tool: Tool, columns: Sequence[str], row: Row) -> list[str]:
-        """Of what is searched for by date, the day is always said."""
-        if not any(parameter.type in ("date", "datetime") for parameter in tool.parameters):
+    def _days(self, tool: Tool, columns: Sequence[str], row: Row, is_free: bool) -> list[str]:
+        """The day is always said of what is searched for by date, and of what is free and about to be taken."""
+        if not is_free and not any(parameter.type in ("date", "datetime") for parameter in tool.parameters):
             return []
         return [column for column in columns if _is_day(row.get(column))][:1]
+
+    def _is_free(self, reference: str, key: Json) -> bool:
+        """Whether a row that the write at hand takes is nobody's yet: a slot, a departure."""
+        if not self.domain or self.blueprint.tool(self.domain).kind != "write":
+            return False
+        entity, attribute = self.blueprint.target(reference)
+        row = self._table_row(entity.table, attribute.name, key)
+        people = {role.own.name for role in self.blueprint.roles}
+        held = [one.references.partition(".")[0] for one in entity.attributes if one.references and row.get(one.name)]
+        return not is_own(self.blueprint, entity) and people.isdisjoint(held)
 
     def rows(self, tool: str, arguments: Mapping[str, Json]) -> list[Row]:
         """The rows that a read gives now, without a trace in the session."""

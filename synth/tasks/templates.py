@@ -7,7 +7,7 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.goal import Goal
 from skillweave.schema.template import Source, TaskTemplate, TemplateCall
 from skillweave.schema.tool_graph import ToolGraph
-from synth.graph.columns import subject
+from synth.graph.columns import rows_told, subject
 
 
 def template(
@@ -97,15 +97,15 @@ def lookups_of(blueprint: Blueprint, graph: ToolGraph) -> dict[str, dict[str, li
 
 
 def sources_of(tool: Tool, blueprint: Blueprint, graph: ToolGraph, given: Collection[str]) -> dict[str, list[Source]]:
-    """Parameter -> the reads that show such a row; only where none lists rows of that very kind, any that name it."""
+    """Parameter -> the reads whose rows tell which row is meant: those that list such rows, or else what has them."""
     own: dict[str, list[Source]] = {}
     others: dict[str, list[Source]] = {}
     for edge in graph.edges:
         if edge.kind != "data" or edge.target != tool.name or edge.parameter in given or not edge.parameter:
             continue
-        reference = tool.parameter(edge.parameter).refers_to or ""
+        entity = (tool.parameter(edge.parameter).refers_to or "").partition(".")[0]
         source = blueprint.tool(edge.source)
-        if source.kind == "read":
-            found = own if subject(blueprint, source) == reference.partition(".")[0] else others
-            found.setdefault(edge.parameter, []).append(Source(tool=edge.source, column=edge.column or ""))
+        if source.kind == "read" and edge.column in rows_told(blueprint, source).get(entity, ()):
+            found = own if subject(blueprint, source) == entity else others
+            found.setdefault(edge.parameter, []).append(Source(tool=edge.source, column=edge.column))
     return {**others, **own}

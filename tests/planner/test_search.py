@@ -5,14 +5,16 @@ from random import Random
 
 import pytest
 
+from skillweave.schema.record import Value
 from skillweave.world.world import World
 from synth.history.build import build
 from synth.history.generation import state_of
 from synth.history.simulation import Plan
-from synth.planner.search import Search, search_in
+from synth.planner.search import Arguments, Search, search_in
 from tests.gates import services
+from tests.gates.clinic_tasks import with_tools
 from tests.history.worlds import NOW, a_blueprint, reference_rows
-from tests.world.clinic import a_world
+from tests.world.clinic import APPOINTMENT, a_world
 
 
 @pytest.fixture(scope="module", params=["tool", "agent"])
@@ -117,3 +119,70 @@ def test_a_guard_over_two_domains_is_met_for_the_person_whose_key_the_tool_s_dom
         assert session.call("clinic__settle_bill", {"bill_id": services.bill("Clinic", 1)}).ok
         found = next(search_in(session, claim, Random(1)).meeting())
         assert session.call(claim.name, found).ok
+
+
+TOGETHER = [
+    {"reason": "illness", "statement": "I have a fever."},
+    {"reason": "illness", "statement": "My back hurts."},
+    {"reason": "travel", "statement": "I am abroad that week."},
+]
+
+
+def explaining(holds: str = "1", required: bool = True) -> World:
+    """A clinic where who writes a note gives a reason and a statement; a guard asks something of them."""
+    reason = {"name": "reason", "type": "string", "enum": ["illness", "travel", "other"], "description": "Why."}
+    statement = {"name": "statement", "type": "string", "description": "In words.", "required": required}
+    guard = {"rule": "R40", "concern": "eligibility", "holds": holds, "error": "not_so", "says": "So."}
+    note = "UPDATE appointment SET note = :statement, cancel_reason = :reason WHERE appointment_id = :appointment_id"
+    return with_tools(
+        {
+            "name": "tell_why",
+            "description": "Explain an appointment.",
+            "kind": "write",
+            "parameters": [APPOINTMENT, reason, statement],
+            "guards": [guard],
+            "effects": [{"rule": "R41", "sql": note, "says": "So."}],
+            "returns": {"rows": "many", "select": "SELECT appointment_id FROM appointment ORDER BY appointment_id"},
+            "examples": TOGETHER,
+        }
+    )
+
+
+def found_in(world: World, search: str, fixed: dict[str, Value] | None = None, seed: int = 1) -> list[Arguments]:
+    with world.session(caller="PAT-0001") as session:
+        made = search_in(session, world.blueprint.tool("tell_why"), Random(seed), fixed)
+        return list(islice(made.meeting() if search == "meeting" else made.breaking(search), 60))
+
+
+def pairs(found: list[Arguments]) -> list[tuple[Value, Value]]:
+    return [(one.get("reason"), one.get("statement")) for one in found]
+
+
+ROWS_GIVEN = {(row["reason"], row["statement"]) for row in TOGETHER}
+
+
+def test_what_goes_together_is_drawn_together_as_far_as_guards_allow() -> None:
+    assert {*pairs(found_in(explaining(), "meeting"))} == ROWS_GIVEN
+    travelling = found_in(explaining(":reason = 'travel' AND length(:statement) > 3"), "meeting")
+    assert {*pairs(travelling)} == {("travel", "I am abroad that week.")}
+    assert found_in(explaining(":reason = 'other'"), "meeting") == []
+
+
+def test_an_optional_one_may_be_left_out_and_the_other_stays() -> None:
+    found = [pairs(found_in(explaining(required=False), "meeting", seed=seed))[0] for seed in range(20)]
+    assert {*found} <= ROWS_GIVEN | {("illness", None), ("travel", None)}
+    assert {statement is None for _, statement in found} == {True, False}
+
+
+def test_beside_what_is_given_already_what_goes_with_it_comes_first() -> None:
+    found = pairs(found_in(explaining(), "meeting", {"reason": "travel"}))
+    assert found[0] == ("travel", "I am abroad that week.")
+    assert ("travel", "My back hurts.") in found
+    assert pairs(found_in(explaining(), "meeting", {"reason": "other"}))[0][1] in {row["statement"] for row in TOGETHER}
+
+
+def test_a_guard_on_them_is_still_broken_by_odd_values() -> None:
+    assert "" in {statement for _, statement in pairs(found_in(explaining("length(:statement) > 3"), "R40"))}
+    assert {reason for reason, _ in pairs(found_in(explaining(":reason <> 'other'"), "R40"))} == {"other"}
+    first = pairs(found_in(explaining(":reason <> 'travel'"), "R40"))[0]
+    assert first == ("travel", "I am abroad that week.")

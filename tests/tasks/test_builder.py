@@ -8,11 +8,14 @@ import pytest
 from skillweave.schema.change import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.template import TaskTemplate
+from skillweave.schema.tool_graph import ToolGraph
 from skillweave.world.world import World
+from synth.graph.edges import data_edges
 from synth.tasks.builder import Builder
 from synth.tasks.combine import combinations_of
 from synth.tasks.fills import filled_by
 from synth.tasks.instance import Instance, NoInstance
+from synth.tasks.templates import sources_of
 from tests.gates.clinic_tasks import WORLD, a_template, reason, with_tools
 from tests.world.clinic import APPOINTMENT, SLOT
 
@@ -71,6 +74,15 @@ SWAPPING = with_tools(
     }
 )
 NOTE = {"name": "note", "type": "string", "required": False, "description": "It."}
+OPEN = {
+    "parameters": [],
+    "returns": {
+        "rows": "many",
+        "select": "SELECT slot_id, starts_at, 'chair ' || slot_id AS chair FROM slot WHERE is_free ORDER BY slot_id",
+    },
+}
+"""Free slots, each of which has a chair of its own."""
+CHAIRS = {"find_slots": ["chair", "starts_at"], "list_appointments": ["status", "starts_at"]}
 REFERRING = with_tools(book_appointment={"parameters": [SLOT, {**NOTE, "refers_to": "Appointment.appointment_id"}]})
 """A world where the note of an appointment is another appointment."""
 
@@ -158,6 +170,24 @@ def test_of_two_rows_the_later_is_not_told_by_what_only_the_earlier_write_sets_a
         made = built(twice, seed, patch=(SECOND,))
         assert {said.key for said in made.rows} == {"APT-0001", "APT-0003"}
         assert all("starts_at" in said.columns for said in made.rows)
+
+
+def test_of_a_free_slot_that_is_taken_the_day_is_said_and_of_one_s_own_row_what_tells_it_apart() -> None:
+    move = template("move_appointment")
+    move = move.model_copy(update={"referred_by": CHAIRS})
+    said = [built(move, seed, world=with_tools(find_slots=OPEN)).rows for seed in range(12)]
+    assert all("starts_at" in row.columns for rows in said for row in rows if row.entity == "Slot")
+    assert any("starts_at" not in row.columns for rows in said for row in rows if row.entity == "Appointment")
+
+
+def test_a_slot_is_looked_up_among_the_free_ones_and_never_through_one_s_appointments() -> None:
+    blueprint = with_tools(
+        find_slots={"returns": WORLD.blueprint.tool("list_appointments").returns.model_dump()}
+    ).blueprint
+    move = blueprint.tool("move_appointment")
+    for contract, reads in ((WORLD.blueprint, ["find_slots"]), (blueprint, [])):
+        graph = ToolGraph(server="SmallClinic", tools=[], edges=data_edges(contract))
+        assert [one.tool for one in sources_of(move, contract, graph, []).get("slot_id", [])] == reads
 
 
 def test_two_arguments_of_one_call_never_name_the_same_row() -> None:

@@ -14,6 +14,7 @@ from skillweave.world.contract.statements import Statements
 from skillweave.world.ids import is_new, minted_by
 from skillweave.world.refusals import texts_of
 from skillweave.world.sql import parse
+from skillweave.world.values import ArgumentError, bind_one
 
 RESERVED_BINDINGS = frozenset({"caller", "now", "person"})
 RESERVED_ERRORS = frozenset(
@@ -45,6 +46,7 @@ def _tool(blueprint: Blueprint, tool: Tool, statements: Statements) -> Iterator[
     yield from duplicates(where, "parameter", [parameter.name for parameter in tool.parameters])
     for parameter in tool.parameters:
         yield from _parameter(blueprint, where, parameter)
+    yield from _examples(f"{where}, examples", tool)
     yield from _kind(where, tool)
     found = list(_statements(where, tool, statements))
     yield from found
@@ -68,6 +70,22 @@ def _parameter(blueprint: Blueprint, where: str, parameter: Parameter) -> Iterat
         yield from missing_key(blueprint, where, "refers_to", parameter.refers_to)
         if parameter.type != "string":
             yield Problem(where, f"a parameter that refers to a key is a string, not {parameter.type}")
+
+
+def _examples(where: str, tool: Tool) -> Iterator[Problem]:
+    known = {parameter.name: parameter for parameter in tool.parameters}
+    if any(row.keys() != tool.examples[0].keys() for row in tool.examples):
+        yield Problem(where, "all rows name the same parameters")
+    for name, value in (pair for row in tool.examples for pair in row.items()):
+        if name not in known:
+            yield Problem(where, f"the tool takes no {name!r}")
+        elif known[name].refers_to:
+            yield Problem(where, f"{name!r} names a row, whose key nobody says; leave it out")
+        else:
+            try:
+                bind_one(known[name], value)
+            except ArgumentError as error:
+                yield Problem(where, str(error))
 
 
 def _kind(where: str, tool: Tool) -> Iterator[Problem]:

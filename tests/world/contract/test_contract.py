@@ -52,6 +52,10 @@ def price_by(data: dict[str, Any], sql: str) -> None:
     attribute(data, "Slot", "price_cents")["generate"] = {"sql": sql}
 
 
+def examples_of(data: dict[str, Any], *rows: dict[str, Any]) -> None:
+    tool(data, "cancel_appointment")["examples"] = [*rows]
+
+
 PICK = "SELECT appointment_id, booked_at, note FROM appointment ORDER BY appointment_id"
 BROKEN: list[tuple[str, str, Change]] = [
     ("entity 'slot' occurs 2", "blueprint", lambda d: d["relationships"].append({**d["entities"][1], "name": "SLOT"})),
@@ -62,6 +66,10 @@ BROKEN: list[tuple[str, str, Change]] = [
         lambda d: tool(d, "pay_fee")["parameters"].append(tool(d, "pay_fee")["parameters"][0]),
     ),
     ("core_entity 'Nobody'", "blueprint", lambda d: d.update(core_entity="Nobody")),
+    ("takes no 'why'", "cancel_appointment, examples", lambda d: examples_of(d, {"why": "I am ill."})),
+    ("names a row", "cancel_appointment, examples", lambda d: examples_of(d, {"appointment_id": "APT-0001"})),
+    ("must be one of illness", "cancel_appointment, examples", lambda d: examples_of(d, {"reason": "boredom"})),
+    ("the same parameters", "cancel_appointment, examples", lambda d: examples_of(d, {"reason": "other"}, {})),
     ("must be a person", "blueprint", lambda d: d.update(core_entity="Slot")),
     ("is the key", "entity Slot", lambda d: attribute(d, "Slot", "slot_id").update(type="integer")),
     ("enum needs type string", "Slot", lambda d: attribute(d, "Slot", "price_cents").update(enum=["a"])),
