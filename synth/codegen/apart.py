@@ -15,7 +15,7 @@ AROUND = 40
 
 class Parting(NamedTuple):
     path: str
-    """`value[2].due_on`; `row fee FEE-0003.amount_cents`."""
+    """`value[2].due_on`; `row fee FEE-0003.amount_cents`; empty: the whole outcome."""
     kind: str
     """The path without positions and keys: that of equal causes is equal."""
     contract: str
@@ -24,7 +24,7 @@ class Parting(NamedTuple):
     """... and the server's."""
 
     def __str__(self) -> str:
-        return f"{self.path}: contract {self.contract}, server {self.server}"
+        return f"{self.path}{': ' * bool(self.path)}contract {self.contract}, server {self.server}"
 
 
 def values_apart(contract: Json, server: Json, path: str = "value", kind: str = "value") -> Iterator[Parting]:
@@ -129,10 +129,9 @@ def tools_apart(contract: Sequence[Json], server: Json) -> Iterator[Parting]:
             yield Parting(f"tool {name}", f"tool {name}", "offers it", "does not")
             continue
         for part, one, other in zip(("name", "description", "schema"), tool, offered[name], strict=True):
-            yield from values_apart(one, other, f"tool {name}: {part}", f"{part}")
-    for name in offered:
-        if name not in wanted:
-            yield Parting(f"tool {name}", f"tool {name}", "does not offer it", "does")
+            yield from values_apart(one, other, f"tool {name}: {part}", part)
+    for extra in (name for name in offered if name not in wanted):
+        yield Parting(f"tool {extra}", f"tool {extra}", "does not offer it", "does")
     if list(offered) != list(wanted) and set(offered) == set(wanted):
         yield Parting("the order of the tools", "order", ", ".join(wanted), ", ".join(map(str, offered)))
 
@@ -143,7 +142,7 @@ def _same(one: Json, other: Json) -> bool:
 
 def _key(value: Json) -> str:
     """Equal for equal values alone: true is not 1, nor 1 1.0."""
-    return json.dumps(value, sort_keys=True)
+    return str(json.dumps(value, sort_keys=True))
 
 
 def _told(value: Json) -> str:

@@ -65,10 +65,6 @@ class _Seen:
     """Up to the one whose outcome parts."""
     parting: Parting
 
-    @property
-    def tool(self) -> str:
-        return self.case.calls[self.calls - 1].tool
-
 
 def expect(world: World, cases: Sequence[Case]) -> Expected:
     """Run the cases on the contract."""
@@ -148,7 +144,8 @@ def _answers_apart(contract: Any, server: Any, fault: str) -> Iterator[Parting]:
     one = _outcome(contract)
     other = _outcome(server, "" if one == DEFECT else fault)
     if one != other:
-        yield Parting("outcome", f"{one} / {other}", one, other)
+        # A failure is one cause, whatever the contract gives.
+        yield Parting("", other if fault else f"{one} / {other}", one, other)
     elif contract["ok"]:
         yield from values_apart(contract["value"], server["value"])
     else:
@@ -167,8 +164,11 @@ def _outcome(answer: Any, fault: str = "") -> str:
 def _causes(seen: Sequence[_Seen]) -> list[Difference]:
     """A line for each tool and kind, shown by the plainest of its cases; every tool's first cause before all others."""
     groups: dict[tuple[str, str], list[_Seen]] = {}
-    for one in seen:
-        groups.setdefault((one.tool, one.parting.kind), []).append(one)
+    for one in sorted(seen, key=lambda one: one.calls > 1):
+        # What a call alone shows already is no other cause where it shows behind other calls.
+        keys = [(call.tool, one.parting.kind) for call in one.case.calls[: one.calls]]
+        known = next((key for key in reversed(keys) if key in groups), keys[-1])
+        groups.setdefault(known, []).append(one)
     ranks: dict[str, int] = {}
     ranked: list[tuple[int, Difference]] = []
     for (tool, _), group in groups.items():
@@ -181,7 +181,7 @@ def _causes(seen: Sequence[_Seen]) -> list[Difference]:
 def _cause(shown: _Seen, others: int) -> Difference:
     kind = shown.parting.kind
     more = f"{others} more call{'s' * (others > 1)} differ{'s' * (others == 1)}"
-    also = f" (and {more} {'likewise' if ' / ' in kind else f'in {kind}'})" if others else ""
+    also = f" (and {more} {f'in {kind}' if shown.parting.path else 'likewise'})" if others else ""
     told = f"{_told_case(shown.case, shown.calls)}: {shown.parting}{also}"
     return Difference(told, _tools(shown.case.calls[: shown.calls]))
 

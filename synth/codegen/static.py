@@ -122,11 +122,13 @@ def _sessions(tree: ast.Module) -> Iterator[str]:
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             taken = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-            names = {
-                one.arg for one in taken if isinstance(one.annotation, ast.Name) and one.annotation.id == "Session"
-            }
+            names = {one.arg for one in taken if _is_session(one.annotation)}
             for node in ast.walk(function):
                 yield from _asked(node, names)
+
+
+def _is_session(annotation: ast.expr | None) -> bool:
+    return isinstance(annotation, ast.Name) and annotation.id == "Session"
 
 
 def _asked(node: ast.AST, sessions: set[str]) -> Iterator[str]:
