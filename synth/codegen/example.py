@@ -37,16 +37,16 @@ class Example(Record):
 
 
 def examples_of(tools: Sequence[Tool], cases: Sequence[Case], observed: Sequence[Observed]) -> list[Example]:
-    """One success of each tool and one refusal of each kind: those with the fewest changed rows, then the shortest."""
-    best: dict[tuple[str, str], tuple[tuple[int, int], Example]] = {}
+    """One success of each tool and one refusal of each kind: with some result, few changed rows, and short."""
+    best: dict[tuple[str, str], tuple[tuple[bool, int, int], Example]] = {}
     for case, seen in zip(cases, observed, strict=True):
         if len(case.calls) != 1 or not isinstance(answer := seen.answers[0], dict):
             continue
         example = _example(case, answer)
         kind = f"{example.error.code} {example.error.rule}" if example.error else ""
-        size = len(case.patch), len(str(answer))
+        size = example.value == [], len(case.patch), len(str(answer))
         known = best.get((example.tool, kind))
-        if size[1] <= LARGEST and (known is None or size < known[0]):
+        if size[-1] <= LARGEST and (known is None or size < known[0]):
             best[example.tool, kind] = size, example
     order = {tool.name: place for place, tool in enumerate(tools)}
     found = [(key, example) for key, (_, example) in best.items() if key[0] in order and _worth(example)]

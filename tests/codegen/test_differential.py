@@ -154,6 +154,30 @@ def test_equal_causes_are_one_line_that_shows_the_place_and_both_values(proof: P
     assert {tool for one in faults(proof, late) for tool in one.tools} == {"cancel_appointment"}
 
 
+def test_a_boolean_is_one_in_contract_and_server_wherever_it_comes_from() -> None:
+    data = blueprint_data()
+    select = (
+        "WITH seen AS (SELECT fee_id AS id, is_paid AS flag FROM fee WHERE patient_id = :caller "
+        "UNION ALL SELECT slot_id, is_free FROM slot) SELECT id, flag, CASE WHEN flag THEN flag END AS same "
+        "FROM seen ORDER BY id"
+    )
+    tools = [
+        {**tool, "returns": {"rows": "many", "select": select}} if tool["name"] == "list_fees" else tool
+        for tool in data["tools"]
+    ]
+    blueprint = Blueprint.model_validate({**data, "tools": tools})
+    connection = database.create(blueprint)
+    for entity in blueprint.tables:
+        database.insert(connection, entity, ROWS[entity.name])
+    content = database.to_bytes(connection, blueprint)
+    with World(blueprint, content, now="2025-01-20 09:00:00").session(caller="PAT-0001") as session:
+        rows = session.call("list_fees", {}).value
+    assert isinstance(rows, list)
+    assert {type(row["flag"]) for row in rows} == {bool}  # type: ignore[index,call-overload]
+    made = prepare(blueprint, content, "2025-01-20 09:00:00", "7")
+    assert faults(made, write_server(blueprint)) == []
+
+
 def _quick(expected: Expected) -> Expected:
     pairs = [
         pair for pair in zip(expected.cases, expected.observed, strict=True) if pair[0].about.startswith("pay_fee,")
