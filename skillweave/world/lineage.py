@@ -1,6 +1,6 @@
 """Where the values of an expression come from: which column of which table, through aliases, subqueries and CTEs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
@@ -58,9 +58,11 @@ class Lineage:
 
     def booleans(self, select: str, tool: Tool) -> tuple[bool, ...]:
         """For each result column whether it is true or false by its making: a boolean column or parameter, or a
-        predicate."""
+        predicate, handed through subqueries, CTEs, CASE and COALESCE; of a compound query in each of its parts. NULL
+        is either."""
         flags = {parameter.name for parameter in tool.parameters if parameter.type == "boolean"}
-        return tuple(self._is_boolean(node, flags) for _, node in self.projections(parse(select).tree))
+        parts = [[node for _, node in self.projections(part)] for part in _parts(parse(select).tree)]
+        return tuple(self._are_boolean(nodes, flags) for nodes in zip(*parts, strict=False))
 
     def columns(self, select: str) -> tuple[str, ...]:
         """The names of the result columns."""
@@ -146,17 +148,29 @@ class Lineage:
             return all(map(self._is_no_text, [node.this, *node.expressions]))
         return isinstance(node, _NO_TEXT) or (isinstance(node, exp.Anonymous) and str(node.this).lower() in _TIMES)
 
-    def _is_boolean(self, node: exp.Expr, flags: set[str]) -> bool:
+    def _are_boolean(self, nodes: Iterable[Origin], flags: set[str]) -> bool:
+        """Whether each of several values, one of which a column has, is boolean or NULL, and not all are NULL."""
+        told = [node for node in nodes if not isinstance(node, exp.Null)]
+        return bool(told) and all(self._is_boolean(node, flags) for node in told)
+
+    def _is_boolean(self, node: Origin, flags: set[str]) -> bool:
+        if isinstance(node, Attribute):
+            return node.type == "boolean"
         if isinstance(node, exp.Paren):
             return self._is_boolean(node.this, flags)
         if isinstance(node, exp.Placeholder):
             return str(node.this) in flags
         if isinstance(node, exp.Column):
-            attribute = self.attribute(node)
-            return attribute is not None and attribute.type == "boolean"
+            return self._are_boolean(self.origins(node), flags)
         if isinstance(node, exp.Subquery):
-            inner = self.projections(node)
-            return len(inner) == 1 and self._is_boolean(inner[0][1], flags)
+            return self._are_boolean(self.values(node), flags)
+        if isinstance(node, exp.Case):
+            chosen = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
+            return self._are_boolean([one for one in chosen if one is not None], flags)
+        if isinstance(node, exp.If):
+            return self._are_boolean([one for one in (node.args["true"], node.args.get("false")) if one], flags)
+        if isinstance(node, exp.Coalesce):
+            return self._are_boolean([node.this, *node.expressions], flags)
         return isinstance(node, _PREDICATES)
 
 

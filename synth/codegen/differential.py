@@ -1,35 +1,46 @@
 """The differential test: the same cases to the contract's session and to the generated server, answer by answer.
 
 A server is right iff it answers every call as its contract does, and leaves the same state. The server runs in the
-sandbox; one that hangs or dies is a difference like any other.
+sandbox; one that hangs or dies is a difference like any other. What differs is told a line a cause, however many calls
+show it.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 from skillweave.sandbox.limits import Limits
-from skillweave.sandbox.run import run
+from skillweave.sandbox.run import Outcome, run
+from skillweave.schema.call import Call
+from skillweave.schema.change import RowChange
 from skillweave.schema.record import Json
 from skillweave.world.world import World
+from synth.codegen.apart import Parting, changes_apart, tools_apart, values_apart
 from synth.codegen.case import Case, Observed, observe
 from synth.codegen.runtime_files import runtime_files
 
-SHOWN = 400
-"""Characters of an answer that a difference shows."""
+MOST = 12
+"""Causes that are told."""
+DEFECT = "refuses with world_defect"
+BRIEF = 60
+"""Characters of an argument that are shown."""
+LISTED = 3
+"""Former calls and changed rows of a case that are shown."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One case in which the server is not its contract."""
+    """One cause for which the server is not its contract."""
 
-    case: str
     told: str
-    """What was called, what the contract gives and what the server gave."""
+    """The call, where its outcome parts, and how many others part there: one line."""
+    tools: tuple[str, ...] = ()
+    """Tools that may be at fault; none: the whole server."""
 
     def __str__(self) -> str:
-        return f"{self.case}: {self.told}"
+        return self.told
 
 
 @dataclass(frozen=True)
@@ -39,22 +50,32 @@ class Expected:
     server: str
     now: str
     database: bytes
-    tools: Json
+    tools: list[Json]
     """Name, description and schema of each tool that is offered."""
     cases: tuple[Case, ...]
     observed: tuple[Observed, ...]
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """A case in which something parts."""
+
+    case: Case
+    calls: int
+    """Up to the one whose outcome parts."""
+    parting: Parting
+
+
 def expect(world: World, cases: Sequence[Case]) -> Expected:
     """Run the cases on the contract."""
     seen = [(case, made) for case in cases if (made := observe(world, case)) is not None]
-    tools: Json = [_definition(tool) for tool in world.tools]
+    tools: list[Json] = [_definition(tool) for tool in world.tools]
     kept, observed = tuple(case for case, _ in seen), tuple(made for _, made in seen)
     return Expected(world.blueprint.server, world.now, world.content, tools, kept, observed)
 
 
-def differences(expected: Expected, source: str, most: int = 8, limits: Limits | None = None) -> list[Difference]:
-    """Where the server `source` is not its contract, at most `most` of them; empty where it is."""
+def differences(expected: Expected, source: str, most: int = MOST, limits: Limits | None = None) -> list[Difference]:
+    """Where the server `source` is not its contract, a cause each, at most `most` of them; empty where it is."""
     first: Json = {"server": expected.server, "now": expected.now}
     lines = [json.dumps(line) for line in [first, *(case.as_json(expected.now) for case in expected.cases)]]
     outcome = run(
@@ -65,40 +86,30 @@ def differences(expected: Expected, source: str, most: int = 8, limits: Limits |
     )
     told = outcome.stdout.splitlines()
     if not told:
-        return [Difference("the server does not start", f"{outcome.reason}: {outcome.stderr[-SHOWN:]}")]
+        return [Difference(f"the server does not start: {_why(outcome)}")]
     try:
-        found = _told(expected, told, most)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        return [Difference("the server's answers cannot be read", f"{error!r}; a server must not print")]
-    if len(found) < most and len(told) - 1 < len(expected.cases):
+        offered = json.loads(told[0])
+        if isinstance(offered, str):
+            return [Difference(f"the server does not start: {offered}")]
+        found = [Difference(f"the tools offered: {parting}") for parting in tools_apart(expected.tools, offered)]
+        found += _causes(list(_seen(expected, told[1:])))
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+        return [Difference(f"the server's answers cannot be read: {error!r}; a server must not print")]
+    if len(told) - 1 < len(expected.cases):
         stopped = expected.cases[len(told) - 1]
-        about = f"the server gave no answer: {outcome.reason}; {outcome.stderr[-SHOWN:]}"
-        found.append(Difference(f"{stopped.about} (caller {stopped.caller!r})", about))
-    return found
-
-
-def _told(expected: Expected, told: Sequence[str], most: int) -> list[Difference]:
-    found = _tools(expected, json.loads(told[0]))
-    for case, observed, line in zip(expected.cases, expected.observed, told[1:], strict=False):
-        if len(found) >= most:
-            break
-        answers, changes = json.loads(line)
-        found.extend(_compare(case, observed, answers, changes))
-    return found
+        about = f"{_told_case(stopped, len(stopped.calls))}: the server gave no answer: {_why(outcome)}"
+        found.insert(0, Difference(about, _tools(stopped.calls)))
+    return [*found[:most], Difference(f"there are {len(found) - most} more causes")] if len(found) > most else found
 
 
 def _probe() -> str:
     return files("synth.codegen").joinpath("inside/probe.py").read_text("utf-8")
 
 
-def _tools(expected: Expected, offered: Json) -> list[Difference]:
-    """Whether the server offers the tools that agents are offered, word by word."""
-    if offered == expected.tools:
-        return []
-    wanted = expected.tools if isinstance(expected.tools, list) else []
-    given = {json.dumps(tool) for tool in offered} if isinstance(offered, list) else set()
-    wrong: Json = [tool for tool in wanted if json.dumps(tool) not in given]
-    return [Difference("the tools offered", f"expected {_short(wrong or wanted)}, in this order")]
+def _why(outcome: Outcome) -> str:
+    """Why the sandbox ended it, with the last line that it wrote."""
+    last = outcome.stderr.strip().splitlines()[-1:]
+    return "; ".join([outcome.reason, *last])
 
 
 def _definition(tool: Mapping[str, Json]) -> Json:
@@ -107,17 +118,104 @@ def _definition(tool: Mapping[str, Json]) -> Json:
     return [function["name"], function["description"], function["parameters"]]
 
 
-def _compare(case: Case, observed: Observed, answers: list[Json], changes: Json) -> list[Difference]:
-    for call, expected, given in zip(case.calls, observed.answers, answers, strict=True):
-        if json.dumps(expected, sort_keys=True) != json.dumps(given, sort_keys=True):
-            told = f"{call.tool}({_short(call.arguments)}) must give {_short(expected)}, not {_short(given)}"
-            return [Difference(case.about, told)]
-    if observed.changes != changes:
-        calls = ", ".join(f"{call.tool}({_short(call.arguments)})" for call in case.calls)
-        return [Difference(case.about, f"{calls} must change {_short(observed.changes)}, not {_short(changes)}")]
-    return []
+def _seen(expected: Expected, told: Sequence[str]) -> Iterator[_Seen]:
+    """Each place where a case parts, of each kind the first."""
+    for case, observed, line in zip(expected.cases, expected.observed, told, strict=False):
+        answers, changes, faults = json.loads(line)
+        calls, partings = len(case.calls), []
+        for place, given in enumerate(zip(observed.answers, answers, faults, strict=True), start=1):
+            partings = list(_answers_apart(*given))
+            if partings:
+                calls = place
+                break
+        first: dict[str, Parting] = {}
+        for parting in partings or _changes_apart(observed, changes):
+            first.setdefault(parting.kind, parting)
+        yield from (_Seen(case, calls, parting) for parting in first.values())
 
 
-def _short(value: Json) -> str:
-    text = json.dumps(value, sort_keys=True)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+def _changes_apart(observed: Observed, changes: Any) -> Iterator[Parting]:
+    assert isinstance(observed.changes, dict)
+    return changes_apart(observed.changes, changes)
+
+
+def _answers_apart(contract: Any, server: Any, fault: str) -> Iterator[Parting]:
+    """Where two answers part; `fault` is why the server could not answer."""
+    one = _outcome(contract)
+    other = _outcome(server, "" if one == DEFECT else fault)
+    if one != other:
+        # A failure is one cause, whatever the contract gives.
+        yield Parting("", other if fault else f"{one} / {other}", one, other)
+    elif contract["ok"]:
+        yield from values_apart(contract["value"], server["value"])
+    else:
+        yield from values_apart(contract["error"], server["error"], "error", "error")
+
+
+def _outcome(answer: Any, fault: str = "") -> str:
+    if answer["ok"]:
+        return "carries it out"
+    error = answer["error"]
+    if fault:
+        return f"fails at {' '.join(fault.split())}"
+    return f"refuses with {error['code']}" + (f" ({error['rule']})" if error["rule"] else "")
+
+
+def _causes(seen: Sequence[_Seen]) -> list[Difference]:
+    """A line for each tool and kind, shown by the plainest of its cases; every tool's first cause before all others."""
+    groups: dict[tuple[str, str], list[_Seen]] = {}
+    for one in sorted(seen, key=lambda one: one.calls > 1):
+        # What a call alone shows already is no other cause where it shows behind other calls.
+        keys = [(call.tool, one.parting.kind) for call in one.case.calls[: one.calls]]
+        known = next((key for key in reversed(keys) if key in groups), keys[-1])
+        groups.setdefault(known, []).append(one)
+    ranks: dict[str, int] = {}
+    ranked: list[tuple[int, Difference]] = []
+    for (tool, _), group in groups.items():
+        plainest = min(group, key=lambda one: (one.calls, len(one.case.patch)))
+        ranks[tool] = ranks.get(tool, -1) + 1
+        ranked.append((ranks[tool], _cause(plainest, len(group) - 1)))
+    return [cause for _, cause in sorted(ranked, key=lambda entry: entry[0])]
+
+
+def _cause(shown: _Seen, others: int) -> Difference:
+    kind = shown.parting.kind
+    more = f"{others} more call{'s' * (others > 1)} differ{'s' * (others == 1)}"
+    also = f" (and {more} {f'in {kind}' if shown.parting.path else 'likewise'})" if others else ""
+    told = f"{_told_case(shown.case, shown.calls)}: {shown.parting}{also}"
+    return Difference(told, _tools(shown.case.calls[: shown.calls]))
+
+
+def _tools(calls: Sequence[Call]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(call.tool for call in calls))
+
+
+def _told_case(case: Case, calls: int) -> str:
+    """The call, who makes it, and what went before it."""
+    *former, last = case.calls[:calls]
+    parts = [f"{_told_call(last)} {f'as {case.caller}' if case.caller else 'not signed in'}"]
+    if former:
+        more = f", and {len(former) - LISTED} more calls" if len(former) > LISTED else ""
+        parts.append(f"after {', '.join(map(_told_call, former[-LISTED:]))}{more}")
+    if case.patch:
+        more = f", and {len(case.patch) - LISTED} more rows" if len(case.patch) > LISTED else ""
+        parts.append(f"with {', '.join(map(_told_row, case.patch[:LISTED]))}{more}")
+    return " ".join(parts)
+
+
+def _told_call(call: Call) -> str:
+    return f"{call.tool}({', '.join(f'{name}={_brief(value)}' for name, value in call.arguments.items())})"
+
+
+def _told_row(change: RowChange) -> str:
+    """A row that the case has changed before its calls."""
+    row = f"{change.table} {next(iter(change.key.values()), '')}"
+    if change.op == "delete":
+        return f"no {row}"
+    cells = ", ".join(f"{name}={_brief(value)}" for name, value in (change.after or {}).items())
+    return f"{'a new ' * (change.op == 'insert')}{row} ({cells})"
+
+
+def _brief(value: Json) -> str:
+    text = ascii(value)
+    return text if len(text) <= BRIEF else f"{text[:BRIEF]}... ({len(text)} characters)"

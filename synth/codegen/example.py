@@ -22,17 +22,31 @@ class Example(Record):
     """The result, where the call succeeds."""
     error: ToolError | None = None
 
+    @property
+    def told(self) -> str:
+        """The call and what it gives, on one line, in Python."""
+        given = [repr(self.tool), repr(self.arguments), f"caller={self.caller!r}"]
+        if self.patch:
+            rows = [
+                change.model_dump(include={"table", "op", "key", "after"}, exclude_none=True) for change in self.patch
+            ]
+            given.append(f"patch={rows!r}")
+        if self.error is not None:
+            return f"call({', '.join(given)}) is refused: {self.error.code!r}, rule {self.error.rule!r}"
+        return f"call({', '.join(given)}) == { ({'ok': True, 'value': self.value})!r}"
+
 
 def examples_of(tools: Sequence[Tool], cases: Sequence[Case], observed: Sequence[Observed]) -> list[Example]:
-    """One success of each tool and one refusal of each kind, those with the fewest changed rows."""
-    best: dict[tuple[str, str], tuple[int, Example]] = {}
+    """One success of each tool and one refusal of each kind: with some result, few changed rows, and short."""
+    best: dict[tuple[str, str], tuple[tuple[bool, int, int], Example]] = {}
     for case, seen in zip(cases, observed, strict=True):
         if len(case.calls) != 1 or not isinstance(answer := seen.answers[0], dict):
             continue
         example = _example(case, answer)
         kind = f"{example.error.code} {example.error.rule}" if example.error else ""
-        size = len(case.patch)
-        if len(str(answer)) <= LARGEST and size < best.get((example.tool, kind), (1000, None))[0]:
+        size = example.value == [], len(case.patch), len(str(answer))
+        known = best.get((example.tool, kind))
+        if size[-1] <= LARGEST and (known is None or size < known[0]):
             best[example.tool, kind] = size, example
     order = {tool.name: place for place, tool in enumerate(tools)}
     found = [(key, example) for key, (_, example) in best.items() if key[0] in order and _worth(example)]
@@ -50,6 +64,12 @@ def _example(case: Case, answer: dict[str, Json]) -> Example:
         value=answer.get("value"),
         error=ToolError.model_validate(error) if error is not None else None,
     )
+
+
+def _row(change: RowChange) -> dict[str, Json]:
+    """A row change as sessions of a server take it."""
+    given: dict[str, Json] = {"table": change.table, "op": change.op, "key": change.key}
+    return given if change.after is None else {**given, "after": change.after}
 
 
 def _worth(example: Example) -> bool:

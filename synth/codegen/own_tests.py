@@ -9,8 +9,13 @@ from synth.codegen.runtime_files import runtime_files
 PASSED = re.compile(r"^(\d+) passed\b.* in [\d.]+s.*\s*\Z", re.MULTILINE)
 """pytest's last line. Code that ends the process has a status of 0 as well."""
 TEST = re.compile(r"^def (test_\w+)", re.MULTILINE)
-SHOWN = 3000
-"""Characters of pytest's report that are told."""
+FAILED = re.compile(r"^_{3,} (.+?) _{3,}\n(.*?)(?=^_{3,} |^={3,} |\Z)", re.MULTILINE | re.DOTALL)
+"""A test that fails, with pytest's account of it."""
+MOST = 12
+"""Tests that fail and are told; pytest stops there."""
+LINES = 12
+"""Of pytest's account of one of them."""
+COMMAND = ("-m", "pytest", "-q", f"--maxfail={MOST}", "--tb=short", "-o", "verbosity_assertions=2")
 
 
 def failures(server: str, source: str, tests: str, database: bytes, limits: Limits | None = None) -> list[str]:
@@ -19,10 +24,20 @@ def failures(server: str, source: str, tests: str, database: bytes, limits: Limi
     files[f"mcp_servers/{server}.py"] = source
     files[f"mcp_servers/tests/test_{server}.py"] = tests
     files[f"database/{server}.sqlite"] = database
-    command = ["-m", "pytest", "-q", "-x", "--tb=short", "-p", "no:cacheprovider", "--disable-plugin-autoload"]
-    outcome = run(files, [*command, "mcp_servers/tests"], limits=limits, packages=True)
+    command = [*COMMAND, "-p", "no:cacheprovider", "--disable-plugin-autoload", "mcp_servers/tests"]
+    outcome = run(files, command, limits=limits, packages=True)
     passed = PASSED.search(outcome.stdout)
     if outcome.ok and passed and int(passed[1]) >= len(set(TEST.findall(tests))):
         return []
     why = outcome.reason or "pytest did not tell that all of them have passed"
-    return [f"the tests do not pass: {why}\n{(outcome.stdout + outcome.stderr)[-SHOWN:]}"]
+    told = [f"{name}:\n{_account(text)}" for name, text in FAILED.findall(outcome.stdout)]
+    if told:
+        return [f"these tests do not pass on the right server:\n{one}" if n == 0 else one for n, one in enumerate(told)]
+    last = (outcome.stdout + outcome.stderr).strip().splitlines()[-LINES:]
+    return ["\n".join([f"the tests do not pass: {why}", *last])]
+
+
+def _account(text: str) -> str:
+    """What a failing test did and what pytest says of it, without the code around it."""
+    lines = [line for line in text.splitlines() if line.startswith(("E ", "    "))]
+    return "\n".join(lines[:LINES])

@@ -13,7 +13,7 @@ from skillweave.schema.fusion import BridgeProof
 from skillweave.schema.record import Record
 from skillweave.world.world import World
 from synth.codegen.coverage import cases_of
-from synth.codegen.differential import Expected, differences, expect
+from synth.codegen.differential import Difference, Expected, differences, expect
 from synth.codegen.example import Example, examples_of
 
 
@@ -71,6 +71,6 @@ def prepare(
     return Proof(expected, examples, made.guards, made.guards_unmet, made.tools_unmet)
 
 
-def faults(proof: Proof, source: str, limits: Limits | None = None) -> list[str]:
-    """Where a server differs from its contract, in words for its author."""
-    return [str(difference) for difference in differences(proof.expected, source, limits=limits)]
+def faults(proof: Proof, source: str, limits: Limits | None = None) -> list[Difference]:
+    """Where a server differs from its contract, a cause each."""
+    return differences(proof.expected, source, limits=limits)

@@ -19,7 +19,11 @@ FORBIDDEN = frozenset({"__import__", "breakpoint", "compile", "delattr", "eval",
 FORBIDDEN |= {"input", "locals", "open", "print", "setattr", "vars"}
 CLOCKS = frozenset({"now", "utcnow", "today", "fromtimestamp"})
 INTERNALS = frozenset({"connection", "_run", "_call", "_prefixes", "_last", "_digits", "_people", "_member"})
-INTERNALS |= {"_planted"}
+INTERNALS |= {"_planted", "fault"}
+SESSION = {"one": 1, "value": 1, "exists": 1, "true": 1, "run": 1, "only": 2, "all": 2, "new_id": 1, "sign_in": 1}
+"""Methods of the session, and how many arguments they take without a name."""
+FACTS = ("now", "caller", "person")
+"""What else the session has."""
 SQL_CLOCK = re.compile(r"'(now|localtime)'|\bcurrent_(time|date|timestamp)\b|\brandom(blob)?\s*\(", re.IGNORECASE)
 LONGEST = 400_000
 
@@ -29,7 +33,7 @@ def static_faults(source: str, blueprint: Blueprint) -> list[str]:
     tree = _parsed(source)
     if isinstance(tree, str):
         return [tree]
-    return [*_unsafe(tree), *_server(tree, blueprint.rules), *_tools(tree, blueprint.tools)]
+    return [*_unsafe(tree), *_server(tree, blueprint.rules), *_tools(tree, blueprint.tools), *_sessions(tree)]
 
 
 def test_faults(source: str, blueprint: Blueprint) -> list[str]:
@@ -111,6 +115,36 @@ def _tools(tree: ast.Module, tools: Sequence[Tool]) -> Iterator[str]:
         wanted = [parameter.name for parameter in tool.parameters]
         if names != wanted:
             yield f"line {function.lineno}: {tool.name!r} takes {names} behind the session; it must take {wanted}"
+
+
+def _sessions(tree: ast.Module) -> Iterator[str]:
+    """What is asked of a session that it does not have."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            taken = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+            names = {one.arg for one in taken if _is_session(one.annotation)}
+            for node in ast.walk(function):
+                yield from _asked(node, names)
+
+
+def _is_session(annotation: ast.expr | None) -> bool:
+    return isinstance(annotation, ast.Name) and annotation.id == "Session"
+
+
+def _asked(node: ast.AST, sessions: set[str]) -> Iterator[str]:
+    called = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
+        return
+    db, method = called.value.id, called.attr
+    if db not in sessions:
+        return
+    if isinstance(node, ast.Attribute):
+        if method not in SESSION and method not in FACTS:
+            has = f"the methods {', '.join(SESSION)} and the values {', '.join(FACTS)}"
+            yield f"line {node.lineno}: a session has no {method!r}; it has {has}"
+    elif isinstance(node, ast.Call) and method in SESSION and len(node.args) > SESSION[method]:
+        takes = "its SQL, then `booleans`," if SESSION[method] > 1 else "one argument,"
+        yield f"line {node.lineno}: {db}.{method} takes {takes} and bindings by name: {db}.{method}(..., key=key)"
 
 
 def _names(node: ast.Assign) -> list[str]:

@@ -16,8 +16,12 @@ from skillweave.sandbox.strength import strength
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.fusion import BridgeProof
 from synth.artifacts import each
+from synth.codegen.differential import Difference
+from synth.codegen.excerpt import excerpt
 from synth.codegen.own_tests import failures
 from synth.codegen.proof import Proof, ServerReport, faults, prepare
+from synth.codegen.sheet import sheets_of, tables_of
+from synth.codegen.skeleton import registry
 from synth.codegen.static import static_faults, test_faults
 from synth.context import Context
 from synth.step import Params
@@ -54,7 +58,7 @@ async def written_server(
         wrong = test_faults(tests, blueprint)
         return wrong or await asyncio.to_thread(failures, name, source, tests, database, ctx.sandbox)
 
-    tests = await ctx.ask(TESTS, blueprint=blueprint, examples=list(proof.examples), now=ctx.now, check=failing)
+    tests = await ctx.ask(TESTS, blueprint=blueprint, examples=list(proof.examples), check=failing)
     report = proof.report(rounds, tests.count("\ndef test_"))
     ctx.count("cases", report.cases)
     ctx.count("guards", report.guards)
@@ -65,7 +69,13 @@ async def written_server(
 async def _proved(ctx: Context[P], blueprint: Blueprint, proof: Proof) -> tuple[str, int]:
     """A source that equals its contract, and how many patches that took. AuthorError where none does."""
     source = await ctx.ask(
-        WRITE, blueprint=blueprint, now=ctx.now, check=lambda written: static_faults(written, blueprint)
+        WRITE,
+        blueprint=blueprint,
+        now=ctx.now,
+        registry="\n".join(registry(blueprint, ctx.now)),
+        sheets=sheets_of(blueprint),
+        tables=[*blueprint.tables, *(view.entity for view in blueprint.views)],
+        check=lambda written: static_faults(written, blueprint),
     )
     for number in range(ctx.params.repairs + 1):
         wrong = await ctx.offload(faults, proof, source, ctx.sandbox)
@@ -77,16 +87,24 @@ async def _proved(ctx: Context[P], blueprint: Blueprint, proof: Proof) -> tuple[
         f"the server of {ctx.key!r} still differs from its contract after {ctx.params.repairs} repairs: {wrong[0]}",
         question=REPAIR.name,
         key=ctx.key,
-        reasons=tuple(wrong),
+        reasons=tuple(map(str, wrong)),
     )
 
 
-async def _patched(ctx: Context[P], blueprint: Blueprint, source: str, wrong: Sequence[str], number: int) -> str:
-    """The source with the author's SEARCH/REPLACE blocks applied."""
+async def _patched(ctx: Context[P], blueprint: Blueprint, source: str, wrong: Sequence[Difference], number: int) -> str:
+    """The source with the author's SEARCH/REPLACE blocks applied. Only what may be at fault is shown."""
+    concerned = {tool for difference in wrong for tool in difference.tools}
+    if not all(difference.tools for difference in wrong):
+        concerned = set()
+    sheets = sheets_of(blueprint, concerned)
+    shown = excerpt(source, {tool.name for tool in blueprint.tools} - {sheet.tool.name for sheet in sheets})
+
+    def corrected(answer: str) -> str:
+        return shown.whole(apply_patch(shown.text, parse_patch(answer)))
 
     def check(answer: str) -> Sequence[str]:
         try:
-            return static_faults(apply_patch(source, parse_patch(answer)), blueprint)
+            return static_faults(corrected(answer), blueprint)
         except PatchError as error:
             return [str(error)]
 
@@ -94,8 +112,10 @@ async def _patched(ctx: Context[P], blueprint: Blueprint, source: str, wrong: Se
         REPAIR,
         key=f"{ctx.key}/{number}",
         blueprint=blueprint,
-        source=source,
-        failures=list(wrong),
+        sheets=sheets,
+        tables=tables_of(blueprint, sheets),
+        source=shown.text,
+        failures=[str(difference) for difference in wrong],
         check=check,
     )
-    return apply_patch(source, parse_patch(answer))
+    return corrected(answer)

@@ -86,10 +86,10 @@ def test_declining_is_tried_like_any_tool(proof: Proof) -> None:
     ("old", "new", "told"),
     [
         ("Cancel an appointment.", "Cancel.", "the tools offered"),
-        ('rule="R2"', 'rule="R3"', "must give"),
-        ('new_id_2 = db.new_id("reminder")', 'new_id_2 = db.new_id("fee")', "must change"),
-        ('    db.sign_in(patient["patient_id"])\n', "", "must give"),
-        ('["wants_reminders", "asked"],', "[],", "must give"),
+        ('rule="R2"', 'rule="R3"', "contract refuses with not_your_appointment (R2), server refuses with not_your_app"),
+        ('new_id_2 = db.new_id("reminder")', 'new_id_2 = db.new_id("fee")', "key of the new row in reminder: contract"),
+        ('    db.sign_in(patient["patient_id"])\n', "", "server refuses with not_authenticated"),
+        ('["wants_reminders", "asked"],', "[],", "value.asked: contract False, server 0"),
         ('"R1", "R2", ', '"R1", ', "the tools offered"),
         ("server = Server(", "print('hello')\nserver = Server(", ""),
     ],
@@ -99,7 +99,7 @@ def test_other_errors_are_told(proof: Proof, clinic: World, old: str, new: str, 
     assert old in right
     wrong = faults(proof, right.replace(old, new))
     assert bool(wrong) == bool(told)
-    assert told in "".join(wrong)
+    assert told in "".join(map(str, wrong))
 
 
 def test_a_server_that_hangs_dies_or_reaches_out_is_told_with_its_reason(proof: Proof, clinic: World) -> None:
@@ -109,12 +109,73 @@ def test_a_server_that_hangs_dies_or_reaches_out_is_told_with_its_reason(proof: 
     assert anchor in right
     for act, told in (
         ("    import os; os._exit(3)\n", "no answer"),
-        ("    import socket; socket.create_connection(('127.0.0.1', 80))\n", "must give"),
+        ("    import socket; socket.create_connection(('127.0.0.1', 80))\n", "PermissionError"),
         ("    import os; [os.fork() for _ in range(3)]\n", ""),
     ):
         wrong = faults(short, right.replace(anchor, act + anchor))
         assert wrong
-        assert told in "".join(wrong)
+        assert told in "".join(map(str, wrong))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("fee_id=fee_id", "fee=fee_id", "server fails at line "),
+        ("fee_id=fee_id", "fee=fee_id", "the SQL has :fee_id, which has no value; give it by name: fee_id=..."),
+        ("db.only(", "db.only_one(", "AttributeError: 'Session' object has no attribute 'only_one'"),
+        ('["wants_reminders", "asked"],', 'bools=["asked"],', "are named by booleans=[...], in all() and only()"),
+        ('["wants_reminders", "asked"],', 'booleans=["ask"],', "of the result (patient_id, wants_reminders, asked)"),
+        ('db.new_id("fee")', 'db.new_id("fees")', "Server(ids=...) has no table 'fees'; it has appointment,"),
+        ('    now="', '    title="x",\n    now="', "the server does not start: line "),
+    ],
+)
+def test_a_wrong_use_of_the_runtime_is_told_with_its_line_and_the_right_one(
+    proof: Proof, clinic: World, old: str, new: str, told: str
+) -> None:
+    right = write_server(clinic.blueprint, clinic.now)
+    assert old in right
+    assert told in "\n".join(map(str, faults(proof, right.replace(old, new))))
+
+
+def test_equal_causes_are_one_line_that_shows_the_place_and_both_values(proof: Proof, clinic: World) -> None:
+    right = write_server(clinic.blueprint, clinic.now)
+    old = "SELECT fee_id, "
+    assert old in right
+    wrong = faults(proof, right.replace(old, "SELECT fee_id || '' AS fee_id, "))
+    assert wrong == []
+    late = right.replace("SET status = 'cancelled'", "SET note = 'gone', status = 'cancelled'")
+    assert late != right
+    told = [str(one) for one in faults(proof, late)]
+    assert len(told) == 1
+    assert "\n" not in told[0]
+    assert told[0].startswith("cancel_appointment(appointment_id='APT-0001'")
+    assert ".note: contract leaves it as it was, server 'gone' (and " in told[0]
+    assert told[0].endswith("more calls differ in note in rows of appointment)")
+    assert {tool for one in faults(proof, late) for tool in one.tools} == {"cancel_appointment"}
+
+
+def test_a_boolean_is_one_in_contract_and_server_wherever_it_comes_from() -> None:
+    data = blueprint_data()
+    select = (
+        "WITH seen AS (SELECT fee_id AS id, is_paid AS flag FROM fee WHERE patient_id = :caller "
+        "UNION ALL SELECT slot_id, is_free FROM slot) SELECT id, flag, CASE WHEN flag THEN flag END AS same "
+        "FROM seen ORDER BY id"
+    )
+    tools = [
+        {**tool, "returns": {"rows": "many", "select": select}} if tool["name"] == "list_fees" else tool
+        for tool in data["tools"]
+    ]
+    blueprint = Blueprint.model_validate({**data, "tools": tools})
+    connection = database.create(blueprint)
+    for entity in blueprint.tables:
+        database.insert(connection, entity, ROWS[entity.name])
+    content = database.to_bytes(connection, blueprint)
+    with World(blueprint, content, now="2025-01-20 09:00:00").session(caller="PAT-0001") as session:
+        rows = session.call("list_fees", {}).value
+    assert isinstance(rows, list)
+    assert {type(row["flag"]) for row in rows} == {bool}  # type: ignore[index,call-overload]
+    made = prepare(blueprint, content, "2025-01-20 09:00:00", "7")
+    assert faults(made, write_server(blueprint)) == []
 
 
 def _quick(expected: Expected) -> Expected:

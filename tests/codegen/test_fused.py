@@ -79,7 +79,7 @@ def test_the_agents_bridge_rule_is_broken_by_a_call_that_goes_through(
         '    copy = db.one("SELECT status FROM South__Copy',
     )
     assert refusing != source
-    assert any("south__mark_copy" in told for told in faults(joint, refusing))
+    assert any("south__mark_copy" in told.tools for told in faults(joint, refusing))
     docstring = next(
         ast.get_docstring(node) or ""
         for node in ast.parse(source).body

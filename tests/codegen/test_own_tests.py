@@ -27,3 +27,12 @@ def test_passing_tests_are_believed() -> None:
 def test_a_status_of_0_alone_proves_nothing(source: str, tests: str) -> None:
     (told,) = failures("Clinic", source, tests, b"")
     assert told.startswith("the tests do not pass: pytest did not tell that all of them have passed")
+
+
+def test_each_failing_test_is_told_with_what_it_got() -> None:
+    wrong = "def test_two():\n    assert {'ok': True, 'due_on': '2025-02-10'} == {'ok': True, 'due_on': '2025-02-17'}\n"
+    told = failures("Clinic", "", f"{TEST}\n{wrong}\ndef test_three():\n    raise ValueError('none')\n", b"")
+    assert [one.partition("test_")[2].partition(":")[0] for one in told] == ["two", "three"]
+    assert "{'due_on': '2025-02-10'} != {'due_on': '2025-02-17'}" in told[0]
+    assert "ValueError: none" in told[1]
+    assert all(len(one.splitlines()) < 16 for one in told)

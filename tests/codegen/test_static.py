@@ -33,6 +33,9 @@ def test_a_right_server_has_no_fault() -> None:
         ('"R1", "R2", ', '"R1", ', 'in this order: rules=["R1", "R2", '),
         ("rules=[", "rules=[*OTHERS,", 'in this order: rules=["R1", "R2", '),
         ("    fee = db.one(", "    while True:\n        pass\n    fee = db.one(", "While is not allowed"),
+        ("fee = db.one(", "fee = db.fetch(", "a session has no 'fetch'; it has the methods one, value,"),
+        ("fee = db.one(", "fee = db.clock or db.one(", "and the values now, caller, person"),
+        ("fee_id=fee_id)", "fee_id)", "db.one takes one argument, and bindings by name"),
         ("server = Server(", "\0server = Server(", "null bytes"),
     ],
 )

@@ -155,7 +155,7 @@ def test_a_planted_error_is_told_and_repaired(tmp_path: Path, clinic: World) -> 
 
 
 def test_an_author_that_never_gets_it_right_is_rejected_with_the_reason(tmp_path: Path, clinic: World) -> None:
-    useless = '<<<<<<< SEARCH\n@server.tool("auth")\n=======\n\n@server.tool("auth")\n>>>>>>> REPLACE\n'
+    useless = "<<<<<<< SEARCH\nserver = Server(\n=======\n\nserver = Server(\n>>>>>>> REPLACE\n"
     author = Coder(lambda source: source.replace(RIGHT_GUARD, WRONG_GUARD, 1), (useless, useless))
     with pytest.raises(
         AuthorError, match=r"'SmallClinic' still differs .* after 2 repairs: cancel_appointment"

@@ -1,12 +1,13 @@
 """Runs in the sandbox beside a server: puts cases to its sessions, one JSON line each, and tells what they answered.
 
-The first line tells the tools that the server offers.
+The first line tells the tools that the server offers, or, as a string, why it does not start.
 """
 
 import importlib
 import json
 import sqlite3
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +28,34 @@ def main() -> None:
     out = sys.stdout
     sys.stdout = sys.stderr
     given = json.loads(sys.stdin.readline())
-    server = importlib.import_module(given["server"]).server
     runtime = importlib.import_module("_runtime")
     database = Path("world.sqlite").read_bytes()
-    opened = server.session(runtime.State(database, given["now"]))
-    tools = [[tool.name, tool.description, tool.schema()] for tool in opened.tools.values()]
+    try:
+        server = importlib.import_module(given["server"]).server
+        opened = server.session(runtime.State(database, given["now"]))
+        tools = [[tool.name, tool.description, tool.schema()] for tool in opened.tools.values()]
+    except Exception as fault:
+        print(json.dumps(why(fault, given["server"])), file=out, flush=True)
+        return
     print(json.dumps(tools), file=out, flush=True)
     origin = Origin(database)
     for line in sys.stdin:
         case = json.loads(line)
         session = server.session(runtime.State(database, case["now"], case["caller"], case["patch"]))
         watch = Watch(session.connection, origin, case["patch"])
-        answers = [session.call(tool, arguments) for tool, arguments in case["calls"]]
+        answers, faults = [], []
+        for tool, arguments in case["calls"]:
+            answers.append(session.call(tool, arguments))
+            faults.append(session.fault)
         changes = watch.changes()
         session.connection.close()
-        print(json.dumps([answers, changes]), file=out, flush=True)
+        print(json.dumps([answers, changes, faults]), file=out, flush=True)
+
+
+def why(fault: Exception, server: str) -> str:
+    """Why a server does not start, with the line of its file."""
+    lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if Path(frame.filename).stem == server]
+    return f"{f'line {lines[-1]}: ' if lines else ''}{type(fault).__name__}: {fault}"
 
 
 class Origin:

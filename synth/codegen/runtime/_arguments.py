@@ -5,6 +5,7 @@ Nothing is coerced but integer to number; dates and times in other ISO forms bec
 
 import math
 import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
@@ -41,6 +42,32 @@ class Refused(Exception):
 
 class Unfit(Exception):
     """A value that a parameter does not take."""
+
+
+class Defect(Exception):
+    """A tool cannot keep its promise: the call is undone and answers `world_defect`."""
+
+
+class Bindings(dict[str, Any]):
+    """Values of a statement's `:names`. `asked` are the names that the statement has; Defect where one has no value."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.asked: dict[str, None] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        self.asked[name] = None
+        if name not in self:
+            raise Defect(f"the SQL has :{name}, which has no value; give it by name: {name}=...")
+        return super().__getitem__(name)
+
+    def refuse_others(self, given: Iterable[str]) -> None:
+        """Defect where a name was given that the statement does not have."""
+        for name in given:
+            if name not in self.asked:
+                has = ", ".join(f":{one}" for one in self.asked) or "no bindings"
+                hint = "the result's columns that are true or false are named by booleans=[...], in all() and only()"
+                raise Defect(f"{name}= was given, but the SQL has no :{name}; it has {has}; {hint}")
 
 
 def fit(kind: str, value: Any, depth: int = 32) -> Any:

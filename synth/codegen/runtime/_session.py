@@ -8,20 +8,17 @@ import json
 import math
 import sqlite3
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, get_type_hints
 
-from _arguments import Refused, Row, parameter  # type: ignore[import-not-found]
+from _arguments import Bindings, Defect, Refused, Row, parameter  # type: ignore[import-not-found]
 from _noise import Planted  # type: ignore[import-not-found]
 from _people import People  # type: ignore[import-not-found]
 from _state import ORDER, State, apply, behind, held, origin  # type: ignore[import-not-found]
 
 Kind = Literal["auth", "read", "write"]
 MOST_ROWS = 10_000
-
-
-class Defect(Exception):
-    """A tool cannot keep its promise: the call is undone and answers `world_defect`."""
 
 
 class Tool:
@@ -71,6 +68,7 @@ class Session:
     ) -> None:
         self.now, self.person, self.caller, self.ended = state.now, state.caller, state.caller, False
         self.minted: list[str] = []
+        self.fault = ""  # why the last call was a world_defect
         self._people = people
         self._member: str | None = None
         self._planted = Planted(state.noise) if state.noise else None
@@ -119,10 +117,13 @@ class Session:
         """Carry out an INSERT, UPDATE or DELETE."""
         self._run(sql, bound)
 
-    def all(self, sql: str, booleans: Iterable[str] = (), /, **bound: Any) -> list[Row]:
+    def all(self, sql: str, /, booleans: Iterable[str] = (), **bound: Any) -> list[Row]:
         """All rows; columns named in `booleans` come back as true or false."""
         cursor = self._run(sql, bound)
         names = [column[0] for column in cursor.description]
+        unknown = [booleans] if isinstance(booleans, str) else [name for name in booleans if name not in names]
+        if unknown:
+            raise Defect(f"booleans lists columns of the result ({', '.join(names)}), not {unknown[0]!r}")
         rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchmany(MOST_ROWS + 1)]
         if len(rows) > MOST_ROWS:
             raise Defect(f"the result has more than {MOST_ROWS} rows")
@@ -133,7 +134,7 @@ class Session:
             row.update({name: bool(row[name]) for name in booleans if row[name] is not None})
         return rows
 
-    def only(self, sql: str, booleans: Iterable[str] = (), /, **bound: Any) -> Row:
+    def only(self, sql: str, /, booleans: Iterable[str] = (), **bound: Any) -> Row:
         """The one row that there must be."""
         rows = self.all(sql, booleans, **bound)
         if len(rows) != 1:
@@ -142,6 +143,8 @@ class Session:
 
     def new_id(self, table: str) -> str:
         """An id that no row has: the table's prefix and the session's counter."""
+        if table not in self._prefixes:
+            raise Defect(f"Server(ids=...) has no table {table!r}; it has {', '.join(self._prefixes) or 'none'}")
         self._last += 1
         self.minted.append(f"{self._prefixes[table]}-{self._last:0{self._digits}d}")
         return self.minted[-1]
@@ -171,12 +174,14 @@ class Session:
 
     def _answer(self, name: str, arguments: Mapping[str, Any], member: str | None) -> Row:
         person, last, minted = self.person, self._last, len(self.minted)
+        self.fault = ""
         try:
             return {"ok": True, "value": self._call(name, arguments, self.offered(member))}
         except Refused as refused:
             error = refused.error
         except Exception as fault:
-            print(f"world_defect in {name}: {fault!r}", file=sys.stderr)
+            self.fault = f"{_line(fault, self.tools[name])}{type(fault).__name__}: {fault}"
+            print(f"world_defect in {name}: {self.fault}", file=sys.stderr)
             message = "The system could not carry this out; nothing was changed."
             error = {"code": "world_defect", "message": message, "rule": None}
         if self.connection.in_transaction:
@@ -236,7 +241,17 @@ class Session:
             else value
             for name, value in bound.items()
         }
-        return self.connection.execute(sql, {**values, "caller": self.caller, "person": self.person, "now": self.now})
+        bindings = Bindings({**values, "caller": self.caller, "person": self.person, "now": self.now})
+        cursor = self.connection.execute(sql, bindings)
+        bindings.refuse_others(bound)
+        return cursor
+
+
+def _line(fault: Exception, tool: Tool) -> str:
+    """The line of the tool's file at which a call failed."""
+    file = tool.function.__code__.co_filename
+    lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if frame.filename == file]
+    return f"line {lines[-1]}: " if lines else ""
 
 
 def decline_request(

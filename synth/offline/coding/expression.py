@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from synth.codegen.literals import string
 from synth.offline.coding.condition import OPPOSITE, Condition, Operand, among, compare, is_null, join, query, truth
-from synth.offline.coding.literals import string
 from synth.offline.coding.scope import GIVEN, Lookup, Scope, stem_of
 from synth.offline.coding.select import Select, select_of
 from synth.offline.coding.tokens import (

@@ -1,9 +1,10 @@
 """A guard as statements: rows and values fetched, then the refusal."""
 
 from skillweave.schema.contract import Guard
+from synth.codegen.literals import WIDTH
 from synth.offline.coding.condition import Condition
 from synth.offline.coding.expression import Translator, bound
-from synth.offline.coding.literals import WIDTH, call, refusal
+from synth.offline.coding.literals import call, refusal
 from synth.offline.coding.scope import Fetch, Lookup, Scope
 from synth.offline.coding.tokens import closing, is_word, text_of, tokens_of, unwrap
 

@@ -1,28 +1,10 @@
-"""Python literals, calls and raised errors, as they are written in a server's source."""
+"""Calls and raised errors, as they are written in a server's source."""
 
-import json
-import textwrap
 from collections.abc import Sequence
 
+from synth.codegen.literals import WIDTH, string, strings
 from synth.offline.coding.layout import lay_out
 from synth.offline.coding.tokens import text_of, tokens_of
-
-WIDTH = 116
-"""Room for a line inside a function, which is indented by four."""
-
-
-def string(text: str) -> str:
-    """`text` as a string literal on one line, in double quotes."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\x7f")
-
-
-def strings(text: str, width: int) -> list[str]:
-    """`text` as string literals that Python joins, each on a line of its own."""
-    if len(string(text)) < width:
-        return [string(text)]
-    pieces = textwrap.wrap(text, width - 8, drop_whitespace=False, break_on_hyphens=False, break_long_words=False)
-    whole = "".join(pieces) == text and all(json.dumps(piece)[1:-1].isprintable() for piece in pieces)
-    return [string(piece) for piece in pieces] if whole and len(pieces) > 1 else [string(text)]
 
 
 def call(opening: str, sql: str, arguments: Sequence[str], closing: str) -> list[str]:

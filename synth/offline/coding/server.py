@@ -4,13 +4,10 @@ Each tool becomes a function that a reader can follow beside the policy. It is t
 it equal to the contract shows this compiler right, and nothing about the contract.
 """
 
-from textwrap import wrap
-
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.fused import FusedBlueprint
-from skillweave.world.ids import minted_by, prefix_of
+from synth.codegen.skeleton import registry
 from synth.offline.coding.function import write_function
-from synth.offline.coding.literals import string
 
 DEFAULT_NOW = "2025-01-20 09:00:00"
 WIDTH = 120
@@ -39,63 +36,9 @@ def _head(blueprint: Blueprint, now: str, functions: str) -> str:
         *imports,
         f"from _runtime import {', '.join(imported)}",
         "",
-        *_server(blueprint, now),
+        *registry(blueprint, now),
     ]
     return "\n".join(lines)
-
-
-def _server(blueprint: Blueprint, now: str) -> list[str]:
-    minted = {
-        entity.table: prefix_of(entity) for tool in blueprint.tools for entity in minted_by(tool, blueprint).values()
-    }
-    ids = [f"{string(table)}: {string(prefix)}" for table, prefix in sorted(minted.items())]
-    rules = _rules(blueprint.rules)
-    return [
-        "server = Server(",
-        f"    {string(blueprint.server)},",
-        f"    now={string(now)},",
-        *_wrapped("ids={", ids, "},", 4),
-        *rules,
-        *(_people(blueprint) if isinstance(blueprint, FusedBlueprint) else []),
-        ")" if len(rules) == 1 else ")  # fmt: skip",
-    ]
-
-
-def _rules(numbers: list[str]) -> list[str]:
-    """The rules' numbers, as many on a line as fit."""
-    flat = f"    rules=[{', '.join(map(string, numbers))}],"
-    if len(flat) <= WIDTH:
-        return [flat]
-    rows = wrap(" ".join(f"{string(number)}," for number in numbers), WIDTH - 8)
-    return ["    rules=[", *(f"        {row}" for row in rows), "    ],"]
-
-
-def _wrapped(opening: str, parts: list[str], closing: str, indent: int) -> list[str]:
-    """A literal on one line where it fits, else a part a line."""
-    margin = " " * indent
-    flat = f"{margin}{opening}{', '.join(parts)}{closing}"
-    return (
-        [flat]
-        if len(flat) <= WIDTH
-        else [margin + opening, *(f"{margin}    {part}," for part in parts), margin + closing]
-    )
-
-
-def _people(fused: FusedBlueprint) -> list[str]:
-    """The persons whom the domains share, and what each of them calls theirs."""
-    lines = ["    people=People(", f"        {string(fused.core.table)},", f"        key={string(fused.core.key)},"]
-    lines.append("        members={")
-    for member, view in zip(fused.members, fused.people, strict=True):
-        named = {"account": member.account, "table": view.own, "view": view.entity.table}
-        columns = [string(attribute.name) for attribute in view.entity.attributes]
-        lines += [
-            f"            {string(member.namespace)}: Member(",
-            f"{' ' * 16}{string(member.title)},",
-            *(f"{' ' * 16}{name}={string(value)}," for name, value in named.items()),
-            *_wrapped("columns=[", columns, "],", 16),
-            "            ),",
-        ]
-    return [*lines, "        },", "    ),"]
 
 
 def _tail() -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Json
 from synth.codegen.example import Example
-from synth.offline.coding.literals import string
+from synth.codegen.literals import string
 
 WIDTH = 120
 HEAD = '''"""Tests of the server {name}: each tool succeeds, and each rule that it holds refuses what breaks it."""
