@@ -1,6 +1,6 @@
 """Partial answers: of a list, what nothing was wrong with in the end, where one bad element would else cost all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from typing import TypeVar
 
@@ -21,18 +21,21 @@ async def sound_part(
     judge: Judge[T],
     reason: str,
     *,
+    name: Callable[[T], str] = str,
+    wanted: Collection[str] = (),
     key: str | None = None,
     **variables: object,
 ) -> list[T]:
     """The answer, less the elements that are still wrong after the last repair, each left out for `reason`.
 
-    Raises AuthorError where there is no answer of the right form, or nothing of it can be kept.
+    `wanted` are names of elements that have to be there. Raises AuthorError where there is no answer of the right form,
+    or nothing of it can be kept.
     """
     last: list[T] = []
 
     def check(answer: list[T]) -> list[str]:
         last[:] = answer
-        return list(dict.fromkeys(chain.from_iterable(judge(answer))))
+        return list(dict.fromkeys([*chain.from_iterable(judge(answer)), *_missing(answer, wanted, name)]))
 
     try:
         return await ctx.ask(question, key=key, check=check, **variables)
@@ -40,9 +43,14 @@ async def sound_part(
         kept, left_out = _parted(last, judge)
         if not kept:
             raise
-    for complaint in left_out:
+    for complaint in [*left_out, *_missing(last, wanted, name)]:
         ctx.reject(complaint, reason)
     return kept
+
+
+def _missing(elements: Sequence[T], wanted: Collection[str], name: Callable[[T], str]) -> list[str]:
+    there = {name(element) for element in elements}
+    return [f"there is nothing for {each!r}" for each in wanted if each not in there]
 
 
 def _parted(elements: list[T], judge: Judge[T]) -> tuple[list[T], list[str]]:

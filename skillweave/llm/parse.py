@@ -7,7 +7,7 @@ absurd size or depth are refused. Complaints are short, since they are sent back
 import re
 from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from skillweave import syntax
 from skillweave.llm.json_text import JsonTextError, candidates, decode
@@ -38,7 +38,7 @@ def parse(question: Question[T], text: str) -> T:
     if not text:
         raise ParseError(["the answer is empty"])
     if question.form == "json":
-        return _json(question.adapter, text)
+        return _json(question, text)
     answer = _source(text) if question.form == "code" else _unfenced(text)
     return question.adapter.validate_python(answer)
 
@@ -66,11 +66,13 @@ def _fence(line: str) -> re.Match[str] | None:
     return FENCE.fullmatch(line.strip(" \t"))
 
 
-def _json(adapter: TypeAdapter[T], text: str) -> T:
+def _json(question: Question[T], text: str) -> T:
     first: ParseError | None = None
     for candidate in candidates(text, fenced_blocks(text)):
         try:
-            return adapter.validate_python(decode(candidate))
+            value = decode(candidate)
+            named = isinstance(value, dict) and [*value] == [question.under]
+            return question.adapter.validate_python(value[question.under] if named else value)
         except JsonTextError as complaint:
             error = ParseError([str(complaint)])
         except ValidationError as invalid:

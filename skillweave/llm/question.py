@@ -41,6 +41,8 @@ class Question(Generic[T]):
     form: Form = "json"
     most: int | None = None
     """Elements of an answer that is a list, at most; None: as its type says."""
+    under: str = ""
+    """Of an answer that is a list: the one field of the object that it comes in."""
 
     @cached_property
     def adapter(self) -> TypeAdapter[T]:
@@ -51,7 +53,14 @@ class Question(Generic[T]):
     @cached_property
     def schema(self) -> dict[str, Json] | None:
         """JSON schema of the answer; None where the answer is not JSON."""
-        return self.adapter.json_schema() if self.form == "json" else None
+        if self.form != "json":
+            return None
+        found: dict[str, Json] = self.adapter.json_schema()
+        if not self.under:
+            return found
+        defs = {"$defs": found.pop("$defs")} if "$defs" in found else {}
+        rooted: dict[str, Json] = {"type": "object", "properties": {self.under: found}, "required": [self.under]}
+        return {**rooted, "additionalProperties": False, **defs}
 
     @cached_property
     def prompt(self) -> tuple[str, str]:
@@ -136,11 +145,12 @@ def question(
     package: str = "synth.questions",
     form: Form = "json",
     most: int | None = None,
+    under: str = "",
 ) -> Question[T]:
     """Declare a question. Its prompt is read when it is first asked."""
     if form != "json" and returns is not str:
         raise ConfigError(f"question {name!r} of form {form!r} must return str, not {returns!r}")
-    return Question(name=name, returns=returns, role=role, package=package, form=form, most=most)
+    return Question(name=name, returns=returns, role=role, package=package, form=form, most=most, under=under)
 
 
 def _source(package: str, name: str) -> str:
