@@ -70,7 +70,7 @@ How you behave:
 
 
 def user_prompt(company: str, persona: Persona, scenario: Scenario, now: str, order: str = "") -> str:
-    """How to play this user at the clock `now`; `order` is how they begin, in whole sentences, where that is not with their request."""
+    """How to play this user at the clock `now`; `order` is how they begin, where that is not with their request."""
     traits = f"{persona.name.partition(' ')[0]} {' and '.join(persona.traits)}." if persona.traits else ""
     return PROMPT.format(
         name=persona.name,

@@ -71,8 +71,9 @@ def _json(question: Question[T], text: str) -> T:
     for candidate in candidates(text, fenced_blocks(text)):
         try:
             value = decode(candidate)
-            named = isinstance(value, dict) and [*value] == [question.under]
-            return question.adapter.validate_python(value[question.under] if named else value)
+            if isinstance(value, dict) and [*value] == [question.under]:
+                value = value[question.under]
+            return question.adapter.validate_python(value)
         except JsonTextError as complaint:
             error = ParseError([str(complaint)])
         except ValidationError as invalid:

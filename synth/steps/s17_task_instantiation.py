@@ -13,8 +13,8 @@ from pydantic import Field
 
 from skillweave.errors import AuthorError
 from skillweave.llm.question import question
-from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.policy import Policy
 from skillweave.schema.task import Task

@@ -1,7 +1,7 @@
 """Tasks that are told in one question: which go together, what their author reads of each, and which are told well."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillweave.schema.blueprint import Blueprint
@@ -42,7 +42,13 @@ def untold(combination: Combination, request: Request, blueprint: Blueprint) -> 
         lines.append(f"about: {request.title}")
     if request.reason and not is_telling(request.reason):
         lines.append(f"why: {request.reason}")
-    lines += ["wants:", *(f"- {_wish(wish, blueprint, is_telling)}" for wish in request.wishes)]
+    lines.append("wants:")
+    named: set[str] = set()
+    for wish in request.wishes:
+        things = _things(wish, blueprint)
+        ask = wish.ask if wish.ask and not is_telling(wish.ask) else name_in_words(tool_word(blueprint, wish.tool))
+        lines.append(f"- {_wish(wish, ask, things, named)}{_company(wish, blueprint)}")
+        named |= {*things.values()}
     lines += ["knows:", *(f"- {_known(thing)}" for thing in request.known if not thing.secret)]
     return Untold(combination, request, "\n".join(" ".join(line.split()) for line in lines))
 
@@ -75,17 +81,26 @@ def batch_faults(tellings: Sequence[Telling], tasks: Mapping[str, Untold]) -> li
     return found
 
 
-def _wish(wish: Wish, blueprint: Blueprint, is_telling: Callable[[str], bool]) -> str:
-    """`do: move <appointment> to <slot>`"""
-    things = {name: f"<{_row_name(row)}>" for name, row in wish.rows.items()}
-    things |= {name: f"<{thing}>" for name, thing in wish.values.items()}
-    things |= {name: f"that {name_in_words(table_word(blueprint, entity))}" for name, entity in wish.linked.items()}
-    ask = name_in_words(tool_word(blueprint, wish.tool)) if not wish.ask or is_telling(wish.ask) else wish.ask
+def _wish(wish: Wish, ask: str, things: Mapping[str, str], named: set[str]) -> str:
+    """`do: move <appointment> to <slot>`; what is to be heard is not told what it is about when that was `named`."""
     said = _SLOT.sub(lambda slot: things.get(slot[1], f"that {name_in_words(slot[1])}"), ask)
     rest = [thing for name, thing in things.items() if f"{{{name}}}" not in ask]
-    company = f", at {blueprint.member_of(wish.tool).title}" if isinstance(blueprint, FusedBlueprint) else ""
+    rest = [thing for thing in rest if wish.kind == "do" or thing not in named]
     kind = "agree to, if needed" if wish.only_if_needed else wish.kind
-    return f"{kind}: {said}{company}" + (f" ({', '.join(rest)})" if rest else "")
+    return f"{kind}: {said}" + (f" ({', '.join(rest)})" if rest else "")
+
+
+def _things(wish: Wish, blueprint: Blueprint) -> dict[str, str]:
+    """Parameter -> what the author calls the row or value that goes into it: `<slot>`, `that invoice`."""
+    things = {name: f"<{_row_name(row)}>" for name, row in wish.rows.items()}
+    things |= {name: f"<{thing}>" for name, thing in wish.values.items()}
+    linked = {name: name_in_words(table_word(blueprint, entity)) for name, entity in wish.linked.items()}
+    return {**things, **{name: f"that {noun}" for name, noun in linked.items()}}
+
+
+def _company(wish: Wish, blueprint: Blueprint) -> str:
+    """Whose matter a wish is, where several companies are spoken to."""
+    return f", at {blueprint.member_of(wish.tool).title}" if isinstance(blueprint, FusedBlueprint) else ""
 
 
 def _row_name(row: RowKnown) -> str:
