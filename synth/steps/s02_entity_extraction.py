@@ -18,7 +18,7 @@ from synth.draft import draft_of, table_faults
 from synth.history.population import SHARED
 from synth.step import Params, step
 
-EXTRACT = question("entities.extract", returns=list[Entity], most=32)
+EXTRACT = question("entities.extract", returns=list[Entity], most=32, under="entities")
 
 
 class EntityParams(Params):

@@ -28,7 +28,7 @@ from synth.history.witness import SHOWN, is_witness
 from synth.step import Params, step
 
 GENERATOR = question("database.generator", returns=str, role="coding", form="code")
-WITNESS = question("blueprint.witness", returns=Witness | None)  # type: ignore[arg-type]
+WITNESS = question("blueprint.witness", returns=Witness | None, under="witness")  # type: ignore[arg-type]
 
 
 class DatabaseParams(Params):

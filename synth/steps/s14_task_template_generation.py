@@ -25,8 +25,8 @@ from synth.tasks.kinds.derived import derived
 from synth.tasks.kinds.refusals import refusals
 from synth.tasks.templates import goal_faults, template
 
-GOALS = question("tasks.goals", returns=list[Goal], most=200)
-REFERENCES = question("tasks.references", returns=list[RowWords], most=128)
+GOALS = question("tasks.goals", returns=list[Goal], most=200, under="goals")
+REFERENCES = question("tasks.references", returns=list[RowWords], most=128, under="references")
 
 
 NO_WORDS = "words for what no read returns"
@@ -63,6 +63,7 @@ async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
         GOALS,
         lambda answer: goal_faults(answer, blueprint, graph, columns),
         "a goal that no call reaches",
+        name=lambda goal: goal.name,
         blueprint=blueprint,
         columns=columns,
         counts=summary.rows,
@@ -99,6 +100,7 @@ async def _referred_by(ctx: Context[TemplateParams], blueprint: Blueprint) -> di
         REFERENCES,
         lambda answer: [word_faults(row, reads) for row in answer],
         NO_WORDS,
+        name=lambda row: row.read,
         blueprint=blueprint,
         columns=reads,
     )
