@@ -35,6 +35,7 @@ CLASHES = {
     "brief": {"mentions small details nobody asked for", "apologises for taking up time"},
     "chatty": {"dislikes long explanations"},
     "formal": {"writes in lower case"},
+    "friendly": {"dislikes long explanations"},
     "hurried": {
         "answers one question at a time",
         "mentions small details nobody asked for",
