@@ -1,8 +1,8 @@
 """Ask for an answer: render, complete, parse, check, and send back what is wrong, a bounded number of times.
 
 This is the only way to an author. Who fails is followed by the next author of the list, if there is one. An answer is
-returned parsed and checked, or an error says why there is none. Of an answer that is taken in `Parts` only what is wrong
-is asked for again.
+returned parsed and checked, or an error says why there is none. Of an answer that is taken in `Parts`, only what is
+wrong is asked for again.
 """
 
 import inspect
@@ -175,8 +175,8 @@ async def _judge(question: Question[T], reply: Reply, check: Check[T] | Parts[T]
     cut = [CUT] if reply.stop == "length" else []
     try:
         if parts is not None:
-            reasons = await parts.take(question, reply.text)
-            return Verdict((parts.answer,), tuple(reasons), "check", parts.closing() or IN_FULL)
+            wrong = await parts.take(question, reply.text)
+            return Verdict((parts.answer,), tuple(wrong), "check", parts.closing() or IN_FULL)
         answer = parse(question, reply.text)
     except ParseError as error:
         closing = parts.closing() if parts is not None else ""

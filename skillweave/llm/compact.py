@@ -9,7 +9,7 @@ from skillweave.schema.record import Json
 
 
 def compact(value: object) -> str:
-    """`value` as JSON text. The elements of its lists, and of those of an object's fields, stand on lines of their own."""
+    """`value` as JSON text: each element of a list, or of a list in an object's field, on a line of its own."""
     return _text(plain(value), depth=2)
 
 

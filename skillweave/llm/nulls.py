@@ -10,7 +10,7 @@ DEFINITIONS = "#/$defs/"
 def without_nulls(value: Json, schema: Mapping[str, Json]) -> Json:
     """`value` without the fields that are null, optional, and cannot be null."""
     definitions = schema.get("$defs")
-    return _below(value, schema, definitions if isinstance(definitions, dict) else {})
+    return _below(value, dict(schema), definitions if isinstance(definitions, dict) else {})
 
 
 def allows_null(schema: Json) -> bool:

@@ -59,8 +59,8 @@ class Question(Generic[T]):
         if self.under is None:
             return TypeAdapter(self.returns)
         bounded: Any = self.returns if self.most is None else Annotated[self.returns, Field(max_length=self.most)]
-        form: Any = create_model("Answer", __config__=ConfigDict(extra="forbid"), **{self.under: (bounded, ...)})
-        return TypeAdapter(form)
+        fields: dict[str, Any] = {self.under: (bounded, ...)}
+        return TypeAdapter(create_model("Answer", __config__=ConfigDict(extra="forbid"), **fields))
 
     @cached_property
     def element(self) -> TypeAdapter[Any]:

@@ -30,7 +30,11 @@ class EntityParams(Params):
 async def entity_extraction(ctx: Context[EntityParams], key: str) -> None:
     domain = ctx.read(DOMAIN_TOPICS)
     found = await ctx.ask(
-        EXTRACT, domain=domain, count=ctx.params.per_domain, check=lambda entities: faults(domain, entities)
+        EXTRACT,
+        domain=domain,
+        count=ctx.params.per_domain,
+        now=ctx.now,
+        check=lambda entities: faults(domain, entities),
     )
     ctx.count("entities", len(found))
     ctx.write(ENTITIES, key, found)

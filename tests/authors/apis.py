@@ -1,6 +1,6 @@
 """The APIs that real endpoints speak: what a request asks in each, and how each says the same reply."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -4,10 +4,9 @@ Whatever API the question comes by, and however it is streamed, the answer is th
 sees, so an answer that depends on anything but the words that were sent is not found.
 """
 
-import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from pydantic import BaseModel
 
 from skillweave.llm.question import Form, Question, question
@@ -18,7 +17,7 @@ counter = itertools.count()
 
 @pytest.fixture
 def a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
-    """Make a question: `a_question(list[int], prompt=..., others={"_part.md": ...})`; no object stands under `things`."""
+    """Make a question: `a_question(list[int], prompt=..., others={"_part.md": ...})`. What is no object is `things`."""
 
     def make(
         returns: Any = str,

@@ -80,11 +80,12 @@ def _object(schema: Mapping[str, Json], dialect: Dialect) -> dict[str, Json]:
     properties = schema.get("properties")
     if not isinstance(properties, dict) or schema.get("additionalProperties", False) is not False:
         raise _InexpressibleError
-    found = schema.get("required")
-    needed = found if isinstance(found, list) else []
-    narrowed = {name: _narrowed(part, dialect) for name, part in properties.items()}
-    if not dialect.optional:
-        narrowed = {name: part if name in needed else _nullable(part) for name, part in narrowed.items()}
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
+    narrowed: dict[str, Json] = {}
+    for name, part in properties.items():
+        found = _narrowed(part, dialect)
+        narrowed[name] = found if dialect.optional or name in needed else _nullable(found)
     return {
         "type": "object",
         "properties": narrowed,

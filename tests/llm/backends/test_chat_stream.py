@@ -9,7 +9,7 @@ from skillweave.schema.record import Json
 
 from ..protocols import a_call, a_completion, a_delta, chunks_of
 from ..scripted import ScriptedServer, fault, reply, stream
-from .conftest import Complete, a_request
+from .conftest import Complete
 
 ANSWERS = [
     a_completion("Hello, é 🙂."),

@@ -153,7 +153,7 @@ def test_an_endpoint_that_counts_no_streams_is_not_asked_to(complete: Complete) 
 
 @pytest.mark.parametrize("param", ["messages[0].content", "tools[0].function.parameters", "model"])
 def test_what_is_asked_never_gives_way(complete: Complete, param: str) -> None:
-    request = a_request(schema=LIST, sampling=Sampling(temperature=0.5))
+    request = a_request(schema=ONE, sampling=Sampling(temperature=0.5))
     complaint = fault(400, "Invalid schema, whatever the temperature", param=param)
     with ScriptedServer(complaint) as server, pytest.raises(ProviderError, match="Invalid schema"):
         complete("openai", server, request)
@@ -167,7 +167,7 @@ def test_an_endpoint_that_is_never_content_is_left_after_some_tries(
         name = next((key for key in sorted(heard.body) if key not in ("model", "messages")), "model")
         return fault(400, f"no {name}", param=name)
 
-    request = a_request(schema=LIST, sampling=Sampling(temperature=0.5, top_p=0.5, seed=1))
+    request = a_request(schema=ONE, sampling=Sampling(temperature=0.5, top_p=0.5, seed=1))
     with ScriptedServer(complains) as server, pytest.raises(ProviderError, match="no model"):
         complete("openai", server, request)
     assert len(server.heard) == 5
