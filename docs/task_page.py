@@ -17,13 +17,14 @@ def task_section(number: int, task: Task, blueprints: Sequence[Blueprint]) -> st
     """The section; `blueprints` are those of the task's domains."""
     tools = {tool.name: tool for blueprint in blueprints for tool in blueprint.tools}
     asked = [task.criteria.asked] if task.criteria.asked else []
+    why = f" ({plain(task.scenario.reason)})" if task.scenario.reason else ""
     parts = [
         f"## {number}. {plain(task.id)}\n",
         f"{task.kind}, {task.split}; {plain(task.world)}; the clock stands at {task.now}.\n",
         _who(task),
         "**First message**\n",
         *(quoted(message.content or "") for message in task.messages),
-        f"**What they want** {plain(task.scenario.goal)} ({plain(task.scenario.reason)})\n",
+        f"**What they want** {plain(task.scenario.goal)}{why}\n",
         *_known(task),
         "**Rules in play**\n",
         _rules([tools[call.tool] for call in [*task.golden, *asked] if call.tool in tools]),

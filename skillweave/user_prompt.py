@@ -5,6 +5,7 @@ of the answers: whoever asks a model adds that.
 """
 
 from collections.abc import Sequence
+from datetime import date
 from random import Random
 
 from skillweave.schema.task import Fact, Persona, Scenario
@@ -30,12 +31,25 @@ TRAITS = (
     "dislikes long explanations",
     "writes in lower case",
 )
+CLASHES = {
+    "brief": {"mentions small details nobody asked for", "apologises for taking up time"},
+    "chatty": {"dislikes long explanations"},
+    "formal": {"writes in lower case"},
+    "friendly": {"dislikes long explanations"},
+    "hurried": {
+        "answers one question at a time",
+        "mentions small details nobody asked for",
+        "double-checks what was done before ending",
+    },
+    "precise": {"writes in lower case"},
+    "mentions small details nobody asked for": {"answers one question at a time", "dislikes long explanations"},
+}
+"""Style or trait -> the traits that nobody has beside it."""
 PROMPT = """\
-You are {name}, {age} years old, and you are writing to the assistant of {company}. {manner} {traits}
+You are {name}, {age} years old, and you are writing to the assistant of {company}. Today is {today}. {manner} {traits}
 
 {goal}
-Why: {reason}
-
+{reason}
 What you know and may say:
 {facts}
 
@@ -56,17 +70,18 @@ How you behave:
 """
 
 
-def user_prompt(company: str, persona: Persona, scenario: Scenario, order: str = "") -> str:
-    """How to play this user; `order` is how they begin, in whole sentences, where that is not with their request."""
+def user_prompt(company: str, persona: Persona, scenario: Scenario, now: str, order: str = "") -> str:
+    """How to play this user at the clock `now`; `order` is how they begin, where that is not with their request."""
     traits = f"{persona.name.partition(' ')[0]} {' and '.join(persona.traits)}." if persona.traits else ""
     return PROMPT.format(
         name=persona.name,
         age=persona.age,
         company=company,
+        today=day_in_words(now),
         manner=STYLES.get(persona.style, ""),
         traits=traits,
         goal=scenario.goal,
-        reason=scenario.reason,
+        reason=f"Why: {scenario.reason}\n" if scenario.reason else "",
         facts=_listed(scenario.facts),
         order=f"- {order}\n" if order else "",
         patience=persona.patience,
@@ -79,9 +94,24 @@ def draw_style(random: Random) -> tuple[str, int]:
     return style, {"hurried": 4, "brief": 5, "worried": 6}.get(style, 8) + random.randint(0, 2)
 
 
-def draw_traits(random: Random) -> list[str]:
-    """One or two habits."""
-    return sorted(random.sample(TRAITS, random.randint(1, 2)))
+def draw_traits(style: str, random: Random) -> list[str]:
+    """One or two habits that one person of that style can have."""
+    found: list[str] = []
+    for _ in range(random.randint(1, 2)):
+        fitting = [trait for trait in TRAITS if not any(clash(trait, other) for other in [style, *found])]
+        found.append(random.choice(fitting))
+    return sorted(found)
+
+
+def clash(one: str, other: str) -> bool:
+    """Whether two of styles and traits are the same, or not those of one person."""
+    return one == other or one in CLASHES.get(other, ()) or other in CLASHES.get(one, ())
+
+
+def day_in_words(now: str) -> str:
+    """The day of a clock, `YYYY-MM-DD HH:MM:SS`: `Monday 17 March 2025`."""
+    day = date.fromisoformat(now[:10])
+    return f"{day:%A} {day.day} {day:%B %Y}"
 
 
 def _listed(facts: Sequence[Fact]) -> str:

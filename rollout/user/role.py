@@ -46,7 +46,9 @@ def role_of(task: Task, company: str, trial: int, random: Random) -> Role:
     if trial == 0:
         return Role(task.persona, task.scenario, request, request, task.user_system_prompt, company, task.now)
     style, patience = draw_style(random)
-    persona = task.persona.model_copy(update={"style": style, "patience": patience, "traits": draw_traits(random)})
+    persona = task.persona.model_copy(
+        update={"style": style, "patience": patience, "traits": draw_traits(style, random)}
+    )
     telling = TELLINGS[trial % len(TELLINGS)]
     greets = telling == "greeting"
     return Role(
@@ -54,7 +56,7 @@ def role_of(task: Task, company: str, trial: int, random: Random) -> Role:
         scenario=task.scenario,
         opening=random.choice(GREETINGS) if greets else request,
         request=request,
-        prompt=user_prompt(company, persona, task.scenario, ORDER if greets else ""),
+        prompt=user_prompt(company, persona, task.scenario, task.now, ORDER if greets else ""),
         company=company,
         now=task.now,
         telling=telling,

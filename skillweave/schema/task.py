@@ -65,7 +65,7 @@ class Scenario(Record):
     goal: str
     """What the user wants, in the second person."""
     reason: str
-    """Why they want it, in the first person."""
+    """Why they want it, in the first person; empty where nothing is known of that."""
     facts: list[Fact]
     """All that the user knows of the matter."""
 

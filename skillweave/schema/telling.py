@@ -21,7 +21,9 @@ class Known(Record):
     about: str
     """What it is a value of: `appointment: starts at`."""
     secret: bool = False
-    """Given only when asked for: what signs a person in."""
+    """Given only when asked for: what signs a person in. No author is asked for words for it."""
+    says: str = ""
+    """The sentence that says it, of what is secret."""
     withheld: bool = False
     """Left out of the request, and given only when asked for: without it nobody knows what is meant."""
     volunteered: bool = False
@@ -70,15 +72,19 @@ class Request(Record):
 class FactWords(Record):
     id: Label
     text: Sentence
-    """The fact as a sentence in the first person; it holds the value's words."""
-    tell: Literal["first", "asked"]
+    """The fact as a sentence in the first person; it holds the value's words, or `{value}` in their place."""
+    tell: Literal["first", "asked"] = "asked"
     """`first`: the first message says it."""
 
 
 class Telling(Record):
     """An author's words for a task."""
 
+    id: Label
+    """The task's number in the question: `1`, `2`, ..."""
     first_message: Paragraph
     goal: Paragraph
     """What the user wants, in the second person: `You want to move your appointment ...`."""
+    reason: Sentence | None = None
+    """Why they want it, in the first person; None where nothing is said of that."""
     facts: list[FactWords] = Field(max_length=64)

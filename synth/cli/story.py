@@ -41,7 +41,7 @@ def story_of(task: Task, blueprint: Blueprint) -> Iterator[str]:
     yield f"task {task.id}: {task.kind}, in {task.world}, {task.split}"
     yield from _section("Who", [_who(task)])
     reason = task.scenario.reason
-    yield from _section("Wants", [task.scenario.goal, f"Why: {reason}", *_opening(task)])
+    yield from _section("Wants", [task.scenario.goal, *([f"Why: {reason}"] if reason else []), *_opening(task)])
     yield from _section("Knows", [_known(fact) for fact in task.scenario.facts])
     yield from _section("Golden calls", _golden(task, blueprint), wraps=False)
     yield from _section("Right is", _criteria(task))

@@ -115,7 +115,7 @@ def _retold(world: World, task: Task, made: Task) -> Iterator[str]:
     known = {
         "difficulty": made.difficulty.model_copy(update={"calls": len(task.golden)}),
         "task_info": info_of(task.golden, scenario, task.lineage.combo),
-        "user_system_prompt": user_prompt(world.blueprint.title, task.persona, scenario),
+        "user_system_prompt": user_prompt(world.blueprint.title, task.persona, scenario, task.now),
         "persona": (made.persona.name, made.persona.age),
     }
     for name, value in known.items():

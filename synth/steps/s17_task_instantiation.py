@@ -1,8 +1,8 @@
 """s17: put every validated task into words, and write it down whole.
 
-A persona is drawn, the author tells the task in that person's manner, and what was told is checked: every figure that
-the person knows is said where it is marked as said, and nothing that nobody knows. What repeats other tasks, or would
-be in two splits, is left out.
+A persona is drawn, the author tells the task in that person's manner, several tasks in one answer, and what was told is
+checked: every figure that the person knows is said where it is marked as said, and nothing that nobody knows. A task
+whose words stay faulty is left out alone; so is what repeats other tasks, or would be in two splits.
 """
 
 import asyncio
@@ -13,11 +13,13 @@ from pydantic import Field
 
 from skillweave.errors import AuthorError
 from skillweave.llm.question import question
+from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import SESSION_TOOLS
-from skillweave.schema.combination import ValidatedTask
+from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.policy import Policy
 from skillweave.schema.task import Task
-from skillweave.schema.telling import Telling
+from skillweave.schema.telling import Request, Telling
+from skillweave.user_prompt import day_in_words
 from skillweave.world.tools import name_of
 from skillweave.world.world import World
 from synth.artifacts import (
@@ -45,17 +47,20 @@ from synth.diversity.duplicates import REASONS, without_duplicates
 from synth.diversity.overlaps import is_undecided
 from synth.fusion.contract import contract_of, is_fused, servers_of
 from synth.gates.rejection import Rejected
+from synth.partial import sound_part
 from synth.planner.problem import BOUNDS
 from synth.planner.steps import truths
 from synth.step import Params, step
 from synth.tasks.assemble import Assembly
+from synth.tasks.batches import MOST, Untold, batch_faults, batches, numbered, untold
 from synth.tasks.noise import KINDS, noisy
 from synth.tasks.persona import persona_of
 from synth.tasks.request import request_of
 from synth.tasks.splits import family_of, splits_of
-from synth.tasks.telling_check import telling_faults
 
-TELL = question("tasks.tell", returns=Telling)
+TELL = question("tasks.tell", returns=list[Telling], under="tellings", most=MOST)
+NO_WORDS = "no words for it"
+"""Why a task is left out."""
 
 
 class InstantiationParams(Params):
@@ -111,33 +116,29 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
     templates = {template.id: template for template in ctx.read(TEMPLATES)}
     splits = splits_of(templates.values(), servers_of(blueprint), ctx.splits, str(ctx.seed))
 
-    async def tell(validated: ValidatedTask) -> Task | None:
-        combination = validated.combination
-        if not {call.tool for call in combination.calls} - SESSION_TOOLS <= usable:
-            ctx.reject(combination.id, "a golden tool is not offered, or not in the policy")
-            return None
+    def asked(combination: Combination) -> Untold:
         template, random = templates[combination.template], ctx.random(combination.id)
         persona = persona_of(assembly.person(combination.caller), ctx.now, random)
-        request = request_of(blueprint, template, combination, persona, random)
-        try:
-            telling = await ctx.ask(
-                TELL,
-                key=combination.id,
-                server=key,
-                blueprint=blueprint,
-                request=request,
-                check=lambda answer: telling_faults(answer, request, combination),
-            )
-        except AuthorError as error:
-            ctx.reject(f"{combination.id}: {error}", "no words for it")
-            return None
-        task = assembly.task(validated, request, telling, splits[template.id])
-        drawn = ctx.random(combination.id, "noise")
+        return untold(combination, request_of(blueprint, template, combination, persona, random), blueprint)
+
+    def made(validated: ValidatedTask, request: Request, telling: Telling) -> Task:
+        name = validated.combination.id
+        task = assembly.task(validated, request, telling, splits[validated.combination.template])
+        drawn = ctx.random(name, "noise")
         return with_noise(ctx, world, task, drawn) if drawn.random() < ctx.params.noise else task
 
-    told = await asyncio.gather(*(tell(validated) for validated in ctx.read(VALIDATED)))
+    kept: dict[str, ValidatedTask] = {}
+    for validated in ctx.read(VALIDATED):
+        if {call.tool for call in validated.combination.calls} - SESSION_TOOLS <= usable:
+            kept[validated.combination.id] = validated
+        else:
+            ctx.reject(validated.combination.id, "a golden tool is not offered, or not in the policy")
+    requests = {name: asked(validated.combination) for name, validated in kept.items()}
+    tellings = await asyncio.gather(*(tellings_of(ctx, blueprint, batch) for batch in batches([*requests.values()])))
+    words = {name: telling for batch in tellings for name, telling in batch.items()}
     families = {name: family_of(template) for name, template in templates.items()}
-    tasks = apart(ctx, key, [task for task in told if task], families)
+    told = [made(kept[name], requests[name].request, words[name]) for name in kept if name in words]
+    tasks = apart(ctx, key, told, families)
     for task in tasks:
         ctx.count(f"{task.kind} tasks")
         ctx.count(f"{task.split} tasks")
@@ -152,6 +153,36 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
         ctx.write(
             STEP_TRUTH, key, await ctx.offload(truths, blueprint, ctx.path(DATABASE), ctx.now, known, tasks, BOUNDS)
         )
+
+
+async def tellings_of(
+    ctx: Context[InstantiationParams], blueprint: Blueprint, tasks: Sequence[Untold]
+) -> dict[str, Telling]:
+    """Combination -> its words, asked for in one question. Where there is no answer at all, each half is asked for by
+    itself: what one task was refused for is not laid on the others."""
+    asked, first = numbered(tasks), tasks[0].combination.id
+    try:
+        told = await sound_part(
+            ctx,
+            TELL,
+            lambda answer: batch_faults(answer, asked),
+            NO_WORDS,
+            name=lambda telling: telling.id,
+            wanted=list(asked),
+            key=f"{first}+{len(tasks) - 1}" if tasks[1:] else first,
+            server=ctx.key,
+            blueprint=blueprint,
+            today=day_in_words(ctx.now),
+            tasks=list(tasks),
+        )
+    except AuthorError as error:
+        if not tasks[1:]:
+            ctx.reject(f"{first}: {error}", NO_WORDS)
+            return {}
+        middle = len(tasks) // 2
+        halves = [await tellings_of(ctx, blueprint, half) for half in (tasks[:middle], tasks[middle:])]
+        return {name: telling for half in halves for name, telling in half.items()}
+    return {asked[telling.id].combination.id: telling for telling in told}
 
 
 def with_noise(ctx: Context[InstantiationParams], world: World, task: Task, random: Random) -> Task:

@@ -30,7 +30,7 @@ from skillweave.user_prompt import user_prompt
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.tasks.naming import tool_word
-from synth.tasks.words import name_in_words
+from synth.tasks.words import VALUE, name_in_words
 
 
 class Assembly:
@@ -61,7 +61,7 @@ class Assembly:
             kind=combination.kind,
             login=combination.login,
             messages=[Message(role="user", content=telling.first_message)],
-            user_system_prompt=user_prompt(blueprint.title, request.persona, scenario),
+            user_system_prompt=user_prompt(blueprint.title, request.persona, scenario, combination.now),
             persona=request.persona,
             scenario=scenario,
             now=combination.now,
@@ -131,14 +131,21 @@ def scenario_of(request: Request, telling: Telling, blueprint: Blueprint) -> Sce
     """The goal, the reason, and all that the user knows, what they do not want included."""
     words = {fact.id: fact for fact in telling.facts}
     facts = [
-        Fact(id=thing.id, text=words[thing.id].text, value=thing.value, tell=words[thing.id].tell)
+        Fact(id=thing.id, text=thing.says, value=thing.value, tell="asked")
+        if thing.secret
+        else Fact(
+            id=thing.id,
+            text=words[thing.id].text.replace(VALUE, thing.words),
+            value=thing.value,
+            tell=words[thing.id].tell,
+        )
         for thing in request.known
     ]
     for wish in request.wishes:
         for parameter in wish.unwanted:
             text = f"I want nothing special as to the {name_in_words(parameter)}; leave it out."
             facts.append(Fact(id=f"{tool_word(blueprint, wish.tool)}.{parameter}", text=text, value=None, tell="asked"))
-    return Scenario(goal=telling.goal, reason=request.reason, facts=facts)
+    return Scenario(goal=telling.goal, reason=telling.reason or "", facts=facts)
 
 
 def info_of(golden: Sequence[GoldenCall], scenario: Scenario, combo: str) -> TaskInfo:

@@ -16,7 +16,7 @@ def persona_of(row: Row, now: str, random: Random) -> Persona:
         age=_age(str(row.get("date_of_birth") or ""), now, random),
         style=style,
         patience=patience,
-        traits=draw_traits(random),
+        traits=draw_traits(style, random),
     )
 
 

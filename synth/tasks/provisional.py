@@ -41,12 +41,13 @@ def provisional(
 def _telling(request: Request) -> Telling:
     """What is known, thing by thing; what is given only when asked for is left out of the first message."""
     facts = [
-        FactWords(id=thing.id, text=_words(thing), tell="asked" if thing.secret or thing.withheld else "first")
+        FactWords(id=thing.id, text=_words(thing), tell="asked" if thing.withheld else "first")
         for thing in request.known
+        if not thing.secret
     ]
     said = " ".join([fact.text for fact in facts if fact.tell == "first"][:MOST])
     goal = request.title or "Something is to be done."
-    return Telling(first_message=f"{goal}. {said}".strip(), goal=goal, facts=facts)
+    return Telling(id="1", reason=request.reason, first_message=f"{goal}. {said}".strip(), goal=goal, facts=facts)
 
 
 def _words(thing: Known) -> str:

@@ -12,7 +12,7 @@ from skillweave.schema.telling import Known, Request, RowKnown, Wish
 from skillweave.schema.template import TaskTemplate, Withheld
 from skillweave.world.replay import source_of
 from synth.tasks.naming import table_word, tool_word
-from synth.tasks.words import in_words, kind_of, name_in_words
+from synth.tasks.words import identified, in_words, kind_of, name_in_words
 
 
 def request_of(
@@ -71,7 +71,11 @@ class _Known:
         if name not in self._ids:
             kind = kind_of(value)
             words = in_words(value, kind, unit, self._combination.now, self._random, is_birth="birth" in name)
-            self._ids[name] = Known(id=name, value=value, words=words, type=kind, about=about, secret=secret)
+            says = ""
+            if secret:
+                words = str(value) if kind == "string" else words
+                says = identified(name.partition(".")[2], words, Random(f"{self._combination.id}/{name}"))
+            self._ids[name] = Known(id=name, value=value, words=words, type=kind, about=about, secret=secret, says=says)
         return name
 
     def row(self, row: SaidRow) -> RowKnown:

@@ -1,10 +1,15 @@
 """Values as people say them. The same forms are understood again by the check of what was told."""
 
+import re
 from datetime import date, datetime
 from random import Random
 
 from skillweave.schema.entity import AttributeType
 from skillweave.schema.record import Json
+
+VALUE = "{value}"
+"""Where a fact's text leaves it to us to put the words in: its author has not seen them."""
+_KIND = re.compile(r"[a-z]+(_[a-z0-9]+)+")
 
 
 def in_words(
@@ -22,7 +27,14 @@ def in_words(
         return day if kind == "date" else f"{day} at {moment:%H:%M}"
     if isinstance(value, float):
         return f"{value:g}"
-    return text
+    return text.replace("_", " ") if kind == "string" and _KIND.fullmatch(text) else text
+
+
+def identified(name: str, words: str, random: Random) -> str:
+    """What identifies a person as a sentence, by the name of its parameter: `My email is ana@example.com.`"""
+    noun = name_in_words(name)
+    ways = [f"My {noun} is {words}.", f"You should have {words} as my {noun}.", f"The {noun} on my file is {words}."]
+    return random.choice([*ways, f"I was born on {words}."] if "birth" in name else ways)
 
 
 def kind_of(value: Json) -> AttributeType:

@@ -14,6 +14,7 @@ from typing import NamedTuple, Self
 from skillweave.llm.cassette import Take
 from skillweave.llm.continuation import GO_ON
 from tests.authors.apis import Said, Spoken, Turn, act_of, understood
+from tests.authors.tellings import Tellings
 from tests.llm.scripted import Act, Heard, ScriptedServer, fault
 
 CHARACTERS_OF_A_TOKEN = 4
@@ -81,6 +82,7 @@ class ServedAuthor:
         self.log: list[Answered] = []
         self._openings = {turns_of(take)[:2]: take for take in self.takes if take.attempt == 0}
         self._conversations = {turns_of(take): take for take in self.takes}
+        self._tellings = Tellings(self.takes)
         self._spoil = spoil
         self._delay = delay
         self._heard: Counter[tuple[Turn, ...]] = Counter()
@@ -143,7 +145,7 @@ class ServedAuthor:
         begun = ""
         while goes_on(turns):
             begun, turns = turns[-2][1] + begun, turns[:-2]
-        take = self._conversations.get(turns) or self._openings.get(turns[:2])
+        take = self._conversations.get(turns) or self._openings.get(turns[:2]) or self._tellings.part(turns[1][1])
         if take is None:
             return None, ""
         place = Place(take.question, take.key, sum(role == "user" for role, _ in turns) - 1)

@@ -226,3 +226,18 @@ def test_words_for_one_thing_left_unsaid_do_not_give_another_away() -> None:
     wish = Wish(tool="pay", kind="do", values={"method": "pay.method", "amount": "pay.amount"})
     both = request.model_copy(update={"wishes": [wish], "known": [*request.known, amount]})
     assert {Teller(both, talk, Random(number)).tell().goal for number in range(10)} == {"You want to settle up."}
+
+
+def test_of_what_is_left_out_a_fact_holds_a_place_for_the_value() -> None:
+    row = ("appointment.starts_at", "appointment.treatment_name", "pay.method")
+    texts = {fact.id: fact.text for fact in Teller(left_out(*row), TALK, Random(1)).tell().facts}
+    assert [texts[name].count("{value}") for name in row] == [1, 1, 1]
+    assert "24 January" not in texts["appointment.starts_at"]
+
+
+def test_nothing_is_told_of_what_identifies_the_person() -> None:
+    request = a_request("formal")
+    known = [thing.model_copy(update={"secret": thing.id == "me.email"}) for thing in request.known]
+    telling = Teller(request.model_copy(update={"known": known}), TALK, Random(1)).tell()
+    assert "me.email" not in {fact.id for fact in telling.facts}
+    assert telling.reason == request.reason

@@ -113,7 +113,9 @@ def test_stories_and_goals() -> None:
 def test_telling() -> None:
     known = [
         Known(id="loan.title", value="The Salt Road", words="The Salt Road", type="string", about="loan: title"),
-        Known(id="loan.due_on", value="2025-02-03", words="3 February", type="date", about="loan: due on"),
+        Known(
+            id="loan.due_on", value="2025-02-03", words="3 February", type="date", about="loan: due on", withheld=True
+        ),
         Known(id="me.email", value="x", words="ada.frost07@example.org", type="string", about="me: email", secret=True),
     ]
     persona = Persona(name="Ada Frost", age=41, style="brief", patience=5, traits=[])
@@ -122,4 +124,5 @@ def test_telling() -> None:
         id="x", template="x", server="LendingLibrary", kind="do", login="session", caller="LLMEM-0001", now=NOW,
         golden=[], steps=[], rows=[], values=[],
     )  # fmt: skip
-    assert telling_faults(answer("tasks.tell"), request, combination) == []
+    (telling,) = answer("tasks.tell")
+    assert telling_faults(telling, request, combination) == []

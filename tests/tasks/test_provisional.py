@@ -25,7 +25,7 @@ def the_told_one(validated: ValidatedTask) -> Task:
     persona = persona_of(assembly.person("PAT-0001"), WORLD.now, Random(3))
     request = request_of(WORLD.blueprint, TEMPLATE, validated.combination, persona, Random(3))
     facts = [FactWords(id=thing.id, text=f"It is {thing.words}!", tell="asked") for thing in request.known]
-    telling = Telling(first_message="Hi, my appointment does not suit me any more.", goal="You want it.", facts=facts)
+    telling = Telling(id="1", first_message="Hi, my appointment does not suit me.", goal="You want it.", facts=facts)
     return assembly.task(validated, request, telling, "test")
 
 

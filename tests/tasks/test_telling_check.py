@@ -1,5 +1,7 @@
 """What an author's words for a task may not do."""
 
+import pytest
+
 from skillweave.schema.task import Persona
 from skillweave.schema.telling import FactWords, Known, Request, Telling
 from synth.tasks.telling_check import telling_faults
@@ -16,16 +18,27 @@ STARTS = Known(
 METHOD = Known(id="pay.method", value="bank_transfer", words="bank_transfer", type="string", about="pay: method")
 
 
-def faults(message: str, *known: Known, goal: str = "You want to move your visit.", tell: str = "asked") -> list[str]:
-    facts = [FactWords.model_validate({"id": one.id, "text": f"It is {one.words}.", "tell": tell}) for one in known]
+GOAL = "You want to move your visit."
+
+
+def faults(message: str, *known: Known, goal: str = GOAL, tell: str = "asked", reason: str | None = None) -> list[str]:
+    """What is wrong where each thing known is told in one sentence."""
+    words = {one.id: "{value}" if one.withheld else one.words for one in known}
+    facts = [
+        FactWords.model_validate({"id": name, "text": f"It is {said}.", "tell": tell}) for name, said in words.items()
+    ]
+    return faults_of(Telling(id="1", first_message=message, goal=goal, reason=reason, facts=facts), *known)
+
+
+def faults_of(telling: Telling, *known: Known) -> list[str]:
     persona = Persona(name="Ana Lopez", age=43, style="brief", patience=3)
     request = Request(title="t", company="c", persona=persona, reason="So.", wishes=[], known=list(known))
-    return telling_faults(Telling(first_message=message, goal=goal, facts=facts), request, a_move())
+    return telling_faults(telling, request, a_move())
 
 
 def test_what_is_left_out_is_kept_until_asked() -> None:
     assert faults("I want to move my visit.", STARTS) == []
-    assert "fact 'appointment.starts_at' is given only when asked for" in faults(
+    assert "fact 'appointment.starts_at' is left out: it is told when asked for" in faults(
         "I want to move my visit on 21 January at 12:30.", STARTS, tell="first"
     )
 
@@ -41,7 +54,7 @@ def test_words_that_say_something_else_tell_what_is_left_out_all_the_same() -> N
     said = METHOD.model_copy(update={"withheld": True})
     other = METHOD.model_copy(update={"id": "refund.method"})
     (fault,) = faults("I want my refund by bank transfer, and to pay.", said, other)
-    assert fault.startswith("the first message says 'bank_transfer', which is left out")
+    assert fault.startswith("the first message says the value of 'pay.method', which is left out")
 
 
 def test_a_figure_within_other_words_is_not_what_is_left_out() -> None:
@@ -53,7 +66,7 @@ def test_a_figure_within_other_words_is_not_what_is_left_out() -> None:
     assert not [fault for fault in faults("I come in spring.", said, window, goal=goal) if "left out" in fault]
     goal = "You come on April 1 at 09:00 for 1 refill."
     left_out = [fault for fault in faults("I come in spring.", said, window, goal=goal) if "left out" in fault]
-    assert [fault[:17] for fault in left_out] == ["the goal says '1'"]
+    assert [fault[:31] for fault in left_out] == ["the goal says the value of 'ren"]
 
 
 def test_what_nobody_would_ask_for_is_said_at_once() -> None:
@@ -61,3 +74,47 @@ def test_what_nobody_would_ask_for_is_said_at_once() -> None:
     complaint = "the first message has to say 'bank_transfer': nobody would ask for it"
     assert faults("I pay.", said) == [complaint]
     assert faults("I pay by bank transfer.", said, tell="first") == []
+
+
+def test_the_value_of_what_is_left_out_is_put_in_by_us() -> None:
+    said = METHOD.model_copy(update={"withheld": True})
+    blind = Telling(id="1", first_message="I pay.", goal=GOAL, facts=[FactWords(id=said.id, text="I pay by card.")])
+    assert faults_of(blind, said) == ["the text of fact 'pay.method' has to hold '{value}', where its value is put in"]
+    assert faults("I pay by {value}.", said) == ["the first message holds '{value}', which nobody says"]
+    assert faults("I move <visit>.") == ["the first message holds '<visit>', which nobody says"]
+
+
+def test_a_name_that_is_marked_first_is_said() -> None:
+    name = METHOD.model_copy(update={"value": "Dr Yuki Tanabe", "words": "Dr Yuki Tanabe"})
+    assert faults("I come to Tanabe.", name, tell="first") == []
+    assert faults("I come.", name, tell="first") == [
+        "the first message does not say 'Dr Yuki Tanabe', which is marked `first`"
+    ]
+
+
+@pytest.mark.parametrize("reason", [None, "I am away on 21 January.", "My 2 children have the flu."])
+def test_a_reason_may_say_what_is_known_or_nothing(reason: str | None) -> None:
+    known = STARTS.model_copy(update={"withheld": False})
+    assert faults("I want to move my visit.", known, reason=reason) == []
+
+
+def test_goal_reason_and_facts_have_no_figure_that_nobody_knows() -> None:
+    known = STARTS.model_copy(update={"withheld": False})
+    assert faults("Move it.", known, reason="I fly on 3 March.") == [
+        "the reason says '3 march', which this person does not know"
+    ]
+    assert faults("Move it.", known, goal="You want to pay 95.00.") == [
+        "the goal says '95.00', which this person does not know"
+    ]
+    text = "It is 21 January at 12:30, in room 214."
+    telling = Telling(id="1", first_message="Move it.", goal=GOAL, facts=[FactWords(id=known.id, text=text)])
+    assert faults_of(telling, known) == [
+        "the text of fact 'appointment.starts_at' says '214', which this person does not know"
+    ]
+
+
+def test_nobody_is_asked_for_words_for_what_identifies_the_person() -> None:
+    email = METHOD.model_copy(update={"id": "me.email", "secret": True})
+    bare = Telling(id="1", first_message="Move it.", goal=GOAL, facts=[])
+    assert faults_of(bare, email) == []
+    assert faults("Move it.", email) == ["there is no fact 'me.email'"]

@@ -16,7 +16,7 @@ from synth.offline.language.companies import Companies
 from synth.offline.language.english import named, with_article
 from synth.offline.language.reference import refer, sentence, talk_of
 from synth.offline.service import Talk, ToolTalk
-from synth.tasks.words import name_in_words
+from synth.tasks.words import VALUE, name_in_words
 
 _ENUM = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -33,6 +33,8 @@ class Teller:
     talk: Talk
     random: Random
     companies: Companies = field(default_factory=Companies)
+    number: str = "1"
+    """Of the task in its question."""
     told: set[str] = field(default_factory=set)
     """Ids of what the first message says."""
 
@@ -45,8 +47,10 @@ class Teller:
         facts = [
             FactWords(id=thing.id, text=self._fact(thing), tell="first" if thing.id in self.told else "asked")
             for thing in self.request.known
+            if not thing.secret
         ]
-        return Telling(first_message=message, goal=goal, facts=facts)
+        reason = self.request.reason or None
+        return Telling(id=self.number, first_message=message, goal=goal, reason=reason, facts=facts)
 
     @property
     def _asked(self) -> list[tuple[int, Wish]]:
@@ -226,14 +230,19 @@ class Teller:
         return message.lower() if "writes in lower case" in self.request.persona.traits else message
 
     def _fact(self, thing: Known) -> str:
+        """The sentence for it; of what is left out, with a place for the value."""
+        words, text = self._words[thing.id], self._sentence(thing)
+        if not thing.withheld:
+            return text
+        return text.replace(words, VALUE, 1) if words in text else f"{thing.about.capitalize()}: {VALUE}."
+
+    def _sentence(self, thing: Known) -> str:
         words = self._words[thing.id]
         for wish in self.request.wishes:
             for row in wish.rows.values():
                 if thing.id in row.columns.values():
                     return _one(sentence(self.talk, row, thing, words, self.random))
-        owner, _, name = thing.about.partition(": ")
-        if owner == "me":
-            return f"My {name} is {words}."
+        _, _, name = thing.about.partition(": ")
         return _one(self._stated(thing, name, words)) if self.companies.titles else f"{name.capitalize()}: {words}."
 
     def _stated(self, thing: Known, name: str, words: str) -> str:
