@@ -25,7 +25,6 @@ ANSWERS = {
     "blueprint.relationships": "world:relationships",
     "blueprint.tool": "world:tool",
     "blueprint.rules": "world:rules",
-    "blueprint.witness": "world:witness",
     "database.generator": "generator:generator",
     "policy.write": "policy:write",
     "policy.reword": "policy:reword",
