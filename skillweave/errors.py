@@ -12,12 +12,22 @@ class ConfigError(SkillweaveError):
 class AuthorError(SkillweaveError):
     """A model, or the offline author, gave no usable answer to a question."""
 
-    def __init__(self, message: str, *, question: str = "", key: str = "", reasons: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        question: str = "",
+        key: str = "",
+        reasons: tuple[str, ...] = (),
+        lies_in: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.question = question
         self.key = key
         self.reasons = reasons
         """What was wrong with the last answer, as it was told to the author."""
+        self.lies_in = lies_in
+        """The earlier step whose item of the same key has the fault; None where it is this item's own."""
 
 
 class ProviderError(SkillweaveError):

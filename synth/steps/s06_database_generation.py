@@ -7,6 +7,7 @@ to the generator's author; guards that are left unmet are recorded as such.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from random import Random
 
 from pydantic import Field
 
@@ -15,13 +16,14 @@ from skillweave.llm.question import question
 from skillweave.sandbox.strength import strength
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Row
-from skillweave.schema.summary import Coverage
 from skillweave.world import database
+from skillweave.world.world import World
 from synth.artifacts import BLUEPRINTS, DATABASE, ENTITY_ROWS, GENERATORS, RELATIONSHIP_ROWS, SUMMARIES
 from synth.context import Context
 from synth.history.build import Built, build, completed, fullest
 from synth.history.generation import filled_tables, generated, people_of, state_of
 from synth.history.simulation import Plan
+from synth.planner.nearest import nobody_can
 from synth.step import Params, step
 
 GENERATOR = question("database.generator", returns=str, role="coding", form="code")
@@ -67,8 +69,7 @@ async def database_generation(ctx: Context[DatabaseParams], key: str) -> None:
     script, built = await _generate(ctx, blueprint)
     summary = built.summary
     if summary is None or summary.coverage.unsound:
-        coverage = summary.coverage if summary else None
-        raise AuthorError(f"the world of {key} is defective: {_defects(built.fault, coverage)}")
+        raise _defective(key, [built.fault] if summary is None else summary.coverage.unsound)
     state = state_of(built.rows, blueprint)
     with ctx.write_path(DATABASE, key) as path:
         database.save(state, blueprint, path)
@@ -94,25 +95,32 @@ async def _generate(ctx: Context[DatabaseParams], blueprint: Blueprint) -> tuple
             return found
         if script not in lived:
             lived[script] = await _live(ctx, blueprint, rows)
-        return idle_tools(lived[script])
+        return await ctx.offload(idle_tools, blueprint, lived[script], ctx.now)
 
-    script = await ctx.ask(
-        GENERATOR,
-        blueprint=blueprint,
-        filled=filled_tables(blueprint),
-        shared=[attribute.name for attribute in blueprint.core.attributes if attribute.shared],
-        check=faults,
-    )
+    try:
+        script = await ctx.ask(
+            GENERATOR,
+            blueprint=blueprint,
+            filled=filled_tables(blueprint),
+            shared=[attribute.name for attribute in blueprint.core.attributes if attribute.shared],
+            check=faults,
+        )
+    except AuthorError:
+        if not lived:
+            raise
+        # The rows were sound, and still nobody could use a tool.
+        raise _defective(ctx.key, idle_tools(blueprint, [*lived.values()][-1], ctx.now)) from None
     return script, lived[script]
 
 
-def idle_tools(built: Built) -> list[str]:
+def idle_tools(blueprint: Blueprint, built: Built, now: str) -> list[str]:
     """The tools that nobody could use, in words for the author of the rows. Other defects are not theirs to mend."""
-    if built.summary is None:
+    if built.summary is None or not built.summary.coverage.failing_tools:
         return []
+    world = World(blueprint, state_of(built.rows, blueprint), now=now)
     return [
-        f"people lived with these rows, and nobody could make one lawful call of {name}; give rows that its guards let "
-        "through for several persons"
+        f"people lived with these rows for weeks, and {nobody_can(world, blueprint.tool(name), Random(name))}; give rows "
+        "with which several persons can"
         for name in built.summary.coverage.failing_tools
     ]
 
@@ -127,5 +135,7 @@ async def _live(ctx: Context[DatabaseParams], blueprint: Blueprint, rows: Mappin
     return await ctx.offload(completed, blueprint, fullest(histories), ctx.now, f"{ctx.seed}/{blueprint.server}")
 
 
-def _defects(fault: str, coverage: Coverage | None) -> str:
-    return "; ".join([*([fault] if fault else []), *(coverage.unsound if coverage else [])])
+def _defective(world: str, found: Sequence[str]) -> AuthorError:
+    """What was found by living in a world is to be mended in its blueprint."""
+    message = f"the blueprint of {world} does not hold when people live by it: {'; '.join(found)}"
+    return AuthorError(message, reasons=tuple(found), lies_in="s04_blueprint_generation")
