@@ -1,6 +1,7 @@
 """Partial answers: of a list, what nothing was wrong with in the end, where one bad element would else cost all."""
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from itertools import chain
 from typing import TypeVar
 
@@ -11,7 +12,8 @@ from synth.step import Params
 
 P = TypeVar("P", bound=Params)
 T = TypeVar("T")
-Judge = Callable[[Sequence[T]], Sequence[Sequence[str]]]
+Found = Sequence[Sequence[str]]
+Judge = Callable[[Sequence[T]], Found | Awaitable[Found]]
 """The elements of an answer -> for each of them what is wrong with it, in words for the author."""
 
 
@@ -21,6 +23,8 @@ async def sound_part(
     judge: Judge[T],
     reason: str,
     *,
+    name: Callable[[T], str] = str,
+    wanted: Collection[str] | None = None,
     key: str | None = None,
     **variables: object,
 ) -> list[T]:
@@ -30,14 +34,14 @@ async def sound_part(
     """
     last: list[T] = []
 
-    def check(answer: list[T]) -> list[str]:
+    async def check(answer: list[T]) -> list[str]:
         last[:] = answer
-        return list(dict.fromkeys(chain.from_iterable(judge(answer))))
+        return list(dict.fromkeys(chain.from_iterable(await _found(answer, judge))))
 
     try:
         return await ctx.ask(question, key=key, check=check, **variables)
     except AuthorError:
-        kept, left_out = _parted(last, judge)
+        kept, left_out = await _parted(last, judge)
         if not kept:
             raise
     for complaint in left_out:
@@ -45,13 +49,18 @@ async def sound_part(
     return kept
 
 
-def _parted(elements: list[T], judge: Judge[T]) -> tuple[list[T], list[str]]:
+async def _found(elements: list[T], judge: Judge[T]) -> Found:
+    found = judge(elements)
+    return await found if inspect.isawaitable(found) else found
+
+
+async def _parted(elements: list[T], judge: Judge[T]) -> tuple[list[T], list[str]]:
     """The elements with which nothing is wrong, and the first complaint about each other one.
 
     They are judged again without the others, which they may have leant on.
     """
     left_out: list[str] = []
-    while any(found := judge(elements)):
+    while any(found := await _found(elements, judge)):
         left_out += [wrong[0] for wrong in found if wrong]
         elements = [element for element, wrong in zip(elements, found, strict=True) if not wrong]
     return elements, left_out

@@ -20,6 +20,8 @@ CALLERS = 40
 """Persons for whom a call is looked for before it counts as out of reach."""
 ENOUGH = 8
 """Persons who can make a call lawfully, at which counting them stops."""
+FEW = 3
+"""Of them, those whom every tool has before any has more."""
 LAWFUL = 4
 """Lawful calls of one person among which one is sought whose rows they are shown."""
 
