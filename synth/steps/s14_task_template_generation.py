@@ -28,6 +28,7 @@ from synth.step import Params, step
 from synth.tasks.feasible import infeasible
 from synth.tasks.kinds.derived import derived
 from synth.tasks.kinds.refusals import refusals
+from synth.tasks.referring import unclear
 from synth.tasks.templates import goal_faults, template
 
 GOALS = question("tasks.goals", returns=list[Goal], most=200)
@@ -170,11 +171,25 @@ async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
 async def _referred_by(ctx: Context[TemplateParams], blueprint: Blueprint) -> dict[str, list[str]]:
     """Read -> the columns by which people refer to its rows."""
     reads = {tool.name: list(origins(tool)) for tool in blueprint.tools if tool.kind == "read"}
+    told: set[str] = set()
+
+    async def judge(answer: Sequence[RowWords]) -> list[list[str]]:
+        found = [word_faults(row, reads) for row in answer]
+        if is_fused(ctx):
+            return found
+        columns = {row.read: row.columns for row, faults in zip(answer, found, strict=True) if not faults}
+        vague = await ctx.offload(unclear, blueprint, ctx.path(DATABASE), ctx.now, columns, f"{ctx.seed}/referring")
+        # Told once: the author knows whether people would say more.
+        new = {name: [fault] for name, fault in vague.items() if name not in told}
+        told.update(new)
+        return [faults or new.get(row.read, []) for row, faults in zip(answer, found, strict=True)]
+
     words = await sound_part(
         ctx,
         REFERENCES,
-        lambda answer: [word_faults(row, reads) for row in answer],
+        judge,
         NO_WORDS,
+        name=lambda row: row.read,
         blueprint=blueprint,
         columns=reads,
     )

@@ -21,7 +21,7 @@ TELLING = (
 
 
 def infeasible(
-    blueprint: Blueprint, database: Path, now: str, templates: Sequence[TaskTemplate], seed: str
+    blueprint: Blueprint, database: Path | bytes, now: str, templates: Sequence[TaskTemplate], seed: str
 ) -> dict[str, str]:
     """Template -> why nobody has an instance; templates that somebody can have are left out.
 
