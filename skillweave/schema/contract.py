@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from skillweave.schema.bounds import Description, Label, Scalar, ScalarRow, Scalars, Sentence, Sql
+from skillweave.schema.bounds import Description, Label, ScalarRow, Scalars, Sentence, Sql
 from skillweave.schema.names import Name
 from skillweave.schema.record import Record
 
@@ -121,20 +121,3 @@ class Event(Record):
     """INSERT, UPDATE or DELETE statements, in order."""
     weight: float = 1.0
     """How readily a candidate is picked: the chance of each, each day, is about 6 % times this."""
-
-
-class Witness(Record):
-    """Rows and a call that show a guard met or broken, given by an author where the machinery found none."""
-
-    tool: Name
-    """The tool called."""
-    rule: Label
-    """The guard shown."""
-    breaks: bool
-    """True: the call is first refused (or forbidden) by this guard. False: it succeeds."""
-    setup: list[Sql] = Field(default_factory=list, max_length=32)
-    """INSERT or UPDATE statements that prepare the state."""
-    caller: Label | None = None
-    """Who calls; None: the author leaves it open."""
-    arguments: dict[str, Scalar] = Field(default_factory=dict, max_length=32)
-    """Of the call: plain values."""

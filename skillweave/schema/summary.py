@@ -56,5 +56,3 @@ class Summary(Record):
     """Event -> how often it happened in the history."""
     coverage: Coverage
     """What of the contract the database lets happen."""
-    witnessed: list[Unmet] = Field(default_factory=list)
-    """Guards that the database does not break, but that the author's own case does."""

@@ -141,6 +141,7 @@ def tool_of(tool: BookTool, contract: Contract, rules: Mapping[str, BookRule]) -
         ],
         effects=[Effect(rule=effect.rule, sql=effect.sql, says=rules[effect.rule].says) for effect in contract.effects],
         returns=contract.returns,
+        examples=contract.examples,
     )
 
 
@@ -169,4 +170,5 @@ def contract_of(tool: Tool) -> Contract:
         guards=[ContractGuard(rule=guard.rule, holds=guard.holds, error=guard.error) for guard in tool.guards],
         effects=[ContractEffect(rule=effect.rule, sql=effect.sql) for effect in tool.effects],
         returns=tool.returns,
+        examples=tool.examples,
     )

@@ -89,14 +89,3 @@ def reads_that_show(blueprint: Blueprint, wanted: Collection[Place], rows: Colle
 def needed(tool: Tool) -> list[Parameter]:
     """The parameters that a call has to give."""
     return [parameter for parameter in tool.parameters if parameter.required]
-
-
-def unseen(blueprint: Blueprint) -> list[tuple[str, str, str]]:
-    """(tool, rule, `table.column`): what a guard reads of rows, and no read shows."""
-    shown = frozenset[Place]().union(*(shown_by(tool) for tool in blueprint.tools if tool.kind == "read"))
-    return [
-        (tool.name, guard.rule, f"{table}.{column}")
-        for tool in blueprint.tools
-        for guard in tool.guards
-        for table, column in sorted(decided_by(blueprint, guard) - shown)
-    ]

@@ -9,7 +9,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Row
 from skillweave.schema.summary import Summary
 from skillweave.world.world import World
-from synth.history.coverage import ENOUGH, Survey
+from synth.history.coverage import ENOUGH, FEW, Survey
 from synth.history.generation import state_of
 from synth.history.invariants import InvariantBroken
 from synth.history.simulation import History, Plan, Simulation
@@ -19,7 +19,9 @@ BETWEEN_CHECKS = 12
 """Changes between two checks of the invariants, which are most of a history's work."""
 
 TURNS = 2
-"""How often what a history lacks is looked for and made up for."""
+"""How often each kind of lack is looked for and made up for."""
+LAST, SPAN = 55, 9
+"""Minutes before the end at which the first such turn begins, and those that each has."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,14 @@ class Built:
 
     @property
     def worth(self) -> tuple[int, int, int]:
-        """By what histories are compared: what happened at all, what tasks can be made of, how much of the contract."""
+        """By what histories are compared: what happened at all, what tasks can be made of and how much of the
+        contract, how many people each tool has."""
         if self.summary is None:
             return (-1, 0, 0)
         coverage = self.summary.coverage
         reached = coverage.guards_first_broken + coverage.effects_taking_place
-        return (coverage.tools_succeeding, 2 * sum(self.able.values()) + reached, reached)
+        able = self.able.values()
+        return (coverage.tools_succeeding, 2 * sum(min(FEW, count) for count in able) + reached, sum(able) + reached)
 
 
 def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, plan: Plan, seed: str) -> Built:
@@ -55,27 +59,43 @@ def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, pla
 
 
 def completed(blueprint: Blueprint, built: Built, now: str, seed: str) -> Built:
-    """The same history with what it lacks made up for in its last hour, as far as lawful steps lead there."""
-    for turn in range(TURNS):
-        again = _completed(blueprint, built, now, f"{seed}/{turn}", minutes=55 // (turn + 1))
-        built = max(built, again, key=lambda either: either.worth)
+    """The same history with what it lacks made up for in its last hour, as far as lawful steps lead there.
+
+    Each kind of lack has its turn, whose outcome is kept where it is worth more.
+    """
+    for number, turn in enumerate([_enable_few, _meet, _enable_enough] * TURNS):
+        if built.summary is None or built.history is None:
+            return built
+        world = World(blueprint, state_of(built.rows, blueprint), now=now)
+        callers = [str(row[blueprint.core.key]) for row in built.rows[blueprint.core.table]]
+        with world.session() as session:
+            random = Random(f"{seed}/{number}/steering")
+            turn(Steering(world, session, callers, random, LAST - SPAN * number), built)
+            rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
+        if rows != built.rows:
+            history = replace(built.history, rows=rows)
+            again = _surveyed(blueprint, history, now, callers, f"{seed}/{number}/survey again")
+            built = max(built, again, key=lambda either: either.worth)
     return built
 
 
-def _completed(blueprint: Blueprint, built: Built, now: str, seed: str, minutes: int) -> Built:
-    if built.summary is None or built.history is None:
-        return built
-    world = World(blueprint, state_of(built.rows, blueprint), now=now)
-    callers = [str(row[blueprint.core.key]) for row in built.rows[blueprint.core.table]]
-    with world.session() as session:
-        steering = Steering(world, session, callers, Random(f"{seed}/steering"), minutes)
-        for tool in [tool for tool in blueprint.tools if tool.kind != "auth"]:
-            for _ in range(built.able[tool.name], ENOUGH):
-                steering.enable(tool)
-        for unmet in built.summary.coverage.unmet:
-            steering.meet(unmet)
-        rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
-    return _surveyed(blueprint, replace(built.history, rows=rows), now, callers, f"{seed}/survey again")
+def _enable_few(steering: Steering, built: Built) -> None:
+    _enable(steering, built, FEW)
+
+
+def _enable_enough(steering: Steering, built: Built) -> None:
+    _enable(steering, built, ENOUGH)
+
+
+def _enable(steering: Steering, built: Built, enough: int) -> None:
+    for tool in [tool for tool in steering.world.blueprint.tools if tool.kind != "auth"]:
+        for _ in range(built.able[tool.name], enough):
+            steering.enable(tool)
+
+
+def _meet(steering: Steering, built: Built) -> None:
+    for unmet in built.summary.coverage.unmet if built.summary else ():
+        steering.meet(unmet)
 
 
 def _surveyed(blueprint: Blueprint, history: History, now: str, callers: list[str], seed: str) -> Built:

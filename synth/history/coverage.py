@@ -12,13 +12,18 @@ from skillweave.schema.summary import Coverage, Unmet
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.history.invariants import Watch
+from synth.history.sight import Sight
 from synth.history.simulation import History
 from synth.planner.search import Arguments, Search
 
 CALLERS = 40
 """Persons for whom a call is looked for before it counts as out of reach."""
-ENOUGH = 3
+ENOUGH = 8
 """Persons who can make a call lawfully, at which counting them stops."""
+FEW = 3
+"""Of them, those whom every tool has before any has more."""
+LAWFUL = 4
+"""Lawful calls of one person among which one is sought whose rows they are shown."""
 
 
 @dataclass
@@ -30,20 +35,21 @@ class Survey:
     random: Random
     history: History
     able: dict[str, int] = field(default_factory=dict)
-    """Tool -> persons who can call it lawfully as things stand, up to `ENOUGH`."""
+    """Tool -> persons who can call it lawfully as things stand, on rows that they are shown, up to `ENOUGH`."""
     unsound: list[str] = field(default_factory=list)
+    _succeeding: set[str] = field(default_factory=set)
 
     def run(self) -> Coverage:
         """What the history has shown, and what the database offers."""
         blueprint = self.world.blueprint
-        self._watch = Watch(blueprint)
+        self._watch, self._sight = Watch(blueprint), Sight(blueprint)
         failing: list[str] = []
         idle: list[str] = []
         unmet: list[Unmet] = []
         with self.world.session() as session:
             for tool in blueprint.tools:
                 changed = self._changed(session, tool)
-                if not self.able[tool.name] and not self.history.succeeded.get(tool.name):
+                if tool.name not in self._succeeding and not self.history.succeeded.get(tool.name):
                     failing.append(tool.name)
                 idle += [
                     f"{tool.name}: effect {place + 1} ({effect.rule})"
@@ -70,12 +76,14 @@ class Survey:
         changed = list(self.history.effective.get(tool.name, [0] * len(tool.effects)))
         self.able[tool.name] = 0
         for caller in self._callers(tool):
-            for arguments in islice(self._search(session, tool, caller).meeting(), 2):
+            for arguments in islice(self._search(session, tool, caller).meeting(), LAWFUL):
                 result = session.peek(tool.name, arguments)
                 if result.ok and not result.violations:
-                    self.able[tool.name] += 1
+                    self._succeeding.add(tool.name)
                     changed = [sum(pair) for pair in zip(changed, result.changed, strict=True)]
-                    break
+                    if self._sight.shows(session, tool, arguments):
+                        self.able[tool.name] += 1
+                        break
             if self.able[tool.name] >= ENOUGH or tool.kind == "auth":
                 break
         return changed
@@ -103,7 +111,10 @@ class Survey:
             first = next((verdict.rule for verdict in result.verdicts if not verdict.holds), None) == guard.rule
             broken = self._watch.broken(session, [effect.sql for effect in tool.effects]) if result.ok else None
             if first and (broken or (result.error and result.error.code == "world_defect")):
-                self.unsound.append(f"{tool.name} against {guard.rule}: {broken or session.defects[-1]}")
+                self.unsound.append(
+                    f"{guard.rule} ({guard.says!r}) is left to the agent, so {tool.name} must stay sound where it is broken; "
+                    f"after {tool.name}({arguments}) {broken or session.defects[-1]}"
+                )
         session.forget(mark)
         return first
 

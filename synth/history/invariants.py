@@ -44,7 +44,8 @@ class Watch:
         for invariant in self.blueprint.invariants:
             if invariant.id in asked and answers[invariant.id]:
                 row = session.query(f"SELECT * FROM ({invariant.never}) LIMIT 1")[0]
-                return f"invariant {invariant.id} is broken ({row})"
+                says = f" ({invariant.says!r})" if invariant.says else ""
+                return f"invariant {invariant.id}{says} is broken: its query must find no row and finds {row}"
         return None
 
     def _query(self, tables: frozenset[str] | None) -> tuple[str, list[str]]:

@@ -19,7 +19,7 @@ from synth.graph.edges import columns_written
 from synth.history.invariants import InvariantBroken, Watch
 from synth.history.office import Office
 from synth.history.people import People, Request
-from synth.planner.search import Search
+from synth.planner.search import Arguments, Search
 from synth.planner.values import CLOCK
 
 OFFICE_HOURS = (8, 13, 18)
@@ -175,14 +175,18 @@ class Simulation:
         result = session.call(tool.name, arguments)
         if not result.ok:
             return None
-        self._changed(session, [effect.sql for effect in tool.effects], f"{tool.name}({arguments})")
+        self._changed(
+            session,
+            [effect.sql for effect in tool.effects],
+            f"the lawful call {tool.name}({_given(arguments)}) at {session.now}",
+        )
         self.history.succeeded[tool.name] += 1
         for place, rows in enumerate(result.changed):
             self.history.effective[tool.name][place] += rows > 0
         return result
 
     def _event_done(self, session: ContractSession, event: Event, row: Row) -> None:
-        self._changed(session, event.effects, f"event {event.name}({row})")
+        self._changed(session, event.effects, f"the event {event.name} of {row}")
 
     def _changed(self, session: ContractSession, statements: list[str], what: str) -> None:
         self._unchecked += statements
@@ -194,7 +198,11 @@ class Simulation:
     def _check(self, session: ContractSession, what: str, written: list[str] | None = None) -> None:
         broken = self._watch.broken(session, written)
         if broken:
-            raise InvariantBroken(f"{broken} after {what}")
+            raise InvariantBroken(f"after {what} {broken}")
+
+
+def _given(arguments: Arguments) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
 
 
 def _inserts(statement: str) -> bool:

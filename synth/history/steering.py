@@ -17,9 +17,11 @@ from skillweave.schema.summary import Unmet
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.graph.edges import columns_read, columns_written, touches
+from synth.history.coverage import LAWFUL
 from synth.history.invariants import Watch
 from synth.history.office import candidates, perform
 from synth.history.people import onward
+from synth.history.sight import Sight
 from synth.planner.search import Search
 from synth.planner.values import CLOCK
 
@@ -49,7 +51,7 @@ class Steering:
     """Before the end, at which the next step happens."""
 
     def __post_init__(self) -> None:
-        self._watch = Watch(self.world.blueprint)
+        self._watch, self._sight = Watch(self.world.blueprint), Sight(self.world.blueprint)
         self._attempts = 0
         blueprint = self.world.blueprint
         self._onward = {tool.name: onward(blueprint, tool) for tool in blueprint.tools if tool.kind == "write"}
@@ -63,7 +65,7 @@ class Steering:
         )
 
     def enable(self, tool: Tool) -> bool:
-        """Bring it about that one more person can call a tool; whether it has been."""
+        """Bring it about that one more person can call a tool on rows that they are shown; whether it has been."""
         return self._lead(tool, tool.guards, lambda: self._can_call(tool), fresh=True)
 
     def _lead(self, tool: Tool, guards: Sequence[Guard], goal: Goal, *, fresh: bool = False) -> bool:
@@ -146,9 +148,9 @@ class Steering:
         return next(self._search(tool, self.world.now).breaking(rule), None) is not None
 
     def _can_call(self, tool: Tool) -> bool:
-        for arguments in islice(self._search(tool, self.world.now).meeting(), 2):
+        for arguments in islice(self._search(tool, self.world.now).meeting(), LAWFUL):
             result = self.session.peek(tool.name, arguments)
-            if result.ok and not result.violations:
+            if result.ok and not result.violations and self._sight.shows(self.session, tool, arguments):
                 return True
         return False
 

@@ -25,7 +25,6 @@ ANSWERS = {
     "blueprint.contracts": "world:contracts",
     "blueprint.rules": "world:rules",
     "blueprint.mend": "world:mend",
-    "blueprint.witness": "world:witness",
     "database.generator": "generator:generator",
     "policy.write": "policy:write",
     "policy.reword": "policy:reword",

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from skillweave.schema.bounds import Description, Label, Scalars, Sentence, Sql
+from skillweave.schema.bounds import Description, Label, ScalarRow, Scalars, Sentence, Sql
 from skillweave.schema.contract import Concern, Event, Invariant, ParameterType, Returns, ToolKind
 from skillweave.schema.entity import Entity
 from skillweave.schema.fused import BridgeRule
@@ -95,6 +95,8 @@ class Contract(Record):
     effects: list[ContractEffect] = Field(default_factory=list, max_length=32)
     """In the order in which they take place."""
     returns: Returns
+    examples: list[ScalarRow] = Field(default_factory=list, max_length=64)
+    """Values that one person gives together; each row names the same parameters."""
     reworded: list[Rewording] = Field(default_factory=list, max_length=32)
 
 

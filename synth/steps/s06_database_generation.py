@@ -2,11 +2,12 @@
 
 The coding author writes the generator, the sandbox runs it, and its rows are checked. Then several histories are lived
 through, and the one that lets most of the contract happen is kept. Tools that nobody could use in any of them are named
-to the generator's author; guards that are left unmet go to the contract's.
+to the generator's author; guards that are left unmet are recorded as such.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from random import Random
 
 from pydantic import Field
 
@@ -14,9 +15,7 @@ from skillweave.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.sandbox.strength import strength
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.contract import Witness
 from skillweave.schema.record import Row
-from skillweave.schema.summary import Coverage, Summary, Unmet
 from skillweave.world import database
 from skillweave.world.world import World
 from synth.artifacts import BLUEPRINTS, DATABASE, ENTITY_ROWS, GENERATORS, RELATIONSHIP_ROWS, SUMMARIES
@@ -24,11 +23,10 @@ from synth.context import Context
 from synth.history.build import Built, build, completed, fullest
 from synth.history.generation import filled_tables, generated, people_of, state_of
 from synth.history.simulation import Plan
-from synth.history.witness import SHOWN, is_witness
+from synth.planner.nearest import nobody_can
 from synth.step import Params, step
 
 GENERATOR = question("database.generator", returns=str, role="coding", form="code")
-WITNESS = question("blueprint.witness", returns=Witness | None, under="witness")  # type: ignore[arg-type]
 
 
 class DatabaseParams(Params):
@@ -38,8 +36,6 @@ class DatabaseParams(Params):
     """How far back a history goes."""
     histories: int = Field(default=2, ge=1)
     """Histories to choose from."""
-    witnesses: bool = True
-    """Ask the author for a case of each guard that no history has met."""
 
 
 async def population_map(ctx: Context[DatabaseParams], keys: list[str]) -> None:
@@ -64,7 +60,7 @@ async def population_map(ctx: Context[DatabaseParams], keys: list[str]) -> None:
     reads=[BLUEPRINTS],
     writes=[DATABASE, GENERATORS, ENTITY_ROWS, RELATIONSHIP_ROWS, SUMMARIES],
     params=DatabaseParams,
-    questions=[GENERATOR, WITNESS],
+    questions=[GENERATOR],
     join=population_map,
     join_writes=[ENTITY_ROWS],
 )
@@ -73,9 +69,7 @@ async def database_generation(ctx: Context[DatabaseParams], key: str) -> None:
     script, built = await _generate(ctx, blueprint)
     summary = built.summary
     if summary is None or summary.coverage.unsound:
-        coverage = summary.coverage if summary else None
-        raise AuthorError(f"the world of {key} is defective: {_defects(built.fault, coverage)}")
-    summary = await _witnessed(ctx, blueprint, built.rows, summary)
+        raise _defective(key, [built.fault] if summary is None else summary.coverage.unsound)
     state = state_of(built.rows, blueprint)
     with ctx.write_path(DATABASE, key) as path:
         database.save(state, blueprint, path)
@@ -101,25 +95,32 @@ async def _generate(ctx: Context[DatabaseParams], blueprint: Blueprint) -> tuple
             return found
         if script not in lived:
             lived[script] = await _live(ctx, blueprint, rows)
-        return idle_tools(lived[script])
+        return await ctx.offload(idle_tools, blueprint, lived[script], ctx.now)
 
-    script = await ctx.ask(
-        GENERATOR,
-        blueprint=blueprint,
-        filled=filled_tables(blueprint),
-        shared=[attribute.name for attribute in blueprint.core.attributes if attribute.shared],
-        check=faults,
-    )
+    try:
+        script = await ctx.ask(
+            GENERATOR,
+            blueprint=blueprint,
+            filled=filled_tables(blueprint),
+            shared=[attribute.name for attribute in blueprint.core.attributes if attribute.shared],
+            check=faults,
+        )
+    except AuthorError:
+        if not lived:
+            raise
+        # The rows were sound, and still nobody could use a tool.
+        raise _defective(ctx.key, idle_tools(blueprint, [*lived.values()][-1], ctx.now)) from None
     return script, lived[script]
 
 
-def idle_tools(built: Built) -> list[str]:
+def idle_tools(blueprint: Blueprint, built: Built, now: str) -> list[str]:
     """The tools that nobody could use, in words for the author of the rows. Other defects are not theirs to mend."""
-    if built.summary is None:
+    if built.summary is None or not built.summary.coverage.failing_tools:
         return []
+    world = World(blueprint, state_of(built.rows, blueprint), now=now)
     return [
-        f"people lived with these rows, and nobody could make one lawful call of {name}; give rows that its guards let "
-        "through for several persons"
+        f"people lived with these rows for weeks, and {nobody_can(world, blueprint.tool(name), Random(name))}; give rows "
+        "with which several persons can"
         for name in built.summary.coverage.failing_tools
     ]
 
@@ -134,36 +135,7 @@ async def _live(ctx: Context[DatabaseParams], blueprint: Blueprint, rows: Mappin
     return await ctx.offload(completed, blueprint, fullest(histories), ctx.now, f"{ctx.seed}/{blueprint.server}")
 
 
-async def _witnessed(
-    ctx: Context[DatabaseParams], blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], summary: Summary
-) -> Summary:
-    """Ask for a case of each unmet guard, and keep what turns out to be one."""
-    if not ctx.params.witnesses or not summary.coverage.unmet:
-        return summary
-    world = World(blueprint, state_of(rows, blueprint), now=ctx.now)
-
-    async def ask(unmet: Unmet) -> bool:
-        try:
-            found = await ctx.ask(
-                WITNESS,
-                key=f"{blueprint.server}/{unmet.tool}/{unmet.rule}",
-                blueprint=blueprint,
-                tables=blueprint.tables,
-                invariants=blueprint.invariants,
-                tool=blueprint.tool(unmet.tool),
-                rule=unmet.rule,
-                callers=world.callers[:SHOWN],
-                now=ctx.now,
-                check=lambda answer: is_witness(answer, unmet, world) if answer else [],
-            )
-        except AuthorError:
-            return False
-        return found is not None
-
-    answers = await asyncio.gather(*(ask(unmet) for unmet in summary.coverage.unmet))
-    witnessed = [unmet for unmet, found in zip(summary.coverage.unmet, answers, strict=True) if found]
-    return summary.model_copy(update={"witnessed": witnessed})
-
-
-def _defects(fault: str, coverage: Coverage | None) -> str:
-    return "; ".join([*([fault] if fault else []), *(coverage.unsound if coverage else [])])
+def _defective(world: str, found: Sequence[str]) -> AuthorError:
+    """What was found by living in a world is to be mended in its blueprint."""
+    message = f"the blueprint of {world} does not hold when people live by it: {'; '.join(found)}"
+    return AuthorError(message, reasons=tuple(found), lies_in="s04_blueprint_generation")

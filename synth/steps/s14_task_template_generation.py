@@ -1,18 +1,22 @@
 """s14: turn goals and stories into task templates over the tool graph.
 
-Authors say what people want; the graph says how each row that it takes can be found. A goal whose tools, links or rows
-are not there goes back to its author, and is left out where it stays so. Random walks would run too, and make no sense.
+Authors say what people want; the graph says how each row that it takes can be found. Each goal is tried on the data as
+it comes. One whose tools, links or rows are not there, or that nobody can have, goes back to its author with the reason,
+and is left out where it stays so. Writes of which nobody wants anything are asked about once more.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pydantic import Field
 
+from skillweave.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Tool
 from skillweave.schema.goal import Goal
 from skillweave.schema.template import TaskTemplate
-from synth.artifacts import BLUEPRINTS, CONTRACTS, FUSIONS, MEDIATIONS, SUMMARIES, TEMPLATES, TOOL_GRAPHS
+from skillweave.schema.tool_graph import ToolGraph
+from synth.artifacts import BLUEPRINTS, CONTRACTS, DATABASE, FUSIONS, MEDIATIONS, SUMMARIES, TEMPLATES, TOOL_GRAPHS
 from synth.context import Context
 from synth.fusion.contract import fused_contract, is_fused
 from synth.fusion.stories import NoTemplate, template_of
@@ -21,8 +25,10 @@ from synth.graph.columns import origins
 from synth.partial import sound_part
 from synth.questions.types import RowWords
 from synth.step import Params, step
+from synth.tasks.feasible import infeasible
 from synth.tasks.kinds.derived import derived
 from synth.tasks.kinds.refusals import refusals
+from synth.tasks.referring import unclear
 from synth.tasks.templates import goal_faults, template
 
 GOALS = question("tasks.goals", returns=list[Goal], most=200, under="goals")
@@ -41,7 +47,7 @@ class TemplateParams(Params):
 @step(
     each=BLUEPRINTS,
     fused=CONTRACTS,
-    reads=[BLUEPRINTS, SUMMARIES, CONTRACTS, FUSIONS, MEDIATIONS, TOOL_GRAPHS],
+    reads=[BLUEPRINTS, DATABASE, SUMMARIES, CONTRACTS, FUSIONS, MEDIATIONS, TOOL_GRAPHS],
     writes=[TEMPLATES],
     params=TemplateParams,
     questions=[GOALS, REFERENCES],
@@ -54,28 +60,98 @@ async def task_template_generation(ctx: Context[TemplateParams], key: str) -> No
 
 
 async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
-    """What people want of one domain."""
-    blueprint, graph, summary = ctx.read(BLUEPRINTS), ctx.read(TOOL_GRAPHS), ctx.read(SUMMARIES)
-    columns = {tool.name: list(origins(tool)) for tool in blueprint.tools}
-    referred_by = await _referred_by(ctx, blueprint)
+    """What people want of one domain, and what follows from it."""
+    blueprint, graph = ctx.read(BLUEPRINTS), ctx.read(TOOL_GRAPHS)
+    trials = Trials(ctx, blueprint, graph, await _referred_by(ctx, blueprint))
+    goals = await _asked(ctx, trials, [])
+    if _unwanted(goals, blueprint) and len(goals) < ctx.params.goals:
+        try:
+            goals += await _asked(ctx, trials, goals)
+        except AuthorError as error:
+            ctx.log(f"no goals for {', '.join(tool.name for tool in _unwanted(goals, blueprint))}: {error}")
+    made = [trials.template(goal) for goal in goals]
+    # Where nobody wants anything, nobody wants what is forbidden either.
+    return [*made, *(derived(made, blueprint, graph, trials.referred_by) if made else [])]
+
+
+async def _asked(ctx: Context[TemplateParams], trials: "Trials", known: list[Goal]) -> list[Goal]:
+    """Sound goals; with some known, further ones that need the writes that those leave out."""
+    blueprint, summary = trials.blueprint, ctx.read(SUMMARIES)
+    most = ctx.params.goals - len(known)
     goals = await sound_part(
         ctx,
         GOALS,
-        lambda answer: goal_faults(answer, blueprint, graph, columns),
-        "a goal that no call reaches",
+        trials.faults,
+        "a goal that nobody can have",
         name=lambda goal: goal.name,
+        key=f"{ctx.key}/more" if known else None,
         blueprint=blueprint,
-        columns=columns,
+        columns=trials.columns,
         counts=summary.rows,
-        stories=[edge for edge in graph.edges if edge.kind == "story"],
-        count=ctx.params.goals,
+        values=summary.values,
+        stories=[edge for edge in trials.graph.edges if edge.kind == "story"],
+        now=ctx.now,
+        count=most,
+        known=[*known, *trials.failed],
+        unwanted=_unwanted(known, blueprint) if known else [],
     )
-    if len(goals) > ctx.params.goals:
-        ctx.reject(f"{len(goals) - ctx.params.goals} goals", "more than were asked for")
-        goals = goals[: ctx.params.goals]
-    made = [template(goal, blueprint, graph, referred_by) for goal in goals]
-    # Where nobody wants anything, nobody wants what is forbidden either.
-    return [*made, *(derived(made, blueprint, graph, referred_by) if made else [])]
+    names = {goal.name for goal in known}
+    goals = [goal for goal in goals if goal.name not in names]
+    if len(goals) > most:
+        ctx.reject(f"{len(goals) - most} goals", "more than were asked for")
+    return goals[:most]
+
+
+def _unwanted(goals: Sequence[Goal], blueprint: Blueprint) -> list[Tool]:
+    """The writes that no goal needs."""
+    wanted = {call.tool for goal in goals for call in goal.calls}
+    return [tool for tool in blueprint.tools if tool.kind == "write" and tool.name not in wanted]
+
+
+class Trials:
+    """Goals of one world, judged by their form and by whether anybody can have what they want."""
+
+    def __init__(
+        self,
+        ctx: Context[TemplateParams],
+        blueprint: Blueprint,
+        graph: ToolGraph,
+        referred_by: Mapping[str, Sequence[str]],
+    ) -> None:
+        self.blueprint, self.graph, self.referred_by = blueprint, graph, referred_by
+        self.columns = {tool.name: list(origins(tool)) for tool in blueprint.tools}
+        self.failed: list[Goal] = []
+        """Goals that nobody can have."""
+        self._ctx = ctx
+        self._why: dict[str, str | None] = {}
+        """Template as text -> why nobody has an instance; None: somebody has."""
+
+    def template(self, goal: Goal) -> TaskTemplate:
+        """What a goal becomes."""
+        return template(goal, self.blueprint, self.graph, self.referred_by)
+
+    async def faults(self, goals: Sequence[Goal]) -> list[list[str]]:
+        """What is wrong with each goal, in words for its author."""
+        found = goal_faults(goals, self.blueprint, self.graph, self.columns)
+        formed = [goal for goal, faults in zip(goals, found, strict=True) if not faults]
+        await self._try([self.template(goal) for goal in formed])
+        why = {goal.name: self._why[self.template(goal).model_dump_json()] for goal in formed}
+        self.failed = [goal for goal in formed if why[goal.name]]
+        return [
+            [f"goal {goal.name!r}: {reason}; mend it, or give another goal under this name"]
+            if (reason := why.get(goal.name))
+            else faults
+            for goal, faults in zip(goals, found, strict=True)
+        ]
+
+    async def _try(self, templates: Collection[TaskTemplate]) -> None:
+        ctx = self._ctx
+        new = {one.id: one for one in templates if one.model_dump_json() not in self._why}
+        if new:
+            stuck = await ctx.offload(
+                infeasible, self.blueprint, ctx.path(DATABASE), ctx.now, [*new.values()], f"{ctx.seed}/combinations"
+            )
+            self._why |= {one.model_dump_json(): stuck.get(one.id) for one in new.values()}
 
 
 async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
@@ -95,10 +171,23 @@ async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
 async def _referred_by(ctx: Context[TemplateParams], blueprint: Blueprint) -> dict[str, list[str]]:
     """Read -> the columns by which people refer to its rows."""
     reads = {tool.name: list(origins(tool)) for tool in blueprint.tools if tool.kind == "read"}
+    told: set[str] = set()
+
+    async def judge(answer: Sequence[RowWords]) -> list[list[str]]:
+        found = [word_faults(row, reads) for row in answer]
+        if is_fused(ctx):
+            return found
+        columns = {row.read: row.columns for row, faults in zip(answer, found, strict=True) if not faults}
+        vague = await ctx.offload(unclear, blueprint, ctx.path(DATABASE), ctx.now, columns, f"{ctx.seed}/referring")
+        # Told once: the author knows whether people would say more.
+        new = {name: [fault] for name, fault in vague.items() if name not in told}
+        told.update(new)
+        return [faults or new.get(row.read, []) for row, faults in zip(answer, found, strict=True)]
+
     words = await sound_part(
         ctx,
         REFERENCES,
-        lambda answer: [word_faults(row, reads) for row in answer],
+        judge,
         NO_WORDS,
         name=lambda row: row.read,
         blueprint=blueprint,

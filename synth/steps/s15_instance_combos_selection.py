@@ -38,6 +38,7 @@ from synth.planner.problem import PlannerParams
 from synth.step import step
 from synth.tasks.combine import combinations_of
 from synth.tasks.instance import NoInstance
+from synth.tasks.mix import balanced
 from synth.tasks.persons import SPARE, Want, allotted
 from synth.tasks.splits import splits_of
 
@@ -51,7 +52,7 @@ MISFITS: Mapping[Kind, Callable[[World, Combination], str | None]] = {
 
 class ComboParams(PlannerParams):
     per_template: int = Field(default=5, ge=1)
-    """Instances of one template, at most."""
+    """Instances of one goal; twice as many at most where all other kinds together outnumber those of goals."""
     per_storyline: int = Field(default=8, ge=1)
     """Instances of one story of a fused world, at most; of a request that is declined there, `per_refusal`."""
     per_refusal: int = Field(default=2, ge=0)
@@ -149,7 +150,10 @@ def choose(
     seed: str,
     splits: Mapping[str, Split],
 ) -> tuple[list[Combination], list[Lacking]]:
-    """Instances of all templates, and for each template that has none the commonest reason."""
+    """Instances of all templates, and for each template that has none the commonest reason.
+
+    Where the other kinds outnumber goals, goals have further instances, as far as there are any.
+    """
     world = World(blueprint, database, now=now)
     with world.session() as session:
         callers = [str(row[blueprint.core.key]) for row in session.rows(blueprint.core.table)]
@@ -159,17 +163,16 @@ def choose(
         most = params.most_of(template.kind)
         misfit = partial(MISFITS[template.kind], world) if template.kind in MISFITS else None
         made[template.id] = list(combinations_of(world, template, callers, SPARE * most, seed, misfit=misfit))
-        able = frozenset(one.caller for one in made[template.id] if isinstance(one, Combination))
-        wants.append(Want(splits[template.id], able, most))
+        persons = frozenset(one.caller for one in made[template.id] if isinstance(one, Combination))
+        wants.append(Want(splits[template.id], persons, most))
     place = allotted(callers, wants)
-    kept: list[Combination] = []
+    able: dict[str, list[Combination]] = {}
     lacking: list[Lacking] = []
-    for template, want in zip(templates, wants, strict=True):
+    for template in templates:
         found = [one for one in made[template.id] if isinstance(one, Combination)]
-        chosen = [one for one in found if place[one.caller] == want.split][: want.most]
+        able[template.id] = [one for one in found if place[one.caller] == splits[template.id]]
         failed = [str(one) for one in made[template.id] if isinstance(one, NoInstance)]
         failed = failed or (["other splits have all persons"] if found else [])
-        kept += chosen
-        if not chosen and failed:
+        if not able[template.id] and failed:
             lacking.append(Lacking(template=template.id, reason=max(sorted(set(failed)), key=failed.count)))
-    return kept, lacking
+    return balanced(templates, able, {one.id: params.most_of(one.kind) for one in templates}), lacking

@@ -1,5 +1,6 @@
 """s16: put every combination through the gates, by execution; the rest is counted by reason.
 
+Of what passes, requests that are declined, unclear or not offered are kept as far as goals hold their share.
 Where domains are joined, the golden calls of what is kept are then replayed in every fused world that has the domain:
 its bridge rules apart, they must give there what they give at home.
 """
@@ -38,11 +39,17 @@ from synth.gates.gauntlet import Gauntlet
 from synth.gates.rejection import Rejected
 from synth.planner.problem import BOUNDS, Bounds, PlannerParams
 from synth.step import step
+from synth.tasks.mix import beyond_share
+
+TOO_MANY = "more than its share of the world's tasks"
+"""Why something that passed all gates is left out."""
 
 
 class FilterParams(PlannerParams):
     most: int | None = Field(default=None, ge=1)
     """Tasks of a world to stop at, the kinds taking turns; none: all that pass are kept."""
+    share: float = Field(default=0.5, ge=0, le=1)
+    """Of a world's tasks, what goals (`do` and `inform`) have at least; others are left out until it holds."""
 
 
 async def replay_fused(ctx: Context[FilterParams], keys: list[str]) -> None:
@@ -88,8 +95,11 @@ async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
         ctx.params.bounds,
         ctx.params.most,
     )
+    cut = beyond_share([one.combination for one in passed], ctx.read(TEMPLATES), ctx.params.share)
+    passed = [one for one in passed if one.combination.id not in cut]
+    fallen += [(identity, TOO_MANY, "") for identity in sorted(cut)]
     for identity, reason, detail in fallen:
-        ctx.reject(f"{identity} ({detail})", reason)
+        ctx.reject(f"{identity} ({detail})" if detail else identity, reason)
     ctx.count("validated", len(passed))
     ctx.write(VALIDATED, key, passed)
     ctx.write(FALLEN, key, lacking(passed, fallen))

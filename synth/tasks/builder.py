@@ -22,15 +22,18 @@ from synth.graph.columns import origins
 from synth.graph.deciding import needed, reads_that_show, seen_in, unknown
 from synth.planner.broken import broken_by
 from synth.planner.fitting import Columns, choices, fitting
+from synth.planner.nearest import nearest_rule
 from synth.planner.search import Arguments, search_in
 from synth.tasks.breach import breaches, can_be_known
-from synth.tasks.instance import Instance, NoInstance
+from synth.tasks.instance import Instance, NoInstance, Stop
 from synth.tasks.linked import Linked, Links, Shown
-from synth.tasks.looked_up import looked_up_for
+from synth.tasks.looked_up import looked_up_for, unfound
 from synth.tasks.lookup import Finder, Given, Lookup
 from synth.tasks.telling import facts_to_tell
 from synth.tasks.unsaid import leave_open
 
+NOTHING_TO_TELL = "no value worth telling"
+"""Why there is no instance where all calls can be made."""
 TRIES = 8
 """Sets of arguments of one call that are tried."""
 ROWS = 12
@@ -60,6 +63,8 @@ class Builder:
     """Whether the rule that is to be broken has to be the only one."""
     spare: int = 0
     """Calls that may be taken back, and made otherwise, where a later one cannot be made."""
+    explains: bool = False
+    """Whether it is found out where a caller without an instance got stuck; that takes longer."""
     reason: str = "no lawful call"
     """Why there is no instance: what stopped the call that lay furthest on."""
 
@@ -67,18 +72,19 @@ class Builder:
         self._links = Links(self.made)
         self._deepest = 0
         self._unlinked = ""
+        self._stop = Stop(0, -1)
 
     def build(self) -> Instance:
         """The instance; NoInstance where there is none for this caller."""
         if self.template.forbidden and not can_be_known(self.world.blueprint, self.template):
             raise NoInstance(f"what decides {self.template.forbidden} cannot be known")
         if not self._from(0):
-            raise NoInstance(self.reason, self._deepest)
+            raise NoInstance(self.reason, self._deepest, self._stop if self.explains else None)
         leave_open(self.world.blueprint, self.made)
         shown = {tool.name: origins(tool) for tool in self.world.blueprint.tools if tool.kind == "read"}
         told = facts_to_tell(self.template, self.made, self.session.now, self.random, shown)
         if told is None:
-            raise NoInstance("no value worth telling")
+            raise NoInstance(NOTHING_TO_TELL)
         self.made.communicate, about = told
         self.made.rows += about
         return self.made
@@ -94,10 +100,15 @@ class Builder:
             rule = self._broken(call)
             reason = reason or f"no {f'call that {rule} forbids' if rule else 'lawful call'} of {tool.name}"
             found = (one for one in self._arguments(tool, call, named, linked) if not _is_row_twice(tool, one))
+            is_stuck = self.explains
             for arguments in islice(found, TRIES):
+                is_stuck = False
                 looked_up = looked_up_for(self._finder(), tool, call, arguments, named, linked)
                 if looked_up is None:
                     reason = f"a row for {tool.name} {'is not shown, or ' if rule else ''}cannot be told apart"
+                    if self.explains:
+                        rows = unfound(self._finder(), tool, call, arguments, linked)
+                        self._stop = max(self._stop, Stop(place, len(tool.guards), rows))
                     continue
                 before = self._state()
                 if self._carry_out(tool, call, arguments, looked_up, linked):
@@ -107,6 +118,9 @@ class Builder:
                         return False
                     self.spare -= 1
                 self._back_to(before)
+            if is_stuck:
+                at = nearest_rule(search_in(self.session, tool, self.random, _fixed(call, named, linked)))
+                self._stop = max(self._stop, Stop(place, -1 if at is None else at))
         if place >= self._deepest:
             self._deepest, self.reason = place, reason or self._unlinked
         return False
@@ -153,9 +167,7 @@ class Builder:
     def _arguments(
         self, tool: Tool, call: TemplateCall, named: Mapping[str, Lookup], linked: Mapping[str, Linked]
     ) -> Iterator[Arguments]:
-        fixed: dict[str, Value] = {**call.given}
-        fixed |= {parameter: _scalar(lookup.key) for parameter, lookup in named.items()}
-        fixed |= {parameter: link.value for parameter, link in linked.items()}
+        fixed = _fixed(call, named, linked)
         optional = 0.4 if tool.kind == "write" else 0.0
         wanted = {name: columns for name, columns in call.rows.items() if name not in fixed}
         for chosen in choices(self.world.blueprint, tool, wanted, self.session, self.random):
@@ -283,6 +295,13 @@ class Builder:
         self.made.golden.append(call)
         self.made.results.append(result)
         return result
+
+
+def _fixed(call: TemplateCall, named: Mapping[str, Lookup], linked: Mapping[str, Linked]) -> dict[str, Value]:
+    """The arguments that are not left to choose."""
+    fixed: dict[str, Value] = {**call.given}
+    fixed |= {parameter: _scalar(lookup.key) for parameter, lookup in named.items()}
+    return fixed | {parameter: link.value for parameter, link in linked.items()}
 
 
 def _is_row_twice(tool: Tool, arguments: Arguments) -> bool:

@@ -1,19 +1,34 @@
 """An instance of a template: golden calls for one caller, and how each row and value in them is known."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from skillweave.schema.call import CallResult
 from skillweave.schema.combination import SaidRow, SaidValue
 from skillweave.schema.task import FactToTell, GoldenCall
 
 
+class Stop(NamedTuple):
+    """Where a caller who has no instance got stuck, comparable by how far they got."""
+
+    call: int
+    """The template's call, counted from 0."""
+    guard: int
+    """The call's guard at which the nearest arguments fail, counted from 0; -1: there are no arguments at all; the
+    number of guards: they pass all of them, and a row cannot be looked up."""
+    rows: str = ""
+    """In words for an author, which row cannot be looked up."""
+
+
 class NoInstance(Exception):
     """Why no instance came of a template for a caller; the message is the reason that is counted."""
 
-    def __init__(self, reason: str, call: int = 0) -> None:
+    def __init__(self, reason: str, call: int = 0, stop: Stop | None = None) -> None:
         super().__init__(reason)
         self.call = call
         """The template's call, counted from 0, beyond which it did not get."""
+        self.stop = stop
+        """Set where an explanation was asked for."""
 
 
 @dataclass

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.record import Value
-from skillweave.schema.template import TemplateCall
+from skillweave.schema.template import Source, TemplateCall
 from synth.planner.search import Arguments
 from synth.tasks.linked import Linked
 from synth.tasks.lookup import Finder, Given, Lookup
@@ -37,6 +37,26 @@ def looked_up_for(
         finder.known[parameter.name] = Given(arguments[parameter.name], lookup)
         finder.seen.append(lookup)
     return found
+
+
+def unfound(finder: Finder, tool: Tool, call: TemplateCall, arguments: Arguments, linked: Mapping[str, Linked]) -> str:
+    """In words for an author, which row that the arguments name no read shows, or shows apart from others."""
+    finder.domain = tool.name
+    finder.known |= {name: Given(value) for name, value in arguments.items() if not tool.parameter(name).refers_to}
+    for name, value in arguments.items():
+        reference = tool.parameter(name).refers_to
+        sources = call.found_by.get(name, [])
+        if reference and name not in linked and finder.find(reference, value, sources) is None:
+            return "; ".join(_unfound(finder, name, value, source) for source in sources)
+    return ""
+
+
+def _unfound(finder: Finder, name: str, value: Value, source: Source) -> str:
+    columns = ", ".join(finder.template.referred_by.get(source.tool, [])) or "nothing"
+    needs = [parameter for parameter in finder.blueprint.tool(source.tool).parameters if parameter.required]
+    if not needs and all(row.get(source.column) != value for row in finder.rows(source.tool, {})):
+        return f"{source.tool} does not show the row that {name} takes"
+    return f"the row that {name} takes cannot be told apart by {columns}, which is all that people say of {source.tool}"
 
 
 def _needs(finder: Finder, call: TemplateCall, parameter: Parameter) -> int:

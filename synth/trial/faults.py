@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world.sql import parse
-from synth.graph.columns import inserted_tables, keys_shown
+from synth.graph.columns import inserted_tables, keys_shown, unshown
 from synth.trial.generator import can_be_drawn
 
 Part = Literal["table", "tool", "invariant", "company"]
@@ -53,23 +53,23 @@ def unfilled(blueprint: Blueprint) -> Iterator[Fault]:
         yield Fault("table", entity.name, says)
 
 
-def unshown(blueprint: Blueprint) -> Iterator[Fault]:
+def hidden(blueprint: Blueprint) -> Iterator[Fault]:
     """Rows that a tool takes or changes, and that no read shows: nobody could ask for them."""
+    for tool, parameter in unshown(blueprint):
+        reference = blueprint.tool(tool).parameter(parameter).refers_to or ""
+        says = (
+            f"{tool}.{parameter} names a row of {reference.partition('.')[0]}, and no read lists such rows with their "
+            f"{reference.partition('.')[2]}, straight from the table, so nobody can find one: let a read list them, as "
+            "they are when the tool can take them"
+        )
+        yield Fault("tool", tool, says, fatal=False)
     shown = {entity for read in blueprint.tools if read.kind == "read" for entity in keys_shown(blueprint, read)}
-    for tool in blueprint.tools:
-        for parameter in tool.parameters:
-            entity = (parameter.refers_to or "").partition(".")[0]
-            if entity and entity not in shown and parameter.required:
-                says = (
-                    f"{tool.name}.{parameter.name} names a row of {entity}, and no read returns {parameter.refers_to} "
-                    "straight from its table, so nobody can find such a row: let a read return it"
-                )
-                yield Fault("tool", tool.name, says, fatal=False)
-        changed = {parse(effect.sql).target for effect in tool.effects}
+    for tool_of in blueprint.tools:
+        changed = {parse(effect.sql).target for effect in tool_of.effects}
         for written in blueprint.tables:
             if written.table in changed and written.name not in shown:
                 says = (
-                    f"{tool.name} writes rows of {written.table}, and no read returns {written.name}.{written.key}: "
+                    f"{tool_of.name} writes rows of {written.table}, and no read returns {written.name}.{written.key}: "
                     "let a read show them"
                 )
-                yield Fault("tool", tool.name, says, fatal=False)
+                yield Fault("tool", tool_of.name, says, fatal=False)

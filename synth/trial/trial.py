@@ -23,14 +23,12 @@ from synth.formulated import prefixed, server_initials
 from synth.history.build import Built, build, completed
 from synth.history.generation import filled_tables, generated, state_of
 from synth.history.simulation import Plan
-from synth.planner.search import Search
-from synth.trial.faults import Fault, Part, unfilled, unshown
+from synth.planner.nearest import nobody_can
+from synth.trial.faults import Fault, Part, hidden, unfilled
 from synth.trial.generator import write_generator
 
 LONGER = 4
 """Times as many visits are lived where a tool was of no use to anybody."""
-PERSONS = 12
-"""For whom it is looked up which rule stands in the way of a tool."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Tried:
 
 def tried(blueprint: Blueprint, seed: int, now: str, limits: Limits, plan: Plan) -> Tried:
     """Try a blueprint."""
-    seen = [*unfilled(blueprint), *unshown(blueprint)]
+    seen = [*unfilled(blueprint), *hidden(blueprint)]
     if any(fault.fatal for fault in seen):
         return Tried(seen)
     ready = prefixed(blueprint, server_initials([blueprint.server])[blueprint.server])
@@ -53,7 +51,7 @@ def tried(blueprint: Blueprint, seed: int, now: str, limits: Limits, plan: Plan)
         return Tried([*seen, *wrong])
     built = build(ready, rows, now, plan, f"{seed}/{ready.server}/trial")
     if built.summary is None:
-        return Tried([*seen, Fault("invariant", _invariant(built.fault), _broken(ready, built.fault))])
+        return Tried([*seen, _broken(ready, built.fault)])
     if built.summary.coverage.failing_tools:
         # Some can be used only once others have been: a longer history, whose end is made for them, is their chance.
         built = build(ready, rows, now, replace(plan, visits=LONGER * plan.visits), f"{seed}/{ready.server}/trial")
@@ -97,12 +95,10 @@ def _place(text: str, blueprint: Blueprint) -> tuple[Part, str]:
 def _lived(blueprint: Blueprint, built: Built, now: str) -> Iterator[Fault]:
     if built.summary is None:
         return
+    world = World(blueprint, state_of(built.rows, blueprint), now=now)
     for name in built.summary.coverage.failing_tools:
-        yield Fault(
-            "tool",
-            name,
-            f"people lived with the company, and nobody could use {name}: {_obstacle(blueprint, built, name, now)}",
-        )
+        why = nobody_can(world, blueprint.tool(name), Random(name))
+        yield Fault("tool", name, f"people lived with the company for weeks, and {why}")
     for entity in blueprint.tables:
         if not built.summary.rows.get(entity.table):
             makers = [tool.name for tool in blueprint.tools if _inserts(tool, entity.table)]
@@ -119,39 +115,13 @@ def _inserts(tool: Tool, table: str) -> bool:
     return any(isinstance(one.tree, exp.Insert) and one.target == table for one in statements)
 
 
-def _obstacle(blueprint: Blueprint, built: Built, name: str, now: str) -> str:
-    """What stands in the way of a tool, in the state that a history has left."""
-    tool = blueprint.tool(name)
-    world = World(blueprint, state_of(built.rows, blueprint), now=now)
-    for parameter in tool.parameters:
-        entity = (parameter.refers_to or "").partition(".")[0]
-        if entity and parameter.required and not built.rows.get(blueprint.entity(entity).table):
-            return f"there is no row of {entity} that {parameter.name} could name"
-    with world.session() as session:
-        for guard in reversed(tool.guards):
-            for caller in [None] if tool.kind == "auth" else world.callers[:PERSONS]:
-                session.caller = caller
-                search = Search(blueprint, tool, session, caller, now, Random(f"{name}/{guard.rule}"), nodes=80)
-                arguments = next(search.breaking(guard.rule), None)
-                if arguments is not None:
-                    return (
-                        f"the calls that come nearest, such as {arguments} by {caller}, fail at rule {guard.rule}, "
-                        f"{guard.says!r}: `{guard.holds}` is not true of any"
-                    )
-    return "no call meets its guards, nor breaks one of them alone; see whether they contradict each other or the rows"
-
-
-def _invariant(fault: str) -> str:
-    """`invariant due_after_lent is broken ({...}) after renew_loan({...})` -> its id."""
-    return fault.removeprefix("invariant ").partition(" ")[0]
-
-
-def _broken(blueprint: Blueprint, fault: str) -> str:
-    never = next((one.never for one in blueprint.invariants if one.id == _invariant(fault)), "")
-    return f"in a history {fault}; it says that no row may ever come of {never!r}. Mend the invariant, or what broke it"
+def _broken(blueprint: Blueprint, fault: str) -> Fault:
+    """`after the lawful call renew_loan(...) invariant due_after_lent is broken ({...})`, told of that invariant."""
+    broken = next(one for one in blueprint.invariants if f"invariant {one.id} is broken" in fault)
+    says = f"{fault}: no row may ever come of {broken.never!r}. Mend the invariant, or what broke it"
+    return Fault("invariant", broken.id, says)
 
 
 def _unsound(coverage: Coverage | None) -> list[str]:
-    """`book_visit against own_quota: ...` -> `own_quota`."""
-    found = coverage.unsound if coverage else []
-    return list(dict.fromkeys(text.partition(" against ")[2].partition(": ")[0] for text in found))
+    """`own_quota ('...') is left to the agent, so ...` -> `own_quota`."""
+    return list(dict.fromkeys(text.partition(" (")[0] for text in (coverage.unsound if coverage else [])))

@@ -53,11 +53,11 @@ def blueprint(knobs: Mapping[str, Knob] | None = None) -> Blueprint:
         core_entity=found.core_entity,
         entities=found.entities,
         relationships=found.relationships,
-        tools=with_enforcers(found.tools, 0.4, Random(1).shuffle),
+        tools=found.tools,
         invariants=found.invariants,
         events=found.events,
     )
-    return formulated(draft, "BH")
+    return formulated(with_enforcers(draft, 0.4, Random(1).shuffle), "BH")
 
 
 @cache

@@ -68,7 +68,7 @@ def test_a_broken_invariant_is_told_with_the_change_that_broke_it() -> None:
     built = build(spoiled, reference_rows(DOMAIN), NOW, SHORT, "7/a")
     assert built.summary is None
     assert built.worth < (0, 0, 0)
-    assert "after event vandal" in built.fault
+    assert "after the event vandal" in built.fault
 
 
 def test_another_seed_is_another_history(lived: Built) -> None:

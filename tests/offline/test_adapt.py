@@ -6,7 +6,6 @@ from synth.offline.adapt import carried_tool, ground
 from synth.offline.answers import world
 from synth.offline.answers.asked import Asked
 from synth.offline.variation import domains_of, variant
-from synth.questions.types import ToolOutline
 
 MADE = variant(7, "DentalClinic")
 TABLES = [*MADE.rendered.entities, *MADE.rendered.relationships]
@@ -66,9 +65,10 @@ def test_a_dropped_attribute_takes_its_guards_and_result_columns_with_it() -> No
 
 def test_a_missing_relationship_takes_the_tools_that_write_it() -> None:
     left = [entity for entity in TABLES if entity.name != "Invoice"]
-    outline = world.outline(asked("blueprint.outline", entities=left, relationships=[]))
-    assert "pay_invoice" not in {tool.name for tool in outline.tools}
-    assert "list_treatments" in {tool.name for tool in outline.tools}
+    book = world.book(asked("blueprint.book", tables=left))
+    assert "pay_invoice" not in {tool.name for tool in book.tools}
+    assert not [rule for rule in book.rules if "pay_invoice" in rule.tools]
+    assert "list_treatments" in {tool.name for tool in book.tools}
 
 
 def test_relationships_follow_the_edges_of_the_graph() -> None:
@@ -84,12 +84,6 @@ def test_an_entity_unlike_any_other_is_no_renamed_one() -> None:
     stranger = Entity(name="Parrot", attributes=[Attribute(name="parrot_id", type="string")])
     left = [entity for entity in TABLES if entity.name != "Dentist"]
     assert ground(TABLES, [*left, stranger]).renamed == {}
-
-
-def test_an_outlined_tool_of_which_nothing_is_known_has_no_contract() -> None:
-    outline = ToolOutline(name="fly_to_the_moon", kind="write", description="")
-    variables = {"entities": MADE.rendered.entities, "relationships": MADE.rendered.relationships, "outline": outline}
-    assert world.tool(asked("blueprint.tool", **variables)) is None
 
 
 @pytest.mark.parametrize("end", ["source", "target"])

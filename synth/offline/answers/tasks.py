@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Tool
 from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.goal import Goal
 from skillweave.schema.tool_graph import ToolEdge
@@ -35,6 +36,9 @@ def goals(asked: Asked) -> list[Goal]:
     fitting = [goal for goal in known if _fits(goal, blueprint, columns, linked)]
     if not any(counts.values()):
         return []
+    if unwanted := {tool.name for tool in asked.many("unwanted", Tool)}:
+        told = {goal.name for goal in asked.many("known", Goal)}
+        fitting = [goal for goal in fitting if goal.name not in told and unwanted & {call.tool for call in goal.calls}]
     return fitting[: asked.get("count", int)]
 
 

@@ -110,7 +110,3 @@ def _on(asked: Asked, tables: list[Entity]) -> tuple[Variant, Ground]:
 def _targets(entity: Entity, on: Ground) -> list[str]:
     references = [attribute.references.partition(".")[0] for attribute in entity.attributes if attribute.references]
     return [on.renamed.get(name, name) for name in references]
-
-
-def witness(asked: Asked) -> None:
-    """The catalogue holds no cases beside its contracts: what no history met stays unmet."""
