@@ -173,8 +173,9 @@ The default run (12 domains, 14 sets of them joined), with every answer accepted
 characters a token:
 
 {table}
-Repairs come on top: an answer that is sent back costs its prompt again, and what it said. The longest prompts (s04's
-contracts, s13's policies) repeat most of their words, which stand first, so that providers' prompt caches help.
+Repairs come on top: an answer that is sent back costs its prompt again, and what it said; of a list that is judged
+element by element, only the faulty ones are written again. The longest prompts (s04's contracts, s13's policies) repeat
+most of their words, which stand first, so that providers' prompt caches help.
 """
 
 
