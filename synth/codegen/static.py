@@ -26,6 +26,8 @@ FACTS = ("now", "caller", "person")
 """What else the session has."""
 SQL_CLOCK = re.compile(r"'(now|localtime)'|\bcurrent_(time|date|timestamp)\b|\brandom(blob)?\s*\(", re.IGNORECASE)
 LONGEST = 400_000
+MOST = 12
+"""Causes that are told."""
 
 
 def static_faults(source: str, blueprint: Blueprint) -> list[str]:
@@ -33,7 +35,8 @@ def static_faults(source: str, blueprint: Blueprint) -> list[str]:
     tree = _parsed(source)
     if isinstance(tree, str):
         return [tree]
-    return [*_unsafe(tree), *_server(tree, blueprint.rules), *_tools(tree, blueprint.tools), *_sessions(tree)]
+    found = [*_unsafe(tree), *_server(tree, blueprint.rules), *_tools(tree, blueprint.tools), *_sessions(tree)]
+    return _by_cause(found)[:MOST]
 
 
 def test_faults(source: str, blueprint: Blueprint) -> list[str]:
@@ -46,6 +49,16 @@ def test_faults(source: str, blueprint: Blueprint) -> list[str]:
     faults = [] if tests else ["it defines no function whose name begins with test_"]
     missing = [tool.name for tool in blueprint.tools if tool.name not in source]
     return faults + [f"no test calls the tool {name!r}" for name in missing]
+
+
+def _by_cause(faults: Sequence[str]) -> list[str]:
+    """Each fault once, the first as it is, with how many more lines have it."""
+    groups: dict[str, list[str]] = {}
+    for fault in faults:
+        where, _, what = fault.partition(": ")
+        lines = groups.setdefault(what if where.startswith("line ") else fault, [])
+        lines.extend([fault] if fault not in lines else [])
+    return [lines[0] + (f" (and {len(lines) - 1} more)" if lines[1:] else "") for lines in groups.values()]
 
 
 def _parsed(source: str) -> ast.Module | str:

@@ -44,6 +44,13 @@ def test_faults_are_named_with_the_way_out(old: str, new: str, told: str) -> Non
     assert told in "; ".join(static_faults(RIGHT.replace(old, new, 1), a_blueprint()))
 
 
+def test_equal_faults_are_one_line() -> None:
+    wrong = RIGHT.replace("db.one(", "db.fetch(")
+    assert wrong.count("db.fetch(") > 1
+    (told,) = static_faults(wrong, a_blueprint())
+    assert told.endswith(f"(and {wrong.count('db.fetch(') - 1} more)")
+
+
 def test_endless_source_is_refused_before_it_is_parsed() -> None:
     assert "at most" in static_faults("x = 1\n" * 100_000, a_blueprint())[0]
     assert "cannot be parsed" in static_faults("x = " + "(" * 5000 + ")" * 5000, a_blueprint())[0] or static_faults(
