@@ -191,7 +191,7 @@ def _domain() -> str:
     previewed = _thousands([step for step in needed(pipeline) if step.name != TOLD], "textual")
     return fill(
         f"One domain by itself takes {meaning:,} thousand tokens of a model for meaning, prompts and answers together, "
-        f"and {code:,} thousand of one for code; a preview takes {previewed:,} thousand and the words of its few tasks.",
+        f"and {code:,} thousand of one for code; a preview takes {previewed:,} thousand and its few tasks' words.",
         120,
     )
 

@@ -46,8 +46,8 @@ TOO_MANY = "more than its share of the world's tasks"
 
 
 class FilterParams(PlannerParams):
-    most: int | None = Field(default=None, ge=1)
-    """Tasks of a world to stop at, the kinds taking turns; none: all that pass are kept."""
+    most: int = Field(default=0, ge=0)
+    """Tasks of a world to stop at, the kinds taking turns; 0 keeps all that pass."""
     share: float = Field(default=0.5, ge=0, le=1)
     """Of a world's tasks, what goals (`do` and `inform`) have at least; others are left out until it holds."""
 
@@ -138,15 +138,15 @@ def judge(
     combinations: list[Combination],
     stated: list[str],
     bounds: Bounds = BOUNDS,
-    most: int | None = None,
+    most: int = 0,
 ) -> tuple[list[ValidatedTask], list[tuple[str, str, str]]]:
     """Combinations that pass all gates, and the others with their reason and its detail."""
     world = World(blueprint, database, now=now)
     gauntlet = Gauntlet(world, templates, stated, bounds)
     passed: list[ValidatedTask] = []
     fallen: list[tuple[str, str, str]] = []
-    for combination in combinations if most is None else by_turns(combinations, templates):
-        if len(passed) == most:
+    for combination in by_turns(combinations, templates) if most else combinations:
+        if most and len(passed) == most:
             break
         try:
             passed.append(gauntlet.validated(combination))
