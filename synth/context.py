@@ -16,6 +16,7 @@ from skillweave.digest import digest_bytes, digest_file, digest_json
 from skillweave.errors import ArtifactError, ConfigError
 from skillweave.llm.ask import Check, Line, ask
 from skillweave.llm.ledger import Ledger
+from skillweave.llm.parts import Parts
 from skillweave.llm.question import Question
 from skillweave.manifest import Output
 from skillweave.sandbox.limits import Limits
@@ -159,7 +160,12 @@ class Context(Generic[P]):
         self._written(artifact, key, path, digest_file(self._store.path(path)))
 
     async def ask(
-        self, question: Question[T], *, key: str | None = None, check: Check[T] | None = None, **variables: object
+        self,
+        question: Question[T],
+        *,
+        key: str | None = None,
+        check: Check[T] | Parts[T] | None = None,
+        **variables: object,
     ) -> T:
         """Ask the author of the question's role. Raises AuthorError, which rejects the item unless it is caught."""
         if question not in self._step.questions:

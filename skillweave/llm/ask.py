@@ -1,7 +1,8 @@
 """Ask for an answer: render, complete, parse, check, and send back what is wrong, a bounded number of times.
 
 This is the only way to an author. Who fails is followed by the next author of the list, if there is one. An answer is
-returned parsed and checked, or an error says why there is none.
+returned parsed and checked, or an error says why there is none. Of an answer that is taken in `Parts`, only what is
+wrong is asked for again.
 """
 
 import inspect
@@ -14,6 +15,7 @@ from skillweave.llm.backend import Backend
 from skillweave.llm.continuation import continued
 from skillweave.llm.ledger import Ledger, Place, place_of
 from skillweave.llm.parse import ParseError, parse
+from skillweave.llm.parts import Parts
 from skillweave.llm.question import Question
 from skillweave.llm.request import Reply, Request, Sampling
 from skillweave.schema.message import Message
@@ -22,7 +24,8 @@ T = TypeVar("T")
 Check = Callable[[T], Sequence[str] | Awaitable[Sequence[str]]]
 """What is wrong with an answer that has the right form, in words for its author; empty where it is right."""
 
-COMPLAINT = "Your answer cannot be used:\n\n{reasons}\n\nAnswer again, in full and in the same form."
+COMPLAINT = "What is wrong with your answer:\n\n{reasons}\n\n{closing}"
+IN_FULL = "Answer again, in full and in the same form."
 CUT = "the answer was cut off at the token limit; answer more briefly"
 LOUD = 400
 """Longest reason shown in an error's message; the reasons themselves are kept whole."""
@@ -51,6 +54,8 @@ class Verdict(NamedTuple, Generic[T]):
     """What is wrong with it; empty where the answer is accepted."""
     kind: str = ""
     """Of the complaint, as `Asking.complaints` names it."""
+    closing: str = IN_FULL
+    """What is asked for now."""
 
 
 async def ask(
@@ -59,7 +64,7 @@ async def ask(
     *,
     key: str,
     variables: Mapping[str, object],
-    check: Check[T] | None = None,
+    check: Check[T] | Parts[T] | None = None,
     repairs: int = 2,
     continuations: int = 0,
     fallback: Sequence[Backend] = (),
@@ -105,7 +110,7 @@ class _Asked(Generic[T]):
 
     author: Backend
     question: Question[T]
-    check: Check[T] | None
+    check: Check[T] | Parts[T] | None
     repairs: int
     continuations: int
     ledger: Ledger
@@ -115,6 +120,8 @@ class _Asked(Generic[T]):
         request = replace(request, model=self.author.name.partition("/")[2])
         place = place_of(request, self.author.name)
         self.ledger.add(place, asked=1)
+        if isinstance(self.check, Parts):
+            self.check.begin()
         try:
             while True:
                 reply = await continued(self._complete, request, await self._complete(request), self.continuations)
@@ -126,7 +133,7 @@ class _Asked(Generic[T]):
                 self.on_fault(_told(request, reply, verdict))
                 if request.attempt >= self.repairs or verdict.kind == "too_long" or _repeats(request, reply):
                     raise _rejection(request, verdict.reasons)
-                request = _again(request, reply, verdict.reasons)
+                request = _again(request, reply, verdict)
         except (AuthorError, ProviderError):
             self.ledger.add(place, rejected=1)
             raise
@@ -161,22 +168,27 @@ class _Asked(Generic[T]):
         raise AuthorError(withheld, question=request.question, key=request.key, reasons=(withheld,))
 
 
-async def _judge(question: Question[T], reply: Reply, check: Check[T] | None) -> Verdict[T]:
+async def _judge(question: Question[T], reply: Reply, check: Check[T] | Parts[T] | None) -> Verdict[T]:
+    parts = check if isinstance(check, Parts) else None
     if reply.stop == "context_window":
         return Verdict(None, ("the question and its repairs do not fit into the model's context window",), "too_long")
     cut = [CUT] if reply.stop == "length" else []
     try:
+        if parts is not None:
+            wrong = await parts.take(question, reply.text)
+            return Verdict((parts.answer,), tuple(wrong), "check", parts.closing() or IN_FULL)
         answer = parse(question, reply.text)
     except ParseError as error:
-        return Verdict(None, (*cut, *error.complaints), "cut" if cut else "form")
+        closing = parts.closing() if parts is not None else ""
+        return Verdict(None, (*cut, *error.complaints), "cut" if cut else "form", closing or IN_FULL)
     if cut and question.form != "json":
         # JSON shows by itself whether it is whole; text and code do not.
         return Verdict(None, tuple(cut), "cut")
-    if check is None:
+    if check is None or isinstance(check, Parts):
         return Verdict((answer,))
     found = check(answer)
     reasons = await found if inspect.isawaitable(found) else found
-    return Verdict((answer,), tuple(reasons), "check")
+    return Verdict((answer,), tuple(dict.fromkeys(reasons)), "check")
 
 
 def _repeats(request: Request, reply: Reply) -> bool:
@@ -190,8 +202,9 @@ def _sent_back(reply: Reply) -> str:
     return reply.text if len(reply.text) <= SENT_BACK else f"{reply.text[:SENT_BACK]}..."
 
 
-def _again(request: Request, reply: Reply, reasons: tuple[str, ...]) -> Request:
-    complaint = COMPLAINT.format(reasons="\n".join(f"- {reason}" for reason in reasons))
+def _again(request: Request, reply: Reply, verdict: Verdict[T]) -> Request:
+    reasons = "\n".join(f"- {reason}" for reason in verdict.reasons)
+    complaint = COMPLAINT.format(reasons=reasons, closing=verdict.closing)
     said = Message(role="assistant", content=_sent_back(reply))
     return replace(
         request,

@@ -9,7 +9,6 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from skillweave.llm.backends.structured import unwrap
 from skillweave.llm.request import Reply, Request
 from skillweave.schema.message import Message
 
@@ -37,7 +36,7 @@ async def continued(
         if not rest.text or rest.refusal is not None:
             break
         said = replace(said, text=joined(said.text, rest.text), stop=rest.stop)
-    return said if said is reply else unwrap(said, request.schema)
+    return said
 
 
 def joined(begun: str, rest: str) -> str:

@@ -5,18 +5,23 @@ absurd size or depth are refused. Complaints are short, since they are sent back
 """
 
 import re
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from skillweave import syntax
 from skillweave.llm.json_text import JsonTextError, candidates, decode
 from skillweave.llm.question import Question
+from skillweave.schema.record import Json
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 MAX_CHARACTERS = 4_000_000
-MAX_COMPLAINTS = 8
+MAX_COMPLAINTS = 100
+"""Far more than anybody makes who tries to answer; it bounds what hostile replies are told."""
 FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([\w+.-]*)")
 """A line, without the blanks around it."""
 THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
@@ -30,17 +35,44 @@ class ParseError(Exception):
         self.complaints = complaints
 
 
+@dataclass(frozen=True)
+class Element(Generic[T]):
+    """One element of an answer that is a list."""
+
+    place: str
+    """`tools.3 (renew_loan)`"""
+    given: Json
+    value: tuple[T] | None
+    """Boxed; None where it has not the right form."""
+    complaints: tuple[str, ...] = ()
+    """What is wrong with its form."""
+
+
 def parse(question: Question[T], text: str) -> T:
     """The answer that `text` gives. Raises ParseError."""
+    text = _checked(text)
+    if question.form == "json":
+        return _first(text, lambda value: _validated(question.read, question.formed(value)))
+    answer = _source(text) if question.form == "code" else _unfenced(text)
+    return question.read(answer)
+
+
+def parse_elements(question: Question[list[T]], text: str) -> list[Element[T]]:
+    """The elements of the list that `text` gives, each by itself; one alone may stand without its list.
+
+    Raises ParseError where there is no list, or one that is too long.
+    """
+    return _first(_checked(text), lambda value: list(_elements(question, value)))
+
+
+def _checked(text: str) -> str:
+    """`text` without what may stand before any answer. Raises ParseError where there is nothing, or too much."""
     if len(text) > MAX_CHARACTERS:
         raise ParseError([f"the answer has {len(text)} characters; at most {MAX_CHARACTERS} are read"])
     text = THINKING.sub("", text.removeprefix("\ufeff")).strip()
     if not text:
         raise ParseError(["the answer is empty"])
-    if question.form == "json":
-        return _json(question.adapter, text)
-    answer = _source(text) if question.form == "code" else _unfenced(text)
-    return question.adapter.validate_python(answer)
+    return text
 
 
 def fenced_blocks(text: str) -> list[str]:
@@ -66,28 +98,77 @@ def _fence(line: str) -> re.Match[str] | None:
     return FENCE.fullmatch(line.strip(" \t"))
 
 
-def _json(adapter: TypeAdapter[T], text: str) -> T:
+def _first(text: str, read: Callable[[Json], R]) -> R:
+    """What the likeliest JSON in `text` is read as. Raises ParseError where none of it can be."""
     first: ParseError | None = None
     for candidate in candidates(text, fenced_blocks(text)):
         try:
-            return adapter.validate_python(decode(candidate))
+            return read(decode(candidate))
         except JsonTextError as complaint:
             error = ParseError([str(complaint)])
-        except ValidationError as invalid:
-            error = ParseError(_complaints(invalid))
+        except ParseError as complaint:
+            error = complaint
         first = first or error
-    raise first or ParseError(["the answer holds no JSON; answer with one JSON value and nothing else"])
+    raise first or ParseError(["the answer holds no JSON; answer with one JSON object and nothing else"])
 
 
-def _complaints(invalid: ValidationError) -> list[str]:
-    errors = invalid.errors(include_url=False, include_context=False, include_input=False)
-    lines = [f"{_path(error['loc'])}: {error['msg'].removeprefix('Value error, ')}" for error in errors]
+def _validated(validate: Callable[[Json], R], value: Json, before: Sequence[str] = ()) -> R:
+    """Raises ParseError, whose complaints name places after `before`."""
+    try:
+        return validate(value)
+    except ValidationError as invalid:
+        raise ParseError(_complaints(invalid, value, before)) from invalid
+
+
+def _elements(question: Question[list[T]], value: Json) -> Iterator[Element[T]]:
+    formed = question.formed(value)
+    given: Any = formed[question.under] if isinstance(formed, dict) and question.under else formed
+    if isinstance(given, dict):
+        given = question.formed([given])[question.under]  # type: ignore[call-overload,index]
+    if not isinstance(given, list) or (isinstance(formed, dict) and len(formed) > 1):
+        # The answer as a whole has another form: its own validator says which.
+        _validated(question.read, formed)
+    if question.most is not None and len(given) > question.most:
+        raise ParseError([f"{question.under}: there are {len(given)} elements; at most {question.most} are read"])
+    for number, part in enumerate(given):
+        place = f"{question.under}.{_place(number, part)}"
+        try:
+            found: T = _validated(question.element.validate_python, part, [place])
+        except ParseError as error:
+            yield Element(place, part, None, tuple(error.complaints))
+        else:
+            yield Element(place, part, (found,))
+
+
+def _complaints(invalid: ValidationError, value: Json, before: Sequence[str]) -> list[str]:
+    """A line for each place, with all that is wrong there: an alternative each, where several types were tried."""
+    found: dict[str, dict[str, None]] = {}
+    for error in invalid.errors(include_url=False, include_context=False, include_input=False):
+        path = ".".join([*before, *_path(error["loc"], value, error["type"] == "missing")]) or "answer"
+        found.setdefault(path, {})[error["msg"].removeprefix("Value error, ")] = None
+    lines = [f"{path}: {' or: '.join(messages)}" for path, messages in found.items()]
     hidden = len(lines) - MAX_COMPLAINTS
     return [*lines[:MAX_COMPLAINTS], *([f"... and {hidden} more"] if hidden > 0 else [])]
 
 
-def _path(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location) or "answer"
+def _path(location: tuple[int | str, ...], value: Json, is_missing: bool) -> Iterator[str]:
+    """The steps of a place in `value`, without the names of types that the validator tried."""
+    here: Json = value
+    for depth, step in enumerate(location, start=1):
+        if isinstance(here, dict) and step in here:
+            here = here[str(step)]
+            yield str(step)
+        elif isinstance(here, list) and isinstance(step, int) and step < len(here):
+            here = here[step]
+            yield _place(step, here)
+        elif is_missing and depth == len(location):
+            yield str(step)
+
+
+def _place(number: int, element: Json) -> str:
+    """`3 (renew_loan)`: the place of an element, and its name where it has one."""
+    name = element.get("name") if isinstance(element, dict) else None
+    return f"{number} ({name[:48]})" if isinstance(name, str) and name else str(number)
 
 
 def _source(text: str) -> str:

@@ -2,6 +2,9 @@
 
 A prompt is the Jinja file `<name>.md` of a package: the system message, a line `---`, the user message. A variable
 that is not given is an error, never an empty string.
+
+An answer in JSON is an object, since endpoints that decode by a schema demand one. A list stands `under` a name in it:
+what is sent, what the prompt prints and what the parser reads have that one form.
 """
 
 import hashlib
@@ -10,11 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get_args
 
-from pydantic import Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from skillweave.errors import ConfigError
+from skillweave.llm.compact import compact
+from skillweave.llm.notation import notation
+from skillweave.llm.nulls import without_nulls
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 
@@ -26,7 +32,10 @@ Role = Literal["textual", "coding", "judge"]
 Form = Literal["json", "code", "text"]
 
 DIVIDER = "---"
-AS_JSON = "Answer with one JSON value and nothing else. It must match this JSON schema:\n\n```json\n{schema}\n```"
+AS_JSON = (
+    "Answer with one JSON object and nothing else, in this form and without other fields (`?`: may be left out, or "
+    "null; `= x`: then it is x; `[1..9]`: so many elements):\n\n```\n{form}\n```"
+)
 AS_CODE = "Answer with one complete Python source file in a single ```python block, and nothing else."
 AS_TEXT = "Answer with the text itself, in Markdown, and nothing else: no preface, no closing remark."
 
@@ -41,17 +50,39 @@ class Question(Generic[T]):
     form: Form = "json"
     most: int | None = None
     """Elements of an answer that is a list, at most; None: as its type says."""
+    under: str | None = None
+    """The field that holds an answer which is no object by itself."""
 
     @cached_property
-    def adapter(self) -> TypeAdapter[T]:
-        """The validator of answers."""
+    def adapter(self) -> TypeAdapter[Any]:
+        """The validator of answers, in the form in which they are given."""
+        if self.under is None:
+            return TypeAdapter(self.returns)
         bounded: Any = self.returns if self.most is None else Annotated[self.returns, Field(max_length=self.most)]
-        return TypeAdapter(bounded)
+        fields: dict[str, Any] = {self.under: (bounded, ...)}
+        return TypeAdapter(create_model("Answer", __config__=ConfigDict(extra="forbid"), **fields))
+
+    @cached_property
+    def element(self) -> TypeAdapter[Any]:
+        """The validator of one element of an answer that is a list."""
+        return TypeAdapter(get_args(self.returns)[0])
 
     @cached_property
     def schema(self) -> dict[str, Json] | None:
         """JSON schema of the answer; None where the answer is not JSON."""
         return self.adapter.json_schema() if self.form == "json" else None
+
+    def formed(self, value: Json) -> Json:
+        """A decoded reply in the form asked for: a bare list under its name, and without null for what is left out."""
+        if self.under is not None and not (isinstance(value, dict) and self.under in value):
+            value = {self.under: value}
+        return without_nulls(value, self.schema or {})
+
+    def read(self, formed: Json) -> T:
+        """The answer. Raises pydantic's ValidationError."""
+        found: Any = self.adapter.validate_python(formed)
+        answer: T = found if self.under is None else getattr(found, self.under)
+        return answer
 
     @cached_property
     def prompt(self) -> tuple[str, str]:
@@ -69,7 +100,7 @@ class Question(Generic[T]):
     def answer_format(self) -> str:
         """What a prompt says of the form of the answer: `{{ answer_format }}`."""
         if self.form == "json":
-            return AS_JSON.format(schema=json.dumps(_shown(self.schema), ensure_ascii=False))
+            return AS_JSON.format(form=notation(self.schema or {}))
         return AS_CODE if self.form == "code" else AS_TEXT
 
     @cached_property
@@ -111,7 +142,7 @@ class Question(Generic[T]):
             # Prompts are not HTML; escaping would show authors `&#39;`.
             autoescape=False,
         )
-        environment.filters["json"] = _as_json
+        environment.filters["json"] = compact
         return environment
 
     def _included(self) -> list[str]:
@@ -136,11 +167,20 @@ def question(
     package: str = "synth.questions",
     form: Form = "json",
     most: int | None = None,
+    under: str | None = None,
 ) -> Question[T]:
     """Declare a question. Its prompt is read when it is first asked."""
     if form != "json" and returns is not str:
         raise ConfigError(f"question {name!r} of form {form!r} must return str, not {returns!r}")
-    return Question(name=name, returns=returns, role=role, package=package, form=form, most=most)
+    if form == "json" and under is None and not _is_object(returns):
+        raise ConfigError(
+            f"question {name!r} returns {returns!r}, which is no object; name the field that holds it: under=..."
+        )
+    return Question(name=name, returns=returns, role=role, package=package, form=form, most=most, under=under)
+
+
+def _is_object(returns: object) -> bool:
+    return isinstance(returns, type) and issubclass(returns, BaseModel)
 
 
 def _source(package: str, name: str) -> str:
@@ -148,42 +188,3 @@ def _source(package: str, name: str) -> str:
         return resources.files(package).joinpath(name).read_text(encoding="utf-8")
     except (FileNotFoundError, ModuleNotFoundError, NotADirectoryError) as error:
         raise ConfigError(f"prompt file {name!r} is not in package {package!r}; add it there") from error
-
-
-def _as_json(value: object) -> str:
-    from pydantic_core import to_jsonable_python
-
-    return json.dumps(to_jsonable_python(value, exclude_none=True), indent=1, ensure_ascii=False)
-
-
-def _shown(schema: Json) -> Json:
-    """The schema in fewer words: without the titles that Pydantic derives from names, and with plain choices merged."""
-    if isinstance(schema, list):
-        return [_shown(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    told = {key: _shown(part) for key, part in schema.items() if not _is_noise(key, part)}
-    choices = told.get("anyOf")
-    if isinstance(choices, list):
-        merged = _merged(choices)
-        if merged is not None:
-            del told["anyOf"]
-            return {**merged, **told}
-    return told
-
-
-def _is_noise(key: str, part: Json) -> bool:
-    return (key == "title" and isinstance(part, str)) or (key == "default" and part is None)
-
-
-def _merged(choices: list[Json]) -> dict[str, Json] | None:
-    """A choice between plain types as one schema with several; None where it is between more than that."""
-    merged: dict[str, Json] = {}
-    types: list[Json] = []
-    for choice in choices:
-        if not isinstance(choice, dict) or not isinstance(choice.get("type"), str) or {"enum", "const"} & choice.keys():
-            return None
-        # Every other keyword speaks of values of one type alone, so that it leaves the others as they are.
-        types.append(choice["type"])
-        merged |= choice
-    return {**merged, "type": types} if len(set(map(str, types))) == len(types) else None

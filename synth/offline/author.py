@@ -3,18 +3,17 @@
 It gives the same text that a model would. Nothing above it knows the difference; there is no `if offline` anywhere.
 """
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.resources import files
 
-from pydantic_core import to_jsonable_python
-
 from skillweave.code import CodeIndex
 from skillweave.digest import digest_json, digest_text
 from skillweave.errors import AuthorError
+from skillweave.llm.compact import compact, plain
 from skillweave.llm.request import Request
+from skillweave.schema.record import Json
 from synth.offline.answers.asked import Answer, Asked
 
 ANSWERS = {
@@ -52,7 +51,7 @@ class OfflineAuthor:
     def __call__(self, request: Request) -> str:
         """The text of the answer. AuthorError where the catalogue has none."""
         asked = Asked(question=request.question, key=request.key, variables=request.variables, seed=self.seed)
-        return _text(_answer(request.question)(asked))
+        return _text(_answer(request.question)(asked), request.schema)
 
     def digest(self, key: str, questions: Sequence[str]) -> str:
         """Of the code that answers these questions and of the catalogue file of the domain `key`; of all files, and
@@ -112,7 +111,13 @@ def _services() -> dict[str, str]:
     return found
 
 
-def _text(answer: object) -> str:
+def _text(answer: object, schema: Mapping[str, Json] | None) -> str:
+    """The answer as a model would write it: in JSON as an object, what is none in the only field of one."""
     if isinstance(answer, str):
         return answer
-    return json.dumps(to_jsonable_python(answer, exclude_none=True), ensure_ascii=False, indent=1)
+    found = plain(answer)
+    properties = (schema or {}).get("properties")
+    if not isinstance(found, dict) and isinstance(properties, dict):
+        (under,) = properties
+        found = {under: found}
+    return compact(found)

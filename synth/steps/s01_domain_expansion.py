@@ -16,7 +16,7 @@ from synth.artifacts import DOMAIN_TOPICS
 from synth.context import Context
 from synth.step import Params, step
 
-EXPAND = question("domains.expand", returns=list[Domain], most=64)
+EXPAND = question("domains.expand", returns=list[Domain], most=64, under="domains")
 
 
 class ExpansionParams(Params):

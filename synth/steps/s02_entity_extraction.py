@@ -18,7 +18,7 @@ from synth.draft import draft_of, table_faults
 from synth.history.population import SHARED
 from synth.step import Params, step
 
-EXTRACT = question("entities.extract", returns=list[Entity], most=32)
+EXTRACT = question("entities.extract", returns=list[Entity], most=32, under="entities")
 
 
 class EntityParams(Params):
@@ -30,7 +30,11 @@ class EntityParams(Params):
 async def entity_extraction(ctx: Context[EntityParams], key: str) -> None:
     domain = ctx.read(DOMAIN_TOPICS)
     found = await ctx.ask(
-        EXTRACT, domain=domain, count=ctx.params.per_domain, check=lambda entities: faults(domain, entities)
+        EXTRACT,
+        domain=domain,
+        count=ctx.params.per_domain,
+        now=ctx.now,
+        check=lambda entities: faults(domain, entities),
     )
     ctx.count("entities", len(found))
     ctx.write(ENTITIES, key, found)

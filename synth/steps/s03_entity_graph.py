@@ -15,7 +15,7 @@ from synth.artifacts import DOMAIN_TOPICS, ENTITIES, ENTITY_GRAPH
 from synth.context import Context
 from synth.step import Params, step
 
-RELATE = question("graph.relate", returns=list[Relation], most=64)
+RELATE = question("graph.relate", returns=list[Relation], most=64, under="relations")
 
 
 @step(each=ENTITIES, reads=[DOMAIN_TOPICS, ENTITIES], writes=[ENTITY_GRAPH], params=Params, questions=[RELATE])

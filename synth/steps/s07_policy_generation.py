@@ -22,7 +22,7 @@ from synth.policy.review import Decision, count_faults, disagreements, reworded
 from synth.step import Params, step
 
 WRITE = question("policy.write", returns=str, form="text")
-DECIDE = question("policy.decide", returns=list[Decision], role="judge", most=400)
+DECIDE = question("policy.decide", returns=list[Decision], role="judge", most=400, under="decisions")
 REWORD = question("policy.reword", returns=str, form="text")
 
 

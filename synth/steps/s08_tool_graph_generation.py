@@ -19,7 +19,7 @@ from synth.partial import sound_part
 from synth.questions.types import Story
 from synth.step import Params, step
 
-STORIES = question("tools.stories", returns=list[Story], most=64)
+STORIES = question("tools.stories", returns=list[Story], most=64, under="stories")
 
 
 @step(each=BLUEPRINTS, reads=[BLUEPRINTS, DATABASE], writes=[TOOL_GRAPHS], params=Params, questions=[STORIES])
@@ -30,6 +30,7 @@ async def tool_graph_generation(ctx: Context[Params], key: str) -> None:
         STORIES,
         lambda answer: [story_faults(story, blueprint) for story in answer],
         "a story between tools that are not there",
+        name=lambda story: f"{story.source} -> {story.target}",
         blueprint=blueprint,
     )
     edges = await ctx.offload(run_edges, blueprint, database, ctx.now, f"{ctx.seed}/{key}/edges")

@@ -22,7 +22,7 @@ from synth.graph.columns import origins
 from synth.partial import sound_part
 from synth.step import Params, step
 
-LINKS = question("fusion.links", returns=list[Link], most=200)
+LINKS = question("fusion.links", returns=list[Link], most=200, under="links")
 LARGEST = 5
 
 
@@ -74,6 +74,7 @@ async def _links(
             LINKS,
             lambda links: [link_faults([link], both) for link in links],
             "a link that cannot be",
+            name=_link_name,
             key="/".join(pair),
             blueprints=list(both.values()),
             person=person,
@@ -83,3 +84,10 @@ async def _links(
         ctx.reject(" and ".join(pair), "no usable links")
         ctx.log(str(error))
         return []
+
+
+def _link_name(link: Link) -> str:
+    """What it links, for its author."""
+    given = link.column or ".".join(part for part in (link.entity, link.attribute) if part)
+    taken = f".{link.parameter}" if link.parameter else ""
+    return f"{link.source}.{link.producer} ({given}) -> {link.target}.{link.consumer}{taken}"

@@ -23,8 +23,8 @@ from synth.questions.types import RowWords
 from synth.step import Params, step
 from synth.steps.s14_task_template_generation import NO_WORDS, word_faults
 
-STORIES = question("fusion.stories", returns=list[Storyline], most=64)
-REFERENCES = question("tasks.references", returns=list[RowWords], most=128)
+STORIES = question("fusion.stories", returns=list[Storyline], most=64, under="storylines")
+REFERENCES = question("tasks.references", returns=list[RowWords], most=128, under="references")
 
 
 class FusionParams(Params):
@@ -50,6 +50,7 @@ async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
         STORIES,
         lambda answer: faults_by_story(answer, fused),
         "a story of what is not there",
+        name=lambda story: story.name,
         blueprint=fused,
         links=combination.links,
         columns=columns,
@@ -93,6 +94,7 @@ async def _words(
         REFERENCES,
         lambda answer: [word_faults(row, reads) for row in answer],
         NO_WORDS,
+        name=lambda row: row.read,
         blueprint=fused,
         columns=reads,
     )

@@ -31,8 +31,8 @@ from synth.tasks.kinds.refusals import refusals
 from synth.tasks.referring import unclear
 from synth.tasks.templates import goal_faults, template
 
-GOALS = question("tasks.goals", returns=list[Goal], most=200)
-REFERENCES = question("tasks.references", returns=list[RowWords], most=128)
+GOALS = question("tasks.goals", returns=list[Goal], most=200, under="goals")
+REFERENCES = question("tasks.references", returns=list[RowWords], most=128, under="references")
 
 
 NO_WORDS = "words for what no read returns"
@@ -92,7 +92,7 @@ async def _asked(ctx: Context[TemplateParams], trials: "Trials", known: list[Goa
         stories=[edge for edge in trials.graph.edges if edge.kind == "story"],
         now=ctx.now,
         count=most,
-        known=[*known, *trials.failed],
+        known=[*known, *trials.failed.values()],
         unwanted=_unwanted(known, blueprint) if known else [],
     )
     names = {goal.name for goal in known}
@@ -120,8 +120,8 @@ class Trials:
     ) -> None:
         self.blueprint, self.graph, self.referred_by = blueprint, graph, referred_by
         self.columns = {tool.name: list(origins(tool)) for tool in blueprint.tools}
-        self.failed: list[Goal] = []
-        """Goals that nobody can have."""
+        self.failed: dict[str, Goal] = {}
+        """Goals that nobody can have, by name."""
         self._ctx = ctx
         self._why: dict[str, str | None] = {}
         """Template as text -> why nobody has an instance; None: somebody has."""
@@ -136,7 +136,7 @@ class Trials:
         formed = [goal for goal, faults in zip(goals, found, strict=True) if not faults]
         await self._try([self.template(goal) for goal in formed])
         why = {goal.name: self._why[self.template(goal).model_dump_json()] for goal in formed}
-        self.failed = [goal for goal in formed if why[goal.name]]
+        self.failed |= {goal.name: goal for goal in formed if why[goal.name]}
         return [
             [f"goal {goal.name!r}: {reason}; mend it, or give another goal under this name"]
             if (reason := why.get(goal.name))

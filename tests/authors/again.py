@@ -1,7 +1,7 @@
 """Questions of a recorded run, asked again: by their words, with the answer known that is right."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from skillweave.llm.ask import ask
@@ -33,7 +33,7 @@ class _Again(Question[Any]):
 async def asked_again(take: Take, backend: Backend, ledger: Ledger, *, repairs: int = 2) -> bool:
     """Ask what a take was asked, until the right answer comes. Raises AuthorError, ProviderError."""
     found = questions()[take.question]
-    question = _Again(found.name, found.returns, found.role, found.package, found.form, said=tuple(take.messages))
+    question = _Again(**{field.name: getattr(found, field.name) for field in fields(found)}, said=tuple(take.messages))
     right = parse(question, take.reply.text)
     answer = await ask(
         backend,

@@ -1,6 +1,6 @@
 """The APIs that real endpoints speak: what a request asks in each, and how each says the same reply."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,8 +42,6 @@ class Spoken:
     """chat, responses or messages."""
     turns: tuple[Turn, ...]
     """What was said so far, the system first; what is blank is left out, since not every API carries it."""
-    schema: Mapping[str, Any] | None = None
-    """Of the answer, where the client asks for it to be decoded by one."""
     streams: bool = False
     body: Any = field(default=None, compare=False)
 
@@ -53,20 +51,12 @@ def understood(heard: Heard) -> Spoken:
     api = next(name for end, name in PATHS.items() if heard.path.endswith(end))
     body = heard.body
     turns = tuple((role, text) for role, text in READ[api](body) if text.strip())
-    return Spoken(api, turns, _schema(api, body), bool(body.get("stream")), body)
+    return Spoken(api, turns, bool(body.get("stream")), body)
 
 
 def act_of(spoken: Spoken, said: Said) -> Act:
     """What is sent for a reply."""
     return SAY[spoken.api](spoken, said)
-
-
-def _schema(api: str, body: Any) -> Mapping[str, Any] | None:
-    if api == "chat":
-        given = (body.get("response_format") or {}).get("json_schema")
-    else:
-        given = (body.get("text" if api == "responses" else "output_config") or {}).get("format")
-    return given and given["schema"]
 
 
 def _chat(body: Any) -> list[Turn]:

@@ -4,10 +4,9 @@ Whatever API the question comes by, and however it is streamed, the answer is th
 sees, so an answer that depends on anything but the words that were sent is not found.
 """
 
-import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -20,8 +19,6 @@ from tests.llm.scripted import Act, Heard, ScriptedServer, fault
 CHARACTERS_OF_A_TOKEN = 4
 GOES_ON = GO_ON.partition("{tail}")[0]
 NO_ANSWER = "nobody has recorded an answer to this question"
-FIELD = "answer"
-"""What holds an answer that is no object, where it is decoded by a schema."""
 
 
 class Place(NamedTuple):
@@ -141,7 +138,7 @@ class ServedAuthor:
         return Answered(heard, spoken.turns, place, act.status, is_whole, usage, wrong and wrong.fault, model), act
 
     def _found(self, spoken: Spoken) -> tuple[Place | None, str]:
-        """The question that is asked, and the right answer in the form that is asked for."""
+        """The question that is asked, and the right answer."""
         turns = spoken.turns
         begun = ""
         while goes_on(turns):
@@ -150,12 +147,8 @@ class ServedAuthor:
         if take is None:
             return None, ""
         place = Place(take.question, take.key, sum(role == "user" for role, _ in turns) - 1)
-        text = wrapped(take.reply.text, spoken.schema)
-        if begun:
-            # The rest is asked for without a schema, however the beginning was decoded.
-            whole = next((whole for whole in (text, f'{{"{FIELD}": {text}}}') if whole.startswith(begun)), None)
-            return (None, "") if whole is None else (place, whole[len(begun) :])
-        return place, text
+        text = take.reply.text
+        return (place, text[len(begun) :]) if text.startswith(begun) else (None, "")
 
 
 def goes_on(turns: Sequence[Turn]) -> bool:
@@ -184,15 +177,6 @@ def counted(said: Said, spoken: Spoken) -> Said:
     given = sum(len(text) for _, text in spoken.turns)
     taken = len(said.text) + sum(len(name + arguments) for name, arguments in said.calls)
     return replace(said, usage=(given // CHARACTERS_OF_A_TOKEN + 1, taken // CHARACTERS_OF_A_TOKEN + 1))
-
-
-def wrapped(text: str, schema: Mapping[str, object] | None) -> str:
-    """An answer in the form of a schema: one that is no object stands in a field of one."""
-    properties = (schema or {}).get("properties")
-    if not isinstance(properties, dict) or list(properties) != [FIELD]:
-        return text
-    value = json.loads(text)
-    return text if isinstance(value, dict) and list(value) == [FIELD] else f'{{"{FIELD}": {text}}}'
 
 
 def total(log: Sequence[Answered]) -> dict[str, int]:

@@ -65,7 +65,7 @@ def test_a_question_has_to_be_declared(run: Run) -> None:
     def work(ctx: Ctx) -> None:
         asyncio.get_running_loop()
         with pytest.raises(ArtifactError, match="declare it"):
-            ctx.ask(question("note", returns=str)).send(None)
+            ctx.ask(question("note", returns=str, under="note")).send(None)
 
     assert do(run, "s02", "alpha", [words(run)], work).state == "done"
 

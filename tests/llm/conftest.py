@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from skillweave.llm.question import Form, Question, question
 
@@ -16,7 +17,7 @@ counter = itertools.count()
 
 @pytest.fixture
 def a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
-    """Make a question: `a_question(list[int], prompt=..., others={"_part.md": ...})`."""
+    """Make a question: `a_question(list[int], prompt=..., others={"_part.md": ...})`. What is no object is `things`."""
 
     def make(
         returns: Any = str,
@@ -32,6 +33,8 @@ def a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
         for name, text in {"thing.ask.md": prompt, **(others or {})}.items():
             (folder / name).write_text(text, encoding="utf-8")
         monkeypatch.syspath_prepend(tmp_path)
-        return question("thing.ask", returns=returns, package=package, form=form)
+        is_object = isinstance(returns, type) and issubclass(returns, BaseModel)
+        under = "things" if form == "json" and not is_object else None
+        return question("thing.ask", returns=returns, package=package, form=form, under=under)
 
     return make

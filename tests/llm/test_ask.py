@@ -53,7 +53,7 @@ def test_a_faulty_answer_is_sent_back_with_the_exact_complaints(a_question: Make
     assert (said.role, said.content) == ("assistant", '["x"]')
     assert complaint.role == "user"
     assert complaint.content is not None
-    assert "- 0: Input should be a valid integer" in complaint.content
+    assert "- things.0: Input should be a valid integer" in complaint.content
     assert ledger.total().repaired == 1
 
 
@@ -67,9 +67,9 @@ def test_what_a_check_finds_goes_back_too(a_question: Maker) -> None:
     def check(numbers: list[int]) -> Sequence[str]:
         return [f"{number} is odd" for number in numbers if number % 2]
 
-    script = Script("[1, 3]", "[2]")
+    script = Script("[1, 3, 3]", "[2]")
     assert put(a_question(list[int]), script, check=check) == [2]
-    assert "- 1 is odd\n- 3 is odd" in str(script.requests[1].messages[-1].content)
+    assert "- 1 is odd\n- 3 is odd\n\nAnswer again, in full" in str(script.requests[1].messages[-1].content)
 
 
 def test_a_check_may_be_awaited(a_question: Maker) -> None:

@@ -47,9 +47,9 @@ def test_an_answer_in_three_parts_is_one_answer(a_question: Maker) -> None:
     assert ledger.total().first_try == 1
 
 
-def test_an_answer_that_was_wrapped_to_be_decoded_is_unwrapped_when_it_is_whole(a_question: Maker) -> None:
-    wrapped = f'{{"answer": {LONG}}}'
-    assert put(a_question(list[str]), Cut(wrapped, 50), 3) == ["x" * 40, "y" * 40]
+def test_a_list_under_its_name_is_continued_too(a_question: Maker) -> None:
+    named = f'{{"things": {LONG}}}'
+    assert put(a_question(list[str]), Cut(named, 50), 3) == ["x" * 40, "y" * 40]
 
 
 def test_no_more_than_was_allowed(a_question: Maker) -> None:

@@ -87,10 +87,50 @@ def test_faults_of_fields_are_named_by_path() -> None:
     ]
 
 
-def test_many_faults_are_cut_to_eight() -> None:
-    found = complaints(list[Colour], json.dumps([{"name": 1, "share": 1}] * 20))
-    assert len(found) == 9
-    assert found[-1] == "... and 12 more"
+def test_no_fault_of_an_honest_answer_is_cut_and_a_hostile_one_is_not_told_all() -> None:
+    assert len(complaints(list[Colour], json.dumps([{"name": 1, "share": 1}] * 20))) == 20
+    found = complaints(list[Colour], json.dumps([{"name": 1, "share": 1}] * 2000))
+    assert len(found) == 101
+    assert found[-1] == "... and 1900 more"
+
+
+def test_a_place_is_named_by_what_stands_there_and_told_once_for_all_types_that_it_might_have() -> None:
+    class Swatch(BaseModel):
+        colours: list[Colour]
+        weight: int | bool
+
+    given = {"colours": [{"name": "red"}], "weight": "x"}
+    missing, weight = complaints(Swatch, json.dumps(given))
+    assert missing == "colours.0 (red).share: Field required"
+    assert weight.startswith("weight: Input should be a valid integer")
+    assert "or: Input should be a valid boolean" in weight
+
+
+@pytest.mark.parametrize("text", ['{"colours": [{"name": "red", "share": 1}]}', '[{"name": "red", "share": 1}]'])
+def test_a_list_is_read_under_its_name_or_bare(text: str) -> None:
+    question = Question("q", list[Colour], under="colours")
+    assert parse(question, text) == [Colour(name="red", share=1)]
+
+
+def test_another_form_than_a_named_list_is_refused_with_the_name() -> None:
+    question = Question("q", list[Colour], under="colours")
+    with pytest.raises(ParseError, match=r"^colours: Input should be a valid list$"):
+        parse(question, '{"colors": []}')
+    with pytest.raises(ParseError, match=r"^note: Extra inputs are not permitted$"):
+        parse(question, '{"colours": [], "note": ""}')
+
+
+def test_null_is_left_out_where_a_field_has_a_default_and_cannot_be_null() -> None:
+    class Paint(BaseModel):
+        coats: int = 2
+        notes: list[str] = []
+        dry: bool | None = True
+        under: "Paint | None" = None
+
+    given = {"coats": None, "notes": None, "dry": None, "under": {"coats": None}}
+    assert read(Paint, json.dumps(given)) == Paint(dry=None, under=Paint())
+    assert "coats" in complaints(Paint, '{"coats": "two"}')[0]
+    assert complaints(Colour, '{"name": null, "share": 1}') == ["name: Input should be a valid string"]
 
 
 def test_an_element_of_a_truncated_list_is_not_the_answer() -> None:

@@ -1,8 +1,8 @@
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from skillweave.errors import ConfigError
 from skillweave.llm.parse import ParseError, parse
@@ -38,16 +38,17 @@ def test_a_prompt_without_divider_is_refused(a_question: Maker) -> None:
 
 
 def test_a_missing_prompt_file_is_named_when_asked_not_when_declared() -> None:
-    declared = question("no.such", returns=str, package="skillweave.llm")
+    declared = question("no.such", returns=str, form="text", package="skillweave.llm")
     with pytest.raises(ConfigError, match=r"'no\.such\.md' is not in package 'skillweave\.llm'"):
         declared.render({})
 
 
-def test_the_format_names_the_fields_of_the_answer(a_question: Maker) -> None:
-    system, _ = a_question(list[Colour]).render({"thing": "red"})
-    assert system.content is not None
-    assert '"hex"' in system.content
-    assert '"title"' not in system.content
+def test_what_is_printed_is_what_is_sent_in_few_words(a_question: Maker) -> None:
+    question = a_question(list[Colour])
+    system, _ = question.render({"thing": "red"})
+    assert "\n{ things: Colour[] }\nColour = { name: string, hex?: string }\n" in str(system.content)
+    assert question.schema is not None
+    assert list(question.schema["properties"]) == question.schema["required"] == ["things"]  # type: ignore[arg-type]
 
 
 def test_nothing_is_escaped_as_html(a_question: Maker) -> None:
@@ -55,9 +56,17 @@ def test_nothing_is_escaped_as_html(a_question: Maker) -> None:
     assert user.content == "About <b> & 'c'."
 
 
-def test_models_are_shown_as_json(a_question: Maker) -> None:
-    _, user = a_question(prompt="s\n---\n{{ thing|json }}").render({"thing": [Colour(name="réd")]})
-    assert user.content == '[\n {\n  "name": "réd"\n }\n]'
+def test_records_are_shown_as_compact_json_without_defaults_an_element_a_line(a_question: Maker) -> None:
+    prompt = "s\n---\n{{ thing|json }}"
+    _, user = a_question(prompt=prompt).render({"thing": [Colour(name="réd"), Colour(name="blue", hex="#00f")]})
+    assert user.content == '[\n{"name": "réd"},\n{"name": "blue", "hex": "#00f"}\n]'
+    _, user = a_question(prompt=prompt).render({"thing": {"of": "wall", "colours": [Colour(name="red")]}})
+    assert user.content == '{\n"of": "wall",\n"colours": [\n{"name": "red"}\n]\n}'
+
+
+def test_null_in_a_row_is_a_value_and_stays(a_question: Maker) -> None:
+    _, user = a_question(prompt="s\n---\n{{ thing|json }}").render({"thing": [{"paid_on": None}]})
+    assert user.content == '[\n{"paid_on": null}\n]'
 
 
 def test_the_digest_follows_prompt_type_and_included_files(a_question: Maker) -> None:
@@ -78,21 +87,35 @@ def test_code_questions_return_text(a_question: Maker) -> None:
         a_question(list[int], form="code")
 
 
-def test_plain_choices_are_shown_in_one_and_nothing_is_said_of_null_as_the_default(a_question: Maker) -> None:
-    told = a_question(list[Colour]).answer_format
-    assert '"hex": {"type": ["string", "null"]}' in told
-    assert "default" not in told
+@pytest.mark.parametrize("returns", [list[int], int, str, Colour | None])
+def test_an_answer_that_is_no_object_must_have_a_name(returns: Any) -> None:
+    with pytest.raises(ConfigError, match=r"name the field that holds it: under=\.\.\."):
+        question("q", returns=returns)
 
 
-def test_choices_between_more_than_types_are_shown_as_they_are(a_question: Maker) -> None:
-    told = a_question(Colour | Literal["red", "blue"] | None).answer_format
-    assert '{"$ref": "#/$defs/Colour"}, {"enum": ["red", "blue"], "type": "string"}, {"type": "null"}' in told
+class Wall(BaseModel):
+    area: float = Field(ge=1, description="In square metres.")
+    shade: Literal["light", "dark"] = "light"
+    coats: list[Colour | Literal["primer"]] = Field(min_length=1, max_length=3)
+    layers: dict[str, int] = {}
+
+
+def test_limits_choices_defaults_and_descriptions_are_told(a_question: Maker) -> None:
+    assert (
+        """{
+  area: number 1.., // In square metres.
+  shade?: "light" | "dark" = "light",
+  coats: (Colour | "primer")[1..3],
+  layers?: { [name]: integer },
+}
+Colour = { name: string, hex?: string }"""
+        in a_question(Wall).answer_format
+    )
 
 
 def test_a_list_may_be_bounded(a_question: Maker) -> None:
     bounded = replace(a_question(list[int]), most=2)
-    assert bounded.schema is not None
-    assert bounded.schema["maxItems"] == 2
+    assert "{ things: integer[..2] }" in bounded.answer_format
     assert parse(bounded, "[1, 2]") == [1, 2]
     with pytest.raises(ParseError, match="at most 2 items"):
         parse(bounded, "[1, 2, 3]")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.questions.library import questions
 
-MOST_CHARACTERS = 4200
+MOST_CHARACTERS = 1300
 """Of the form of an answer as a prompt shows it."""
 
 

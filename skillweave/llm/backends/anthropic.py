@@ -13,7 +13,7 @@ from skillweave.llm.backends.body import Events
 from skillweave.llm.backends.concessions import Dispensable
 from skillweave.llm.backends.endpoint import Endpoint
 from skillweave.llm.backends.settings import Settings
-from skillweave.llm.backends.structured import output_format, unwrap
+from skillweave.llm.backends.structured import output_format
 from skillweave.llm.request import Reply, Request
 from skillweave.schema.record import Json
 
@@ -118,4 +118,4 @@ def _answer(reply: Reply, request: Request) -> Reply:
         arguments = reply.tool_calls[0].function.arguments
         stop = "stop" if reply.stop == "tool_calls" else reply.stop
         reply = replace(reply, text=str(arguments), tool_calls=(), stop=stop)
-    return unwrap(reply, request.schema)
+    return reply

@@ -9,7 +9,7 @@ from skillweave.llm.backends.chunks import read_chunks
 from skillweave.llm.backends.completion import read_completion
 from skillweave.llm.backends.concessions import Dispensable
 from skillweave.llm.backends.openai import OpenAIEndpoint
-from skillweave.llm.backends.structured import response_format, unwrap
+from skillweave.llm.backends.structured import response_format
 from skillweave.llm.request import Reply, Request
 from skillweave.schema.message import Message
 from skillweave.schema.record import Json
@@ -68,7 +68,7 @@ class ChatBackend(OpenAIEndpoint):
         return response_format(schema)
 
     def _read(self, body: Json, request: Request) -> Reply:
-        return unwrap(read_completion(body, tokens=self._settings.record_tokens), request.schema)
+        return read_completion(body, tokens=self._settings.record_tokens)
 
     def _read_events(self, events: Events, request: Request) -> Reply:
-        return unwrap(read_chunks(events, tokens=self._settings.record_tokens), request.schema)
+        return read_chunks(events, tokens=self._settings.record_tokens)

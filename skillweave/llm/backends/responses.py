@@ -11,7 +11,7 @@ from skillweave.llm.backends.concessions import Dispensable
 from skillweave.llm.backends.openai import OpenAIEndpoint
 from skillweave.llm.backends.responses_reply import read_response, read_response_events
 from skillweave.llm.backends.responses_wire import input_items, instructions, wire_tools
-from skillweave.llm.backends.structured import text_format, unwrap
+from skillweave.llm.backends.structured import text_format
 from skillweave.llm.request import Reply, Request
 from skillweave.schema.record import Json
 
@@ -59,7 +59,7 @@ class ResponsesBackend(OpenAIEndpoint):
         return body
 
     def _read(self, body: Json, request: Request) -> Reply:
-        return unwrap(read_response(body, tokens=self._settings.record_tokens), request.schema)
+        return read_response(body, tokens=self._settings.record_tokens)
 
     def _read_events(self, events: Events, request: Request) -> Reply:
-        return unwrap(read_response_events(events, tokens=self._settings.record_tokens), request.schema)
+        return read_response_events(events, tokens=self._settings.record_tokens)

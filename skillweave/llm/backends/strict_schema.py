@@ -1,12 +1,13 @@
-"""A JSON schema in the subset that endpoints hold a model to: every property required, no others, few keywords.
+"""A JSON schema in the subset that endpoints hold a model to: no properties but those named, few keywords.
 
-What matches the narrowed schema matches the original, so parsers accept what they accepted. A schema whose meaning the
-subset cannot express (free-form objects, tuples, anything at all) has no strict form.
+Where an API wants every property to be there, an optional one may be null: what the parser takes for left out. A schema
+whose meaning the subset cannot express (free-form objects, tuples, anything at all) has no strict form.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from skillweave.llm.nulls import allows_null
 from skillweave.schema.record import Json
 
 DEFINITIONS = "#/$defs/"
@@ -18,13 +19,16 @@ class Dialect(NamedTuple):
     keywords: tuple[str, ...]
     """Limits that are kept; others are dropped, and left to the parser."""
     recursive: bool
+    optional: bool
+    """Whether properties may be left out."""
 
 
 OPENAI = Dialect(
     ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"),
     recursive=True,
+    optional=False,
 )
-ANTHROPIC = Dialect((), recursive=False)
+ANTHROPIC = Dialect((), recursive=False, optional=True)
 
 
 class _InexpressibleError(Exception):
@@ -76,12 +80,26 @@ def _object(schema: Mapping[str, Json], dialect: Dialect) -> dict[str, Json]:
     properties = schema.get("properties")
     if not isinstance(properties, dict) or schema.get("additionalProperties", False) is not False:
         raise _InexpressibleError
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
+    narrowed: dict[str, Json] = {}
+    for name, part in properties.items():
+        found = _narrowed(part, dialect)
+        narrowed[name] = found if dialect.optional or name in needed else _nullable(found)
     return {
         "type": "object",
-        "properties": {name: _narrowed(part, dialect) for name, part in properties.items()},
-        "required": list(properties),
+        "properties": narrowed,
+        "required": [name for name in properties if name in needed or not dialect.optional],
         "additionalProperties": False,
     }
+
+
+def _nullable(schema: dict[str, Json]) -> dict[str, Json]:
+    if allows_null(schema):
+        return schema
+    choices = schema.get("anyOf")
+    others = choices if isinstance(choices, list) and len(schema) == 1 else [schema]
+    return {"anyOf": [*others, {"type": "null"}]}
 
 
 def _is_recursive(definitions: Mapping[str, Json]) -> bool:

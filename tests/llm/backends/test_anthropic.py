@@ -1,4 +1,5 @@
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -179,8 +180,9 @@ def test_the_system_prompt_is_cached_at_the_providers_own_endpoint_alone(monkeyp
     assert KEY in str(server.heard[0].headers)
 
 
-def test_an_answers_schema_is_sent_and_the_answer_unwrapped(complete: Complete) -> None:
-    schema: dict[str, Json] = {"type": "array", "items": {"type": "integer", "minimum": 1}}
+def test_an_answers_schema_is_sent_and_a_call_in_its_place_is_the_answer(complete: Complete) -> None:
+    numbers: dict[str, Json] = {"type": "array", "items": {"type": "integer", "minimum": 1}}
+    schema: dict[str, Json] = {"type": "object", "properties": {"answer": numbers}, "required": ["answer"]}
     said = {"type": "text", "text": '{"answer": [1, 2]}'}
     used = a_use("answer", {"answer": [1, 2]})
     with ScriptedServer(
@@ -189,7 +191,9 @@ def test_an_answers_schema_is_sent_and_the_answer_unwrapped(complete: Complete) 
         stream(events_of(a_message(used, reason="tool_use")), named=True),
     ) as server:
         texts = [complete("anthropic", server, a_request(schema=schema), stream=last) for last in (False, False, True)]
-    assert [(said.text, said.stop, said.tool_calls) for said in texts] == [("[1, 2]", "stop", ())] * 3
+    assert [(json.loads(said.text), said.stop, said.tool_calls) for said in texts] == [
+        ({"answer": [1, 2]}, "stop", ())
+    ] * 3
     form = server.heard[0].body["output_config"]["format"]
     assert form["type"] == "json_schema"
     assert form["schema"]["properties"] == {"answer": {"type": "array", "items": {"type": "integer"}}}

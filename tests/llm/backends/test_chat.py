@@ -131,13 +131,14 @@ def test_tools_go_out_and_calls_come_back(httpserver: HTTPServer) -> None:
     assert sent(httpserver)["tools"] == [tool]
 
 
-def test_an_answer_that_is_no_object_travels_in_one(httpserver: HTTPServer) -> None:
+def test_an_answers_schema_is_sent_where_the_author_is_to_be_held_to_it(httpserver: HTTPServer) -> None:
     httpserver.expect_request(PATH).respond_with_json(a_body('{"answer": [1, 2]}'))
-    schema: dict[str, Json] = {"type": "array", "items": {"type": "integer"}}
-    assert complete(httpserver, a_request(schema=schema)).text == "[1, 2]"
+    numbers: dict[str, Json] = {"type": "array", "items": {"type": "integer"}}
+    schema: dict[str, Json] = {"type": "object", "properties": {"answer": numbers}, "required": ["answer"]}
+    assert complete(httpserver, a_request(schema=schema)).text == '{"answer": [1, 2]}'
     form = sent(httpserver)["response_format"]
     assert form["type"] == "json_schema"
-    assert form["json_schema"]["schema"]["properties"]["answer"] == schema
+    assert form["json_schema"]["schema"]["properties"] == schema["properties"]
     assert complete(httpserver, a_request(schema=schema), structured=False).text == '{"answer": [1, 2]}'
     assert "response_format" not in sent(httpserver)
 

@@ -9,9 +9,8 @@ from skillweave.schema.record import Json
 
 from ..protocols import a_call, a_completion, a_delta, chunks_of
 from ..scripted import ScriptedServer, fault, reply, stream
-from .conftest import Complete, a_request
+from .conftest import Complete
 
-SCHEMA: dict[str, Json] = {"type": "array", "items": {"type": "integer"}}
 ANSWERS = [
     a_completion("Hello, é 🙂."),
     a_completion(None, reason="tool_calls", tool_calls=[a_call(), a_call("find", "{}", "c2")]),
@@ -46,11 +45,6 @@ def test_parallel_calls_keep_their_arguments_as_the_model_wrote_them(complete: C
         ToolCall(id="", function=FunctionCall(name="find", arguments='{"a": NaN}')),
     )
     assert said.stop == "tool_calls"
-
-
-def test_an_answer_that_is_no_object_is_unwrapped(complete: Complete) -> None:
-    with ScriptedServer(stream(chunks_of(a_completion('{"answer": [1, 2]}')))) as server:
-        assert complete("openai", server, a_request(schema=SCHEMA), stream=True).text == "[1, 2]"
 
 
 def test_an_endpoint_that_does_not_count_a_stream_is_not_asked_to_again(complete: Complete) -> None:

@@ -6,6 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from skillweave.llm.backends.strict_schema import ANTHROPIC, OPENAI, strict
 from skillweave.llm.backends.structured import output_format, response_format, text_format
+from skillweave.llm.parse import parse
+from skillweave.llm.question import Question
 from skillweave.schema.record import Json
 
 
@@ -31,19 +33,31 @@ def schema_of(kind: Any) -> dict[str, Json]:
     return TypeAdapter(kind).json_schema()
 
 
-def test_all_properties_are_required_and_only_limits_that_are_known_stay() -> None:
+def test_all_properties_are_required_null_where_they_may_be_left_out_and_only_limits_that_are_known_stay() -> None:
     assert strict(schema_of(Colour), OPENAI) == {
         "type": "object",
         "properties": {
             "name": {"type": "string"},
-            "shade": {"enum": ["light", "dark"], "type": "string"},
+            "shade": {"anyOf": [{"enum": ["light", "dark"], "type": "string"}, {"type": "null"}]},
             "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-            "parts": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 4},
+            "parts": {
+                "anyOf": [
+                    {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 4},
+                    {"type": "null"},
+                ]
+            },
         },
         "required": ["name", "shade", "note", "parts"],
         "additionalProperties": False,
     }
-    assert "minItems" not in json.dumps(strict(schema_of(Colour), ANTHROPIC))
+
+
+def test_properties_are_left_out_where_the_api_lets_them_be() -> None:
+    found = strict(schema_of(Colour), ANTHROPIC)
+    assert found is not None
+    assert found["required"] == ["name"]
+    assert found["properties"]["shade"] == {"enum": ["light", "dark"], "type": "string"}  # type: ignore[call-overload,index]
+    assert "minItems" not in json.dumps(found)
 
 
 def test_only_one_of_the_two_knows_schemas_that_lead_back_to_themselves() -> None:
@@ -63,14 +77,16 @@ def test_what_the_subset_cannot_say_travels_without_strictness(kind: Any) -> Non
 
 
 def test_the_root_of_a_strict_form_is_an_object() -> None:
-    form = response_format(schema_of(list[Colour]))["json_schema"]
+    question = Question("q", list[Colour], under="colours")
+    form = response_format(question.schema or {})["json_schema"]
     assert isinstance(form, dict)
     schema = form["schema"]
     assert isinstance(schema, dict)
-    assert (form["strict"], schema["required"], schema["type"]) == (True, ["answer"], "object")
+    assert (form["strict"], schema["required"], schema["type"]) == (True, ["colours"], "object")
     assert isinstance(schema["$defs"], dict)
 
 
 def test_what_matches_the_strict_form_is_accepted() -> None:
-    given = {"name": "red", "shade": "dark", "note": None, "parts": [1]}
-    assert Colour.model_validate(given).parts == [1]
+    given = {"colours": [{"name": "red", "shade": None, "note": None, "parts": None}]}
+    (colour,) = parse(Question("q", list[Colour], under="colours"), json.dumps(given))
+    assert (colour.shade, colour.parts) == ("light", [])

@@ -10,7 +10,7 @@ from synth.step import Params, step
 from tests.engine.toy.artifacts import LENGTHS, LINES, NOTES, SUMMARY, WORDS
 from tests.engine.toy.wording import shout
 
-NOTE = question("note", returns=str, package="tests.engine.toy.questions")
+NOTE = question("note", returns=str, package="tests.engine.toy.questions", under="note")
 
 
 async def summary(ctx: Context[Params], keys: list[str]) -> None:
