@@ -175,7 +175,11 @@ class Simulation:
         result = session.call(tool.name, arguments)
         if not result.ok:
             return None
-        self._changed(session, [effect.sql for effect in tool.effects], f"the lawful call {tool.name}({_given(arguments)}) at {session.now}")
+        self._changed(
+            session,
+            [effect.sql for effect in tool.effects],
+            f"the lawful call {tool.name}({_given(arguments)}) at {session.now}",
+        )
         self.history.succeeded[tool.name] += 1
         for place, rows in enumerate(result.changed):
             self.history.effective[tool.name][place] += rows > 0

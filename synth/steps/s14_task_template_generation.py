@@ -1,8 +1,8 @@
 """s14: turn goals and stories into task templates over the tool graph.
 
 Authors say what people want; the graph says how each row that it takes can be found. Each goal is tried on the data as
-it comes. One whose tools, links or rows are not there, or that nobody can have, goes back to its author with the reason,
-and is left out where it stays so. Writes of which nobody wants anything are asked about once more.
+it comes. One whose tools, links or rows are not there, or that nobody can have, goes back to its author with the
+reason, and is left out where it stays so. Writes of which nobody wants anything are asked about once more.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -39,9 +39,7 @@ def looked_up_for(
     return found
 
 
-def unfound(
-    finder: Finder, tool: Tool, call: TemplateCall, arguments: Arguments, linked: Mapping[str, Linked]
-) -> str:
+def unfound(finder: Finder, tool: Tool, call: TemplateCall, arguments: Arguments, linked: Mapping[str, Linked]) -> str:
     """In words for an author, which row that the arguments name no read shows, or shows apart from others."""
     finder.domain = tool.name
     finder.known |= {name: Given(value) for name, value in arguments.items() if not tool.parameter(name).refers_to}
