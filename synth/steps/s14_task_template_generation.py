@@ -138,9 +138,7 @@ class Trials:
         why = {goal.name: self._why[self.template(goal).model_dump_json()] for goal in formed}
         self.failed |= {goal.name: goal for goal in formed if why[goal.name]}
         return [
-            [f"goal {goal.name!r}: {reason}; mend it, or give another goal under this name"]
-            if (reason := why.get(goal.name))
-            else faults
+            [f"goal {goal.name!r}: {reason}"] if (reason := why.get(goal.name)) else faults
             for goal, faults in zip(goals, found, strict=True)
         ]
 
