@@ -172,7 +172,7 @@ def choose(
         found = [one for one in made[template.id] if isinstance(one, Combination)]
         fitting[template.id] = [one for one in found if place[one.caller] == splits[template.id]]
         failed = [str(one) for one in made[template.id] if isinstance(one, NoInstance)]
-        failed = failed or (["other splits have all persons"] if found else [])
+        failed = ["other splits have everybody who could have it"] if found else failed
         if not fitting[template.id] and failed:
             lacking.append(Lacking(template=template.id, reason=max(sorted(set(failed)), key=failed.count)))
     return balanced(templates, fitting, {one.id: params.most_of(one.kind) for one in templates}), lacking
