@@ -112,8 +112,8 @@ class Survey:
             broken = self._watch.broken(session, [effect.sql for effect in tool.effects]) if result.ok else None
             if first and (broken or (result.error and result.error.code == "world_defect")):
                 self.unsound.append(
-                    f"{guard.rule} ({guard.says!r}) is left to the agent, so {tool.name} must stay sound where it is broken; "
-                    f"after {tool.name}({arguments}) {broken or session.defects[-1]}"
+                    f"{guard.rule} ({guard.says!r}) is left to the agent, so {tool.name} must stay sound where it is "
+                    f"broken; after {tool.name}({arguments}) {broken or session.defects[-1]}"
                 )
         session.forget(mark)
         return first

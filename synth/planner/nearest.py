@@ -1,4 +1,4 @@
-"""Where the calls of a tool fail that nobody can make: the rule at which those fail that come nearest to being lawful."""
+"""Where the calls of a tool fail that nobody can make: the rule at which those fail that come nearest to lawful."""
 
 from collections.abc import Sequence
 from random import Random

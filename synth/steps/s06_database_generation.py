@@ -119,7 +119,7 @@ def idle_tools(blueprint: Blueprint, built: Built, now: str) -> list[str]:
         return []
     world = World(blueprint, state_of(built.rows, blueprint), now=now)
     return [
-        f"people lived with these rows for weeks, and {nobody_can(world, blueprint.tool(name), Random(name))}; give rows "
+        f"people lived with these rows, and {nobody_can(world, blueprint.tool(name), Random(name))}; give rows "
         "with which several persons can"
         for name in built.summary.coverage.failing_tools
     ]

@@ -1,8 +1,8 @@
 """s14: turn goals and stories into task templates over the tool graph.
 
 Authors say what people want; the graph says how each row that it takes can be found. Each goal is tried on the data as
-it comes. One whose tools, links or rows are not there, or that nobody can have, goes back to its author with the reason,
-and is left out where it stays so. Writes of which nobody wants anything are asked about once more.
+it comes. One whose tools, links or rows are not there, or that nobody can have, goes back to its author with the
+reason, and is left out where it stays so. Writes of which nobody wants anything are asked about once more.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -92,7 +92,7 @@ async def _asked(ctx: Context[TemplateParams], trials: "Trials", known: list[Goa
         stories=[edge for edge in trials.graph.edges if edge.kind == "story"],
         now=ctx.now,
         count=most,
-        known=[*known, *trials.failed],
+        known=[*known, *trials.failed.values()],
         unwanted=_unwanted(known, blueprint) if known else [],
     )
     names = {goal.name for goal in known}
@@ -120,8 +120,8 @@ class Trials:
     ) -> None:
         self.blueprint, self.graph, self.referred_by = blueprint, graph, referred_by
         self.columns = {tool.name: list(origins(tool)) for tool in blueprint.tools}
-        self.failed: list[Goal] = []
-        """Goals that nobody can have."""
+        self.failed: dict[str, Goal] = {}
+        """Goals that nobody can have, by name."""
         self._ctx = ctx
         self._why: dict[str, str | None] = {}
         """Template as text -> why nobody has an instance; None: somebody has."""
@@ -136,11 +136,9 @@ class Trials:
         formed = [goal for goal, faults in zip(goals, found, strict=True) if not faults]
         await self._try([self.template(goal) for goal in formed])
         why = {goal.name: self._why[self.template(goal).model_dump_json()] for goal in formed}
-        self.failed = [goal for goal in formed if why[goal.name]]
+        self.failed |= {goal.name: goal for goal in formed if why[goal.name]}
         return [
-            [f"goal {goal.name!r}: {reason}; mend it, or give another goal under this name"]
-            if (reason := why.get(goal.name))
-            else faults
+            [f"goal {goal.name!r}: {reason}"] if (reason := why.get(goal.name)) else faults
             for goal, faults in zip(goals, found, strict=True)
         ]
 

@@ -166,13 +166,13 @@ def choose(
         persons = frozenset(one.caller for one in made[template.id] if isinstance(one, Combination))
         wants.append(Want(splits[template.id], persons, most))
     place = allotted(callers, wants)
-    able: dict[str, list[Combination]] = {}
+    fitting: dict[str, list[Combination]] = {}
     lacking: list[Lacking] = []
     for template in templates:
         found = [one for one in made[template.id] if isinstance(one, Combination)]
-        able[template.id] = [one for one in found if place[one.caller] == splits[template.id]]
+        fitting[template.id] = [one for one in found if place[one.caller] == splits[template.id]]
         failed = [str(one) for one in made[template.id] if isinstance(one, NoInstance)]
-        failed = failed or (["other splits have all persons"] if found else [])
-        if not able[template.id] and failed:
+        failed = ["other splits have everybody who could have it"] if found else failed
+        if not fitting[template.id] and failed:
             lacking.append(Lacking(template=template.id, reason=max(sorted(set(failed)), key=failed.count)))
-    return balanced(templates, able, {one.id: params.most_of(one.kind) for one in templates}), lacking
+    return balanced(templates, fitting, {one.id: params.most_of(one.kind) for one in templates}), lacking

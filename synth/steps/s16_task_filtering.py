@@ -84,18 +84,19 @@ async def replay_fused(ctx: Context[FilterParams], keys: list[str]) -> None:
 )
 async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
     stated = Policy(world=key, text=ctx.read(POLICIES)).rules
+    templates = ctx.read(TEMPLATES)
     passed, fallen = await ctx.offload(
         judge,
         ctx.read(BLUEPRINTS),
         ctx.path(DATABASE),
         ctx.now,
-        ctx.read(TEMPLATES),
+        templates,
         ctx.read(COMBINATIONS),
         stated,
         ctx.params.bounds,
         ctx.params.most,
     )
-    cut = beyond_share([one.combination for one in passed], ctx.read(TEMPLATES), ctx.params.share)
+    cut = beyond_share([one.combination for one in passed], templates, ctx.params.share)
     passed = [one for one in passed if one.combination.id not in cut]
     fallen += [(identity, TOO_MANY, "") for identity in sorted(cut)]
     for identity, reason, detail in fallen:

@@ -1,4 +1,4 @@
-"""How people refer to rows: whether the columns that an author names tell the rows of a read apart, tried on the data."""
+"""How people refer to rows: whether the columns that an author names tell a read's rows apart, tried on the data."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,9 +51,11 @@ def unclear(
                             alike += said is not None
                             helpful.update(column for column in said or () if column not in columns)
             if rows and alike >= UNCLEAR * rows:
+                said_now = ", ".join(columns) or "nothing"
+                others_shown = ", ".join(column for column, _ in helpful.most_common(SHOWN))
                 found[name] = (
-                    f"{name}: {alike} of {rows} rows cannot be told apart by {', '.join(columns) or 'nothing'}; add what "
-                    f"people would say of a row, such as {', '.join(column for column, _ in helpful.most_common(SHOWN))}"
+                    f"{name}: {alike} of {rows} rows cannot be told apart by {said_now}; add what people would say of "
+                    f"a row, such as {others_shown}"
                 )
     return found
 

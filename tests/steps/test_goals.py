@@ -1,4 +1,4 @@
-"""Goals are tried as they come: what nobody can have goes back to its author with the reason, and is left out at last."""
+"""Goals are tried as they come: one that nobody can have goes back with the reason, and is left out if it stays so."""
 
 from pathlib import Path
 from typing import Any
