@@ -31,9 +31,13 @@ class Built:
     rows: dict[str, list[Row]]
     summary: Summary | None
     fault: str = ""
+    broken: str = ""
+    """The invariant that broke."""
     able: dict[str, int] = field(default_factory=dict)
     """Tool -> persons who can call it lawfully in the end, as far as they were counted."""
     history: History | None = None
+    unsound: tuple[str, ...] = ()
+    """Rules left to the agent whose breach spoils the data."""
 
     @property
     def worth(self) -> tuple[int, int, int]:
@@ -54,7 +58,8 @@ def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, pla
     try:
         history = Simulation(world, callers, plan, Random(f"{seed}/history"), every=BETWEEN_CHECKS).run()
     except InvariantBroken:
-        return Built({}, None, _culprit(world, callers, plan, seed))
+        broken = _culprit(world, callers, plan, seed)
+        return Built({}, None, str(broken), broken.invariant)
     return _surveyed(blueprint, history, now, callers, f"{seed}/survey")
 
 
@@ -110,15 +115,15 @@ def _surveyed(blueprint: Blueprint, history: History, now: str, callers: list[st
         events=history.happened,
         coverage=coverage,
     )
-    return Built(history.rows, summary, able=survey.able, history=history)
+    return Built(history.rows, summary, able=survey.able, history=history, unsound=tuple(survey.unsound_rules))
 
 
-def _culprit(world: World, callers: list[str], plan: Plan, seed: str) -> str:
+def _culprit(world: World, callers: list[str], plan: Plan, seed: str) -> InvariantBroken:
     """Which change broke an invariant: the same history once more, checked after each change."""
     try:
         Simulation(world, callers, plan, Random(f"{seed}/history")).run()
     except InvariantBroken as broken:
-        return str(broken)
+        return broken
     raise AssertionError("a history that broke an invariant went well when lived again")
 
 

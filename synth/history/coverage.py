@@ -37,6 +37,8 @@ class Survey:
     able: dict[str, int] = field(default_factory=dict)
     """Tool -> persons who can call it lawfully as things stand, on rows that they are shown, up to `ENOUGH`."""
     unsound: list[str] = field(default_factory=list)
+    unsound_rules: dict[str, None] = field(default_factory=dict)
+    """The rules that these are about, in their order."""
     _succeeding: set[str] = field(default_factory=set)
 
     def run(self) -> Coverage:
@@ -111,6 +113,7 @@ class Survey:
             first = next((verdict.rule for verdict in result.verdicts if not verdict.holds), None) == guard.rule
             broken = self._watch.broken(session, [effect.sql for effect in tool.effects]) if result.ok else None
             if first and (broken or (result.error and result.error.code == "world_defect")):
+                self.unsound_rules.setdefault(guard.rule)
                 self.unsound.append(
                     f"{guard.rule} ({guard.says!r}) is left to the agent, so {tool.name} must stay sound where it is "
                     f"broken; after {tool.name}({arguments}) {broken or session.defects[-1]}"

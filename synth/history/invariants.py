@@ -5,6 +5,7 @@ An invariant that held before can only have been broken by a change of a table t
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -13,8 +14,23 @@ from skillweave.world.session import ContractSession
 from skillweave.world.sql import parse
 
 
+class Broken(NamedTuple):
+    """An invariant that does not hold."""
+
+    invariant: str
+    """Its id."""
+    says: str
+
+    def __str__(self) -> str:
+        return self.says
+
+
 class InvariantBroken(Exception):
     """A call or an event made something true that must never be."""
+
+    def __init__(self, invariant: str, says: str) -> None:
+        super().__init__(says)
+        self.invariant = invariant
 
 
 @dataclass
@@ -31,7 +47,7 @@ class Watch:
             for invariant in self.blueprint.invariants
         }
 
-    def broken(self, session: ContractSession, written: Iterable[str] | None = None) -> str | None:
+    def broken(self, session: ContractSession, written: Iterable[str] | None = None) -> Broken | None:
         """An invariant that does not hold, with a row that shows it; None where all hold.
 
         `written`: statements that have run since all held; None: anything may have changed.
@@ -45,7 +61,8 @@ class Watch:
             if invariant.id in asked and answers[invariant.id]:
                 row = session.query(f"SELECT * FROM ({invariant.never}) LIMIT 1")[0]
                 says = f" ({invariant.says!r})" if invariant.says else ""
-                return f"invariant {invariant.id}{says} is broken: its query must find no row and finds {row}"
+                found = f"invariant {invariant.id}{says} is broken: its query must find no row and finds {row}"
+                return Broken(invariant.id, found)
         return None
 
     def _query(self, tables: frozenset[str] | None) -> tuple[str, list[str]]:
@@ -57,6 +74,6 @@ class Watch:
         return self._queries[key]
 
 
-def broken_invariant(session: ContractSession, blueprint: Blueprint) -> str | None:
+def broken_invariant(session: ContractSession, blueprint: Blueprint) -> Broken | None:
     """The first invariant that does not hold in a session's state, with a row that shows it; None where all hold."""
     return Watch(blueprint).broken(session)

@@ -198,7 +198,7 @@ class Simulation:
     def _check(self, session: ContractSession, what: str, written: list[str] | None = None) -> None:
         broken = self._watch.broken(session, written)
         if broken:
-            raise InvariantBroken(f"after {what} {broken}")
+            raise InvariantBroken(broken.invariant, f"after {what} {broken}")
 
 
 def _given(arguments: Arguments) -> str:

@@ -4,8 +4,8 @@ A short history shows what reading cannot: a tool that nobody can use, an invari
 stays empty, a rule whose breach spoils the data. Pure: the same blueprint, the same faults.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 
 from sqlglot import exp
@@ -15,7 +15,6 @@ from skillweave.sandbox.limits import Limits
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Row
-from skillweave.schema.summary import Coverage
 from skillweave.world.sql import parse
 from skillweave.world.world import World
 from synth.draft import NOTHING
@@ -36,7 +35,7 @@ class Tried:
     """What a trial has shown."""
 
     faults: list[Fault]
-    unsound: list[str] = field(default_factory=list)
+    unsound: Collection[str] = ()
     """Rules whose breach would spoil the data: no agent may be trusted with them."""
 
 
@@ -49,14 +48,26 @@ def tried(blueprint: Blueprint, seed: int, now: str, limits: Limits, plan: Plan)
     rows, wrong = _drawn(ready, seed, now, limits)
     if wrong:
         return Tried([*seen, *wrong])
-    built = build(ready, rows, now, plan, f"{seed}/{ready.server}/trial")
-    if built.summary is None:
-        return Tried([*seen, _broken(ready, built.fault)])
-    if built.summary.coverage.failing_tools:
+    built, broken = _built(ready, rows, now, plan, f"{seed}/{ready.server}/trial")
+    return Tried([*seen, *broken, *_lived(ready, built, now)], built.unsound)
+
+
+def _built(
+    blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, plan: Plan, seed: str
+) -> tuple[Built, list[Fault]]:
+    """A history, and the invariants that broke in it: each is told, and the history lived again without it."""
+    broken: list[Fault] = []
+    while (built := build(blueprint, rows, now, plan, seed)).fault:
+        (never,) = (one.never for one in blueprint.invariants if one.id == built.broken)
+        says = f"{built.fault} (no row may ever come of {never!r}). Mend the invariant, or what broke it"
+        broken.append(Fault("invariant", built.broken, says))
+        left = [one for one in blueprint.invariants if one.id != built.broken]
+        blueprint = blueprint.model_copy(update={"invariants": left or [NOTHING]})
+    if built.summary is not None and built.summary.coverage.failing_tools:
         # Some can be used only once others have been: a longer history, whose end is made for them, is their chance.
-        built = build(ready, rows, now, replace(plan, visits=LONGER * plan.visits), f"{seed}/{ready.server}/trial")
-        built = completed(ready, built, now, f"{seed}/{ready.server}/trial")
-    return Tried([*seen, *_lived(ready, built, now)], _unsound(built.summary.coverage if built.summary else None))
+        again = build(blueprint, rows, now, replace(plan, visits=LONGER * plan.visits), seed)
+        built = completed(blueprint, again if again.summary else built, now, seed)
+    return built, broken
 
 
 def _drawn(blueprint: Blueprint, seed: int, now: str, limits: Limits) -> tuple[dict[str, list[Row]], list[Fault]]:
@@ -113,15 +124,3 @@ def _lived(blueprint: Blueprint, built: Built, now: str) -> Iterator[Fault]:
 def _inserts(tool: Tool, table: str) -> bool:
     statements = (parse(effect.sql) for effect in tool.effects)
     return any(isinstance(one.tree, exp.Insert) and one.target == table for one in statements)
-
-
-def _broken(blueprint: Blueprint, fault: str) -> Fault:
-    """`after the lawful call renew_loan(...) invariant due_after_lent is broken ({...})`, told of that invariant."""
-    broken = next(one for one in blueprint.invariants if f"invariant {one.id} is broken" in fault)
-    says = f"{fault}: no row may ever come of {broken.never!r}. Mend the invariant, or what broke it"
-    return Fault("invariant", broken.id, says)
-
-
-def _unsound(coverage: Coverage | None) -> list[str]:
-    """`own_quota ('...') is left to the agent, so ...` -> `own_quota`."""
-    return list(dict.fromkeys(text.partition(" (")[0] for text in (coverage.unsound if coverage else [])))

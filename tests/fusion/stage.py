@@ -43,8 +43,8 @@ class Stage:
             artifact=artifact.pattern, key=key, label=artifact.label(key), path=path, digest="", size=0, mtime_ns=0
         )
 
-    def run(self, step: Step[Any], key: str, params: Params) -> ItemRecord:
-        """The record of one item of a step."""
+    def run(self, step: Step[Any], key: str, params: Params, sent_back: tuple[str, ...] = ()) -> ItemRecord:
+        """The record of one item of a step; `sent_back`: what later steps have sent back to it."""
         context: Context[Any] = Context(
             step,
             key,
@@ -53,6 +53,7 @@ class Stage:
             store=self.store,
             visible=self._visible,
             services=self,
+            sent_back=sent_back,
         )
         record = Performer().perform(step, context, [])
         self._visible |= {(output.artifact, output.key): output for output in record.outputs}

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from skillweave.schema.contract import Returns
 from skillweave.schema.entity import Entity
 from synth.artifacts import DRAFTS
@@ -130,8 +128,8 @@ def test_a_tool_that_nobody_can_use_goes_back_with_what_stands_in_its_way(tmp_pa
     assert record.state == "done", record.reasons
     assert record.rejected == {}
     asked = str(next(r for r in stage.requests if r.question == "blueprint.mend").messages[-1].content)
-    assert "nobody could use borrow_book: the calls that come nearest" in asked
-    assert "fail at rule loan_limit" in asked
+    assert "nobody can make one lawful call of borrow_book" in asked
+    assert "nearest fail at loan_limit ('Fewer than 0 loans may be out.')" in asked
     assert "borrow_book" in [tool.name for tool in stage.read(DRAFTS, KEY).tools]
 
 
@@ -143,8 +141,8 @@ def test_an_invariant_that_a_call_breaks_is_told_with_the_call_and_taken_out_if_
     assert record.rejected == {"an invariant that does not hold": 1}
     assert "no_loans" not in [one.id for one in stage.read(DRAFTS, KEY).invariants]
     asked = str(next(r for r in stage.requests if r.question == "blueprint.mend").messages[-1].content)
-    assert "invariant no_loans is broken" in asked
-    assert "after borrow_book(" in asked
+    assert "after the lawful call borrow_book(" in asked
+    assert "invariant no_loans" in asked
 
 
 def test_rows_that_no_read_shows_are_told_and_the_world_lives_with_it(tmp_path: Path) -> None:
@@ -154,7 +152,7 @@ def test_rows_that_no_read_shows_are_told_and_the_world_lives_with_it(tmp_path: 
     record, stage = blueprinted(tmp_path, made=made)
     assert record.state == "done", record.reasons
     asked = str(next(r for r in stage.requests if r.question == "blueprint.mend").messages[-1].content)
-    assert "borrow_book.book_id names a row of Book, and no read returns Book.book_id" in asked
+    assert "borrow_book.book_id names a row of Book, and no read lists such rows with their book_id" in asked
 
 
 def test_no_agent_is_held_to_what_no_read_shows(tmp_path: Path) -> None:
@@ -174,9 +172,8 @@ def test_a_mend_that_does_not_fit_is_sent_back(tmp_path: Path) -> None:
     assert "contract of fly: there is no such tool; add it to `tools`" in complaints(stage, "blueprint.mend")
 
 
-def test_what_a_later_step_sends_back_goes_to_the_mender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synth.context.Context.sent_back", ("people want to pay late fees, and nothing takes them",))
-    _, stage = blueprinted(tmp_path)
+def test_what_a_later_step_sends_back_goes_to_the_mender(tmp_path: Path) -> None:
+    _, stage = blueprinted(tmp_path, sent_back=("people want to pay late fees, and nothing takes them",))
     asked = str(next(r for r in stage.requests if r.question == "blueprint.mend").messages[-1].content)
     assert "1. people want to pay late fees, and nothing takes them" in asked
 

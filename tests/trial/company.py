@@ -103,6 +103,7 @@ def blueprinted(
     tables: tuple[Entity, ...] = (),
     rules: Rules | None = None,
     mended: Mended | None = None,
+    sent_back: tuple[str, ...] = (),
     **params: Any,
 ) -> tuple[ItemRecord, Stage]:
     """s04 on the library, with an author who answers so, every time; `tables`: relationships beside its loans."""
@@ -122,9 +123,8 @@ def blueprinted(
     stage.give(ENTITIES, KEY, answer("entities.extract"))
     relations = [*answer("graph.relate"), *through]
     stage.give(ENTITY_GRAPH, KEY, EntityGraph(domain=KEY, core_entity="Member", relations=relations))
-    return stage.run(
-        blueprint_generation, KEY, BlueprintParams(min_tools=3, contracts_at_once=40, judged=False, **params)
-    ), stage
+    chosen = BlueprintParams(min_tools=3, contracts_at_once=40, judged=False, **params)
+    return stage.run(blueprint_generation, KEY, chosen, sent_back), stage
 
 
 def complaints(stage: Stage, question: str) -> str:
