@@ -17,8 +17,8 @@ from skillweave.world.sql import tokens
 NAMES = frozenset({"date", "time", "datetime", "julianday", "strftime", "unixepoch"})
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?|\d\d:\d\d(?::\d\d)?")
 _MODIFIER = re.compile(
-    r"[+-]|[+-]?[\d.]*(?:%d)? ?(?:days?|hours?|minutes?|seconds?|months?|years?)?|start of (?:month|year|day)"
-    r"|weekday [0-6]|unixepoch|julianday|auto|(?:%[a-zA-Z]|[-/:. T])+",
+    r"(?:[+-]|%[+\d]*d|[\d.])* ?(?:days?|hours?|minutes?|seconds?|months?|years?)?|start of (?:month|year|day)"
+    r"|weekday [0-6]|unixepoch|julianday|auto|(?:%[a-zA-Z]|[-/:. T\d])+",
     re.IGNORECASE,
 )
 _CHOICES = (exp.Coalesce, exp.Greatest, exp.Least, exp.Max, exp.Min, exp.Nullif)
@@ -95,7 +95,7 @@ def _faults(node: exp.Expr, lineage: Lineage, texts: frozenset[str]) -> Iterator
 
 def _values(node: exp.Expr, lineage: Lineage) -> list[exp.Expr] | None:
     """The expressions that a value is chosen from or made of; None where that is not known."""
-    if isinstance(node, _HARMLESS):
+    if isinstance(node, _HARMLESS) or (isinstance(node, exp.Cast) and node.is_type(*exp.DataType.NUMERIC_TYPES)):
         return []
     if isinstance(node, exp.Subquery):
         return lineage.values(node)

@@ -6,6 +6,8 @@ from tests.world.clinic import a_blueprint
 
 TEXTS = frozenset({"x"})
 CLOCK = [
+    "date(substr('nowadays', 1, 3)) > '2025-01-01'",
+    "date(CAST('now' AS TEXT)) > '2025-01-01'",
     "julianday('now') > 1",
     "date('NOW ') > 1",
     "datetime(:x) > 1",
@@ -62,6 +64,9 @@ OUTSIDE = [
     'EXISTS (SELECT 1 FROM appointment WHERE status = "scheduled")',
 ]
 LAWFUL = [
+    "date(:now, (CAST(substr(:x, -4) AS INTEGER) * 37) % 330 - 60 || ' days') > '2025-01-01'",
+    "date(:now, printf('%+d days', CAST(substr(:x, -4) AS INTEGER))) > '2025-01-01'",
+    "datetime(date(:now) || ' 09:' || printf('%02d', 30) || ':00') > '2025-01-01'",
     "(SELECT is_free FROM slot WHERE slot_id = :x)",
     "date(:now, '+' || :n || ' days') > '2025-01-01'",
     "datetime((SELECT starts_at FROM slot WHERE slot_id = :x), '-24 hours') >= :now",
