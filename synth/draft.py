@@ -33,6 +33,16 @@ def table_faults(draft: Blueprint) -> list[str]:
     return [told(problem) for problem in table_problems(draft)]
 
 
+def of_tables(faults: Sequence[str], tables: Sequence[Entity]) -> list[list[str]]:
+    """Faults by the table that they begin with, maybe behind the word `entity`; others are the first table's."""
+    found: dict[str, list[str]] = {entity.name: [] for entity in tables}
+    for fault in faults:
+        named = fault.removeprefix("entity ")
+        length = next((n for n, mark in enumerate(named) if not (mark.isalnum() or mark == "_")), len(named))
+        found[named[:length] if named[:length] in found else tables[0].name].append(fault)
+    return list(found.values())
+
+
 def fatal_faults(draft: Blueprint) -> list[str]:
     """Why a draft cannot be run, in words for its author."""
     return [told(problem) for problem in problems(draft) if problem.fatal]

@@ -115,10 +115,6 @@ class Mended(Record):
     """Names of tools, invariants and events that are given up."""
 
 
-class Relationships(Record):
-    relationships: list[Entity] = Field(max_length=32)
-
-
 class Rules(Record):
     invariants: list[Invariant] = Field(min_length=1, max_length=40)
     events: list[Event] = Field(default_factory=list, max_length=24)

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from skillweave.errors import AuthorError
+from skillweave.llm.parts import Parts
 from skillweave.llm.question import question
 from skillweave.schema.domain import Domain
 from skillweave.schema.entity import Entity
 from synth.artifacts import DOMAIN_TOPICS, ENTITIES
 from synth.context import Context
-from synth.draft import draft_of, table_faults
+from synth.draft import draft_of, of_tables, table_faults
 from synth.history.population import SHARED
 from synth.step import Params, step
 
@@ -29,21 +31,24 @@ class EntityParams(Params):
 @step(each=DOMAIN_TOPICS, reads=[DOMAIN_TOPICS], writes=[ENTITIES], params=EntityParams, questions=[EXTRACT])
 async def entity_extraction(ctx: Context[EntityParams], key: str) -> None:
     domain = ctx.read(DOMAIN_TOPICS)
+    parts: Parts[list[Entity]] = Parts(
+        lambda answer: of_tables(faults(domain, answer), answer) if answer else [], lambda entity: entity.name
+    )
     found = await ctx.ask(
         EXTRACT,
         domain=domain,
         count=ctx.params.per_domain,
         now=ctx.now,
-        check=lambda entities: faults(domain, entities),
+        check=parts,
     )
+    if not found:
+        raise AuthorError(f"there is no entity in {key}; the first must be the person served")
     ctx.count("entities", len(found))
     ctx.write(ENTITIES, key, found)
 
 
 def faults(domain: Domain, entities: Sequence[Entity]) -> list[str]:
     """What is wrong with a domain's entities, in words for their author."""
-    if not entities:
-        return ["there is no entity; the first must be the person served"]
     core = entities[0]
     if not core.person or core.role_of != domain.person:
         is_so = f"it is {core.name!r} with person: {str(core.person).lower()}, role_of: {core.role_of!r}"

@@ -17,6 +17,7 @@ from itertools import pairwise
 from pydantic import Field
 
 from skillweave.errors import AuthorError
+from skillweave.llm.parts import Parts
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import STRUCTURAL, Enforcer, Guard
@@ -27,19 +28,19 @@ from skillweave.world.contract import problems
 from synth.artifacts import DOMAIN_TOPICS, DRAFTS, ENTITIES, ENTITY_GRAPH
 from synth.context import Context
 from synth.contracting.book import book_faults, book_of, contract_faults, tools_of
-from synth.draft import draft_of, fatal_faults, table_faults, told
+from synth.draft import draft_of, fatal_faults, of_tables, table_faults, told
 from synth.graph.deciding import unseen
 from synth.history.simulation import Plan
 from synth.partial import sound_part
 from synth.policy.settled import DECIDE, REWORD, SettledParams, settled
-from synth.questions.types import Contract, Mended, Relationships, RuleBook, Rules
+from synth.questions.types import Contract, Mended, RuleBook, Rules
 from synth.step import step
 from synth.steps.s03_entity_graph import reachable
 from synth.trial.faults import Fault
 from synth.trial.mended import REASONS, concerned, mended, mended_faults, without
 from synth.trial.trial import Tried, tried
 
-RELATIONSHIPS = question("blueprint.relationships", returns=Relationships)
+RELATIONSHIPS = question("blueprint.relationships", returns=list[Entity], most=32, under="relationships")
 BOOK = question("blueprint.book", returns=RuleBook)
 CONTRACTS = question("blueprint.contracts", returns=list[Contract], most=40, under="contracts")
 RULES = question("blueprint.rules", returns=Rules)
@@ -53,7 +54,7 @@ class BlueprintParams(SettledParams):
     """Tools to ask for."""
     min_tools: int = Field(default=8, ge=3)
     """Fewer tools than this make no world."""
-    contracts_at_once: int = Field(default=5, ge=1)
+    contracts_at_once: int = Field(default=7, ge=1)
     """Tools whose contracts are asked for in one question."""
     trial_visits: int = Field(default=250, ge=0)
     """Visits of the history in which a blueprint is tried."""
@@ -247,19 +248,17 @@ async def _relationships(
     relations = [relation for relation in graph.relations if {relation.source, relation.target} <= near]
     wanted = {relation.through for relation in relations if relation.through}
 
-    def faults(answer: Relationships) -> list[str]:
-        given = [entity.name for entity in answer.relationships]
-        found = [f"relationship {name!r} is missing" for name in sorted(wanted - set(given))]
-        found += [f"relationship {name!r} is in no relation of the graph" for name in sorted(set(given) - wanted)]
-        found += [
+    def faults(answer: Sequence[Entity]) -> list[list[str]]:
+        found = [
             f"{entity.name}.{attribute.name} is shared; only {entities[0].name}, the person served, shares attributes"
-            for entity in answer.relationships
+            for entity in answer
             for attribute in entity.attributes
             if attribute.shared
         ]
-        return found or table_faults(draft_of(domain, entities, answer.relationships))
+        found += [f"{one.name} is in no relation; leave it out" for one in answer if one.name not in wanted]
+        return of_tables(found or table_faults(draft_of(domain, entities, answer)), answer) if answer else []
 
-    answer = await ctx.ask(
-        RELATIONSHIPS, domain=domain, entities=entities, relations=relations, now=ctx.now, check=faults
-    )
-    return answer.relationships
+    if not wanted:
+        return []
+    parts: Parts[list[Entity]] = Parts(faults, lambda entity: entity.name, sorted(wanted))
+    return await ctx.ask(RELATIONSHIPS, domain=domain, entities=entities, relations=relations, now=ctx.now, check=parts)

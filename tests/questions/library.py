@@ -89,7 +89,7 @@ def domain() -> Domain:
 def draft() -> Blueprint:
     """Its tables."""
     title = answer("blueprint.book").title
-    return draft_of(domain(), answer("entities.extract"), answer("blueprint.relationships").relationships, title)
+    return draft_of(domain(), answer("entities.extract"), answer("blueprint.relationships"), title)
 
 
 @cache

@@ -108,7 +108,7 @@ def blueprinted(
 ) -> tuple[ItemRecord, Stage]:
     """s04 on the library, with an author who answers so, every time; `tables`: relationships beside its loans."""
     given = made or contracts()
-    relationships = [*answer("blueprint.relationships").relationships, *tables]
+    relationships = [*answer("blueprint.relationships"), *tables]
     through = [Relation(source="Member", target="Book", cardinality="many_to_many", through=one.name) for one in tables]
     answers = {
         "blueprint.relationships": {"relationships": relationships},

@@ -15,7 +15,7 @@ from synth.offline.adapt import (
 )
 from synth.offline.answers.asked import Asked
 from synth.offline.variation import Variant, domains_of, services_for
-from synth.questions.types import Contract, Mended, Relationships, RuleBook, Rules
+from synth.questions.types import Contract, Mended, RuleBook, Rules
 
 
 def expand(asked: Asked) -> list[Domain]:
@@ -70,14 +70,14 @@ def book(asked: Asked) -> RuleBook:
     return book_of(made.setting.title, tools)
 
 
-def relationships(asked: Asked) -> Relationships:
+def relationships(asked: Asked) -> list[Entity]:
     """The relationships that the graph's relations go through."""
     made = asked.variant(asked.get("domain", Domain).name)
     given = asked.many("entities", Entity)
     wanted = {relation.through for relation in asked.many("relations", Relation) if relation.through}
     kept = [entity for entity in made.rendered.relationships if entity.name in wanted]
     on = ground([*made.rendered.entities, *kept], [*given, *kept])
-    return Relationships(relationships=[carried_relationship(entity, on) for entity in kept])
+    return [carried_relationship(entity, on) for entity in kept]
 
 
 def contracts(asked: Asked) -> list[Contract]:
