@@ -56,6 +56,8 @@ class Verdict(NamedTuple, Generic[T]):
     """Of the complaint, as `Asking.complaints` names it."""
     closing: str = IN_FULL
     """What is asked for now."""
+    left: str = ""
+    """The part of the answer that is not accepted, where the rest is: all that its author needs to be reminded of."""
 
 
 async def ask(
@@ -122,6 +124,7 @@ class _Asked(Generic[T]):
         self.ledger.add(place, asked=1)
         if isinstance(self.check, Parts):
             self.check.begin()
+        first, said = request.messages, set[str]()
         try:
             while True:
                 reply = await continued(self._complete, request, await self._complete(request), self.continuations)
@@ -131,9 +134,13 @@ class _Asked(Generic[T]):
                     return verdict.answer[0]
                 self.ledger.complain(place, verdict.kind)
                 self.on_fault(_told(request, reply, verdict))
-                if request.attempt >= self.repairs or verdict.kind == "too_long" or _repeats(request, reply):
+                if request.attempt >= self.repairs or verdict.kind == "too_long" or reply.text in said:
+                    # Who says the same again would go on to.
                     raise _rejection(request, verdict.reasons)
-                request = _again(request, reply, verdict)
+                said.add(reply.text)
+                if verdict.left:
+                    request = replace(request, messages=first)
+                request = _again(request, verdict.left or _sent_back(reply), verdict)
         except (AuthorError, ProviderError):
             self.ledger.add(place, rejected=1)
             raise
@@ -180,7 +187,7 @@ async def _judge(question: Question[T], reply: Reply, check: Check[T] | Parts[T]
     try:
         if parts is not None:
             wrong = await parts.take(question, reply.text)
-            return Verdict((parts.answer,), tuple(wrong), "check", parts.closing() or IN_FULL)
+            return Verdict((parts.answer,), tuple(wrong), "check", parts.closing() or IN_FULL, parts.left(question))
         answer = parse(question, reply.text)
     except ParseError as error:
         closing = parts.closing() if parts is not None else ""
@@ -195,24 +202,21 @@ async def _judge(question: Question[T], reply: Reply, check: Check[T] | Parts[T]
     return Verdict((answer,), tuple(dict.fromkeys(reasons)), "check")
 
 
-def _repeats(request: Request, reply: Reply) -> bool:
-    """Whether the author said the same before: it would go on to."""
-    said = _sent_back(reply)
-    return any(message.role == "assistant" and message.content == said for message in request.messages)
-
-
 def _sent_back(reply: Reply) -> str:
     """What its author is reminded of; all of it, but where it is absurdly long."""
     return reply.text if len(reply.text) <= SENT_BACK else f"{reply.text[:SENT_BACK]}..."
 
 
-def _again(request: Request, reply: Reply, verdict: Verdict[T]) -> Request:
+def _again(request: Request, said: str, verdict: Verdict[T]) -> Request:
     reasons = "\n".join(f"- {reason}" for reason in verdict.reasons)
     complaint = COMPLAINT.format(reasons=reasons, closing=verdict.closing)
-    said = Message(role="assistant", content=_sent_back(reply))
     return replace(
         request,
-        messages=(*request.messages, said, Message(role="user", content=complaint)),
+        messages=(
+            *request.messages,
+            Message(role="assistant", content=said),
+            Message(role="user", content=complaint),
+        ),
         attempt=request.attempt + 1,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
+from skillweave.llm.compact import compact
 from skillweave.llm.parse import Element, parse_elements
 from skillweave.llm.question import Question
 from skillweave.schema.record import Json
@@ -84,6 +85,13 @@ class Parts(Generic[T]):
             return ""
         others = len(self._wrong) + len(self._malformed) + len(self._nameless) + len(self._missing)
         return KEPT.format(kept=len(kept), all=len(kept) + others, names=", ".join(kept))
+
+    def left(self, question: Question[T]) -> str:
+        """The elements that are not accepted, in the form of an answer; empty where none is accepted, or not all can be
+        given so."""
+        if self._is_new or self._malformed or self._nameless or len(self._wrong) in (0, len(self._elements)):
+            return ""
+        return compact({question.under: [self._elements[name] for name in self._wrong]})
 
     async def sound(self) -> tuple[T, list[str]]:
         """The elements with which nothing is wrong, and why each other one is left out.

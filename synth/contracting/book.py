@@ -4,6 +4,7 @@ A rule is a sentence that stands in the book once. A contract gives its SQL; wha
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import SESSION_TOOLS
@@ -22,7 +23,7 @@ from synth.questions.types import (
     RuleBook,
 )
 
-EFFECT = "effect"
+EFFECT: Final = "effect"
 
 
 def book_faults(book: RuleBook, least: int) -> list[str]:
@@ -73,9 +74,9 @@ def contract_faults(contract: Contract, draft: Blueprint, book: RuleBook) -> lis
 def _rule_faults(contract: Contract, book: RuleBook) -> Iterator[str]:
     known = {rule.name: rule.kind for rule in book.rules}
     for new in contract.reworded:
-        if new.kind != known.get(new.rule, new.kind):
-            yield f"reworded: rule {new.rule} is of kind {known[new.rule]}; its kind stays"
-        known.setdefault(new.rule, new.kind)
+        if new.rule not in known and new.kind is None:
+            yield f"reworded: rule {new.rule} is new; say its kind"
+        known.setdefault(new.rule, new.kind or EFFECT)
     parts: list[ContractGuard | ContractEffect] = [*contract.guards, *contract.effects]
     for part in parts:
         if part.rule not in known:
@@ -84,17 +85,12 @@ def _rule_faults(contract: Contract, book: RuleBook) -> Iterator[str]:
                 f"there is no rule {part.rule!r}; those of this tool are {', '.join(concerned) or 'none'}, and a "
                 "new one needs its sentence in `reworded`"
             )
-        elif (known[part.rule] == EFFECT) != isinstance(part, ContractEffect):
-            place = "an effect" if isinstance(part, ContractEffect) else "a guard"
-            yield f"rule {part.rule} is of kind {known[part.rule]} and stands at {place}"
+        elif known[part.rule] == EFFECT and isinstance(part, ContractGuard):
+            yield f"rule {part.rule} says what the tool brings about (kind effect), and stands at a guard"
     used = {part.rule for part in parts}
     for rule in book.rules:
         if contract.tool in rule.tools and rule.name not in used:
-            yield f"rule {rule.name} concerns it, and stands at none of its {_parts(rule)}: {rule.says!r}"
-
-
-def _parts(rule: BookRule) -> str:
-    return "effects" if rule.kind == EFFECT else "guards"
+            yield f"rule {rule.name} concerns it, and stands at none of its guards and effects: {rule.says!r}"
 
 
 def book_with(book: RuleBook, contracts: Sequence[Contract]) -> RuleBook:
@@ -105,7 +101,8 @@ def book_with(book: RuleBook, contracts: Sequence[Contract]) -> RuleBook:
         for new in contract.reworded:
             old = rules.get(new.rule)
             if old is None:
-                rules[new.rule] = BookRule(name=new.rule, kind=new.kind, says=new.says, tools=[contract.tool])
+                kind = new.kind or EFFECT
+                rules[new.rule] = BookRule(name=new.rule, kind=kind, says=new.says, tools=[contract.tool])
             else:
                 tools = list(dict.fromkeys([*old.tools, contract.tool]))
                 says = old.says if new.rule in settled else new.says

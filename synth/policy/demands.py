@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world.sql import parse
-from synth.policy.place import Place, days_apart, names_around
+from synth.policy.place import Place, days_apart, is_near, names_around, ratios
 from synth.policy.quantity import Quantity, duration, in_words
 
 _MODIFIER = re.compile(r"[+-]? ?(?P<number>\d+(?:\.\d+)?) (?P<unit>minute|hour|day|month|year)s?", re.IGNORECASE)
@@ -32,6 +32,8 @@ class Demand:
     siblings: tuple[str, ...] = ()
     """The other values of its enum; none where the SQL goes on to say what holds for those."""
     required: bool = True
+    counted: bool = False
+    """It says which rows are counted, and need be said only where the sentence speaks of its enum at all."""
 
     @property
     def text(self) -> str:
@@ -53,6 +55,8 @@ class _Schema:
     initial: frozenset[tuple[str, str]]
     """(column, first value)."""
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    booleans: frozenset[str] = frozenset()
+    """Columns and parameters that hold true or false, and nothing else of their name."""
 
 
 def _schema(blueprint: Blueprint) -> _Schema:
@@ -80,7 +84,15 @@ def _schema_of(kind: type[Blueprint], dumped: str) -> _Schema:
             if parameter.name.endswith("_cents"):
                 money.add(parameter.name)
     columns = {entity.table: [attribute.name for attribute in entity.attributes] for entity in blueprint.tables}
-    return _Schema(enums, frozenset(money), frozenset(initial), columns)
+    types: dict[str, set[str]] = {}
+    for entity in blueprint.tables:
+        for attribute in entity.attributes:
+            types.setdefault(attribute.name, set()).add(attribute.type)
+    for tool in blueprint.tools:
+        for parameter in tool.parameters:
+            types.setdefault(parameter.name, set()).add(parameter.type)
+    booleans = frozenset(name for name, found in types.items() if found == {"boolean"})
+    return _Schema(enums, frozenset(money), frozenset(initial), columns, booleans)
 
 
 def _literals(tree: exp.Expr) -> Iterator[exp.Literal]:
@@ -140,7 +152,7 @@ class _Reader:
         first = isinstance(literal.find_ancestor(exp.Insert), exp.Insert) and any(
             (name, text) in self._schema.initial for name in names
         )
-        return [Demand(word=text, siblings=siblings, required=not first)]
+        return [Demand(word=text, siblings=siblings, required=not first, counted=_says_what_counts(literal))]
 
     def _number(self, literal: exp.Literal, number: Fraction) -> Demand | None:
         apart = days_apart(literal)
@@ -150,19 +162,33 @@ class _Reader:
                 if apart
                 else None
             )
+        if number in (0, 1) and self._schema.booleans.intersection(names_around(literal)):
+            return Demand(frozenset({Quantity(number, "plain")}), required=False)
         place = Place.of(literal, self._schema.money)
-        options = {Quantity(number, "plain")}
-        if place.factor:
+        options = {Quantity(number, "plain"), *(Quantity(share, "share") for share in ratios(literal))}
+        if place.factor and len(options) == 1:
             options |= _shares(number)
         if place.percent:
             options.add(Quantity(number / 100, "share"))
         if place.money and not place.of_money:
             options = {*options, Quantity(number, "money")} if place.factor else {Quantity(number, "money")}
+        elif number >= 100 and is_near(literal, self._schema.money):
+            options.add(Quantity(number, "money"))
         if place.hour:
             options.add(Quantity(60 * number, "clock"))
         options |= {duration(number, unit) for unit in place.units}
         idle = number == 0 or (number == 1 and (place.factor or place.step)) or (number == 100 and place.percent)
         return Demand(frozenset(options), required=not idle)
+
+
+def _says_what_counts(literal: exp.Literal) -> bool:
+    """Whether a value only says which rows are counted or added up: `fewer than 3 places left` need not say of what
+    status the others are."""
+    where = literal.find_ancestor(exp.Where)
+    select = where.parent if where is not None else None
+    return isinstance(select, exp.Select) and any(
+        one.find(exp.AggFunc) is not None and literal.find_ancestor(exp.Where) is where for one in select.expressions
+    )
 
 
 def _shares(number: Fraction) -> set[Quantity]:

@@ -131,6 +131,30 @@ def _has_hundred(product: exp.Expr) -> bool:
     )
 
 
+def is_near(literal: exp.Literal, names: Collection[str]) -> bool:
+    """Whether any of these columns or parameters stands in the comparison or assignment that a number is part of."""
+    *_, (_, top) = upward(literal)
+    return any(str(one.name) in names for one in top.find_all(exp.Column, exp.Placeholder))
+
+
+def ratios(literal: exp.Literal) -> set[Fraction]:
+    """The shares that a number stands for where amounts are compared by factors: `paid * 100 >= fee * 50` is a half."""
+    number = Fraction(str(literal.this))
+    for node, parent in upward(literal):
+        if isinstance(parent, COMPARISONS):
+            others = [
+                Fraction(str(one.this))
+                for side in parent.iter_expressions()
+                if side is not node
+                for one in side.find_all(exp.Literal)
+                if not one.is_string and isinstance(one.parent, exp.Mul | exp.Div | type(parent))
+            ]
+            is_whole_factor = isinstance(literal.parent, exp.Mul | exp.Div) and number.denominator == 1
+            pairs = [(number, other) for other in others] or ([(number, Fraction(1))] if is_whole_factor else [])
+            return {min(pair) / max(pair) for pair in pairs if min(pair) > 0 and pair[0] != pair[1]}
+    return set()
+
+
 def days_apart(literal: exp.Literal) -> str | None:
     """The unit of a number that a julianday() difference is compared with; empty for the factor that makes the unit."""
     for node, parent in upward(literal):

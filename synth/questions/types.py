@@ -81,7 +81,8 @@ class Rewording(Record):
     """A sentence that the rule book lacks, or that has to be told otherwise to say exactly what the SQL does."""
 
     rule: Label
-    kind: RuleKind
+    kind: RuleKind | None = None
+    """For a rule that the book lacks."""
     says: Sentence
 
 

@@ -54,7 +54,7 @@ class BlueprintParams(SettledParams):
     """Tools to ask for."""
     min_tools: int = Field(default=8, ge=3)
     """Fewer tools than this make no world."""
-    contracts_at_once: int = Field(default=7, ge=1)
+    contracts_at_once: int = Field(default=8, ge=1)
     """Tools whose contracts are asked for in one question."""
     trial_visits: int = Field(default=250, ge=0)
     """Visits of the history in which a blueprint is tried."""
