@@ -27,7 +27,7 @@ from skillweave.schema.graph import EntityGraph
 from skillweave.world.contract import problems
 from synth.artifacts import DOMAIN_TOPICS, DRAFTS, ENTITIES, ENTITY_GRAPH
 from synth.context import Context
-from synth.contracting.book import book_faults, book_of, contract_faults, tools_of
+from synth.contracting.book import book_faults, contract_faults, tools_of
 from synth.draft import draft_of, fatal_faults, of_tables, table_faults, told
 from synth.graph.deciding import unseen
 from synth.history.simulation import Plan
@@ -174,15 +174,12 @@ async def _mended(
     ctx: Context[BlueprintParams], domain: Domain, blueprint: Blueprint, faults: Sequence[Fault]
 ) -> Blueprint:
     """The blueprint as its author mends it; as it is where they do not."""
-    drawn, contracts = concerned(blueprint, faults)
     try:
         given = await ctx.ask(
             MEND,
             domain=domain,
             blueprint=blueprint,
-            book=book_of(blueprint.title, blueprint.tools),
-            drawn=drawn,
-            contracts=contracts,
+            concerned=concerned(blueprint, faults),
             faults=[fault.says for fault in faults],
             now=ctx.now,
             check=lambda answer: mended_faults(blueprint, answer),

@@ -24,6 +24,8 @@ class Fault:
     says: str
     fatal: bool = True
     """False: its author hears of it, and the world lives with it where it is not mended."""
+    tools: tuple[str, ...] = ()
+    """Whose contracts bear on it."""
 
 
 def tables_in(sql: str) -> set[str]:
@@ -55,21 +57,24 @@ def unfilled(blueprint: Blueprint) -> Iterator[Fault]:
 
 def hidden(blueprint: Blueprint) -> Iterator[Fault]:
     """Rows that a tool takes or changes, and that no read shows: nobody could ask for them."""
+    reads = tuple(tool.name for tool in blueprint.tools if tool.kind == "read")
     for tool, parameter in unshown(blueprint):
-        reference = blueprint.tool(tool).parameter(parameter).refers_to or ""
+        entity, _, key = (blueprint.tool(tool).parameter(parameter).refers_to or "").partition(".")
         says = (
-            f"{tool}.{parameter} names a row of {reference.partition('.')[0]}, and no read lists such rows with their "
-            f"{reference.partition('.')[2]}, straight from the table, so nobody can find one: let a read list them, as "
-            "they are when the tool can take them"
+            f"{tool}.{parameter} names a row of {entity}, and no read lists such rows with their {key}, straight from "
+            "the table, so nobody can find one: let a read list them, as they are when the tool can take them"
         )
-        yield Fault("tool", tool, says, fatal=False)
-    shown = {entity for read in blueprint.tools if read.kind == "read" for entity in keys_shown(blueprint, read)}
-    for tool_of in blueprint.tools:
-        changed = {parse(effect.sql).target for effect in tool_of.effects}
-        for written in blueprint.tables:
-            if written.table in changed and written.name not in shown:
-                says = (
-                    f"{tool_of.name} writes rows of {written.table}, and no read returns {written.name}.{written.key}: "
-                    "let a read show them"
-                )
-                yield Fault("tool", tool_of.name, says, fatal=False)
+        yield Fault("tool", tool, says, fatal=False, tools=reads)
+    shown = {entity for read in reads for entity in keys_shown(blueprint, blueprint.tool(read))}
+    for written in blueprint.tables:
+        writers = [
+            tool.name
+            for tool in blueprint.tools
+            if any(parse(effect.sql).target == written.table for effect in tool.effects)
+        ]
+        if writers and written.name not in shown:
+            says = (
+                f"{', '.join(writers)} {'write' if len(writers) > 1 else 'writes'} rows of {written.table}, and no "
+                f"read returns {written.name}.{written.key}: let a read show them"
+            )
+            yield Fault("table", written.name, says, fatal=False, tools=reads)

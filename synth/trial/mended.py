@@ -1,17 +1,19 @@
 """What an author has mended, put into the blueprint, and what nobody could mend, taken out of it."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Invariant
 from skillweave.schema.entity import Entity
 from skillweave.world.contract.generated import table_problems
 from skillweave.world.sql import parse
 from synth.contracting.book import book_of, book_with, contract_faults, contract_of, tools_of
 from synth.draft import NOTHING, fatal_faults, told
 from synth.policy.audit import audit
-from synth.questions.types import Contract, Mended, RuleBook
+from synth.questions.types import BookRule, Contract, Mended, RuleBook
 from synth.trial.faults import Fault, tables_in
 
 REASONS = {
@@ -158,16 +160,33 @@ def _reads(sql: str, columns: set[tuple[str, str]]) -> bool:
     return bool(names & written)
 
 
-def concerned(blueprint: Blueprint, faults: Sequence[Fault]) -> tuple[list[Entity], list[Contract]]:
-    """The tables and contracts that faults speak of: by their names, and what touches a table that is at fault."""
-    text = " ".join(fault.says for fault in faults)
-    words = set("".join(mark if mark.isalnum() or mark == "_" else " " for mark in text).split())
-    at_fault = {fault.name for fault in faults if fault.part == "table"}
-    tables = [one for one in blueprint.tables if one.name in at_fault]
-    touched = {one.table for one in tables}
-    tools = [
-        tool
-        for tool in blueprint.tools
-        if tool.name in words or any(tables_in(effect.sql) & touched for effect in tool.effects)
-    ]
-    return tables, [contract_of(tool) for tool in tools]
+class Concerned(NamedTuple):
+    """What bears on some faults: all that its author needs to see of a blueprint beside the names."""
+
+    drawn: list[Entity]
+    """Tables that are at fault, with how their rows are drawn."""
+    contracts: list[Contract]
+    rules: list[BookRule]
+    """Of the tools whose contracts these are."""
+    invariants: list[Invariant]
+
+
+def concerned(blueprint: Blueprint, faults: Sequence[Fault]) -> Concerned:
+    """What bears on the faults; the tools of a fault that names none are those whose names occur in its words."""
+    names = {name for fault in faults for name in fault.tools}
+    for fault in faults:
+        names |= set() if fault.tools else _words(fault.says)
+    tools = [tool for tool in blueprint.tools if tool.name in names]
+    if not tools and any(fault.part == "company" for fault in faults):
+        tools = blueprint.tools
+    at_fault = {fault.name for fault in faults}
+    return Concerned(
+        [one for one in blueprint.tables if one.name in at_fault],
+        [contract_of(tool) for tool in tools],
+        book_of(blueprint.title, tools).rules,
+        [one for one in blueprint.invariants if one.id in at_fault],
+    )
+
+
+def _words(text: str) -> set[str]:
+    return set("".join(mark if mark.isalnum() or mark == "_" else " " for mark in text).split())

@@ -109,7 +109,7 @@ def _lived(blueprint: Blueprint, built: Built, now: str) -> Iterator[Fault]:
     world = World(blueprint, state_of(built.rows, blueprint), now=now)
     for name in built.summary.coverage.failing_tools:
         why = nobody_can(world, blueprint.tool(name), Random(name))
-        yield Fault("tool", name, f"people lived with the company for weeks, and {why}")
+        yield Fault("tool", name, f"people lived with the company for weeks, and {why}", tools=(name,))
     for entity in blueprint.tables:
         if not built.summary.rows.get(entity.table):
             makers = [tool.name for tool in blueprint.tools if _inserts(tool, entity.table)]
@@ -118,6 +118,7 @@ def _lived(blueprint: Blueprint, built: Built, now: str) -> Iterator[Fault]:
                 entity.name,
                 f"the table {entity.table} stays empty, though {', '.join(makers)} could fill it",
                 fatal=False,
+                tools=tuple(makers),
             )
 
 
