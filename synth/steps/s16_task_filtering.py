@@ -6,7 +6,6 @@ its bridge rules apart, they must give there what they give at home.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -18,7 +17,6 @@ from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.coverage import Lacking
 from skillweave.schema.fusion import Replays
 from skillweave.schema.policy import Policy
-from skillweave.schema.task import Kind
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.artifacts import (
@@ -39,15 +37,15 @@ from synth.gates.gauntlet import Gauntlet
 from synth.gates.rejection import Rejected
 from synth.planner.problem import BOUNDS, Bounds, PlannerParams
 from synth.step import step
-from synth.tasks.mix import beyond_share
+from synth.tasks.mix import beyond_share, in_turns
 
 TOO_MANY = "more than its share of the world's tasks"
 """Why something that passed all gates is left out."""
 
 
 class FilterParams(PlannerParams):
-    most: int = Field(default=0, ge=0)
-    """Tasks of a world to stop at, the kinds taking turns; 0 keeps all that pass."""
+    most: int = Field(default=60, ge=0)
+    """Tasks of a world to stop at, goals and other kinds taking turns; 0 keeps all that pass."""
     share: float = Field(default=0.5, ge=0, le=1)
     """Of a world's tasks, what goals (`do` and `inform`) have at least; others are left out until it holds."""
 
@@ -119,18 +117,6 @@ def lacking(passed: Sequence[ValidatedTask], fallen: Sequence[tuple[str, str, st
     ]
 
 
-def by_turns(combinations: Sequence[Combination], templates: Sequence[TaskTemplate]) -> list[Combination]:
-    """One of each kind, then the next of each."""
-    kinds = {template.id: template.kind for template in templates}
-    turns: Counter[Kind] = Counter()
-    turn: dict[str, int] = {}
-    for combination in combinations:
-        kind = kinds[combination.template]
-        turn[combination.id] = turns[kind]
-        turns[kind] += 1
-    return sorted(combinations, key=lambda one: turn[one.id])
-
-
 def judge(
     blueprint: Blueprint,
     database: Path,
@@ -146,7 +132,7 @@ def judge(
     gauntlet = Gauntlet(world, templates, stated, bounds)
     passed: list[ValidatedTask] = []
     fallen: list[tuple[str, str, str]] = []
-    for combination in by_turns(combinations, templates) if most else combinations:
+    for combination in in_turns(combinations, templates) if most else combinations:
         if most and len(passed) == most:
             break
         try:

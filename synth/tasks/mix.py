@@ -4,6 +4,7 @@ offered."""
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import zip_longest
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.template import TaskTemplate
@@ -51,11 +52,19 @@ def beyond_share(combinations: Sequence[Combination], templates: Sequence[TaskTe
     return {one.id for one in [*_by_coverage(others, known)][allowed:]}
 
 
-def _by_coverage(others: Sequence[Combination], known: Mapping[str, TaskTemplate]) -> Iterator[Combination]:
+def in_turns(combinations: Sequence[Combination], templates: Sequence[TaskTemplate]) -> list[Combination]:
+    """All, one of a goal and one of another kind in turn: of either first those that cover something new."""
+    known = {template.id: template for template in templates}
+    goals = [*_by_coverage([one for one in combinations if is_goal(known[one.template])], known)]
+    others = [*_by_coverage([one for one in combinations if not is_goal(known[one.template])], known)]
+    return [one for pair in zip_longest(goals, others) for one in pair if one is not None]
+
+
+def _by_coverage(some: Sequence[Combination], known: Mapping[str, TaskTemplate]) -> Iterator[Combination]:
     """All, those that cover something new first; of equals so many of each kind as there are."""
     seen: Counter[str] = Counter()
     turns: dict[tuple[int, str], list[Combination]] = {}
-    for one in others:
+    for one in some:
         template = known[one.template]
         covers = template.forbidden or template.id
         turn = 0 if not seen[covers] else 1 + seen[template.id]
