@@ -61,7 +61,7 @@ def in_turns(combinations: Sequence[Combination], templates: Sequence[TaskTempla
 
 
 def _by_coverage(some: Sequence[Combination], known: Mapping[str, TaskTemplate]) -> Iterator[Combination]:
-    """All, those that cover something new first; of equals so many of each kind as there are."""
+    """All, those that cover something new first; of equals one of each kind, then so many of each as there are."""
     seen: Counter[str] = Counter()
     turns: dict[tuple[int, str], list[Combination]] = {}
     for one in some:
@@ -71,7 +71,7 @@ def _by_coverage(some: Sequence[Combination], known: Mapping[str, TaskTemplate])
         seen.update({covers, template.id})
         turns.setdefault((turn, template.kind), []).append(one)
     places = [
-        ((turn, Fraction(place, len(found)), kind), one)
+        ((turn, place > 1, Fraction(place, len(found)), kind), one)
         for (turn, kind), found in turns.items()
         for place, one in enumerate(found, start=1)
     ]
