@@ -34,7 +34,9 @@ class Parts(Generic[T]):
         self._name = name
         self._wanted = list(wanted)
         self._elements: dict[str, Any] = {}
-        """All that have the right form, by name, in the order in which they first came."""
+        """All that have the right form, by name, in the order in which they first came, in whatever form."""
+        self._places: dict[str, None] = {}
+        """The names of all that ever came, in that order."""
         self._wrong: dict[str, Sequence[str]] = {}
         """What is wrong with those of them that are not accepted."""
         self._malformed: dict[str, Sequence[str]] = {}
@@ -60,7 +62,7 @@ class Parts(Generic[T]):
         elements: list[Element[Any]] = parse_elements(asked, text)
         if self._is_new:
             self._is_new = False
-            self._elements, self._wrong, self._malformed = {}, {}, {}
+            self._elements, self._places, self._wrong, self._malformed = {}, {}, {}, {}
         self._nameless = []
         said: set[str] = set()
         for element in elements:
@@ -68,6 +70,7 @@ class Parts(Generic[T]):
                 self._note(element)
             else:
                 self._merge(element.value[0], element.place, said)
+        self._elements = {name: self._elements[name] for name in self._places if name in self._elements}
         found = await self._judged()
         self._wrong = {name: wrong for name, wrong in zip(self._elements, found, strict=True) if wrong}
         self._missing = [
@@ -116,6 +119,7 @@ class Parts(Generic[T]):
                 self._nameless.append(f"{place}: {name!r} is given twice, and differently; the first is taken")
             return
         said.add(name)
+        self._places[name] = None
         self._elements[name] = element
         self._malformed.pop(name, None)
 
@@ -125,6 +129,7 @@ class Parts(Generic[T]):
             self._nameless += element.complaints
         elif name not in self._elements or name in self._wrong:
             self._elements.pop(name, None)
+            self._places[name] = None
             self._malformed[name] = element.complaints
 
     def _name_in(self, given: Json) -> str | None:

@@ -187,7 +187,8 @@ async def _mended(
     except AuthorError as error:
         ctx.log(f"not mended: {error}")
         return blueprint
-    return mended(blueprint, given)
+    changed = mended(blueprint, given)
+    return blueprint if changed == mended(blueprint, Mended()) else changed
 
 
 def _must_be_a_world(ctx: Context[BlueprintParams], draft: Blueprint) -> None:

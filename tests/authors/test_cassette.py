@@ -9,7 +9,7 @@ from tests.authors.conftest import Faulty
 from tests.authors.runs import Ran, Runner, by
 from tests.pipeline.small import artifacts, differing
 
-CHANGED = "blueprint.tool"
+CHANGED = "blueprint.contracts"
 
 
 def replayed(run: Runner, faulty: Faulty, outputs: Path, *more: str) -> Ran:

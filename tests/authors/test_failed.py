@@ -14,7 +14,7 @@ def test_what_a_failing_item_has_asked_for_is_kept(run: Runner, direct: Direct, 
     declined: list[Place] = []
 
     def decline_one(due: Due) -> Spoilt | None:
-        if due.place.question != "blueprint.tool" or declined:
+        if due.place.question != "blueprint.contracts" or declined:
             return None
         declined.append(due.place)
         return Spoilt("400", due.said, fault(400, "no"))

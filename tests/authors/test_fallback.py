@@ -34,7 +34,7 @@ def test_who_cannot_be_reached_is_followed_by_the_next(
     askings = [asking for item in ran.manifest["items"] for asking in item.get("askings", ())]
     first = {asking["question"]: asking for asking in askings if asking["author"] == "openai/down"}
     then = {asking["question"]: asking for asking in askings if asking["author"] == "anthropic/served"}
-    assert set(first) == set(then) >= {"domains.expand", "blueprint.tool"}
+    assert set(first) == set(then) >= {"domains.expand", "blueprint.contracts"}
     for question, asking in first.items():
         assert asking["complaints"] == {"unreached": asking["asked"]}
         assert asking["rejected"] == asking["asked"] == then[question]["first_try"]

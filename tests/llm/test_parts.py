@@ -73,6 +73,10 @@ def test_an_element_without_the_right_form_takes_no_other_with_it(put: Any) -> N
     assert "1 of 2 are accepted" in complaint(script, 1)
 
 
+def test_an_element_that_was_mended_stands_where_it_first_came(put: Any) -> None:
+    assert [*put(parts(), Script(said(a="one", b=0, c=2), said(b=1), said(a=1)))] == ["a", "b", "c"]
+
+
 def test_one_element_may_come_without_its_list_and_an_answer_without_its_name(put: Any) -> None:
     assert put(parts(), Script(said(a=1, b=0), '{"name": "b", "calls": 4}')) == {"a": 1, "b": 4}
     assert put(parts(), Script('[{"name": "a"}]')) == {"a": 1}

@@ -1,9 +1,11 @@
 """Authors that answer with garbage: the offline author, spoiled now and then, or for ever for one domain."""
 
+import json
 from random import Random
 
 from skillweave.llm.request import Request
 from skillweave.llm.wrappers.faults import FAULTS, spoil
+from skillweave.schema.record import Json
 from synth.offline.author import OfflineAuthor
 
 WILD_GENERATORS = [
@@ -16,8 +18,8 @@ WILD_GENERATORS = [
     "def generate(*given):\n    return {'patient': [{'patient_id': 1}]}\n",
     "def generate(*given)\n    return {}\n",
 ]
-LEFT_OUT = "DentalClinic/extend_invoice"
-"""The tool whose contract `Hopeless` never gets right."""
+LEFT_OUT = "extend_invoice"
+"""The dentists' tool whose contract `Hopeless` never gets right."""
 WILD_SERVERS = [
     "import os\nos.system('true')\n",
     "while True:\n    pass\n",
@@ -43,9 +45,14 @@ class Hopeless(OfflineAuthor):
 
     def __call__(self, request: Request) -> str:
         text = super().__call__(request)
-        if request.question == "blueprint.tool" and request.key.startswith(("PhysioPractice/", LEFT_OUT)):
-            return text.replace("SELECT ", "SELECT random(), ")
-        return text
+        if request.question != "blueprint.contracts":
+            return text
+        contracts = json.loads(text)["contracts"]
+        if request.key.startswith("DentalClinic/"):
+            contracts = [_drawn(one) if one["tool"] == LEFT_OUT else one for one in contracts]
+        else:
+            contracts = [_drawn(one) for one in contracts]
+        return json.dumps({"contracts": contracts})
 
 
 class Wild(OfflineAuthor):
@@ -95,6 +102,11 @@ class Speechless(Linkless):
 
     question = "policy.merge"
     text = '{"introduction": "# Rules\\n\\nBe nice to each other.", "companies": [], "sections": []}'
+
+
+def _drawn(contract: Json) -> Json:
+    drawn: Json = json.loads(json.dumps(contract).replace("SELECT ", "SELECT random(), "))
+    return drawn
 
 
 def _spoiled(text: str, question: str, random: Random) -> str:
