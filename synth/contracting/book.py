@@ -8,7 +8,7 @@ from typing import Final
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import SESSION_TOOLS
-from skillweave.schema.contract import Effect, Guard, Parameter, Tool
+from skillweave.schema.contract import Concern, Effect, Guard, Parameter, Tool
 from skillweave.world.contract import problems
 from skillweave.world.contract.entities import duplicates
 from synth.draft import told
@@ -21,9 +21,12 @@ from synth.questions.types import (
     ContractGuard,
     ContractParameter,
     RuleBook,
+    RuleKind,
 )
 
 EFFECT: Final = "effect"
+_KINDS = ("guard", "effect")
+"""As the places of problems name them."""
 
 
 def book_faults(book: RuleBook, least: int) -> list[str]:
@@ -59,16 +62,20 @@ def contract_faults(contract: Contract, draft: Blueprint, book: RuleBook) -> lis
     if contract.tool not in tools:
         return [f"{where}: there is no such tool in the rule book; there are {', '.join(tools)}"]
     found = [f"{where}: {fault}" for fault in _rule_faults(contract, book)]
-    if found:
-        return found
     rules = {rule.name: rule for rule in book_with(book, [contract]).rules}
-    tool = tool_of(tools[contract.tool], contract, rules)
+    parts: list[ContractGuard | ContractEffect] = [*contract.guards, *contract.effects]
+    # What is told of rules must not hide what is wrong with the SQL.
+    strange = {part.rule for part in parts} - rules.keys()
+    nameless = {name: BookRule(name=name, kind=EFFECT, says="", tools=[contract.tool]) for name in strange}
+    tool = tool_of(tools[contract.tool], contract, rules | nameless)
     alone = draft.model_copy(update={"tools": [tool]})
     fatal = [problem for problem in problems(alone) if problem.fatal and problem.where.startswith(f"tool {tool.name}")]
+    places = {problem.where for problem in fatal}
+    unread = strange | {name for name in rules for kind in _KINDS if f"tool {tool.name}, {kind} {name}" in places}
     # What several tools share is set against its SQL when all of it is there.
+    own = [rule for rule in rules_of(alone) if rule.number not in unread and len(rules[rule.number].tools) == 1]
     common = common_words(alone)
-    own = [rule for rule in rules_of(alone) if len(rules[rule.number].tools) == 1]
-    return [told(problem) for problem in fatal] or [fault for rule in own for fault in audit_rule(rule, alone, common)]
+    return [*found, *map(told, fatal), *(fault for rule in own for fault in audit_rule(rule, alone, common))]
 
 
 def _rule_faults(contract: Contract, book: RuleBook) -> Iterator[str]:
@@ -129,7 +136,7 @@ def tool_of(tool: BookTool, contract: Contract, rules: Mapping[str, BookRule]) -
         guards=[
             Guard(
                 rule=guard.rule,
-                concern=rules[guard.rule].kind,
+                concern=_concern(rules[guard.rule].kind),
                 holds=guard.holds,
                 error=guard.error,
                 says=rules[guard.rule].says,
@@ -140,6 +147,10 @@ def tool_of(tool: BookTool, contract: Contract, rules: Mapping[str, BookRule]) -
         returns=contract.returns,
         examples=contract.examples,
     )
+
+
+def _concern(kind: RuleKind) -> Concern:
+    return "integrity" if kind == EFFECT else kind
 
 
 def book_of(title: str, tools: Sequence[Tool]) -> RuleBook:

@@ -48,7 +48,7 @@ def plain(slot: Slot, state: State, now: str) -> list[list[Value]]:
             return _groups([*parameter.examples, *held, *_times(now)])
         case "integer":
             held = [value for value in _held(slot, state) if isinstance(value, int)]
-            return _groups([*parameter.examples, *held], _round_integers(slot), [1, 2, 3])
+            return _groups(list(parameter.examples), held, _round_integers(slot), [1, 2, 3])
         case "number":
             held = [value for value in _held(slot, state) if isinstance(value, (int, float))]
             return _groups([*parameter.examples, *held], list(slot.literals), [1.0])

@@ -13,7 +13,7 @@ def persona_of(row: Row, now: str, random: Random) -> Persona:
     style, patience = draw_style(random)
     return Persona(
         name=str(row.get("full_name") or "the caller"),
-        age=_age(str(row.get("date_of_birth") or ""), now, random),
+        age=_age(str(row.get("date_of_birth") or ""), now, Random(f"{sorted(map(str, row.values()))}")),
         style=style,
         patience=patience,
         traits=draw_traits(style, random),

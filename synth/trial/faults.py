@@ -72,7 +72,7 @@ def hidden(blueprint: Blueprint) -> Iterator[Fault]:
             for tool in blueprint.tools
             if any(parse(effect.sql).target == written.table for effect in tool.effects)
         ]
-        if writers and written.name not in shown:
+        if writers and written.name not in {*shown, blueprint.core_entity}:
             says = (
                 f"{', '.join(writers)} {'write' if len(writers) > 1 else 'writes'} rows of {written.table}, and no "
                 f"read returns {written.name}.{written.key}: let a read show them"
