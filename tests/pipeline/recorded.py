@@ -1,0 +1,43 @@
+"""Recorded models: what strong models answered when they were asked to author a company, to be given again.
+
+A cassette here is found by question, item and attempt, not by the words of the prompt, so that it outlives a prompt's
+rewording. Code comes from the offline author.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+
+from skillweave.errors import AuthorError
+from skillweave.llm.request import Request
+from synth.offline.author import ANSWERS, OfflineAuthor
+
+CASSETTES = Path(__file__).parent / "cassettes"
+CODING = frozenset({"database.generator", "server.write", "server.tests"})
+Spoken = tuple[str, str, int]
+"""Question, item, attempt."""
+
+
+@cache
+def takes(name: str) -> dict[Spoken, str]:
+    """What a cassette holds."""
+    lines = (CASSETTES / f"{name}.jsonl").read_text("utf-8").splitlines()
+    found = (json.loads(line) for line in lines)
+    return {(take["question"], take["key"], take["attempt"]): take["text"] for take in found}
+
+
+class Recorded(OfflineAuthor):
+    """The model of a cassette; who has nothing more to say gives no usable answer."""
+
+    cassette = ""
+
+    def __call__(self, request: Request) -> str:
+        if request.question in CODING:
+            return super().__call__(request)
+        spoken = (request.question, request.key, request.attempt)
+        if spoken not in takes(self.cassette):
+            raise AuthorError(f"{self.cassette} holds no answer to {spoken}")
+        return takes(self.cassette)[spoken]
+
+
+assert CODING <= ANSWERS.keys()
