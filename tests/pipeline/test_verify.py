@@ -113,7 +113,7 @@ def demanded_by_nobody(line: Line) -> bool:
 
 
 def nothing_to_do(line: Line) -> bool:
-    found = writes(line) and not line["criteria"]["communicate"]
+    found = writes(line) and not line["criteria"]["communicate"] and not line["noise"]
     if found:
         line["criteria"]["state"], line["golden"] = [], line["golden"][:1]
     return bool(found)

@@ -45,8 +45,11 @@ def test_a_terminal_gets_colours_and_no_markup() -> None:
     reader, writer = pty.openpty()
     with os.fdopen(writer, "w") as out:
         show(a_conversation([user("[red]x[/red] \x1b[2J"), agent("No.")]), out)
+        out.write("\f")
         out.flush()
-        text = os.read(reader, 1 << 20).decode()
+        text = ""
+        while not text.endswith("\f"):
+            text += os.read(reader, 1 << 20).decode()
     os.close(reader)
     assert "[red]x[/red] \\x1b[2J" in text
     assert "\x1b[1m" in text
