@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Effect, Guard
 from synth.policy.demands import Demand, choices, demands
 from synth.policy.manual import no_prose
 from synth.policy.quantity import Found, Quantity, in_words, quantities
@@ -76,17 +77,33 @@ def differences(rule: Rule, blueprint: Blueprint, common: frozenset[str]) -> lis
     asked = [demands(sql, blueprint) for sql in rule.sql]
     every = [demand for part in asked for demand in part]
     found = quantities(sentence)
-    faults = [*_unsaid(every, sentence, found), *_unfounded(every, found), *_foreign(every, sentence, common)]
+    beside = _beside(rule, blueprint)
+    faults = [*_unsaid(every, sentence, found, beside), *_unfounded(every, found), *_foreign(every, sentence, common)]
     faults += [fault for sql in rule.sql for pairs in choices(sql) for fault in _mixed_up(pairs, sentence, found)]
     return list(dict.fromkeys(faults))
 
 
-def _unsaid(every: Sequence[Demand], sentence: str, found: Sequence[Found]) -> Iterator[str]:
+def _beside(rule: Rule, blueprint: Blueprint) -> str:
+    """The other sentences of the tools that bring an effect about: what they say of it need not be said twice."""
+    others: dict[str, None] = {}
+    for tool in blueprint.tools:
+        parts: list[Guard | Effect] = [*tool.guards, *tool.effects]
+        if any(effect.rule == rule.number for effect in tool.effects):
+            others |= dict.fromkeys(part.says for part in parts if part.rule != rule.number)
+    return " ".join(others)
+
+
+def _unsaid(every: Sequence[Demand], sentence: str, found: Sequence[Found], beside: str) -> Iterator[str]:
     said = {reading for one in found for reading in one.readings}
+    unsaid = []
     for demand in every:
         if demand.counted and not any(names(sentence, value) for value in demand.siblings):
             continue
         if demand.required and not (names(sentence, demand.word) if demand.word else _meet(demand.options, said)):
+            unsaid.append(demand)
+    elsewhere = {reading for one in quantities(beside) for reading in one.readings} if unsaid else set[Quantity]()
+    for demand in unsaid:
+        if not (names(beside, demand.word) if demand.word else _meet(demand.options, elsewhere)):
             yield f"the SQL says {demand.text}, the sentence does not"
 
 
@@ -134,7 +151,13 @@ def _mixed_up(pairs: Sequence[tuple[str, frozenset[Quantity]]], sentence: str, f
     def holds(value: str, options: frozenset[Quantity], after: bool) -> bool:
         return any(_meet(options, set(one.readings)) for spot in spots[value] for one in beside(spot, after))
 
-    if not any(all(holds(value, options, after) for value, options in pairs) for after in (True, False)):
+    def is_mixed_up(after: bool) -> bool:
+        """Whether beside some value stands a number of another, and none of its own."""
+        strange = [value for value, options in pairs if not holds(value, options, after)]
+        return any(holds(value, options, after) for value in strange for other, options in pairs if other != value)
+
+    whole = any(all(holds(value, options, after) for value, options in pairs) for after in (True, False))
+    if not whole and (is_mixed_up(after=True) or is_mixed_up(after=False)):
         said = ", ".join(value.replace("_", " ") for value, _ in pairs)
         yield f"the numbers for {said} do not stand beside them as the SQL gives them"
 

@@ -33,7 +33,8 @@ class Demand:
     """The other values of its enum; none where the SQL goes on to say what holds for those."""
     required: bool = True
     counted: bool = False
-    """It says which rows are counted, and need be said only where the sentence speaks of its enum at all."""
+    """It says which rows are counted, or what is kept of what was done, and need be said only where the sentence speaks
+    of its enum at all."""
 
     @property
     def text(self) -> str:
@@ -152,7 +153,7 @@ class _Reader:
         first = isinstance(literal.find_ancestor(exp.Insert), exp.Insert) and any(
             (name, text) in self._schema.initial for name in names
         )
-        return [Demand(word=text, siblings=siblings, required=not first, counted=_says_what_counts(literal))]
+        return [Demand(word=text, siblings=siblings, required=not first, counted=_is_aside(literal))]
 
     def _number(self, literal: exp.Literal, number: Fraction) -> Demand | None:
         apart = days_apart(literal)
@@ -181,10 +182,12 @@ class _Reader:
         return Demand(frozenset(options), required=not idle)
 
 
-def _says_what_counts(literal: exp.Literal) -> bool:
-    """Whether a value only says which rows are counted or added up: `fewer than 3 places left` need not say of what
-    status the others are."""
+def _is_aside(literal: exp.Literal) -> bool:
+    """Whether a value only says which rows are counted (`fewer than 3 places left` need not say of what status the
+    others are), or is kept by an effect (a refund is kept as a payment of the kind refund)."""
     where = literal.find_ancestor(exp.Where)
+    if where is None and literal.find_ancestor(exp.Insert, exp.Update) is not None:
+        return literal.find_ancestor(exp.Case) is None
     select = where.parent if where is not None else None
     return isinstance(select, exp.Select) and any(
         one.find(exp.AggFunc) is not None and literal.find_ancestor(exp.Where) is where for one in select.expressions
@@ -215,8 +218,10 @@ def choices(sql: str) -> Iterator[list[tuple[str, frozenset[Quantity]]]]:
                 break
             number = Fraction(str(given.this)) if not given.is_string else Fraction(0)
             if number:
-                readings = {Quantity(number, "plain"), Quantity(number, "money"), *_shares(number)}
-                pairs.append((str(value.this), frozenset(readings)))
+                percent = {Quantity(number / 100, "share"), Quantity(abs(1 - number / 100), "share")}
+                spans = {duration(number, unit) for unit in ("minute", "hour", "day", "month", "year")}
+                plain = {Quantity(number, "plain"), Quantity(number, "money")}
+                pairs.append((str(value.this), frozenset({*plain, *_shares(number), *percent, *spans})))
         else:
             if len(pairs) > 1:
                 yield pairs
