@@ -9,7 +9,7 @@ from skillweave.schema.record import Json, Record
 from synth.codegen.case import Case, Observed
 
 LARGEST = 4000
-"""Characters of a result beyond which a case is no example."""
+"""Characters of a result beyond which a case is no example, unless a tool has no other success."""
 
 
 class Example(Record):
@@ -38,15 +38,16 @@ class Example(Record):
 
 def examples_of(tools: Sequence[Tool], cases: Sequence[Case], observed: Sequence[Observed]) -> list[Example]:
     """One success of each tool and one refusal of each kind: with some result, few changed rows, and short."""
-    best: dict[tuple[str, str], tuple[tuple[bool, int, int], Example]] = {}
+    best: dict[tuple[str, str], tuple[tuple[bool, bool, int, int], Example]] = {}
     for case, seen in zip(cases, observed, strict=True):
         if len(case.calls) != 1 or not isinstance(answer := seen.answers[0], dict):
             continue
         example = _example(case, answer)
         kind = f"{example.error.code} {example.error.rule}" if example.error else ""
-        size = example.value == [], len(case.patch), len(str(answer))
+        length = len(str(answer))
+        size = length > LARGEST, example.value == [], len(case.patch), length
         known = best.get((example.tool, kind))
-        if size[-1] <= LARGEST and (known is None or size < known[0]):
+        if (length <= LARGEST or not kind) and (known is None or size < known[0]):
             best[example.tool, kind] = size, example
     order = {tool.name: place for place, tool in enumerate(tools)}
     found = [(key, example) for key, (_, example) in best.items() if key[0] in order and _worth(example)]
