@@ -8,7 +8,7 @@ LIST = Tool(name="list_it", kind="read", description="", returns=Returns(rows="m
 
 
 def listed(length: int) -> tuple[Case, Observed]:
-    case = Case("", (Call("list_it", {}),), "A-0001")
+    case = Case("", (Call(tool="list_it"),), "A-0001")
     return case, Observed(({"ok": True, "value": ["x" * length]},), [])
 
 
