@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 Label = Annotated[str, Field(max_length=200)]
 """A title, a value of a closed set, a reference, a few words: at most 200 characters."""
@@ -13,8 +13,14 @@ Sentence = Annotated[str, Field(max_length=1000)]
 Paragraph = Annotated[str, Field(max_length=4000)]
 """What somebody writes in one go: at most 4000 characters."""
 
-Sql = Annotated[str, WithJsonSchema({"type": "string", "maxLength": 4000})]
-"""SQL in SQLite's dialect. Authors give at most 4000 characters; joining domains lengthens it."""
+
+def _unended(sql: str) -> str:
+    return sql.strip().removesuffix(";").rstrip() if sql.rstrip().endswith(";") else sql
+
+
+Sql = Annotated[str, AfterValidator(_unended), WithJsonSchema({"type": "string", "maxLength": 4000})]
+"""SQL in SQLite's dialect, without the semicolon that may end it: it is put into other statements. Authors give at most
+4000 characters; joining domains lengthens it."""
 
 Description = Annotated[str, WithJsonSchema({"type": "string", "maxLength": 1000})]
 """What something is or does. Authors give at most 1000 characters; joining domains adds whose it is."""

@@ -119,5 +119,5 @@ class Event(Record):
     """A SELECT of candidates; the columns of one drawn row are bound in `effects` by their names, beside `:now`."""
     effects: list[Sql] = Field(min_length=1, max_length=16)
     """INSERT, UPDATE or DELETE statements, in order."""
-    weight: float = 1.0
+    weight: float = Field(default=1.0, ge=0, le=1000)
     """How readily a candidate is picked: the chance of each, each day, is about 6 % times this."""

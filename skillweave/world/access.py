@@ -6,6 +6,7 @@ from skillweave.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world import database
 from skillweave.world.authorizer import Access, authorize
+from skillweave.world.pool import LIMITS
 from skillweave.world.sql import parse
 
 
@@ -18,6 +19,10 @@ class Accesses:
         self._connection = database.create(blueprint)
         # A foreign key would add reads of the other table to each write.
         self._connection.execute("PRAGMA foreign_keys = OFF")
+        for limit, value in LIMITS.items():
+            self._connection.setlimit(limit, value)
+        # The planner joins the guards of a tool, which nests them deeper.
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, LIMITS[sqlite3.SQLITE_LIMIT_EXPR_DEPTH] // 2)
         self._known: dict[str, Access] = {}
 
     def of(self, statement: str) -> Access:

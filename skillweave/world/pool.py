@@ -4,6 +4,7 @@ A lender works inside one transaction, so that giving a copy back is rolling it 
 opening a session costs microseconds.
 """
 
+import math
 import sqlite3
 import threading
 
@@ -16,7 +17,7 @@ from skillweave.world.views import make_views
 MOST_STEPS = 20_000_000
 """Steps of SQLite's virtual machine that one call may take (about a second of work)."""
 _STRIDE = 20_000
-_LIMITS = {
+LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 2_000_000,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 200_000,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
@@ -29,30 +30,46 @@ _LIMITS = {
 }
 
 
+class Meter:
+    """The steps that all copies of a world may take together; statements of few steps are free."""
+
+    def __init__(self, most: float) -> None:
+        self._most = most
+        self.spent = 0
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing is left: no statement of many steps comes to its end any more."""
+        return self.spent > self._most
+
+
 class Copy:
     """One copy of a database, guarded: its own tables, allowed functions, limits, and a count of steps."""
 
-    def __init__(self, content: bytes, blueprint: Blueprint) -> None:
+    def __init__(self, content: bytes, blueprint: Blueprint, meter: Meter) -> None:
         self.connection = database.connect()
         self.connection.deserialize(content)
         log_touched(self.connection, blueprint)
         make_views(self.connection, blueprint)
-        for limit, value in _LIMITS.items():
+        for limit, value in LIMITS.items():
             self.connection.setlimit(limit, value)
         self.steps = 0
+        self._meter = meter
         self.connection.set_progress_handler(self._has_run_out, _STRIDE)
         tables, views = blueprint.tables, [view.entity.table for view in blueprint.views]
         authorize(self.connection, [entity.table for entity in tables], views=views)
 
     def _has_run_out(self) -> bool:
         self.steps += _STRIDE
-        return self.steps > MOST_STEPS
+        self._meter.spent += _STRIDE
+        return self.steps > MOST_STEPS or self._meter.is_spent
 
 
 class Pool:
     """Lends copies; sessions of different threads never meet in one."""
 
-    def __init__(self, content: bytes, blueprint: Blueprint) -> None:
+    def __init__(self, content: bytes, blueprint: Blueprint, most_steps: float = math.inf) -> None:
+        self.meter = Meter(most_steps)
         self._content = content
         self._blueprint = blueprint
         self._idle: list[Copy] = []
@@ -62,7 +79,7 @@ class Pool:
         """A copy as the database is, in a transaction of the lender's own."""
         with self._lock:
             copy = self._idle.pop() if self._idle else None
-        copy = copy or Copy(self._content, self._blueprint)
+        copy = copy or Copy(self._content, self._blueprint, self.meter)
         copy.connection.execute("BEGIN")
         return copy
 

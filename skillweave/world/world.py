@@ -1,5 +1,6 @@
 """What runs: a blueprint with its database. It compiles each tool once, and opens sessions."""
 
+import math
 import sqlite3
 from collections.abc import Sequence
 from functools import cached_property
@@ -35,8 +36,12 @@ class World:
         *,
         now: str,
         policy: Policy | None = None,
+        most_steps: float = math.inf,
     ) -> None:
-        """`now` is the clock of sessions whose task, or opener, names none. ArtifactError for a foreign database."""
+        """`now` is the clock of sessions whose task, or opener, names none. ArtifactError for a foreign database.
+
+        `most_steps` of SQLite's virtual machine may all sessions take together.
+        """
         self.blueprint = blueprint
         self.policy = policy
         self.now = now
@@ -50,7 +55,7 @@ class World:
         self._roles: dict[str, Role] = {}
         self.content = _content(state, blueprint)
         """The database, as a file holds it."""
-        self.pool = Pool(self.content, blueprint)
+        self.pool = Pool(self.content, blueprint, most_steps)
 
     def session(
         self,

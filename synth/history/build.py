@@ -11,13 +11,15 @@ from skillweave.schema.summary import Summary
 from skillweave.world.world import World
 from synth.history.coverage import ENOUGH, FEW, Survey
 from synth.history.generation import state_of
-from synth.history.invariants import InvariantBroken
+from synth.history.invariants import ContractBroken, Part
 from synth.history.simulation import History, Plan, Simulation
 from synth.history.steering import Steering
 
 BETWEEN_CHECKS = 12
 """Changes between two checks of the invariants, which are most of a history's work."""
 
+MOST_STEPS = 100_000_000
+"""Steps of SQLite that one history may take: a hundred times what those of sound contracts do."""
 TURNS = 2
 """How often each kind of lack is looked for and made up for."""
 LAST, SPAN = 55, 9
@@ -31,8 +33,9 @@ class Built:
     rows: dict[str, list[Row]]
     summary: Summary | None
     fault: str = ""
+    part: Part = "invariant"
     broken: str = ""
-    """The invariant that broke."""
+    """The name of the part of the contract that broke."""
     able: dict[str, int] = field(default_factory=dict)
     """Tool -> persons who can call it lawfully in the end, as far as they were counted."""
     history: History | None = None
@@ -53,13 +56,13 @@ class Built:
 
 def build(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, plan: Plan, seed: str) -> Built:
     """Live through one history and survey what came of it. Pure: the same arguments, the same rows."""
-    world = World(blueprint, state_of(rows, blueprint), now=now)
     callers = [str(row[blueprint.core.key]) for row in rows[blueprint.core.table]]
     try:
-        history = Simulation(world, callers, plan, Random(f"{seed}/history"), every=BETWEEN_CHECKS).run()
-    except InvariantBroken:
-        broken = _culprit(world, callers, plan, seed)
-        return Built({}, None, str(broken), broken.invariant)
+        history = _history(blueprint, rows, now, callers, plan, seed, BETWEEN_CHECKS)
+    except ContractBroken as broken:
+        if broken.part == "invariant":
+            broken = _culprit(blueprint, rows, now, callers, plan, seed) or broken
+        return Built({}, None, str(broken), broken.part, broken.name)
     return _surveyed(blueprint, history, now, callers, f"{seed}/survey")
 
 
@@ -71,11 +74,14 @@ def completed(blueprint: Blueprint, built: Built, now: str, seed: str) -> Built:
     for number, turn in enumerate([_enable_few, _meet, _enable_enough] * TURNS):
         if built.summary is None or built.history is None:
             return built
-        world = World(blueprint, state_of(built.rows, blueprint), now=now)
+        world = _world(blueprint, built.rows, now)
         callers = [str(row[blueprint.core.key]) for row in built.rows[blueprint.core.table]]
         with world.session() as session:
             random = Random(f"{seed}/{number}/steering")
-            turn(Steering(world, session, callers, random, LAST - SPAN * number), built)
+            try:
+                turn(Steering(world, session, callers, random, LAST - SPAN * number), built)
+            except ContractBroken:
+                continue  # What lawful steps led to is something that an event cannot deal with; the turn is left out.
             rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
         if rows != built.rows:
             history = replace(built.history, rows=rows)
@@ -104,7 +110,7 @@ def _meet(steering: Steering, built: Built) -> None:
 
 
 def _surveyed(blueprint: Blueprint, history: History, now: str, callers: list[str], seed: str) -> Built:
-    world = World(blueprint, state_of(history.rows, blueprint), now=now)
+    world = _world(blueprint, history.rows, now)
     survey = Survey(world, callers, Random(seed), history)
     coverage = survey.run()
     summary = Summary(
@@ -118,13 +124,32 @@ def _surveyed(blueprint: Blueprint, history: History, now: str, callers: list[st
     return Built(history.rows, summary, able=survey.able, history=history, unsound=tuple(survey.unsound_rules))
 
 
-def _culprit(world: World, callers: list[str], plan: Plan, seed: str) -> InvariantBroken:
+def _history(
+    blueprint: Blueprint,
+    rows: Mapping[str, Sequence[Row]],
+    now: str,
+    callers: list[str],
+    plan: Plan,
+    seed: str,
+    every: int,
+) -> History:
+    world = _world(blueprint, rows, now)
+    return Simulation(world, callers, plan, Random(f"{seed}/history"), every=every).run()
+
+
+def _culprit(
+    blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, callers: list[str], plan: Plan, seed: str
+) -> ContractBroken | None:
     """Which change broke an invariant: the same history once more, checked after each change."""
     try:
-        Simulation(world, callers, plan, Random(f"{seed}/history")).run()
-    except InvariantBroken as broken:
+        _history(blueprint, rows, now, callers, plan, seed, 1)
+    except ContractBroken as broken:
         return broken
-    raise AssertionError("a history that broke an invariant went well when lived again")
+    return None
+
+
+def _world(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str) -> World:
+    return World(blueprint, state_of(rows, blueprint), now=now, most_steps=MOST_STEPS)
 
 
 def fullest(histories: Sequence[Built]) -> Built:

@@ -19,6 +19,7 @@ from skillweave.schema.entity import Entity
 from skillweave.schema.record import Row
 from skillweave.world import database
 from synth.graph.columns import inserted_tables
+from synth.history.invariants import all_broken
 from synth.history.population import members, population
 
 MAIN = """import json, sys
@@ -120,11 +121,7 @@ def _insertion_faults(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -
                 return [f"{entity.table}, row {number} ({row.get(entity.key)!r}): {error}"]
     connection.commit()
     lost = [f"{row[0]}: a row references a {row[2]} that is not there" for row in _foreign_key_faults(connection)]
-    broken = [
-        f"invariant {invariant.id} is broken: no row may ever come of {invariant.never!r}, and {row} does"
-        for invariant in blueprint.invariants
-        if (row := connection.execute(invariant.never).fetchone())
-    ]
+    broken = [] if lost else [broken.says for broken in all_broken(connection, blueprint)]
     connection.close()
     return [*sorted(set(lost)), *broken]
 

@@ -4,6 +4,8 @@ Every row that a tool inserts comes about this way, so the data hang together as
 checked throughout: one that breaks is a defect of the contract, told with the call that broke it.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
@@ -12,14 +14,14 @@ from typing import NamedTuple
 
 from skillweave.schema.call import CallResult
 from skillweave.schema.contract import Event
-from skillweave.schema.record import Row
+from skillweave.schema.record import Json, Row
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.graph.edges import columns_written
-from synth.history.invariants import InvariantBroken, Watch
+from synth.history.invariants import TOO_LONG, ContractBroken, Part, Watch
 from synth.history.office import Office
 from synth.history.people import People, Request
-from synth.planner.search import Arguments, Search
+from synth.planner.search import Search
 from synth.planner.values import CLOCK
 
 OFFICE_HOURS = (8, 13, 18)
@@ -83,9 +85,11 @@ class Simulation:
     every: int = 1
     """Changes between two checks of the invariants; only 1 tells which change broke one."""
     history: History = field(default_factory=History)
+    _spent: dict[tuple[Part, str], int] = field(default_factory=dict)
+    """Steps of SQLite by what they were needed for."""
 
     def run(self) -> History:
-        """The history, up to the world's own `now`. InvariantBroken where the contract does not keep its word."""
+        """The history, up to the world's own `now`. ContractBroken where the contract does not keep its word."""
         blueprint = self.world.blueprint
         writes = [tool for tool in blueprint.tools if tool.kind == "write"]
         self.history.succeeded = {tool.name: 0 for tool in writes}
@@ -107,7 +111,7 @@ class Simulation:
                 if occasion.is_visit:
                     self._visit(session, occasion)
                 else:
-                    office.work(session, 1 / len(OFFICE_HOURS), self._event_done)
+                    office.work(session, 1 / len(OFFICE_HOURS), self._event_done, self._charged)
             self._check(session, "the last change")
             self.history.rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
         return self.history
@@ -156,7 +160,40 @@ class Simulation:
                 self._returns += 1
                 heappush(self._occasions, Occasion(moment, RETURNS_FROM + self._returns, True, caller, tuple(wanted)))
 
+    @contextmanager
+    def _charged(self, part: Part, name: str) -> Iterator[None]:
+        """Steps count for this part of the contract; where none are left, the part that took most of them is told."""
+        before, said = self.world.pool.meter.spent, None
+        try:
+            yield
+        except ContractBroken as broken:
+            said = broken
+        spent = self.world.pool.meter.spent - before
+        self._spent[part, name] = self._spent.get((part, name), 0) + spent
+        if self.world.pool.meter.is_spent:
+            part, name = max(self._spent, key=lambda one: self._spent[one])
+            raise ContractBroken(part, name, f"{part} {name}: {TOO_LONG}")
+        if said is not None:
+            raise said
+
     def _use(self, session: ContractSession, request: Request) -> CallResult | None:
+        with self._charged("tool", request.tool.name):
+            result = self._called(session, request)
+        if result is None:
+            return None
+        tool = request.tool
+        self._changed(
+            session,
+            [effect.sql for effect in tool.effects],
+            f"the lawful call {tool.name}({_given(result.call.arguments)}) at {session.now}",
+        )
+        self.history.succeeded[tool.name] += 1
+        for place, rows in enumerate(result.changed):
+            self.history.effective[tool.name][place] += rows > 0
+        return result
+
+    def _called(self, session: ContractSession, request: Request) -> CallResult | None:
+        """The result of a lawful call; None where there is none."""
         tool = request.tool
         search = Search(
             self.world.blueprint,
@@ -173,17 +210,7 @@ class Simulation:
         if arguments is None:
             return None
         result = session.call(tool.name, arguments)
-        if not result.ok:
-            return None
-        self._changed(
-            session,
-            [effect.sql for effect in tool.effects],
-            f"the lawful call {tool.name}({_given(arguments)}) at {session.now}",
-        )
-        self.history.succeeded[tool.name] += 1
-        for place, rows in enumerate(result.changed):
-            self.history.effective[tool.name][place] += rows > 0
-        return result
+        return result if result.ok else None
 
     def _event_done(self, session: ContractSession, event: Event, row: Row) -> None:
         self._changed(session, event.effects, f"the event {event.name} of {row}")
@@ -196,12 +223,12 @@ class Simulation:
             self._unchecked = []
 
     def _check(self, session: ContractSession, what: str, written: list[str] | None = None) -> None:
-        broken = self._watch.broken(session, written)
+        broken = self._watch.broken(session, written, self._charged)
         if broken:
-            raise InvariantBroken(broken.invariant, f"after {what} {broken}")
+            raise ContractBroken("invariant", broken.invariant, f"after {what} {broken}")
 
 
-def _given(arguments: Arguments) -> str:
+def _given(arguments: Mapping[str, Json]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
 
 

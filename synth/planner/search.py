@@ -4,13 +4,14 @@ Parameters are bound one after the other, those whose values go together at once
 reads is bound, in one query over all candidate values just bound. Bounds are counted in nodes, never in seconds.
 """
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
-from skillweave.schema.record import Value
+from skillweave.schema.record import Row, Value
 from skillweave.world.session import ContractSession
 from synth.planner.slots import Condition, Slot, conditions, slots, substitute
 from synth.planner.values import State, odd, plain
@@ -162,7 +163,14 @@ class Search:
         listed = f"WITH candidate(value) AS (SELECT DISTINCT {attribute.name} FROM {entity.table})"
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         sql = f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
-        return [row["value"] for row in self.state.query(sql, _used(wishes, (slot.parameter.name,), bound))]
+        return [row["value"] for row in self._asked(sql, _used(wishes, (slot.parameter.name,), bound))]
+
+    def _asked(self, sql: str, given: Mapping[str, Value]) -> list[Row]:
+        """What guards come to; nothing where their SQL fails, for no call goes through then."""
+        try:
+            return self.state.query(sql, given)
+        except sqlite3.Error:
+            return []
 
     def _nearest(self, reference: str, keys: list[Value]) -> list[Value]:
         """Keys by how near to now their rows' first time is."""
@@ -227,13 +235,19 @@ class Search:
         for number in range(width):
             chosen = values[number] if number < len(values) else (None,) * len(names)
             given |= {f"candidate_{number}_{place}": value for place, value in enumerate(chosen)}
-        return [values[int(row["number"] or 0)] for row in self.state.query(sql, given)]
+        try:
+            return [values[int(row["number"] or 0)] for row in self.state.query(sql, given)]
+        except sqlite3.Error:
+            # One value at which a guard fails must not cost the others.
+            if len(values) == 1:
+                return []
+            return [one for value in values for one in self._agreeing(names, [value], WIDTHS[0], wishes, bound)]
 
     def _agree(self, wishes: list[Wish], bound: Mapping[str, Value]) -> bool:
         if not wishes:
             return True
         tests = " AND ".join(wish.sql.format(wish.condition.holds) for wish in wishes)
-        return bool(self.state.query(f"SELECT {tests} AS held", _used(wishes, (), bound))[0]["held"])
+        return any(row["held"] for row in self._asked(f"SELECT {tests} AS held", _used(wishes, (), bound)))
 
 
 def search_in(

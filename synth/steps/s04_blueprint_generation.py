@@ -154,6 +154,11 @@ async def _lived_in(ctx: Context[BlueprintParams], domain: Domain, blueprint: Bl
         if left is None:
             raise AuthorError(f"{ctx.key} cannot be lived in: {fault.says}")
         ctx.reject(f"{fault.name}: {fault.says}", REASONS[fault.part])
+        for also in trial.faults:
+            # Nothing leans on these, so that all can go at once.
+            if also.part in ("invariant", "event") and also != fault and also.fatal:
+                left = without(left, also) or left
+                ctx.reject(f"{also.name}: {also.says}", REASONS[also.part])
         _must_be_a_world(ctx, left)
         blueprint, trial = await _tried(ctx, left)
     for noted in trial.faults:
@@ -182,7 +187,7 @@ async def _mended(
             concerned=concerned(blueprint, faults),
             faults=[fault.says for fault in faults],
             now=ctx.now,
-            check=lambda answer: mended_faults(blueprint, answer),
+            check=lambda answer: mended_faults(blueprint, answer) or _world_faults(ctx, mended(blueprint, answer)),
         )
     except AuthorError as error:
         ctx.log(f"not mended: {error}")
@@ -192,14 +197,21 @@ async def _mended(
 
 
 def _must_be_a_world(ctx: Context[BlueprintParams], draft: Blueprint) -> None:
-    """Raise AuthorError where what is left is none: too few tools, nobody can sign in, or nothing can be done."""
+    """Raise AuthorError where what is left is none."""
+    for fault in _world_faults(ctx, draft):
+        raise AuthorError(fault)
+
+
+def _world_faults(ctx: Context[BlueprintParams], draft: Blueprint) -> list[str]:
+    """Why a draft is no world: too few tools, nobody can sign in, or nothing can be done."""
     kinds = [tool.kind for tool in draft.tools]
     least = ctx.params.min_tools
     if len(kinds) < least or not {"auth", "write"} <= {*kinds}:
-        raise AuthorError(
+        return [
             f"only {len(kinds)} tools of {ctx.key} are sound; at least {least} make a world, one of them of kind auth "
             "and one a write"
-        )
+        ]
+    return []
 
 
 def _with_rules(draft: Blueprint, rules: Rules) -> Blueprint:

@@ -11,7 +11,7 @@ from skillweave.world.sql import parse
 from synth.graph.columns import inserted_tables, keys_shown, unshown
 from synth.trial.generator import can_be_drawn
 
-Part = Literal["table", "tool", "invariant", "company"]
+Part = Literal["table", "tool", "invariant", "event", "company"]
 
 
 @dataclass(frozen=True)

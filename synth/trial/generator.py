@@ -115,7 +115,9 @@ def write_generator(server: str, core: str, filled: Sequence[Entity], tables: Se
     boolean = sorted((e.table, a.name) for e in ordered for a in e.attributes if a.type == "boolean")
     parts.append(
         TAIL.format(
-            calls="\n".join(f'    made["{e.table}"] = {e.table}(seed, clock, people, pools, made)' for e in ordered),
+            calls="\n".join(
+                f'    made["{e.table}"] = rows_of_{e.table}(seed, clock, people, pools, made)' for e in ordered
+            ),
             columns=_literal({e.table: [a.name for a in e.attributes] for e in tables}),
             derived=_literal(derived),
             boolean=_literal(boolean),
@@ -165,8 +167,17 @@ def _function(entity: Entity, is_core: bool) -> str:
     if literal:
         lines.append("    " * depth + "row.update(given)")
     lines += ["    " * depth + "rows.append(row)", "return rows"]
-    head = f'\n\ndef {entity.table}(seed, clock, people, pools, made):\n    """{entity.description or entity.name}"""\n'
+    head = f"\n\ndef rows_of_{entity.table}(seed, clock, people, pools, made):\n    {_docstring(entity)}\n"
     return head + indent("\n".join(lines), "    ") + "\n"
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if text.isidentifier() else repr(text)
+
+
+def _docstring(entity: Entity) -> str:
+    text = entity.description or entity.name
+    return f'"""{text}"""' if text.isprintable() and not {*text} & {*'"\\'} else repr(text)
 
 
 def _drawn(entity: Entity, attribute: Attribute, is_core: bool) -> str:
@@ -222,7 +233,7 @@ def _expression(attribute: Attribute, generate: Generate) -> str:
     if generate.pattern is not None:
         return f"pattern(rng, {generate.pattern!r})"
     if generate.fake is not None:
-        return f'rng.choice(pools["{generate.fake}"])'
+        return f"rng.choice(pools[{_quoted(generate.fake)}])"
     bounds = f"{_short(generate.low)}, {_short(generate.high)}, {_short(generate.step)}"
     if attribute.type == "date":
         return f"day(rng, clock, {bounds})"

@@ -20,6 +20,7 @@ REASONS = {
     "table": "a table that nothing fills",
     "tool": "a tool that nobody could use",
     "invariant": "an invariant that does not hold",
+    "event": "an event that cannot happen",
 }
 """Why a part is taken out."""
 
@@ -109,6 +110,8 @@ def without(blueprint: Blueprint, fault: Fault) -> Blueprint | None:
     if fault.part == "invariant":
         kept = [one for one in blueprint.invariants if one.id != fault.name]
         return blueprint.model_copy(update={"invariants": kept or [NOTHING]})
+    if fault.part == "event":
+        return blueprint.model_copy(update={"events": [one for one in blueprint.events if one.name != fault.name]})
     if fault.part == "table" and fault.name != blueprint.core_entity:
         return _without_table(blueprint, blueprint.entity(fault.name))
     return None

@@ -21,13 +21,17 @@ from synth.draft import NOTHING
 from synth.formulated import prefixed, server_initials
 from synth.history.build import Built, build, completed
 from synth.history.generation import filled_tables, generated, state_of
+from synth.history.invariants import all_broken
 from synth.history.simulation import Plan
 from synth.planner.nearest import nobody_can
 from synth.trial.faults import Fault, Part, hidden, unfilled
 from synth.trial.generator import write_generator
+from synth.trial.mended import without
 
 LONGER = 4
 """Times as many visits are lived where a tool was of no use to anybody."""
+MOST_BROKEN = 8
+"""Parts that may break until no further history is lived."""
 
 
 @dataclass(frozen=True)
@@ -55,19 +59,31 @@ def tried(blueprint: Blueprint, seed: int, now: str, limits: Limits, plan: Plan)
 def _built(
     blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, plan: Plan, seed: str
 ) -> tuple[Built, list[Fault]]:
-    """A history, and the invariants that broke in it: each is told, and the history lived again without it."""
+    """A history, and the parts that broke in it: each is told, and the history lived again without it."""
     broken: list[Fault] = []
     while (built := build(blueprint, rows, now, plan, seed)).fault:
-        (never,) = (one.never for one in blueprint.invariants if one.id == built.broken)
-        says = f"{built.fault} (no row may ever come of {never!r}). Mend the invariant, or what broke it"
-        broken.append(Fault("invariant", built.broken, says))
-        left = [one for one in blueprint.invariants if one.id != built.broken]
-        blueprint = blueprint.model_copy(update={"invariants": left or [NOTHING]})
+        tools = (built.broken,) if built.part == "tool" else ()
+        broken.append(Fault(built.part, built.broken, f"{built.fault}{_text(blueprint, built)}", tools=tools))
+        left = without(blueprint, broken[-1])
+        if left is None or len(broken) == MOST_BROKEN:
+            break
+        blueprint = left
     if built.summary is not None and built.summary.coverage.failing_tools:
         # Some can be used only once others have been: a longer history, whose end is made for them, is their chance.
         again = build(blueprint, rows, now, replace(plan, visits=LONGER * plan.visits), seed)
         built = completed(blueprint, again if again.summary else built, now, seed)
     return built, broken
+
+
+def _text(blueprint: Blueprint, built: Built) -> str:
+    """What its author has to see of a part that broke; contracts are shown anyway."""
+    if built.part == "tool":
+        return ""
+    if built.part == "event":
+        (event,) = (one for one in blueprint.events if one.name == built.broken)
+        return f". It picks by {event.pick!r}. Mend the event"
+    (never,) = (one.never for one in blueprint.invariants if one.id == built.broken)
+    return f" (no row may ever come of {never!r}). Mend the invariant, or what broke it"
 
 
 def _drawn(blueprint: Blueprint, seed: int, now: str, limits: Limits) -> tuple[dict[str, list[Row]], list[Fault]]:
@@ -82,18 +98,18 @@ def _drawn(blueprint: Blueprint, seed: int, now: str, limits: Limits) -> tuple[d
     if wrong:
         return {}, [Fault(*_place(text, blueprint), f"drawing the first rows: {text}") for text in wrong]
     connection = state_of(rows, blueprint)
-    broken = []
-    for invariant in blueprint.invariants:
-        row = connection.execute(invariant.never).fetchone()
-        if row:
-            says = (
-                f"the first rows, drawn as the tables say, break invariant {invariant.id}: {invariant.never!r} "
-                f"returns {row}. Let `generate` draw rows that keep it (`sql` for what follows from other columns), or "
-                "mend the invariant"
-            )
-            broken.append(Fault("invariant", invariant.id, says))
+    broken = all_broken(connection, blueprint)
     connection.close()
-    return rows, broken
+    never = {one.id: one.never for one in blueprint.invariants}
+    return rows, [
+        Fault(
+            "invariant",
+            one.invariant,
+            f"of the first rows, drawn as the tables say: {one} ({never[one.invariant]!r}). Let `generate` draw rows "
+            "that keep it (`sql` for what follows from other columns), or mend the invariant",
+        )
+        for one in broken
+    ]
 
 
 def _place(text: str, blueprint: Blueprint) -> tuple[Part, str]:
