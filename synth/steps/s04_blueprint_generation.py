@@ -170,7 +170,7 @@ async def _tried(ctx: Context[BlueprintParams], blueprint: Blueprint) -> tuple[B
     """The blueprint with its rules' enforcers settled, and what its trial has shown."""
     shuffle = ctx.random(ctx.key, "enforcers").shuffle
     held = with_enforcers(blueprint, ctx.params.agent_rules, shuffle)
-    plan = Plan(visits=ctx.params.trial_visits, days=30)
+    plan = Plan(visits=ctx.params.trial_visits, days=60)
     trial = await ctx.offload(tried, held, ctx.seed, ctx.now, ctx.sandbox, plan)
     return held_by_tools(held, trial.unsound), trial
 
