@@ -168,7 +168,7 @@ class Search:
     def _asked(self, sql: str, given: Mapping[str, Value]) -> list[Row]:
         """What guards come to; nothing where their SQL fails, for no call goes through then."""
         try:
-            return self.state.query(sql, given)
+            return list(self.state.query(sql, given))
         except sqlite3.Error:
             return []
 

@@ -1,7 +1,8 @@
 """Examples: short ones where there are any, and some success of every tool."""
 
+from skillweave.schema.call import Call
 from skillweave.schema.contract import Returns, Tool
-from synth.codegen.case import Call, Case, Observed
+from synth.codegen.case import Case, Observed
 from synth.codegen.example import LARGEST, examples_of
 
 LIST = Tool(name="list_it", kind="read", description="", returns=Returns(rows="many", select="SELECT 1 AS one"))
