@@ -1,12 +1,13 @@
 """Faults of a blueprint that show without anybody living in it: tables that nothing fills, rows that no read shows."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.entity import Entity
 from skillweave.world.sql import parse
 from synth.graph.columns import inserted_tables, keys_shown, unshown
 from synth.trial.generator import can_be_drawn
@@ -50,9 +51,27 @@ def unfilled(blueprint: Blueprint) -> Iterator[Fault]:
                 f"no tool inserts into {entity.table}, so its rows are drawn, and nothing says how: give `generate` or "
                 f"`initial` to {', '.join(undrawn)}"
             )
+        elif early := _made_later(blueprint, entity, inserted):
+            says = (
+                f"the rows of {entity.table} are drawn before anybody uses a tool, and {', '.join(early)} "
+                "names rows that tools make, of which there are none yet: let it be empty at first (nullable), or "
+                f"let a write make the rows of {entity.table}"
+            )
         else:
             continue
         yield Fault("table", entity.name, says)
+
+
+def _made_later(blueprint: Blueprint, entity: Entity, inserted: Collection[str]) -> list[str]:
+    """The columns of a drawn table that need rows which only tools make."""
+    later = {one.name for one in blueprint.tables if one.table in inserted}
+    return [
+        f"{entity.name}.{one.name}"
+        for one in entity.attributes
+        if (one.references or "").partition(".")[0] in later
+        and (not one.nullable or entity.rows.per == (one.references or "").partition(".")[0])
+        and not (one.generate and one.generate.sql)
+    ]
 
 
 def hidden(blueprint: Blueprint) -> Iterator[Fault]:

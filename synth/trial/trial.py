@@ -113,7 +113,10 @@ def _drawn(blueprint: Blueprint, seed: int, now: str, limits: Limits) -> tuple[d
 
 
 def _place(text: str, blueprint: Blueprint) -> tuple[Part, str]:
-    """The table that a complaint about rows begins with."""
+    """The table that a complaint about rows is about: whose rows were being drawn, or that is named first."""
+    drawing = [entity.name for entity in blueprint.tables if f", in rows_of_{entity.table}\n" in text]
+    if drawing:
+        return "table", drawing[-1]
     words = text.replace("'", " ").replace(",", " ").replace(":", " ").split()
     found = next((entity.name for word in words for entity in blueprint.tables if entity.table == word), None)
     return ("table", found) if found else ("company", "")

@@ -111,6 +111,17 @@ def test_a_table_that_nobody_fills_is_taken_out_and_the_world_lives(tmp_path: Pa
     assert [entity.name for entity in stage.read(DRAFTS, KEY).relationships] == ["Loan"]
 
 
+def test_a_table_that_is_drawn_needs_no_rows_that_only_tools_make(tmp_path: Path) -> None:
+    given = RESERVATION.model_dump(exclude_none=True)
+    given["attributes"][2] = {"name": "loan_id", "type": "string", "references": "Loan.loan_id"}
+    given["attributes"][3]["generate"] = {"low": 1, "high": 9}
+    record, stage = blueprinted(tmp_path, tables=(Entity.model_validate(given | {"rows": {"count": 9}}),))
+    assert record.rejected == {"a table that nothing fills": 1}
+    asked = str(next(r for r in stage.requests if r.question == "blueprint.mend").messages[-1].content)
+    assert "Reservation.loan_id names rows that tools make, of which there are none yet" in asked
+    assert stage.read(DRAFTS, KEY).entity("Loan")
+
+
 def test_a_tool_that_nobody_can_use_goes_back_with_what_stands_in_its_way(tmp_path: Path) -> None:
     made = contracts()
     good = made["borrow_book"]
