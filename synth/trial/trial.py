@@ -114,7 +114,9 @@ def _drawn(blueprint: Blueprint, seed: int, now: str, limits: Limits) -> tuple[d
 
 def _place(text: str, blueprint: Blueprint) -> tuple[Part, str]:
     """The table that a complaint about rows begins with."""
-    words = text.replace("'", " ").replace(",", " ").replace(":", " ").split()
+    for mark in "',:.":
+        text = text.replace(mark, " ")
+    words = [word.removeprefix("rows_of_") for word in text.split()]
     found = next((entity.name for word in words for entity in blueprint.tables if entity.table == word), None)
     return ("table", found) if found else ("company", "")
 
