@@ -57,5 +57,23 @@ def nobody_can(world: World, tool: Tool, random: Random) -> str:
     """In words for an author why nobody can make a lawful call of a tool."""
     with world.session() as session:
         callers = [str(row[world.blueprint.core.key]) for row in session.rows(world.blueprint.core.table)]
+        defect = _defect(session, tool, [None] if tool.kind == "auth" else callers, random)
+        if defect:
+            return f"nobody can use {tool.name}: {defect}"
         near = nearest(session, tool, [None] if tool.kind == "auth" else callers, random)
     return f"nobody can make one lawful call of {tool.name}: {near or 'there are no rows or values for its arguments'}"
+
+
+def _defect(session: ContractSession, tool: Tool, callers: Sequence[str | None], random: Random) -> str:
+    """What goes wrong in calls that keep every rule; empty where there are none, or nothing does."""
+    for caller in callers[:PERSONS]:
+        session.caller = caller
+        arguments = next(search_in(session, tool, random, nodes=NODES).meeting(), None)
+        if arguments is not None:
+            mark = session.mark()
+            session.call(tool.name, arguments)
+            defects = [*session.defects]
+            session.forget(mark)
+            if defects:
+                return f"a call that keeps every rule, {tool.name}({arguments}), fails: {defects[-1]}"
+    return ""

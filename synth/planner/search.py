@@ -5,7 +5,7 @@ reads is bound, in one query over all candidate values just bound. Bounds are co
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -165,7 +165,7 @@ class Search:
         sql = f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
         return [row["value"] for row in self._asked(sql, _used(wishes, (slot.parameter.name,), bound))]
 
-    def _asked(self, sql: str, given: Mapping[str, Value]) -> list[Row]:
+    def _asked(self, sql: str, given: Mapping[str, Value]) -> Sequence[Row]:
         """What guards come to; nothing where their SQL fails, for no call goes through then."""
         try:
             return list(self.state.query(sql, given))

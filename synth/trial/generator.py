@@ -87,7 +87,10 @@ def derive(made, now):
         database.executemany(f"INSERT INTO {{table}} VALUES ({{marks}})", rows)
     for table, column, expression in DERIVED:
         given = {{"now": now}} if ":now" in expression else {{}}
-        database.execute(f"UPDATE {{table}} SET {{column}} = ({{expression}})", given)
+        try:
+            database.execute(f"UPDATE {{table}} SET {{column}} = ({{expression}})", given)
+        except sqlite3.Error as error:
+            raise ValueError(f"{{table}}.{{column}}: {{error}}")
     for table, column, _ in DERIVED:
         values = [value for (value,) in database.execute(f"SELECT {{column}} FROM {{table}} ORDER BY rowid")]
         for row, value in zip(made[table], values):

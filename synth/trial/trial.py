@@ -117,7 +117,9 @@ def _place(text: str, blueprint: Blueprint) -> tuple[Part, str]:
     drawing = [entity.name for entity in blueprint.tables if f", in rows_of_{entity.table}\n" in text]
     if drawing:
         return "table", drawing[-1]
-    words = text.replace("'", " ").replace(",", " ").replace(":", " ").split()
+    for mark in "',:.":
+        text = text.replace(mark, " ")
+    words = text.split()
     found = next((entity.name for word in words for entity in blueprint.tables if entity.table == word), None)
     return ("table", found) if found else ("company", "")
 

@@ -1,11 +1,18 @@
 """Entities: keys, references, enums, and names that would meet in SQL, where case does not count."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.entity import Attribute, Entity
+from skillweave.schema.entity import Attribute, Entity, Generate
 from skillweave.world.contract.problem import Problem
+
+MOST = 1e12
+"""The largest number that is drawn."""
+MOST_DAYS = 36500
+_DAY = {"days": 1, "hours": 24, "minutes": 1440}
+TIME = re.compile("([01]?[0-9]|2[0-3]):[0-5][0-9]")
 
 
 def entity_problems(blueprint: Blueprint) -> Iterator[Problem]:
@@ -15,6 +22,8 @@ def entity_problems(blueprint: Blueprint) -> Iterator[Problem]:
     yield from duplicates("blueprint", "prefix", [entity.prefix for entity in blueprint.tables if entity.prefix])
     yield from _core(blueprint)
     for entity in blueprint.tables:
+        if entity.table.startswith("sqlite_"):
+            yield Problem(f"entity {entity.name}", "names of tables that begin with sqlite_ are SQLite's own")
         yield from duplicates(f"entity {entity.name}", "attribute", [one.name for one in entity.attributes])
         yield from _key(entity)
         yield from _rows(blueprint, entity)
@@ -59,8 +68,26 @@ def _attribute(blueprint: Blueprint, entity: Entity, attribute: Attribute) -> It
         yield Problem(where, f"money is integer cents, not {attribute.type}")
     if attribute.references is not None:
         yield from _reference(blueprint, where, attribute)
-    if attribute.generate is not None and attribute.generate.empty and not attribute.nullable:
+    if attribute.generate is not None:
+        yield from _generate(where, attribute, attribute.generate)
+
+
+def _generate(where: str, attribute: Attribute, generate: Generate) -> Iterator[Problem]:
+    if generate.empty and not attribute.nullable:
         yield Problem(where, "generate.empty leaves values out, so the attribute must be nullable")
+    if generate.values == [] or (generate.weights and (min(generate.weights) < 0 or not any(generate.weights))):
+        yield Problem(where, "generate.values must hold values, and some of them a weight above 0, none below")
+    if generate.low is not None and generate.high is not None:
+        if not -MOST <= generate.low <= generate.high <= MOST or generate.step <= 0:
+            yield Problem(where, f"generate needs {-MOST:g} <= low <= high <= {MOST:g}, and a step above 0")
+        if (
+            attribute.type in ("date", "datetime")
+            and max(-generate.low, generate.high) > MOST_DAYS * _DAY[generate.unit]
+        ):
+            yield Problem(where, f"generate.low and high are offsets from now, of at most {MOST_DAYS} days")
+    for time in generate.times or []:
+        if not TIME.fullmatch(time):
+            yield Problem(where, f"generate.times are of the form HH:MM, not {time!r}")
 
 
 def _reference(blueprint: Blueprint, where: str, attribute: Attribute) -> Iterator[Problem]:
@@ -87,5 +114,9 @@ def _rows(blueprint: Blueprint, entity: Entity) -> Iterator[Problem]:
                 where, f"literal row has the unknown attribute {name!r}; there are {', '.join(sorted(known))}"
             )
     parent = entity.rows.per
+    if parent == entity.name:
+        yield Problem(where, f"per {parent!r} names the entity itself; its rows are drawn for those of another")
+    if entity.rows.low > entity.rows.high:
+        yield Problem(where, f"low {entity.rows.low} is more than high {entity.rows.high}")
     if parent is not None and not any((one.references or "").startswith(f"{parent}.") for one in entity.attributes):
         yield Problem(where, f"per {parent!r} needs an attribute that references it")
