@@ -1,6 +1,6 @@
 """Generation: an author's generator script is run in the sandbox, and its rows are checked before anything uses them.
 
-A generator gives the rows of the tables that no tool inserts into. It is code from elsewhere: what it prints is read
+A generator gives the rows that are there before anybody uses a tool. It is code from elsewhere: what it prints is read
 as JSON, and each row has to fit its table.
 """
 
@@ -33,9 +33,14 @@ POOL = 240
 
 
 def filled_tables(blueprint: Blueprint) -> list[Entity]:
-    """The tables that a generator fills: those that no tool inserts into."""
+    """The tables that a generator fills: those that say how many rows they begin with, or that no tool inserts into."""
     inserted = inserted_tables(blueprint)
-    return [entity for entity in blueprint.tables if entity.table not in inserted]
+    return [one for one in blueprint.tables if has_rows(one) or one.table not in inserted]
+
+
+def has_rows(entity: Entity) -> bool:
+    """Whether an entity says how many rows there are at the start."""
+    return bool(entity.rows.count or entity.rows.per or entity.rows.literal)
 
 
 def people_of(blueprint: Blueprint, seed: int, now: str) -> list[Row]:

@@ -9,7 +9,8 @@ from sqlglot import exp
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.entity import Entity
 from skillweave.world.sql import parse
-from synth.graph.columns import inserted_tables, keys_shown, unshown
+from synth.graph.columns import keys_shown, unshown
+from synth.history.generation import filled_tables, has_rows
 from synth.trial.generator import can_be_drawn
 
 Part = Literal["table", "tool", "invariant", "event", "company"]
@@ -35,23 +36,21 @@ def tables_in(sql: str) -> set[str]:
 
 
 def unfilled(blueprint: Blueprint) -> Iterator[Fault]:
-    """Tables that no tool inserts into, and of which nothing says how their first rows are drawn."""
-    inserted = inserted_tables(blueprint)
-    for entity in blueprint.tables:
-        if entity.table in inserted:
-            continue
-        rows, undrawn = entity.rows, [one.name for one in entity.attributes if not can_be_drawn(entity, one)]
-        if not (entity.name == blueprint.core_entity or rows.count or rows.per or rows.literal):
+    """Tables whose first rows are drawn, and nothing says how, or that nothing fills."""
+    drawn = filled_tables(blueprint)
+    for entity in drawn:
+        undrawn = [one.name for one in entity.attributes if not can_be_drawn(entity, one)]
+        if not (entity.name == blueprint.core_entity or has_rows(entity)):
             says = (
                 f"nothing fills the table {entity.table}: no tool inserts into it, and {entity.name} has no `rows`. "
                 "Give it `rows`, and `generate` for its attributes, or a write that makes its rows"
             )
         elif undrawn:
             says = (
-                f"no tool inserts into {entity.table}, so its rows are drawn, and nothing says how: give `generate` or "
-                f"`initial` to {', '.join(undrawn)}"
+                f"rows of {entity.table} are drawn before anybody uses a tool, and nothing says how: give `generate` "
+                f"or `initial` to {', '.join(undrawn)}"
             )
-        elif early := _made_later(blueprint, entity, inserted):
+        elif early := _made_later(blueprint, entity, drawn):
             says = (
                 f"the rows of {entity.table} are drawn before anybody uses a tool, and {', '.join(early)} "
                 "names rows that tools make, of which there are none yet: let it be empty at first (nullable), or "
@@ -62,9 +61,9 @@ def unfilled(blueprint: Blueprint) -> Iterator[Fault]:
         yield Fault("table", entity.name, says)
 
 
-def _made_later(blueprint: Blueprint, entity: Entity, inserted: Collection[str]) -> list[str]:
+def _made_later(blueprint: Blueprint, entity: Entity, drawn: Collection[Entity]) -> list[str]:
     """The columns of a drawn table that need rows which only tools make."""
-    later = {one.name for one in blueprint.tables if one.table in inserted}
+    later = {one.name for one in blueprint.tables} - {one.name for one in drawn}
     return [
         f"{entity.name}.{one.name}"
         for one in entity.attributes
