@@ -12,7 +12,7 @@ from sqlglot import TokenType, exp
 
 from skillweave.schema.contract import Parameter, Tool
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Like, exp.ILike, exp.Glob)
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _compared_with(placeholder: exp.Expr) -> list[exp.Expr]:
         parent = node.parent
         if isinstance(parent, _COMPARISONS):
             return [parent.right if parent.left is node else parent.left]
-        if isinstance(parent, (exp.Between, exp.In)):
+        if isinstance(parent, (exp.Between, exp.In, exp.StrPosition)):
             return [side for side in parent.iter_expressions() if side is not node]
         node = parent
     return []

@@ -158,10 +158,12 @@ class Finder:
             chosen = [str(value) for value in row.values() if value in parameter.enum]
             return [Given(value) for value in dict.fromkeys([*chosen, *parameter.enum])]
         if parameter.type == "date":
-            return [Given(str(value)[:10]) for value in row.values() if _is_day(value)]
-        compared = {column for _, column in slots(tool)[parameter.name].columns}
-        held = [value for column, value in row.items() if column in compared and value is not None]
-        return [Given(value) for value in held]
+            return [Given(day) for day in dict.fromkeys(str(value)[:10] for value in row.values() if _is_day(value))]
+        compared = slots(tool)[parameter.name].columns
+        of_tables = [row[place] for table, column in compared if row.get(place := f"{table}.{column}") is not None]
+        by_name = [value for column, value in row.items() if column in {name for _, name in compared}]
+        held = [value for value in [*of_tables, *by_name] if value is not None]
+        return [Given(value) for value in dict.fromkeys(held)]
 
     def _referred(self, tool: Tool, parameter: Parameter, row: Row, depth: int) -> list[Given]:
         reference = parameter.refers_to or ""
@@ -186,15 +188,18 @@ class Finder:
         return next((row[column] for row in rows if row.get(column) is not None), None)
 
     def _row(self, reference: str, key: Json) -> Row:
-        """The row of a key, with the columns of the rows that it references (its own win)."""
+        """The row of a key with the columns of rows that it references (its own win), all also as `table.column`."""
         entity, attribute = self.blueprint.target(reference)
         found = self._table_row(entity.table, attribute.name, key)
         merged: Row = {}
+        placed: Row = {f"{entity.table}.{name}": value for name, value in found.items()}
         for column in entity.attributes:
             if column.references and found.get(column.name) is not None:
                 parent, parent_key = self.blueprint.target(column.references)
-                merged |= self._table_row(parent.table, parent_key.name, found[column.name])
-        return merged | found
+                row = self._table_row(parent.table, parent_key.name, found[column.name])
+                merged |= row
+                placed |= {f"{parent.table}.{name}": value for name, value in row.items()}
+        return merged | found | placed
 
     def _table_row(self, table: str, column: str, key: Json) -> Row:
         if not isinstance(key, str):
