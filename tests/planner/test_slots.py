@@ -24,6 +24,14 @@ def test_a_parameter_is_traced_to_the_column_that_it_is_compared_with() -> None:
     assert slots(tool)["title"].columns == (("item", "title"),)
 
 
+def test_a_search_by_a_part_is_traced_to_the_column_that_is_searched() -> None:
+    for search in ("instr(lower(i.title), lower(trim(:part))) > 0", "i.title LIKE '%' || :part || '%'"):
+        tool = a_tool(
+            f"EXISTS (SELECT 1 FROM item i WHERE {search})", Parameter(name="part", type="string", description="")
+        )
+        assert slots(tool)["part"].columns == (("item", "title"),)
+
+
 def test_numbers_that_bound_a_parameter_are_seen() -> None:
     tool = a_tool(":amount BETWEEN 5 AND 90", Parameter(name="amount", type="integer", description=""))
     assert slots(tool)["amount"].literals == (5.0, 90.0)
