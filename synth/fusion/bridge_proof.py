@@ -74,7 +74,7 @@ class Bridges:
         self._world.close()
 
     def shown(self, name: str) -> Shown:
-        """A call that meets a rule and one that breaks it and no other."""
+        """A call that meets a rule and one that breaks it and no other. sqlite3.Error where its SQL cannot be run."""
         rule = self._rules[name]
         mended = self._mended(rule, [], self._persons[:MENDED])
         if mended is not None:
@@ -82,7 +82,14 @@ class Bridges:
         found = Shown(self._first(rule, breaks=False), self._first(rule, breaks=True))
         if None not in found:
             return found
+        if found.met is None:
+            self._must_run(rule)
         return self._mended(rule, self._preparing(rule), self._persons[:PREPARED]) or found
+
+    def _must_run(self, rule: BridgeRule) -> None:
+        """sqlite3.Error where the rule's SQL fails: the searches pass over values at which it does."""
+        with self._world.session(caller=self._persons[0]) as session:
+            self._broken_rules(session, Step(rule.tool, {}))
 
     def confirms(self, name: str, shown: Shown) -> bool:
         """Whether what was shown without other rules holds with these: both witnesses do as they did."""
