@@ -20,7 +20,9 @@ STRUCTURAL: frozenset[Concern] = frozenset({"existence", "ownership", "integrity
 ParameterType = Literal["string", "integer", "number", "boolean", "date", "datetime", "array", "object"]
 
 
-class Parameter(Record):
+class ContractParameter(Record):
+    """A parameter as its author gives it."""
+
     name: Name
     """The binding in SQL, without its colon."""
     type: ParameterType
@@ -35,6 +37,11 @@ class Parameter(Record):
     """`Entity.attribute`: the argument names an existing row by its key."""
     examples: Scalars = Field(default_factory=list)
     """Values that a person could give, for parameters whose values are in no table: `["card was stolen"]`."""
+
+
+class Parameter(ContractParameter):
+    """A parameter of a tool."""
+
     observable: bool = True
     """False where no effect shows it: the outcome cannot tell which value was given."""
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import SESSION_TOOLS
-from skillweave.schema.contract import Concern, Effect, Guard, Parameter, Tool
+from skillweave.schema.contract import Concern, ContractParameter, Effect, Guard, Parameter, Tool
 from skillweave.world.contract import problems
 from skillweave.world.contract.entities import duplicates
 from synth.draft import told
@@ -19,7 +19,6 @@ from synth.questions.types import (
     Contract,
     ContractEffect,
     ContractGuard,
-    ContractParameter,
     RuleBook,
     RuleKind,
 )

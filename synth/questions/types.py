@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from skillweave.schema.bounds import Description, Label, ScalarRow, Scalars, Sentence, Sql
-from skillweave.schema.contract import Concern, Event, Invariant, ParameterType, Returns, ToolKind
+from skillweave.schema.bounds import Description, Label, ScalarRow, Sentence, Sql
+from skillweave.schema.contract import Concern, ContractParameter, Event, Invariant, Returns, ToolKind
 from skillweave.schema.entity import Entity
 from skillweave.schema.fused import BridgeRule
 from skillweave.schema.fusion import Conflict
@@ -44,21 +44,6 @@ class RuleBook(Record):
     """The company's name."""
     tools: list[BookTool] = Field(min_length=3, max_length=40)
     rules: list[BookRule] = Field(min_length=3, max_length=200)
-
-
-class ContractParameter(Record):
-    name: Name
-    """The binding in SQL, without its colon."""
-    type: ParameterType
-    description: Description
-    required: bool = True
-    """False: it may be left out, and then binds NULL."""
-    enum: list[Label] | None = Field(default=None, max_length=64)
-    """The only values allowed; for strings."""
-    refers_to: Label | None = None
-    """`Entity.attribute`: the argument is the key of a row."""
-    examples: Scalars = Field(default_factory=list)
-    """What a person could give, where no table holds it."""
 
 
 class ContractGuard(Record):
