@@ -192,7 +192,7 @@ def _domain() -> str:
     return fill(
         f"One domain by itself takes {meaning:,} thousand tokens of a model for meaning, prompts and answers together, "
         f"and {code:,} thousand of one for code; a preview takes {previewed:,} thousand and its few tasks' words. A "
-        "veterinary clinic of 17 tools and 58 tasks that a model wrote, all but the code, took 21 questions and 103 "
+        "veterinary clinic of 17 tools and 58 tasks that a model wrote, all but the code, took 22 questions and 103 "
         "thousand.",
         120,
     )

@@ -160,8 +160,10 @@ def book_of(title: str, tools: Sequence[Tool]) -> RuleBook:
         for part in parts:
             kind = part.concern if isinstance(part, Guard) else EFFECT
             old = rules.setdefault(part.rule, BookRule(name=part.rule, kind=kind, says=part.says, tools=[tool.name]))
-            if tool.name not in old.tools:
-                rules[part.rule] = old.model_copy(update={"tools": [*old.tools, tool.name]})
+            # A rule that stands at a guard anywhere is about what that guard is about.
+            known = kind if old.kind == EFFECT else old.kind
+            named = list(dict.fromkeys([*old.tools, tool.name]))
+            rules[part.rule] = old.model_copy(update={"kind": known, "tools": named})
     told_of = [
         BookTool(name=tool.name, kind=tool.kind, description=tool.description, confirm=tool.confirm) for tool in tools
     ]
