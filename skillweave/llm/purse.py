@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from skillweave.errors import ArtifactError, BudgetError, StopError
+from skillweave.llm.database import WAIT, shared_database
 from skillweave.llm.price import dollars
 from skillweave.store import CACHE, Store
 
@@ -29,8 +30,6 @@ SPENDING = f"{CACHE}/spending.sqlite"
 BILLION = 1_000_000_000
 MOST = 2**62
 """Billionths that the file can hold of one kind."""
-WAIT = 30.0
-"""Seconds to wait for another process that writes."""
 AGAIN = 0.05
 """Seconds after which it is looked again whether others have settled."""
 GATHER = 0.02
@@ -148,8 +147,7 @@ class Purse:
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
-            connection = sqlite3.connect(self._path(), timeout=WAIT, check_same_thread=False, isolation_level=None)
-            connection.execute("PRAGMA journal_mode = WAL")
+            connection = shared_database(self._path())
             connection.execute(f"PRAGMA synchronous = {'FULL' if self.has_budget else 'NORMAL'}")
             with _transaction(connection):
                 for statement in TABLES.split(";\n"):

@@ -15,11 +15,10 @@ from pydantic import TypeAdapter
 
 from skillweave.errors import ArtifactError, StopError
 from skillweave.llm.backend import Backend
+from skillweave.llm.database import shared_database
 from skillweave.llm.request import Reply, Request
 
 REPLY = TypeAdapter(Reply)
-WAIT = 30.0
-"""Seconds to wait for another process that writes."""
 
 
 class Cache:
@@ -32,8 +31,7 @@ class Cache:
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(path, timeout=WAIT, check_same_thread=False, isolation_level=None)
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection = shared_database(path)
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("CREATE TABLE IF NOT EXISTS reply (digest TEXT PRIMARY KEY, body TEXT NOT NULL)")
         except (sqlite3.DatabaseError, OSError) as error:
