@@ -130,7 +130,7 @@ def _foreign(every: Sequence[Demand], sentence: str, common: frozenset[str]) -> 
 def _listed(left: str, value: str) -> bool:
     """Whether a value stands in one list with values that the SQL holds: `held, ticketed or checked in`."""
     words = re.escape(value.replace("_", " "))
-    between = r"(?:,|\s|\b(?:or|and|nor|a|an)\b)+"
+    between = r"\s*(?:,\s*(?:(?:or|and|nor)\s)?|\b(?:or|and|nor)\s)\s*(?:an?\s)?"
     return re.search(rf"{_HELD}{between}{words}\b|\b{words}{between}{_HELD}", left) is not None
 
 

@@ -15,10 +15,12 @@ from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world.sql import parse
-from synth.policy.place import Place, days_apart, is_near, names_around, ratios
+from synth.policy.place import COMPARISONS, Place, days_apart, is_near, names_around, ratios, upward
 from synth.policy.quantity import Quantity, duration, in_words
 
 _MODIFIER = re.compile(r"[+-]? ?(?P<number>\d+(?:\.\d+)?) (?P<unit>minute|hour|day|month|year)s?", re.IGNORECASE)
+_CALENDAR = re.compile("%[wum]")
+"""What gives a weekday or a month as a number, which a sentence names: `Sunday` for 0."""
 _CLOCK = re.compile(r"(\d\d):(\d\d)(?::\d\d)?")
 
 
@@ -140,6 +142,8 @@ class _Reader:
             return [
                 Demand(frozenset({Quantity(Fraction(n), "plain")}), required=False) for n in re.findall(r"\d", text)
             ]
+        if text.strip().isdigit() and _is_calendar(literal):
+            return [Demand(frozenset({Quantity(Fraction(text.strip()), "plain")}), required=False)]
         if text.strip().isdigit():
             options = {Quantity(Fraction(text.strip()), "plain"), Quantity(60 * Fraction(text.strip()), "clock")}
             return [Demand(frozenset(options))]
@@ -163,6 +167,8 @@ class _Reader:
                 if apart
                 else None
             )
+        if _is_calendar(literal):
+            return Demand(frozenset({Quantity(number, "plain")}), required=False)
         if number in (0, 1) and self._schema.booleans.intersection(names_around(literal)):
             return Demand(frozenset({Quantity(number, "plain")}), required=False)
         place = Place.of(literal, self._schema.money)
@@ -180,6 +186,12 @@ class _Reader:
         options |= {duration(number, unit) for unit in place.units}
         idle = number == 0 or (number == 1 and (place.factor or place.step)) or (number == 100 and place.percent)
         return Demand(frozenset(options), required=not idle)
+
+
+def _is_calendar(literal: exp.Literal) -> bool:
+    """Whether a number is compared with a weekday or a month."""
+    *_, (_, top) = upward(literal)
+    return isinstance(top, COMPARISONS) and _CALENDAR.search(top.sql(dialect="sqlite")) is not None
 
 
 def _is_aside(literal: exp.Literal) -> bool:

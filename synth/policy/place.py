@@ -35,6 +35,7 @@ class Place:
             names = _names_beside(node, parent)
             if isinstance(parent, exp.Mul | exp.Div):
                 place.factor = True
+                place.units |= _time_units(names)
                 place.of_money |= bool(names & money)
                 place.percent |= any("percent" in name for name in names) or _has_hundred(parent)
                 continue

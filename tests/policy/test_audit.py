@@ -6,6 +6,7 @@ import pytest
 
 from skillweave.schema.blueprint import Blueprint
 from synth.policy.audit import Rule, audit, audit_rule, common_words, rules_of
+from synth.policy.words import stems
 from tests.policy.contracts import DOMAINS, a_contract, a_rule
 
 _LITERAL = re.compile(r"'(?P<text>[^']*)'|(?<![\w.:])(?P<number>\d+(?:\.\d+)?)(?![\w.])")
@@ -31,6 +32,13 @@ def test_the_catalogue_s_sentences_say_what_its_sql_says(domain: str) -> None:
         ("The fee is 15 % of it.", "UPDATE invoice SET amount_cents = amount_cents * 15 / 100"),
         ("An appointment is moved at most twice.", "(SELECT moves FROM appointment) < 2"),
         ("A no-show cannot book.", "NOT EXISTS (SELECT 1 FROM appointment WHERE status = 'no_show')"),
+        ("A unit is 45 minutes of the slot.", "(SELECT minutes FROM slot) / 45 <= :units"),
+        ("Each 45 minutes count as one unit.", "UPDATE slot SET units = (SELECT minutes FROM slot) / 45"),
+        (
+            "A reservation neither begins nor ends on a Sunday.",
+            "strftime('%w', :starts_on) <> '0' AND strftime('%w', :ends_on) <> '0'",
+        ),
+        ("Only on weekdays.", "CAST(strftime('%w', :starts_on) AS INTEGER) BETWEEN 1 AND 5"),
         ("It lies at most three hours apart.", "(julianday(:now) - julianday('2025-01-01')) * 24 <= 3"),
     ],
 )
@@ -69,6 +77,14 @@ def test_what_only_makes_the_sql_work_need_not_be_said() -> None:
         "WHERE EXISTS (SELECT 1 FROM slot)"
     )
     assert faults_of(a_rule("The invoice is open.", sql)) == []
+
+
+def test_a_value_that_is_also_a_word_for_what_records_hold_counts_only_in_a_list_of_values() -> None:
+    contract = a_contract()
+    common = common_words(contract) | {*stems("open")}
+    sql = "EXISTS (SELECT 1 FROM slot WHERE status = 'booked')"
+    assert audit_rule(a_rule("Only a booked open slot.", sql), contract, common) == []
+    assert audit_rule(a_rule("Only a booked or open slot.", sql), contract, common) != []
 
 
 def test_booleans_ratios_and_what_is_counted_are_told_as_people_tell_them() -> None:
