@@ -32,8 +32,6 @@ from synth.tasks.lookup import Finder, Given, Lookup
 from synth.tasks.telling import NothingToTell, facts_to_tell
 from synth.tasks.unsaid import leave_open
 
-NOTHING_TO_TELL = "no value worth telling"
-"""Why there is no instance where all calls can be made."""
 TRIES = 8
 """Sets of arguments of one call that are tried."""
 ROWS = 12
@@ -85,8 +83,8 @@ class Builder:
         try:
             told = facts_to_tell(self.template, self.made, self.session.now, self.random, shown)
         except NothingToTell as why:
-            end = len(self.template.calls)
-            raise NoInstance(NOTHING_TO_TELL, end, Stop(end, 0, str(why), why.example)) from None
+            stop = Stop(len(self.template.calls), 0, str(why), why.example)
+            raise NoInstance("no value worth telling", stop=stop) from None
         self.made.communicate, about = told
         self.made.rows += about
         return self.made

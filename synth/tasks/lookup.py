@@ -44,8 +44,8 @@ class Given:
 class Lookup:
     """A read whose result shows one row, by columns that no other row of the result shares.
 
-    Where several rows hold the key looked for (a list of models and depots), they are one to the user: all that is said,
-    and all that is known of it, is what they have alike.
+    Where several rows hold the key looked for (a list of models and depots), they are one to the user: all that is
+    said, and all that is known of it, is what they have alike.
     """
 
     read: str
