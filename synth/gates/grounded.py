@@ -13,6 +13,7 @@ from skillweave.schema.combination import Combination, SaidRow
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
 from skillweave.schema.template import TaskTemplate
+from skillweave.world.canonical import dump
 from skillweave.world.replay import source_of
 from skillweave.world.world import World
 from synth.gates.alike import alike
@@ -147,7 +148,7 @@ def _meant(world: World, combination: Combination, said: Sequence[SaidRow], key:
 def _beside(world: World, combination: Combination, said: SaidRow, name: str, key: str) -> Json:
     """What the read that shows the row meant would give for an argument if another of its rows were meant.
 
-    LookupError where it does not show that one.
+    LookupError where it does not show that one, or several values for it.
     """
     grounding = combination.calls[said.call].grounding[name]
     source = source_of(grounding)
@@ -158,10 +159,14 @@ def _beside(world: World, combination: Combination, said: SaidRow, name: str, ke
     keys = [c for c, origin in origins(world.blueprint.tool(said.read)).items() if origin == (entity.table, entity.key)]
     with opened(world, combination) as session:
         carry_out(session, combination.golden[: source.call])
-        for row in views(world, session, combination, combination.golden[source.call]):
-            if column in row and any(row.get(k) == key for k in keys):
-                return str(row[column])[:10] if source.as_date else row[column]
-    raise LookupError(f"of which {column!r} is not known")
+        shown = views(world, session, combination, combination.golden[source.call])
+        values = {
+            dump(row[column]): row[column] for row in shown if column in row and any(row.get(k) == key for k in keys)
+        }
+    if len(values) != 1:
+        raise LookupError(f"of which {column!r} is not known")
+    (value,) = values.values()
+    return str(value)[:10] if source.as_date else value
 
 
 def _could_be(world: World, combination: Combination, other: Attempt) -> bool:

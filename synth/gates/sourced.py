@@ -40,7 +40,7 @@ def sourced(world: World, combination: Combination, made: Attempt) -> Counter[st
         _check_rows(combination, made, place, call)
     for said in combination.rows:
         if said.parameter is None:
-            _check_apart(said, rows_of(made.results[said.call]), None)
+            _check_apart(said, rows_of(made.results[said.call]))
     _check_person(world, combination, made)
     return kinds
 
@@ -81,12 +81,15 @@ def _check_rows(combination: Combination, made: Attempt, place: int, call: Golde
         if not said:
             raise Rejected("row not told apart", f"{call.tool}.{name}: no words say which row of {source!r}")
         for row in said:
-            _check_apart(row, rows_of(made.results[found.call]), int(matched["row"]))
+            _check_apart(row, rows_of(made.results[found.call]), int(matched["row"]), matched["column"])
 
 
-def _check_apart(said: SaidRow, rows: Sequence[dict[str, Json]], wanted: int | None) -> None:
+def _check_apart(said: SaidRow, rows: Sequence[dict[str, Json]], wanted: int | None = None, column: str = "") -> None:
+    """The words fit one row, that which is wanted; or rows that all give the same value of the column that is taken."""
     fitting = [n for n, row in enumerate(rows) if all(row.get(c) == value for c, value in said.columns.items())]
-    if len(fitting) != 1 or wanted not in (None, fitting[0]) or not said.columns:
+    is_one = len(fitting) == 1 and wanted in (None, fitting[0])
+    same = wanted in fitting and len({dump(rows[n].get(column)) for n in fitting}) == 1
+    if not (is_one or same) or not said.columns:
         raise Rejected("row not told apart", f"{said.read}: {said.columns} fits {len(fitting)} rows")
 
 

@@ -25,7 +25,7 @@ from synth.graph.columns import origins
 from synth.partial import sound_part
 from synth.questions.types import RowWords
 from synth.step import Params, step
-from synth.tasks.feasible import infeasible
+from synth.tasks.feasible import able, infeasible
 from synth.tasks.kinds.derived import derived
 from synth.tasks.kinds.refusals import refusals
 from synth.tasks.referring import unclear
@@ -77,6 +77,7 @@ async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
 async def _asked(ctx: Context[TemplateParams], trials: "Trials", known: list[Goal]) -> list[Goal]:
     """Sound goals; with some known, further ones that need the writes that those leave out."""
     blueprint, summary = trials.blueprint, ctx.read(SUMMARIES)
+    able_to, persons = await ctx.offload(able, blueprint, ctx.path(DATABASE), ctx.now)
     most = ctx.params.goals - len(known)
     goals = await sound_part(
         ctx,
@@ -89,6 +90,8 @@ async def _asked(ctx: Context[TemplateParams], trials: "Trials", known: list[Goa
         columns=trials.columns,
         counts=summary.rows,
         values=summary.values,
+        able=able_to,
+        persons=persons,
         stories=[edge for edge in trials.graph.edges if edge.kind == "story"],
         now=ctx.now,
         count=most,

@@ -29,11 +29,9 @@ from synth.tasks.instance import Instance, NoInstance, Stop
 from synth.tasks.linked import Linked, Links, Shown
 from synth.tasks.looked_up import looked_up_for, unfound
 from synth.tasks.lookup import Finder, Given, Lookup
-from synth.tasks.telling import facts_to_tell
+from synth.tasks.telling import NothingToTell, facts_to_tell
 from synth.tasks.unsaid import leave_open
 
-NOTHING_TO_TELL = "no value worth telling"
-"""Why there is no instance where all calls can be made."""
 TRIES = 8
 """Sets of arguments of one call that are tried."""
 ROWS = 12
@@ -82,9 +80,11 @@ class Builder:
             raise NoInstance(self.reason, self._deepest, self._stop if self.explains else None)
         leave_open(self.world.blueprint, self.made)
         shown = {tool.name: origins(tool) for tool in self.world.blueprint.tools if tool.kind == "read"}
-        told = facts_to_tell(self.template, self.made, self.session.now, self.random, shown)
-        if told is None:
-            raise NoInstance(NOTHING_TO_TELL)
+        try:
+            told = facts_to_tell(self.template, self.made, self.session.now, self.random, shown)
+        except NothingToTell as why:
+            stop = Stop(len(self.template.calls), 0, str(why), why.example)
+            raise NoInstance("no value worth telling", stop=stop) from None
         self.made.communicate, about = told
         self.made.rows += about
         return self.made
@@ -121,6 +121,8 @@ class Builder:
             if is_stuck:
                 at = nearest_rule(search_in(self.session, tool, self.random, _fixed(call, named, linked)))
                 self._stop = max(self._stop, Stop(place, -1 if at is None else at))
+        if not reason:
+            self._stop = max(self._stop, Stop(place, -1, self._unlinked))
         if place >= self._deepest:
             self._deepest, self.reason = place, reason or self._unlinked
         return False

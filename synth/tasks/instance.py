@@ -16,8 +16,10 @@ class Stop(NamedTuple):
     guard: int
     """The call's guard at which the nearest arguments fail, counted from 0; -1: there are no arguments at all; the
     number of guards: they pass all of them, and a row cannot be looked up."""
-    rows: str = ""
-    """In words for an author, which row cannot be looked up."""
+    why: str = ""
+    """In words for an author: which row cannot be looked up, which link leads nowhere, why nothing can be told."""
+    example: str = ""
+    """A value of which that is so."""
 
 
 class NoInstance(Exception):

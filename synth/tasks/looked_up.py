@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 
 from skillweave.schema.contract import Parameter, Tool
-from skillweave.schema.record import Value
+from skillweave.schema.record import Json, Value
 from skillweave.schema.template import Source, TemplateCall
 from synth.planner.search import Arguments
+from synth.tasks.apart import agrees, sayable
 from synth.tasks.linked import Linked
-from synth.tasks.lookup import Finder, Given, Lookup
+from synth.tasks.lookup import Finder, Given, Lookup, alike
 
 
 def looked_up_for(
@@ -47,16 +48,36 @@ def unfound(finder: Finder, tool: Tool, call: TemplateCall, arguments: Arguments
         reference = tool.parameter(name).refers_to
         sources = call.found_by.get(name, [])
         if reference and name not in linked and finder.find(reference, value, sources) is None:
-            return "; ".join(_unfound(finder, name, value, source) for source in sources)
+            return "; ".join(_unfound(finder, tool.parameter(name), value, source) for source in sources)
     return ""
 
 
-def _unfound(finder: Finder, name: str, value: Value, source: Source) -> str:
-    columns = ", ".join(finder.template.referred_by.get(source.tool, [])) or "nothing"
-    needs = [parameter for parameter in finder.blueprint.tool(source.tool).parameters if parameter.required]
-    if not needs and all(row.get(source.column) != value for row in finder.rows(source.tool, {})):
-        return f"{source.tool} does not show the row that {name} takes"
-    return f"the row that {name} takes cannot be told apart by {columns}, which is all that people say of {source.tool}"
+def _unfound(finder: Finder, parameter: Parameter, value: Value, source: Source) -> str:
+    name, read, columns = parameter.name, source.tool, finder.template.referred_by.get(source.tool, [])
+    results = [rows for _, rows in finder.shown(source, parameter.refers_to or "", value)]
+    if not results:
+        needs = ", ".join(one.name for one in finder.blueprint.tool(read).parameters if one.required)
+        return f"{read}, which shows the row that {name} takes, asks for {needs}, which nothing gives"
+    rows = next((rows for rows in results if any(row.get(source.column) == value for row in rows)), None)
+    if rows is None:
+        return f"{read} does not show the row that {name} takes"
+    said = f"the row that {name} takes cannot be told apart by {', '.join(columns) or 'nothing'}, which is all that"
+    said += f" people say of {read}"
+    row, others = alike(rows, source.column, value)
+    times = len(rows) - len(others)
+    words = sayable(row, columns)
+    has = f"the {times} rows that show it have {', '.join(words) or 'none of these'} alike" if times > 1 else ""
+    if columns and not words:
+        return f"{said}: {has or 'all of these are empty'}"
+    if words and any(agrees(other, words) for other in others):
+        return f"{said}: {f'{has}, and' if has else 'another row has the same'} {_examples(words)}" + (
+            ", which fits others too" if has else ""
+        )
+    return said
+
+
+def _examples(words: Mapping[str, Json]) -> str:
+    return ", ".join(f"{column} {value!r}" for column, value in words.items())
 
 
 def _needs(finder: Finder, call: TemplateCall, parameter: Parameter) -> int:

@@ -42,7 +42,11 @@ class Given:
 
 @dataclass(frozen=True)
 class Lookup:
-    """A read whose result shows one row, by columns that no other row of the result shares."""
+    """A read whose result shows one row, by columns that no other row of the result shares.
+
+    Where several rows hold the key looked for (a list of models and depots), they are one to the user: all that is
+    said, and all that is known of it, is what they have alike.
+    """
 
     read: str
     column: str
@@ -52,7 +56,9 @@ class Lookup:
     said: dict[str, Json]
     """Columns of the result by which the user refers to the row."""
     index: int
+    """Of the first row that holds the key."""
     row: Row
+    """What the rows that hold the key have alike."""
     entity: str
 
 
@@ -99,20 +105,27 @@ class Finder:
 
     def _by(self, source: Source, reference: str, key: Json, depth: int) -> Lookup | None:
         tool = self.blueprint.tool(source.tool)
-        for arguments in islice(self._arguments(tool, reference, key, depth), TRIES):
-            rows = self.rows(tool.name, {name: given.value for name, given in arguments.items()})
-            places = [number for number, row in enumerate(rows) if row.get(source.column) == key]
-            if len(places) == 1:
-                columns = self.template.referred_by.get(tool.name, [])
+        columns = self.template.referred_by.get(tool.name, [])
+        for arguments, rows in self.shown(source, reference, key, depth):
+            row, others = alike(rows, source.column, key)
+            if row:
                 earlier = [one.row for one in self.spoken if one.read == tool.name and one.key != key]
                 is_free = depth == DEPTH and self._is_free(reference, key)
-                days = self._days(tool, columns, rows[places[0]], is_free)
-                said = apart([*rows, *earlier], places[0], columns, self.random, days)
+                days = self._days(tool, columns, row, is_free)
+                said = apart([row, *others, *earlier], 0, columns, self.random, days)
                 if said is not None:
                     entity = reference.partition(".")[0]
-                    place = places[0]
-                    return Lookup(tool.name, source.column, key, arguments, said, place, rows[place], entity)
+                    place = next(number for number, one in enumerate(rows) if one.get(source.column) == key)
+                    return Lookup(tool.name, source.column, key, arguments, said, place, row, entity)
         return None
+
+    def shown(
+        self, source: Source, reference: str, key: Json, depth: int = DEPTH
+    ) -> Iterator[tuple[dict[str, Given], list[Row]]]:
+        """Ways to call a source that may show the row of that key, with what each shows."""
+        tool = self.blueprint.tool(source.tool)
+        for arguments in islice(self._arguments(tool, reference, key, depth), TRIES):
+            yield arguments, self.rows(tool.name, {name: given.value for name, given in arguments.items()})
 
     def _days(self, tool: Tool, columns: Sequence[str], row: Row, is_free: bool) -> list[str]:
         """The day is always said of what is searched for by date, and of what is free and about to be taken."""
@@ -206,6 +219,14 @@ class Finder:
             return {}
         rows = self.session.query(f"SELECT * FROM {table} WHERE {column} = :key", {"key": key})
         return dict(rows[0]) if rows else {}
+
+
+def alike(rows: Sequence[Row], column: str, key: Json) -> tuple[Row, list[Row]]:
+    """What the rows that hold a key have alike, empty where none holds it; and the others."""
+    holding = [row for row in rows if row.get(column) == key]
+    others = [row for row in rows if row.get(column) != key]
+    first = holding[0] if holding else {}
+    return {name: value for name, value in first.items() if all(row.get(name) == value for row in holding)}, others
 
 
 def _is_day(value: Value) -> bool:

@@ -39,11 +39,12 @@ def unclear(
         for name, columns in referred_by.items():
             random = Random(f"{seed}/{name}")
             read = blueprint.tool(name)
-            others = [column for column in _sayable(blueprint, read) if column not in columns]
+            others = [column for column in columns_without_ids(blueprint, read) if column not in columns]
             rows, alike, helpful = 0, 0, Counter[str]()
-            for person in random.sample(callers, min(PERSONS, len(callers))):
+            persons = random.sample(callers, min(PERSONS, len(callers)))
+            for person in persons:
                 session.caller = person
-                for listed in _results(session, read, random):
+                for listed in lists_of(session, read, random):
                     rows += len(listed)
                     for place in range(len(listed)):
                         if apart(listed, place, columns, random) is None:
@@ -54,13 +55,14 @@ def unclear(
                 said_now = ", ".join(columns) or "nothing"
                 others_shown = ", ".join(column for column, _ in helpful.most_common(SHOWN))
                 found[name] = (
-                    f"{name}: {alike} of {rows} rows cannot be told apart by {said_now}; add what people would say of "
-                    f"a row, such as {others_shown}"
+                    f"{name}: of the {rows} rows in {len(persons)} persons' lists together, {alike} cannot be told "
+                    f"apart from others of the same list by {said_now}; add what people would say of a row, such as "
+                    f"{others_shown}"
                 )
     return found
 
 
-def _results(session: ContractSession, read: Tool, random: Random) -> Iterator[list[Row]]:
+def lists_of(session: ContractSession, read: Tool, random: Random) -> Iterator[list[Row]]:
     """Lists of several rows that a read gives to whoever is signed in."""
     needs = any(parameter.required for parameter in read.parameters)
     calls = islice(search_in(session, read, random, optional=0.0).meeting(), CALLS) if needs else [{}]
@@ -70,7 +72,7 @@ def _results(session: ContractSession, read: Tool, random: Random) -> Iterator[l
             yield [row for row in value if isinstance(row, dict)]  # type: ignore[misc]
 
 
-def _sayable(blueprint: Blueprint, read: Tool) -> list[str]:
+def columns_without_ids(blueprint: Blueprint, read: Tool) -> list[str]:
     """The columns of a read's result that hold no ids."""
     ids = {
         (entity.table, attribute.name)

@@ -1,5 +1,6 @@
 """What a user asks to be told: a value of a result that nobody could guess, and the row that it is about."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
@@ -24,10 +25,21 @@ Origins = Mapping[str, tuple[str, str] | None]
 """Column of a result -> the table and column that it shows."""
 
 
+class NothingToTell(Exception):
+    """No value is worth telling; the message is why not, in words for the goal's author."""
+
+    def __init__(self, why: str, example: Json = None) -> None:
+        super().__init__(why)
+        self.example = "" if example is None else repr(example)
+        """A value of which that is so."""
+
+
 def facts_to_tell(
     template: TaskTemplate, made: Instance, now: str, random: Random, shown: Mapping[str, Origins]
-) -> tuple[list[FactToTell], list[SaidRow]] | None:
-    """The facts that the template's `tell` asks for, with the rows they are about; None where one is not worth it.
+) -> tuple[list[FactToTell], list[SaidRow]]:
+    """The facts that the template's `tell` asks for, with the rows they are about.
+
+    NothingToTell where one is not worth it.
 
     `shown` says of each read what its results show.
     """
@@ -39,22 +51,21 @@ def facts_to_tell(
         value = made.results[step].value
         rows = [row for row in (value if isinstance(value, list) else [value]) if isinstance(row, dict)]
         if step not in places:
-            place = _place(template, made, told.call, rows, now, random)
-            if place is None:
-                return None
-            places[step] = place
+            places[step] = place = _place(template, made, told.call, rows, now, random)
             about += [place[1]] if place[1] else []
         index = places[step][0]
-        if index >= len(rows) or told.column not in rows[index] or not _worth_telling(rows, index, told.column):
-            return None
+        if index >= len(rows) or told.column not in rows[index]:
+            raise NothingToTell(f"the result has no {told.column}")
+        if worthless := _worthless(rows, index, told.column):
+            raise NothingToTell(worthless, rows[index][told.column])
         facts.append(_fact(number, told, rows[index][told.column], [*_alike(made, step, told.column, shown)]))
     return facts, about
 
 
 def _place(
     template: TaskTemplate, made: Instance, call: int, rows: Table, now: str, random: Random
-) -> tuple[int, SaidRow | None] | None:
-    """Which row of a result is asked about, and how the user refers to it."""
+) -> tuple[int, SaidRow | None]:
+    """Which row of a result is asked about, and how the user refers to it; NothingToTell where none can be."""
     step, asked = made.steps[call - 1], [told for told in template.tell if told.call == call]
     wanted = [told.column for told in asked]
     read = made.golden[step].tool
@@ -63,18 +74,32 @@ def _place(
     order = list(range(len(rows)))
     random.shuffle(order)
     columns = [column for column in template.referred_by.get(read, []) if column not in wanted]
+    why: Counter[str] = Counter()
+    examples: dict[str, Json] = {}
     for index in order:
-        if not all(_worth_telling(rows, index, column) for column in wanted):
-            continue
-        if any(told.coming and not _lies_ahead(rows[index], told.column, now) for told in asked):
-            continue
-        if any(_came_to_nothing(rows[index], told.column) for told in asked):
+        if fault := next(_not_asked(rows, index, asked, now), None):
+            why[fault[0]] += 1
+            examples.setdefault(*fault)
             continue
         usable = [c for c in columns if not any(_same_day(rows[index].get(c), rows[index].get(w)) for w in wanted)]
         said = apart(rows, index, usable, random)
         if said:
             return index, SaidRow(call=step, parameter=None, entity=None, key=None, read=read, columns=said)
-    return None
+        why[f"the row asked about cannot be told apart by {', '.join(usable) or 'anything that people say of it'}"] += 1
+    commonest = max(why, key=lambda one: why[one], default=f"{read} lists nothing")
+    raise NothingToTell(commonest, examples.get(commonest))
+
+
+def _not_asked(rows: Table, index: int, asked: Sequence[Told], now: str) -> Iterator[tuple[str, Json]]:
+    """Why nobody asks for this of a row, and a value of which that is so."""
+    for told in asked:
+        value = rows[index].get(told.column)
+        if worthless := _worthless(rows, index, told.column):
+            yield worthless, value
+        elif told.coming and not _lies_ahead(rows[index], told.column, now):
+            yield f"{told.column} is of a row whose day is past, and `coming` is set", value
+        elif _came_to_nothing(rows[index], told.column):
+            yield f"{told.column} is of a record that came to nothing, or is paid", value
 
 
 def _lies_ahead(row: dict[str, Json], column: str, now: str) -> bool:
@@ -98,14 +123,16 @@ def _same_day(said: Json, asked: Json) -> bool:
     return moments and str(said)[:10] == str(asked)[:10]
 
 
-def _worth_telling(rows: Table, index: int, column: str) -> bool:
-    """Unknown, not to be guessed, and not to be taken for another row's value."""
+def _worthless(rows: Table, index: int, column: str) -> str:
+    """Why a value is not worth telling: none, to be guessed, or to be taken for another row's; empty where it is."""
     value = rows[index].get(column)
     if value is None or isinstance(value, (bool, list, dict)) or value == "":
-        return False
-    if isinstance(value, (int, float)) and abs(value) < (1000 if column.endswith("_cents") else 10):
-        return False
-    return all(row.get(column) != value for place, row in enumerate(rows) if place != index)
+        return f"{column} is a yes or no" if isinstance(value, bool) else f"{column} is empty"
+    if isinstance(value, (int, float)) and abs(value) < (least := 1000 if column.endswith("_cents") else 10):
+        return f"{column} is below {least}, which could be guessed"
+    if any(row.get(column) == value for place, row in enumerate(rows) if place != index):
+        return f"{column} is the same in several rows"
+    return ""
 
 
 def _fact(number: int, told: Told, value: Json, alike: Sequence[Json]) -> FactToTell:

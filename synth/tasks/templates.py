@@ -57,7 +57,7 @@ def _call_faults(
             continue
         tool = tools[call.tool]
         for name, link in call.same.items():
-            yield from (f"call {place}: {fault}" for fault in _link_faults(place, name, link, tool, goal, columns))
+            yield from (f"call {place}: {fault}" for fault in _link_faults(place, name, link, tools, goal, columns))
         for parameter in tool.parameters:
             open_row = parameter.refers_to and parameter.required and parameter.name not in call.same
             if open_row and not sources_of(tool, blueprint, graph, {}).get(parameter.name):
@@ -67,8 +67,14 @@ def _call_faults(
 
 
 def _link_faults(
-    place: int, parameter: str, link: str, tool: Tool, goal: Goal, columns: Mapping[str, Sequence[str]]
+    place: int,
+    parameter: str,
+    link: str,
+    tools: Mapping[str, Tool],
+    goal: Goal,
+    columns: Mapping[str, Sequence[str]],
 ) -> Iterator[str]:
+    tool = tools[goal.calls[place - 1].tool]
     taken = [one.name for one in tool.parameters]
     if parameter not in taken:
         yield f"{tool.name} takes no {parameter!r}; it takes {', '.join(taken) or 'nothing'}"
@@ -78,6 +84,15 @@ def _link_faults(
         yield f"{link!r} is not of the form '<call>.<column>' with a call before this one"
     elif column not in columns.get(earlier[number], []):
         yield f"{link!r}: {earlier[number]} returns {', '.join(columns.get(earlier[number], []))}"
+    elif (read := tools.get(earlier[number])) and read.returns.rows == "many" and not _takes(read, column):
+        yield (
+            f"{link!r}: {read.name} lists many rows, and `same` does not say which; leave that call and the link out: "
+            f"the row that {tool.name} takes is found by itself"
+        )
+
+
+def _takes(tool: Tool, name: str) -> bool:
+    return any(parameter.name == name for parameter in tool.parameters)
 
 
 def _tell_faults(goal: Goal, columns: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -7,9 +7,10 @@ from typing import Literal
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Entity
 from skillweave.world.sql import parse
-from synth.graph.columns import keys_shown, unshown
+from synth.graph.columns import keys_shown, origins, rows_told, subject, unshown
 from synth.history.generation import filled_tables, has_rows
 from synth.trial.generator import can_be_drawn
 
@@ -77,10 +78,11 @@ def hidden(blueprint: Blueprint) -> Iterator[Fault]:
     """Rows that a tool takes or changes, and that no read shows: nobody could ask for them."""
     reads = tuple(tool.name for tool in blueprint.tools if tool.kind == "read")
     for tool, parameter in unshown(blueprint):
-        entity, _, key = (blueprint.tool(tool).parameter(parameter).refers_to or "").partition(".")
+        entity = blueprint.entity((blueprint.tool(tool).parameter(parameter).refers_to or "").partition(".")[0])
         says = (
-            f"{tool}.{parameter} names a row of {entity}, and no read lists such rows with their {key}, straight from "
-            "the table, so nobody can find one: let a read list them, as they are when the tool can take them"
+            f"{tool}.{parameter} names a row of {entity.name}, and nobody can find one: {_unlisted(blueprint, entity)}"
+            f". Let a read list rows of {entity.table}, one for each with its {entity.key} straight from the table, as "
+            "they are when the tool can take them"
         )
         yield Fault("tool", tool, says, fatal=False, tools=reads)
     shown = {entity for read in reads for entity in keys_shown(blueprint, blueprint.tool(read))}
@@ -96,3 +98,24 @@ def hidden(blueprint: Blueprint) -> Iterator[Fault]:
                 f"read returns {written.name}.{written.key}: let a read show them"
             )
             yield Fault("table", written.name, says, fatal=False, tools=reads)
+
+
+def _unlisted(blueprint: Blueprint, entity: Entity) -> str:
+    """Why no read lists the rows of an entity: where else their key stands."""
+    reads = [tool for tool in blueprint.tools if tool.kind == "read"]
+    found = [_elsewhere(blueprint, read, entity) for read in reads if entity.name in keys_shown(blueprint, read)]
+    return "; ".join(found) or f"no read returns {entity.name}.{entity.key}"
+
+
+def _elsewhere(blueprint: Blueprint, read: Tool, entity: Entity) -> str:
+    """How a read shows the key of rows that it does not list."""
+    if entity.name in rows_told(blueprint, read):
+        return f"{read.name} lists them, and asks for a row that nobody can find"
+    shown, places = keys_shown(blueprint, read)[entity.name], origins(read)
+    references = [".".join(place) for name in sorted(shown) if (place := places.get(name)) and place[0] != entity.table]
+    if len(references) == len(shown):
+        return f"{read.name} shows them only as what other rows refer to ({', '.join(references)})"
+    about = subject(blueprint, read)
+    if about in (None, entity.name):
+        return f"{read.name} shows them only where they are joined with what is the customer's own"
+    return f"{read.name} shows them only beside rows of {about}, in a row for each of those"

@@ -25,6 +25,7 @@ from synth.history.invariants import all_broken
 from synth.history.simulation import Plan
 from synth.planner.nearest import nobody_can
 from synth.trial.faults import Fault, Part, hidden, unfilled
+from synth.trial.findable import alike_to_people
 from synth.trial.generator import write_generator
 from synth.trial.mended import without
 
@@ -128,6 +129,7 @@ def _lived(blueprint: Blueprint, built: Built, now: str) -> Iterator[Fault]:
     if built.summary is None:
         return
     world = World(blueprint, state_of(built.rows, blueprint), now=now)
+    yield from alike_to_people(world)
     for name in built.summary.coverage.failing_tools:
         why = nobody_can(world, blueprint.tool(name), Random(name))
         yield Fault("tool", name, f"people lived with the company for weeks, and {why}", tools=(name,))

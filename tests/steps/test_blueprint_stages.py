@@ -163,7 +163,7 @@ def test_rows_that_no_read_shows_are_told_and_the_world_lives_with_it(tmp_path: 
     record, stage = blueprinted(tmp_path, made=made)
     assert record.state == "done", record.reasons
     asked = str(next(r for r in stage.requests if r.question == "blueprint.mend").messages[-1].content)
-    assert "borrow_book.book_id names a row of Book, and no read lists such rows with their book_id" in asked
+    assert "borrow_book.book_id names a row of Book, and nobody can find one: no read returns Book.book_id" in asked
 
 
 def test_no_agent_is_held_to_what_no_read_shows(tmp_path: Path) -> None:

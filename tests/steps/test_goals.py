@@ -71,7 +71,8 @@ def test_words_that_tell_no_rows_apart_go_back_once(tmp_path: Path) -> None:
     vague = [RowWords(read="find_slots", columns=["dentist_name"]), *WORDS[::2]]
     record, stage = staged(tmp_path, goal("cancel", "cancel_appointment"), words=vague)
     assert "find_slots: " in complaints(stage)
-    assert "rows cannot be told apart by dentist_name; add what people would say of a row, such as" in complaints(stage)
+    assert "rows in 3 persons' lists together, " in complaints(stage)
+    assert "from others of the same list by dentist_name; add what people would say of a row" in complaints(stage)
     assert "starts_at" in complaints(stage)
     # Their author stays with them; what people would say is not for the step to decide.
     assert stage.read(TEMPLATES, KEY)[0].referred_by["find_slots"] == ["dentist_name"]
@@ -89,8 +90,25 @@ def test_what_cannot_be_told_is_named(tmp_path: Path) -> None:
     told = {"call": 1, "column": "is_paid", "noun": "state", "ask": ["whether it is paid"]}
     asks = goal("is_it_paid", "list_fees", kind="inform", tell=[told])
     _, stage = staged(tmp_path, goal("cancel", "cancel_appointment"), asks)
-    assert "goal 'is_it_paid': everybody can make its calls, and nobody has a value to be told" in complaints(stage)
+    told_so = (
+        "goal 'is_it_paid': of 3 people tried, 3 can make its calls, and none has a value to be told: for 2 of them"
+    )
+    assert f"{told_so} list_fees lists nothing" in complaints(stage)
     assert kept(stage) == ["cancel"]
+
+
+def test_a_link_to_a_list_is_no_link(tmp_path: Path) -> None:
+    calls = [{"tool": "find_slots"}, {"tool": "book_appointment", "same": {"slot_id": "1.slot_id"}}]
+    _, stage = staged(tmp_path, goal("cancel", "cancel_appointment"), goal("book", calls=calls))
+    assert "call 2: '1.slot_id': find_slots lists many rows, and `same` does not say which" in complaints(stage)
+    assert kept(stage) == ["cancel"]
+
+
+def test_how_many_can_make_a_write_is_told_beforehand_and_where_one_fails(tmp_path: Path) -> None:
+    _, stage = staged(tmp_path, goal("cancel_twice", "cancel_appointment", "cancel_appointment"))
+    asked = next(request for request in stage.requests if request.question == "tasks.goals")
+    assert "- cancel_appointment (write, 2 of 3 people can today): " in str(asked.messages[-1].content)
+    assert "as things stand, 2 of 3 people can make one" in complaints(stage)
 
 
 def test_writes_that_nobody_wants_are_asked_about_once_more(tmp_path: Path) -> None:

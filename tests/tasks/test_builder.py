@@ -14,7 +14,7 @@ from synth.graph.edges import data_edges
 from synth.tasks.builder import Builder
 from synth.tasks.combine import combinations_of
 from synth.tasks.fills import filled_by
-from synth.tasks.instance import Instance, NoInstance
+from synth.tasks.instance import Instance, NoInstance, Stop
 from synth.tasks.templates import sources_of
 from tests.gates.clinic_tasks import WORLD, a_template, reason, with_tools
 from tests.world.clinic import APPOINTMENT, SLOT
@@ -188,6 +188,54 @@ def test_a_slot_is_looked_up_among_the_free_ones_and_never_through_one_s_appoint
     for contract, reads in ((WORLD.blueprint, ["find_slots"]), (blueprint, [])):
         graph = ToolGraph(server="SmallClinic", tools=[], edges=data_edges(contract))
         assert [one.tool for one in sources_of(move, contract, graph, []).get("slot_id", [])] == reads
+
+
+PAIRS = with_tools(
+    find_slots={
+        "parameters": [],
+        "returns": {
+            "rows": "many",
+            "select": "SELECT s.slot_id, s.starts_at, s.dentist_name, p.full_name AS chair FROM slot s JOIN patient p "
+            "WHERE s.is_free ORDER BY s.starts_at, s.slot_id, p.patient_id",
+        },
+    }
+)
+"""Free slots, each once with every chair."""
+
+
+def test_a_row_that_stands_in_several_is_found_by_what_these_have_alike() -> None:
+    book = template("book_appointment")
+    book.referred_by["find_slots"] = ["chair", "starts_at", "dentist_name"]
+    found = combinations_of(PAIRS, book, ["PAT-0001", "PAT-0002"], 5, "7")
+    made = [one for one in found if isinstance(one, Combination)]
+    assert made
+    for one in made:
+        (row,) = one.rows
+        assert {*row.columns} <= {"starts_at", "dentist_name"}
+        assert reason(one, template=book, world=PAIRS) is None
+        vague = row.model_copy(update={"columns": {"chair": "Ana Moreno"}})
+        assert reason(one.model_copy(update={"rows": [vague]}), template=book, world=PAIRS) == "row not told apart"
+
+
+def test_a_row_of_which_all_that_is_alike_fits_others_is_explained() -> None:
+    book = template("book_appointment")
+    book.referred_by["find_slots"] = ["chair"]
+    with PAIRS.session(caller="PAT-0001") as session, pytest.raises(NoInstance) as none:
+        Builder(PAIRS, book, session, Random(1), explains=True).build()
+    assert none.value.stop
+    assert none.value.stop.why.endswith("the 3 rows that show it have none of these alike")
+    book.referred_by["find_slots"] = ["dentist_name"]
+    with PAIRS.session(caller="PAT-0001") as session, pytest.raises(NoInstance) as none:
+        Builder(PAIRS, book, session, Random(1), explains=True).build()
+    assert none.value.stop
+    assert "the 3 rows that show it have dentist_name alike, and dentist_name 'Dr " in none.value.stop.why
+
+
+def test_a_link_that_leads_nowhere_is_named_at_the_call_that_has_it() -> None:
+    made = template("cancel_appointment", "book_appointment", book_appointment={"note": "1.nothing"})
+    with WORLD.session(caller="PAT-0001") as session, pytest.raises(NoInstance) as none:
+        Builder(WORLD, made, session, Random(1), explains=True).build()
+    assert none.value.stop == Stop(1, -1, "call 1 gives no nothing")
 
 
 def test_two_arguments_of_one_call_never_name_the_same_row() -> None:

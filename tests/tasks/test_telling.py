@@ -1,5 +1,6 @@
 """What a user asks to be told: nothing of a row that came to nothing, but what is left of it to ask."""
 
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from skillweave.schema.call import Call, CallResult
 from synth.tasks.instance import Instance
-from synth.tasks.telling import facts_to_tell
+from synth.tasks.telling import NothingToTell, facts_to_tell
 from tests.gates.clinic_tasks import a_template, call
 from tests.world.clinic import NOW
 
@@ -24,9 +25,46 @@ def asked(column: str, *rows: dict[str, Any], **told: Any) -> list[str]:
         made = Instance(golden=[listing], results=[result], steps=[0])
         goal = {"call": 1, "column": column, "noun": "it", "ask": ["it"], **told}
         template = a_template(kind="inform", tell=[goal], referred_by={"list_bookings": ["booking"]})
-        facts = facts_to_tell(template, made, NOW, Random(seed), {})
-        found |= {str(fact.values[0]) for fact in facts[0]} if facts else set()
+        with suppress(NothingToTell):
+            found |= {str(fact.values[0]) for fact in facts_to_tell(template, made, NOW, Random(seed), {})[0]}
     return sorted(found)
+
+
+def why_not(column: str, *rows: dict[str, Any], **told: Any) -> tuple[str, str]:
+    """Why nothing of these rows is told, with a value."""
+    result = CallResult(call=Call(tool="list_bookings", arguments={}), ok=True, value=[*rows])
+    made = Instance(golden=[call("list_bookings")], results=[result], steps=[0])
+    goal = {"call": 1, "column": column, "noun": "it", "ask": ["it"], **told}
+    template = a_template(kind="inform", tell=[goal], referred_by={"list_bookings": ["booking"]})
+    with pytest.raises(NothingToTell) as why:
+        facts_to_tell(template, made, NOW, Random(1), {})
+    return str(why.value), why.value.example
+
+
+@pytest.mark.parametrize(
+    ("column", "rows", "why", "example"),
+    [
+        ("refund_cents", [{**ROW, "refund_cents": 900}], "refund_cents is below 1000, which could be guessed", "900"),
+        ("refund_cents", [ROW, {**OTHER, "refund_cents": 4500}], "refund_cents is the same in several rows", "4500"),
+        ("note", [{**ROW, "note": None}], "note is empty", ""),
+        ("paid", [{**ROW, "paid": True}], "paid is a yes or no", "True"),
+        ("due_on", [{**ROW, "due_on": "2025-02-03", "status": "paid"}], "due_on is of a record", "'2025-02-03'"),
+        ("refund_cents", [{**ROW, "booking": None}], "the row asked about cannot be told apart by booking", ""),
+        ("refund_cents", [], "list_bookings lists nothing", ""),
+    ],
+)
+def test_why_nothing_is_told_is_named_with_a_value(
+    column: str, rows: list[dict[str, Any]], why: str, example: str
+) -> None:
+    found = why_not(column, *rows)
+    assert found[0].startswith(why)
+    assert found[1] == example
+
+
+def test_the_commonest_cause_is_named() -> None:
+    small = [{**ROW, "booking": f"B-{number}", "refund_cents": number} for number in range(3)]
+    gone = {**ROW, "refund_cents": None}
+    assert why_not("refund_cents", gone, *small)[0] == "refund_cents is below 1000, which could be guessed"
 
 
 @pytest.mark.parametrize("coming", [True, False])
@@ -74,7 +112,6 @@ def test_rivals_are_what_the_same_column_holds_in_all_reads() -> None:
     shown = {"list_bookings": own, "list_past": own, "list_slots": {"starts_at": ("slot", "starts_at")}}
     for seed in range(4):
         facts = facts_to_tell(template, made, NOW, Random(seed), shown)
-        assert facts is not None
         (fact,) = facts[0]
         every = {ROW["starts_at"], OTHER["starts_at"], "2025-02-05 09:00:00"}
         assert {*fact.rivals} == every - {*fact.values}
