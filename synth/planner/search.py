@@ -13,6 +13,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Row, Value
 from skillweave.world.session import ContractSession
+from synth.planner.sensible import sensible
 from synth.planner.slots import Condition, Slot, conditions, slots, substitute
 from synth.planner.values import State, odd, plain
 
@@ -61,8 +62,14 @@ class Search:
     """The person whose key in the tool's own domain `caller` is; None: they are the same."""
 
     def meeting(self) -> Iterator[Arguments]:
-        """Arguments with which every guard holds, tool's and agent's."""
-        return self._calls([Wish(condition, True) for condition in conditions(self.tool)])
+        """Arguments with which every guard holds, tool's and agent's; sensible ones, if there are any."""
+        guards = [Wish(condition, True) for condition in conditions(self.tool)]
+        wishes = [Wish(condition, True) for condition in sensible(self.tool)]
+        found = 0
+        for found, arguments in enumerate(self._calls([*guards, *wishes]), start=1):  # noqa: B007
+            yield arguments
+        if wishes and not found:
+            yield from self._calls(guards)
 
     def breaking(self, rule: str, *, alone: bool = False) -> Iterator[Arguments]:
         """Arguments with which this rule is the first that does not hold; `alone`: and the only one.
