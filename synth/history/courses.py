@@ -26,7 +26,8 @@ class Part:
 
     kind: Kind = "goes on"
     """`undoes`: it ends a row that other tools would carry on; `ends`: it ends one that nothing carries on; `changes`:
-    it changes a row that goes on; `adds`: it makes another row for one that stays as it is; `settles`: it changes what is on record of the caller; `goes on`: all else."""
+    it changes a row that goes on; `adds`: it makes another row for one that stays as it is; `settles`: it changes what
+    is on record of the caller; `goes on`: all else."""
     makers: tuple[str, ...] = ()
     """The tools that make the rows which it ends, changes or adds to."""
 
@@ -76,11 +77,14 @@ class _Courses:
         """The entities of which a tool writes a row that it is given the key of, or the caller's where it is given
         none."""
         named = {(parameter.refers_to or "").partition(".")[0] for parameter in tool.parameters if parameter.refers_to}
-        for target in dict.fromkeys(parse(effect.sql).target for effect in tool.effects if not _is_insert(effect.sql)):
-            for entity in self._blueprint.tables:
-                if entity.table == target and entity.name != self._blueprint.core_entity:
-                    if entity.name in named or not named:
-                        yield entity
+        written = {parse(effect.sql).target for effect in tool.effects if not _is_insert(effect.sql)}
+        for entity in self._blueprint.tables:
+            if (
+                entity.table in written
+                and entity.name != self._blueprint.core_entity
+                and (entity.name in named or not named)
+            ):
+                yield entity
 
     def _onward(self, entity: Entity) -> list[Tool]:
         return [tool for tool in self._writes if entity in self._about(tool)]

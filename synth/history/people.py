@@ -41,8 +41,8 @@ SELDOM = 0.03
 """... and how often somebody wants it beyond that."""
 RESTLESS = 0.15
 """Share of the people who do so readily, until it has been done twice as often: they meet the limits of rules."""
-CARELESS = 0.25
-"""Share of the people who do not come back to what they began."""
+CARELESS, CARE = 0.25, 0.4
+"""Share of the people who come back to what they began so much more rarely."""
 ONCE_MORE = 0.15
 """How often what is on record of somebody is changed a second time; a third time is rarer by as much."""
 
@@ -106,13 +106,12 @@ class People:
         self, caller: str, request: Request, result: CallResult, now: datetime, *, has_more: bool
     ) -> Iterator[tuple[datetime, list[Request]]]:
         """When somebody comes back to what a call has shown, and for what."""
-        if caller in self._careless:
-            return
-        if not has_more and self.random.random() < RETURNS:
+        care = CARE if caller in self._careless else 1.0
+        if not has_more and self.random.random() < RETURNS * care:
             later = now + timedelta(minutes=self.random.randint(*(60 * hours for hours in WITHIN_HOURS)))
             yield later, self._goes_on(caller, request, result)
         days = sorted(_ahead(result, now))
-        if days and self.random.random() < DUE:
+        if days and self.random.random() < DUE * care:
             first, is_time = days[0]
             late = timedelta(minutes=self.random.randint(0, 60 * LATE_HOURS))
             moment = first - late if is_time else first + late
@@ -151,7 +150,7 @@ class People:
 def _ahead(result: CallResult, now: datetime) -> Iterator[tuple[datetime, bool]]:
     """The days and times to come that a result shows, each with whether it is a time of day."""
     for value in result.value.values() if isinstance(result.value, dict) else ():
-        day = day_of(value)
+        day = day_of(value) if isinstance(value, str) else None
         if day is not None and day > now:
             yield day, len(str(value)) > 10
 

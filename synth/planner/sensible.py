@@ -45,10 +45,9 @@ def _bounds(tree: exp.Expr) -> Iterator[tuple[exp.Column, set[str], set[str]]]:
     for test in tree.find_all(*_LOWER, *_UPPER, exp.Between):
         if isinstance(test, exp.Between):
             sides = [(test.this, _named(test.args["low"]), _named(test.args["high"]))]
-        elif isinstance(test, _LOWER):
-            sides = [(test.left, _named(test.right), set[str]()), (test.right, set[str](), _named(test.left))]
         else:
-            sides = [(test.left, set[str](), _named(test.right)), (test.right, _named(test.left), set[str]())]
+            less, more = (test.expression, test.this) if isinstance(test, _LOWER) else (test.this, test.expression)
+            sides = [(more, _named(less), set[str]()), (less, set[str](), _named(more))]
         for side, low, high in sides:
             columns = [] if side.find(exp.Subquery, exp.Select) else [*side.find_all(exp.Column)]
             if len(columns) == 1 and low | high:

@@ -123,7 +123,7 @@ def _by_distance(given: list[Value], held: list[Value], invented: Sequence[str],
     def within(least: int, most: int) -> list[Value]:
         return [value for value, off in days.items() if least <= off <= most]
 
-    past, ahead = within(-PAST, 0), within(1, AHEAD)
+    past, ahead = within(-PAST, 0), within(0, AHEAD)
     near = {*past, *ahead}
     known = near & {*given, *held}
     return _groups(
@@ -148,7 +148,7 @@ def _times(now: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def day_of(value: object) -> datetime | None:
+def day_of(value: Value) -> datetime | None:
     """The day, or the time, that a value says; None where it is neither."""
     if not isinstance(value, str) or len(value) not in (10, 19) or value[4:5] != "-":
         return None

@@ -33,7 +33,7 @@ def test_the_tools_that_make_a_row_are_known_to_those_that_end_it() -> None:
 
 @pytest.mark.parametrize(
     ("domain", "table", "ended"),
-    [("DentalClinic", "appointment", "cancelled"), ("PhysioPractice", "waiting_entry", "left")],
+    [("DentalClinic", "appointment", "cancelled"), ("PhysioPractice", "waiting_entry", "withdrawn")],
 )
 def test_few_rows_are_ended_by_those_who_made_them(domain: str, table: str, ended: str) -> None:
     built = build(a_blueprint(domain), reference_rows(domain), NOW, Plan(visits=500, days=40), "7/a")

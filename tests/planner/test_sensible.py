@@ -11,7 +11,6 @@ from skillweave.world.world import World
 from synth.planner.search import search_in
 from synth.planner.sensible import sensible
 from tests.gates.clinic_tasks import with_tools
-from tests.world.clinic import a_world
 
 
 def a_tool(select: str = "SELECT 1 AS one", effects: tuple[str, ...] = (), **parameters: str) -> Tool:
@@ -19,7 +18,7 @@ def a_tool(select: str = "SELECT 1 AS one", effects: tuple[str, ...] = (), **par
         name="find_day",
         description="Find a day.",
         kind="write" if effects else "read",
-        parameters=[Parameter(name=name, type=kind, description="") for name, kind in parameters.items()],  # type: ignore[arg-type]
+        parameters=[Parameter(name=name, type=kind, description="") for name, kind in parameters.items()],
         guards=[Guard(rule="R1", concern="quota", holds="1 = 1", error="refused", says="No.")],
         effects=[Effect(rule="R2", says="Done.", sql=sql) for sql in effects],
         returns=Returns(rows="many", select=select),

@@ -50,7 +50,7 @@ def test_dates_lie_on_both_sides_of_now() -> None:
 def test_the_coming_weeks_are_named_before_other_days_and_decades_last() -> None:
     for kind in ("date", "datetime"):
         groups = plain(a_slot(kind), Nothing(), NOW)
-        assert "2025-03-17" < min(map(str, groups[0]))
+        assert min(map(str, groups[0]))[:10] >= NOW[:10]
         assert max(map(str, groups[0])) < "2025-05-20"
         assert all("2024-09" < str(day) < "2025-10" for group in groups[:3] for day in group)
     assert any(str(day) < "2000" for day in plain(a_slot("date"), Nothing(), NOW)[-1])
