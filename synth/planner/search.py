@@ -62,14 +62,15 @@ class Search:
     """The person whose key in the tool's own domain `caller` is; None: they are the same."""
 
     def meeting(self) -> Iterator[Arguments]:
-        """Arguments with which every guard holds, tool's and agent's; sensible ones, if there are any."""
+        """Arguments with which every guard holds, tool's and agent's; the sensible ones first."""
         guards = [Wish(condition, True) for condition in conditions(self.tool)]
         wishes = [Wish(condition, True) for condition in sensible(self.tool)]
-        found = 0
-        for found, arguments in enumerate(self._calls([*guards, *wishes]), start=1):  # noqa: B007
-            yield arguments
-        if wishes and not found:
-            yield from self._calls(guards)
+        preferred: list[Arguments] = []
+        if wishes:
+            for arguments in self._calls([*guards, *wishes]):
+                preferred.append(arguments)
+                yield arguments
+        yield from (arguments for arguments in self._calls(guards) if arguments not in preferred)
 
     def breaking(self, rule: str, *, alone: bool = False) -> Iterator[Arguments]:
         """Arguments with which this rule is the first that does not hold; `alone`: and the only one.

@@ -1,6 +1,6 @@
 """Sensible wishes: what no rule demands, and nobody wants otherwise. Days stand in order, a change changes something.
 
-Read off the SQL. Arguments that keep to it are preferred; where there are none, any lawful ones will do.
+Read off the SQL. Arguments that keep to it come before other lawful ones.
 """
 
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ def _changes(sql: str) -> str | None:
     if not isinstance(tree, exp.Update) or where is None:
         return None
     told = [
-        f"{change.left.name} IS :{change.right.name}"
+        f"{change.left.name} = :{change.right.name}"
         for change in tree.expressions
         if isinstance(change, exp.EQ) and isinstance(change.right, exp.Placeholder)
     ]
