@@ -35,13 +35,13 @@ DUE = 0.9
 """How often somebody comes back on the day that a call has shown: to collect, to begin, to give back."""
 LATE_HOURS = 36
 """Until when: on the day or the next; for a time of day it is as long before."""
-SHARE = {"undoes": 0.15, "ends": 0.15, "changes": 0.3, "adds": 0.6, "settles": 0.3}
+SHARE = {"undoes": 0.12, "ends": 0.12, "changes": 0.3, "adds": 0.6, "settles": 0.3}
 """Of the rows that people make, or of the people: how many meet with what one tool does, by its part ..."""
 SELDOM = 0.03
 """... and how often somebody wants it beyond that."""
 RESTLESS = 0.15
 """Share of the people who do so readily, until it has been done twice as often: they meet the limits of rules."""
-CARELESS, CARE = 0.25, 0.4
+CARELESS, CARE = 0.25, 0.5
 """Share of the people who come back to what they began so much more rarely."""
 ONCE_MORE = 0.15
 """How often what is on record of somebody is changed a second time; a third time is rarer by as much."""
