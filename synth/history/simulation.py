@@ -143,20 +143,19 @@ class Simulation:
         for _ in range(self.random.randint(1, self.plan.calls)):
             for _ in range(ATTEMPTS):
                 request = wanted.pop(0) if wanted else self._people.request(caller)
-                result = self._use(session, request)
-                if result is not None:
-                    wanted = self._people.next(request, result)
-                    if not wanted:
-                        self._plan_return(caller, request, result, occasion)
+                result = self._use(session, request) if request else None
+                if request and result is not None:
+                    wanted = self._people.next(caller, request, result)
+                    self._plan_returns(caller, request, result, occasion, has_more=bool(wanted))
                     break
 
-    def _plan_return(self, caller: str, request: Request, result: CallResult, occasion: Occasion) -> None:
-        later = self._people.returns(request, result, occasion.moment)
-        if later is not None:
-            moment, wanted = later
+    def _plan_returns(
+        self, caller: str, request: Request, result: CallResult, occasion: Occasion, *, has_more: bool
+    ) -> None:
+        for later, wanted in self._people.returns(caller, request, result, occasion.moment, has_more=has_more):
             # Nobody calls at night.
-            moment = moment.replace(hour=min(max(moment.hour, 7), 21))
-            if occasion.moment < moment < self._end:
+            moment = later.replace(hour=min(max(later.hour, 7), 21))
+            if wanted and occasion.moment < moment < self._end:
                 self._returns += 1
                 heappush(self._occasions, Occasion(moment, RETURNS_FROM + self._returns, True, caller, tuple(wanted)))
 

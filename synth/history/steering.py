@@ -31,7 +31,7 @@ STEPS = 5
 """Calls of one person in a row."""
 HAPPENINGS = 12
 """Rows to which one event is made to happen."""
-ATTEMPTS = 160
+ATTEMPTS = 240
 """Attempts in all, whatever is lacking."""
 ONWARD = 0.6
 """How often a step goes on with a row that the one before has shown."""

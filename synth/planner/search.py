@@ -13,6 +13,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Row, Value
 from skillweave.world.session import ContractSession
+from synth.planner.sensible import sensible
 from synth.planner.slots import Condition, Slot, conditions, slots, substitute
 from synth.planner.values import State, odd, plain
 
@@ -61,8 +62,15 @@ class Search:
     """The person whose key in the tool's own domain `caller` is; None: they are the same."""
 
     def meeting(self) -> Iterator[Arguments]:
-        """Arguments with which every guard holds, tool's and agent's."""
-        return self._calls([Wish(condition, True) for condition in conditions(self.tool)])
+        """Arguments with which every guard holds, tool's and agent's; the sensible ones first."""
+        guards = [Wish(condition, True) for condition in conditions(self.tool)]
+        wishes = [Wish(condition, True) for condition in sensible(self.tool)]
+        preferred: list[Arguments] = []
+        if wishes:
+            for arguments in self._calls([*guards, *wishes]):
+                preferred.append(arguments)
+                yield arguments
+        yield from (arguments for arguments in self._calls(guards) if arguments not in preferred)
 
     def breaking(self, rule: str, *, alone: bool = False) -> Iterator[Arguments]:
         """Arguments with which this rule is the first that does not hold; `alone`: and the only one.

@@ -128,13 +128,13 @@ def _compared_with(placeholder: exp.Expr) -> list[exp.Expr]:
 def _columns(expression: exp.Expr) -> list[tuple[str, str]]:
     found = []
     for column in expression.find_all(exp.Column):
-        table = _table_of(column)
+        table = table_of(column)
         if table:
             found.append((table, column.name))
     return found
 
 
-def _table_of(column: exp.Column) -> str | None:
+def table_of(column: exp.Column) -> str | None:
     """The table that a column belongs to, by the FROM clauses around it; None where that cannot be told."""
     scope = column.find_ancestor(exp.Select, exp.Update, exp.Delete)
     while scope is not None:

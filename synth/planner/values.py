@@ -20,6 +20,10 @@ DAYS = (
     *(730, 1825, 3650, 6570, 7300, 10950, 14600),
 )
 """Distances, in days from `now`, of candidate dates; both ways."""
+PAST, AHEAD = 31, 62
+"""Days from now within which people name a day before any that is farther off."""
+MONTHS, YEARS = 183, 800
+"""Days from now beyond which fewer do, and beyond which nobody does, unless nothing else will do."""
 MISSING = "NONE-0000"
 """A key that no row has."""
 MOST = 300
@@ -42,10 +46,10 @@ def plain(slot: Slot, state: State, now: str) -> list[list[Value]]:
             return [[True, False]]
         case "date":
             held: list[Value] = [str(value)[:10] for value in _held(slot, state) if _is_date(value)]
-            return _groups([*parameter.examples, *held, *_dates(now)])
+            return _by_distance(parameter.examples, held, _dates(now), now)
         case "datetime":
             held = [value for value in _held(slot, state) if _is_date(value) and len(str(value)) == 19]
-            return _groups([*parameter.examples, *held, *_times(now)])
+            return _by_distance(parameter.examples, held, _times(now), now)
         case "integer":
             held = [value for value in _held(slot, state) if isinstance(value, int)]
             return _groups(list(parameter.examples), held, _round_integers(slot), [1, 2, 3])
@@ -107,6 +111,31 @@ def _texts(slot: Slot) -> list[Value]:
     return [*(f"{name} {number}" for number in range(1, 9)), *(("1234567890" * 4)[:length] for length in counted)]
 
 
+def _by_distance(given: list[Value], held: list[Value], invented: Sequence[str], now: str) -> list[list[Value]]:
+    """Days that people name today, then those farther off, last those that are years away and that nothing tells of.
+
+    What their author `given` as far off comes first. Days to come stand before those of the past, unless all that is
+    known near by is past.
+    """
+    today = datetime.strptime(now[:10], "%Y-%m-%d").date()
+    days = {value: (day.date() - today).days for value in [*given, *held, *invented] if (day := day_of(value))}
+
+    def within(least: int, most: int) -> list[Value]:
+        return [value for value, off in days.items() if least <= off <= most]
+
+    past, ahead = within(-PAST, 0), within(0, AHEAD)
+    near = {*past, *ahead}
+    known = near & {*given, *held}
+    return _groups(
+        [value for value in given if value not in near],
+        *((past, ahead) if known and known <= {*past} else (ahead, past)),
+        within(-MONTHS, MONTHS),
+        held,
+        within(-YEARS, YEARS),
+        [*days],
+    )
+
+
 @lru_cache(maxsize=256)
 def _dates(now: str) -> tuple[str, ...]:
     today = datetime.strptime(now, CLOCK)
@@ -116,6 +145,17 @@ def _dates(now: str) -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def _times(now: str) -> tuple[str, ...]:
     return tuple(f"{day} {hour}:00:00" for day in _dates(now)[:60:2] for hour in ("09", "14"))
+
+
+@lru_cache(maxsize=4096)
+def day_of(value: Value) -> datetime | None:
+    """The day, or the time, that a value says; None where it is neither."""
+    if not isinstance(value, str) or len(value) not in (10, 19) or value[4:5] != "-":
+        return None
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return None
 
 
 def _is_date(value: Value) -> bool:

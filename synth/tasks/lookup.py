@@ -170,9 +170,11 @@ class Finder:
         if parameter.enum:
             chosen = [str(value) for value in row.values() if value in parameter.enum]
             return [Given(value) for value in dict.fromkeys([*chosen, *parameter.enum])]
-        if parameter.type == "date":
-            return [Given(day) for day in dict.fromkeys(str(value)[:10] for value in row.values() if _is_day(value))]
         compared = slots(tool)[parameter.name].columns
+        if parameter.type == "date":
+            told = sorted((column not in {f"{t}.{c}" for t, c in compared}, column) for column in row)
+            days = (str(row[column])[:10] for _, column in told if _is_day(row[column]))
+            return [Given(day) for day in dict.fromkeys(days)]
         of_tables = [row[place] for table, column in compared if row.get(place := f"{table}.{column}") is not None]
         by_name = [value for column, value in row.items() if column in {name for _, name in compared}]
         held = [value for value in [*of_tables, *by_name] if value is not None]
