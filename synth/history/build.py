@@ -17,9 +17,6 @@ from synth.history.steering import Steering
 
 BETWEEN_CHECKS = 12
 """Changes between two checks of the invariants, which are most of a history's work."""
-
-MOST_STEPS = 100_000_000
-"""Steps of SQLite that one history may take: a hundred times what those of sound contracts do."""
 TURNS = 2
 """How often each kind of lack is looked for and made up for."""
 LAST, SPAN = 55, 9
@@ -74,7 +71,7 @@ def completed(blueprint: Blueprint, built: Built, now: str, seed: str) -> Built:
     for number, turn in enumerate([_enable_few, _meet, _enable_enough] * TURNS):
         if built.summary is None or built.history is None:
             return built
-        world = _world(blueprint, built.rows, now)
+        world = World(blueprint, state_of(built.rows, blueprint), now=now)
         callers = [str(row[blueprint.core.key]) for row in built.rows[blueprint.core.table]]
         with world.session() as session:
             random = Random(f"{seed}/{number}/steering")
@@ -110,7 +107,7 @@ def _meet(steering: Steering, built: Built) -> None:
 
 
 def _surveyed(blueprint: Blueprint, history: History, now: str, callers: list[str], seed: str) -> Built:
-    world = _world(blueprint, history.rows, now)
+    world = World(blueprint, state_of(history.rows, blueprint), now=now)
     survey = Survey(world, callers, Random(seed), history)
     coverage = survey.run()
     summary = Summary(
@@ -133,7 +130,9 @@ def _history(
     seed: str,
     every: int,
 ) -> History:
-    world = _world(blueprint, rows, now)
+    # Who looks after each change, to find the one that broke something, looks that much more often.
+    most_steps = plan.most_steps * BETWEEN_CHECKS // every
+    world = World(blueprint, state_of(rows, blueprint), now=now, most_steps=most_steps)
     return Simulation(world, callers, plan, Random(f"{seed}/history"), every=every).run()
 
 
@@ -146,10 +145,6 @@ def _culprit(
     except ContractBroken as broken:
         return broken
     return None
-
-
-def _world(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str) -> World:
-    return World(blueprint, state_of(rows, blueprint), now=now, most_steps=MOST_STEPS)
 
 
 def fullest(histories: Sequence[Built]) -> Built:

@@ -4,6 +4,7 @@ Every row that a tool inserts comes about this way, so the data hang together as
 checked throughout: one that breaks is a defect of the contract, told with the call that broke it.
 """
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -36,6 +37,10 @@ RETURNS_FROM = 10**9
 """Numbers of occasions that come up on the way, behind all planned ones."""
 ATTEMPTS = 3
 """Tools that somebody tries before they give up."""
+STEPS_A_VISIT = 400_000
+"""Steps of SQLite that a visit may take, in a history of `USUAL` visits; those of sound contracts take 40 to 120
+thousand."""
+USUAL = 250
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,15 @@ class Plan:
     """Calls of one visit at most."""
     events: float = 1.0
     """How readily events happen: a factor on the rate of each."""
+
+    @property
+    def most_steps(self) -> int:
+        """Steps of SQLite that all of it may take.
+
+        They grow with the square of the visits, since each looks at what all before it have left: what is quick enough
+        in a trial's short history is so in a long one.
+        """
+        return STEPS_A_VISIT * max(self.visits, USUAL) * max(self.visits, USUAL) // USUAL
 
 
 @dataclass
@@ -103,6 +117,13 @@ class Simulation:
         self._end = datetime.strptime(self.world.now, CLOCK) - LAST_HOUR
         self._occasions = self._planned()
         office = Office(blueprint, self.random, self.history.happened, self.plan.events)
+        try:
+            self._live(office)
+        except sqlite3.OperationalError as error:
+            raise self._too_long() from error
+        return self.history
+
+    def _live(self, office: Office) -> None:
         with self.world.session() as session:
             self._check(session, "the reference rows")
             while self._occasions:
@@ -113,8 +134,8 @@ class Simulation:
                 else:
                     office.work(session, 1 / len(OFFICE_HOURS), self._event_done, self._charged)
             self._check(session, "the last change")
-            self.history.rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
-        return self.history
+            tables = [entity.table for entity in self.world.blueprint.tables]
+            self.history.rows = {table: session.rows(table) for table in tables}
 
     def _planned(self) -> list[Occasion]:
         """All visits, at hours when people are up, and the back office's work, as a heap."""
@@ -167,13 +188,19 @@ class Simulation:
             yield
         except ContractBroken as broken:
             said = broken
+        except sqlite3.OperationalError:
+            said = ContractBroken(part, name, f"{part} {name}: {TOO_LONG}")
         spent = self.world.pool.meter.spent - before
         self._spent[part, name] = self._spent.get((part, name), 0) + spent
         if self.world.pool.meter.is_spent:
-            part, name = max(self._spent, key=lambda one: self._spent[one])
-            raise ContractBroken(part, name, f"{part} {name}: {TOO_LONG}")
+            raise self._too_long()
         if said is not None:
             raise said
+
+    def _too_long(self) -> ContractBroken:
+        """What took most of the steps."""
+        part, name = max(self._spent, key=lambda one: self._spent[one])
+        return ContractBroken(part, name, f"{part} {name}: {TOO_LONG}")
 
     def _use(self, session: ContractSession, request: Request) -> CallResult | None:
         with self._charged("tool", request.tool.name):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from skillweave.schema.contract import Event
 from skillweave.world.world import World
 from synth.history.build import Built, build, completed
 from synth.history.generation import state_of
-from synth.history.invariants import broken_invariant
+from synth.history.invariants import TOO_LONG, broken_invariant
 from synth.history.simulation import Plan
 from tests.history.worlds import NOW, a_blueprint, reference_rows
 
@@ -105,3 +106,14 @@ def test_events_of_weight_nothing_never_happen() -> None:
     built = build(quiet, reference_rows(DOMAIN), NOW, Plan(visits=40, days=20), "7/a")
     assert built.summary is not None
     assert set(built.summary.events.values()) == {0}
+
+
+def test_what_is_quick_enough_in_a_short_history_is_so_in_a_long_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    blueprint, rows = a_blueprint(DOMAIN), reference_rows(DOMAIN)
+    monkeypatch.setattr("synth.history.simulation.USUAL", SHORT.visits)
+    monkeypatch.setattr("synth.history.simulation.STEPS_A_VISIT", steps := 5_000)
+    while fault := build(blueprint, rows, NOW, SHORT, "7/a").fault:
+        assert fault.endswith(TOO_LONG)
+        monkeypatch.setattr("synth.history.simulation.STEPS_A_VISIT", steps := 2 * steps)
+    assert steps > 5_000
+    assert not build(blueprint, rows, NOW, replace(SHORT, visits=4 * SHORT.visits), "7/a").fault
