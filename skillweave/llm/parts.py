@@ -60,7 +60,8 @@ class Parts(Generic[T]):
         """Merge a reply, and say what is still wrong. Raises ParseError where it holds no list."""
         asked: Any = question
         elements: list[Element[Any]] = parse_elements(asked, text)
-        if self._is_new:
+        if self._is_new or not self._accepted:
+            # Nothing was kept, and so all was asked for again: what does not come is given up.
             self._is_new = False
             self._elements, self._places, self._wrong, self._malformed = {}, {}, {}, {}
         self._nameless = []
@@ -83,7 +84,7 @@ class Parts(Generic[T]):
 
     def closing(self) -> str:
         """Which elements are accepted, and what is asked for; empty where none is."""
-        kept = [name for name in self._elements if name not in self._wrong]
+        kept = self._accepted
         if self._is_new or not kept:
             return ""
         others = len(self._wrong) + len(self._malformed) + len(self._nameless) + len(self._missing)
@@ -95,6 +96,10 @@ class Parts(Generic[T]):
         if self._is_new or self._malformed or self._nameless or len(self._wrong) in (0, len(self._elements)):
             return ""
         return compact({question.under: [self._elements[name] for name in self._wrong]})
+
+    @property
+    def _accepted(self) -> list[str]:
+        return [name for name in self._elements if name not in self._wrong]
 
     async def sound(self) -> tuple[T, list[str]]:
         """The elements with which nothing is wrong, and why each other one is left out.

@@ -21,6 +21,7 @@ from synth.policy.quantity import Quantity, duration, in_words
 _MODIFIER = re.compile(r"[+-]? ?(?P<number>\d+(?:\.\d+)?) (?P<unit>minute|hour|day|month|year)s?", re.IGNORECASE)
 _CALENDAR = re.compile("%[wum]")
 """What gives a weekday or a month as a number, which a sentence names: `Sunday` for 0."""
+_POWERS_OF_TEN = (1_000, 10_000, 100_000, 1_000_000)
 _CLOCK = re.compile(r"(\d\d):(\d\d)(?::\d\d)?")
 
 
@@ -46,8 +47,9 @@ class Demand:
 
 def demands(sql: str, blueprint: Blueprint) -> list[Demand]:
     """What the sentence of a guard's condition or of an effect's statement has to say."""
-    reader = _Reader(_schema(blueprint))
-    return [demand for literal in _literals(parse(sql).tree) for demand in reader.read(literal)]
+    tree = parse(sql).tree
+    reader = _Reader(_schema(blueprint), _takes_hundredths(tree))
+    return [demand for literal in _literals(tree) for demand in reader.read(literal)]
 
 
 @dataclass(frozen=True)
@@ -113,14 +115,24 @@ def _is_idle(literal: exp.Literal) -> bool:
         return str(literal.this) in ("0", "1")
     if isinstance(parent, exp.Substring | exp.TimeToStr | exp.Nullif):
         return True
+    if isinstance(parent, exp.Div) and parent.expression is literal and Fraction(str(literal.this)) in _POWERS_OF_TEN:
+        return True  # It only turns units: 10000 two percentages into shares.
     if isinstance(parent, exp.Anonymous) and str(parent.this).lower() == "strftime":
         return parent.expressions[0] is literal
     return isinstance(parent, exp.Round) and literal is parent.args.get("decimals")
 
 
+def _takes_hundredths(tree: exp.Expr) -> bool:
+    """Whether anything is divided by 100 or more: any number may be a percentage then, whatever it goes through."""
+    divisors = (one.expression for one in tree.find_all(exp.Div))
+    return any(isinstance(one, exp.Literal) and Fraction(str(one.this)) % 100 == 0 for one in divisors)
+
+
 class _Reader:
-    def __init__(self, schema: _Schema) -> None:
+    def __init__(self, schema: _Schema, hundredths: bool) -> None:
         self._schema = schema
+        self._hundredths = hundredths
+        """Whether a number may be a percentage that is divided elsewhere in the statement."""
 
     def read(self, literal: exp.Literal) -> list[Demand]:
         if literal.is_string:
@@ -181,6 +193,8 @@ class _Reader:
             options = {*options, Quantity(number, "money")} if place.factor else {Quantity(number, "money")}
         elif number >= 100 and is_near(literal, self._schema.money):
             options.add(Quantity(number, "money"))
+        if self._hundredths and number <= 100:
+            options = {*options, Quantity(number / 100, "share")}
         if place.hour:
             options.add(Quantity(60 * number, "clock"))
         options |= {duration(number, unit) for unit in place.units}

@@ -103,6 +103,14 @@ def test_where_nothing_is_sound_all_is_asked_for_again(put: Any) -> None:
     ] * 2
 
 
+def test_what_does_not_come_again_when_all_was_asked_for_is_given_up(put: Any) -> None:
+    script = Script(said(a=0, b=0), said(c=0, d=0), said(d=1))
+    assert put(parts(), script) == {"d": 1}
+    assert "- a: 0 calls\n- b: 0 calls\n" in complaint(script, 1)
+    assert "- c: 0 calls\n- d: 0 calls\n" in complaint(script, 2)
+    assert "a: 0 calls" not in complaint(script, 2)
+
+
 def test_a_repair_that_cannot_be_read_costs_nothing_that_was_kept(put: Any) -> None:
     script = Script(said(a=1, b=0), "sorry", said(b=1))
     assert put(parts(), script) == {"a": 1, "b": 1}

@@ -38,6 +38,15 @@ def test_the_catalogue_s_sentences_say_what_its_sql_says(domain: str) -> None:
             "A reservation neither begins nor ends on a Sunday.",
             "strftime('%w', :starts_on) <> '0' AND strftime('%w', :ends_on) <> '0'",
         ),
+        (
+            "The rate is 85 % of 90 % of the price.",
+            "UPDATE invoice SET amount_cents = ROUND(amount_cents * 85 * 90 / 10000.0)",
+        ),
+        (
+            "The company keeps 20 % of a visit, 10 % of a call.",
+            "UPDATE invoice SET amount_cents = (SELECT amount_cents * x.kept / 100 FROM (SELECT CASE kind WHEN 'visit' "
+            "THEN 20 WHEN 'call' THEN 10 END AS kept FROM slot) x)",
+        ),
         ("Only on weekdays.", "CAST(strftime('%w', :starts_on) AS INTEGER) BETWEEN 1 AND 5"),
         ("It lies at most three hours apart.", "(julianday(:now) - julianday('2025-01-01')) * 24 <= 3"),
     ],
