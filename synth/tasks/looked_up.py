@@ -26,7 +26,9 @@ def looked_up_for(
         parameter = tool.parameter(name)
         if parameter.refers_to is None:
             finder.known[name] = _given(value, named.get(name), linked.get(name))
-        elif name not in linked:
+        elif name in linked:
+            finder.given.append((parameter.refers_to, value))
+        else:
             open_rows.append(parameter)
     found = dict(named)
     for parameter in sorted(open_rows, key=lambda parameter: _needs(finder, call, parameter)):
@@ -44,6 +46,7 @@ def unfound(finder: Finder, tool: Tool, call: TemplateCall, arguments: Arguments
     """In words for an author, which row that the arguments name no read shows, or shows apart from others."""
     finder.domain = tool.name
     finder.known |= {name: Given(value) for name, value in arguments.items() if not tool.parameter(name).refers_to}
+    finder.given += [(of, arguments[name]) for name in linked if (of := tool.parameter(name).refers_to)]
     for name, value in arguments.items():
         reference = tool.parameter(name).refers_to
         sources = call.found_by.get(name, [])

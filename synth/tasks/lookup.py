@@ -20,6 +20,8 @@ from synth.tasks.apart import apart
 
 DEPTH = 3
 """Look-ups that may stand behind one another."""
+HOPS = 3
+"""References that are followed from a row to what people say of it, as to the shop of the optometrist of a slot."""
 TRIES = 24
 """Calls of one read that are tried before it is given up."""
 MOST = 500
@@ -76,6 +78,8 @@ class Finder:
     """Rows already looked up for the call at hand; their other columns are known too."""
     spoken: Sequence[Lookup] = ()
     """Rows that the user has spoken of for earlier calls, as they were then: the words for another fit none of them."""
+    given: list[tuple[str, Json]] = field(default_factory=list)
+    """Rows that earlier calls have given the call at hand, by reference and key: what they refer to is known too."""
     domain: str = ""
     """The tool of the call at hand: what it is given is no argument for reads of another domain."""
 
@@ -158,11 +162,12 @@ class Finder:
         optional = [parameter for parameter in tool.parameters if not parameter.required]
         for extra in [None, *optional]:
             asked = [*required, *([extra] if extra else [])]
-            choices = [self._givens(tool, parameter, row, depth) for parameter in asked]
+            choices = [self._givens(tool, parameter, row, depth, (reference, key)) for parameter in asked]
             for values in product(*choices):
                 yield {parameter.name: given for parameter, given in zip(asked, values, strict=True)}
 
-    def _givens(self, tool: Tool, parameter: Parameter, row: Row, depth: int) -> list[Given]:
+    def _givens(self, tool: Tool, parameter: Parameter, row: Row, depth: int, wanted: tuple[str, Json]) -> list[Given]:
+        """Values for one parameter of a read that may show the `wanted` row, which `row` has the columns of."""
         if parameter.name in self.known and self._is_at_hand(tool):
             return [self.known[parameter.name]]
         if parameter.refers_to:
@@ -177,8 +182,23 @@ class Finder:
             return [Given(day) for day in dict.fromkeys(days)]
         of_tables = [row[place] for table, column in compared if row.get(place := f"{table}.{column}") is not None]
         by_name = [value for column, value in row.items() if column in {name for _, name in compared}]
-        held = [value for value in [*of_tables, *by_name] if value is not None]
+        held = [value for value in [*of_tables, *by_name] if value is not None] or self._farther(*wanted, compared)
         return [Given(value) for value in dict.fromkeys(held)]
+
+    def _farther(self, reference: str, key: Json, columns: Sequence[tuple[str, str]]) -> list[Value]:
+        """What these columns (table and name) hold in the rows that a row leads to, the nearest first."""
+        found: list[Value] = []
+        ahead = [(reference, key)]
+        for _ in range(HOPS):
+            further: list[tuple[str, Json]] = []
+            for entity, attribute, one in ((*self.blueprint.target(to), one) for to, one in ahead):
+                row = self._table_row(entity.table, attribute.name, one)
+                found += [row[name] for table, name in columns if table == entity.table and row.get(name) is not None]
+                further += [
+                    (column.references, row.get(column.name)) for column in entity.attributes if column.references
+                ]
+            ahead = further
+        return found
 
     def _referred(self, tool: Tool, parameter: Parameter, row: Row, depth: int) -> list[Given]:
         reference = parameter.refers_to or ""
@@ -199,7 +219,8 @@ class Finder:
 
     def _beside(self, column: str) -> Value:
         """A key that a row already looked up references, though its read did not show it."""
-        rows = [self._row(f"{lookup.entity}.{lookup.column}", lookup.key) for lookup in self.seen]
+        places = [(f"{lookup.entity}.{lookup.column}", lookup.key) for lookup in self.seen]
+        rows = [self._row(reference, key) for reference, key in [*places, *self.given]]
         return next((row[column] for row in rows if row.get(column) is not None), None)
 
     def _row(self, reference: str, key: Json) -> Row:
