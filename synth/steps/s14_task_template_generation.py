@@ -95,7 +95,9 @@ async def _asked(ctx: Context[TemplateParams], trials: "Trials", known: list[Goa
         stories=[edge for edge in trials.graph.edges if edge.kind == "story"],
         now=ctx.now,
         count=most,
-        known=[*known, *trials.failed.values()],
+        known=known,
+        failed=[*trials.failed.values()],
+        why=trials.why,
         unwanted=_unwanted(known, blueprint) if known else [],
     )
     names = {goal.name for goal in known}
@@ -125,6 +127,8 @@ class Trials:
         self.columns = {tool.name: list(origins(tool)) for tool in blueprint.tools}
         self.failed: dict[str, Goal] = {}
         """Goals that nobody can have, by name."""
+        self.why: dict[str, str] = {}
+        """Why, by name."""
         self._ctx = ctx
         self._why: dict[str, str | None] = {}
         """Template as text -> why nobody has an instance; None: somebody has."""
@@ -140,6 +144,7 @@ class Trials:
         await self._try([self.template(goal) for goal in formed])
         why = {goal.name: self._why[self.template(goal).model_dump_json()] for goal in formed}
         self.failed |= {goal.name: goal for goal in formed if why[goal.name]}
+        self.why |= {name: reason for name, reason in why.items() if reason}
         return [
             [f"goal {goal.name!r}: {reason}"] if (reason := why.get(goal.name)) else faults
             for goal, faults in zip(goals, found, strict=True)

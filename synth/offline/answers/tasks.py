@@ -37,7 +37,7 @@ def goals(asked: Asked) -> list[Goal]:
     if not any(counts.values()):
         return []
     if unwanted := {tool.name for tool in asked.many("unwanted", Tool)}:
-        told = {goal.name for goal in asked.many("known", Goal)}
+        told = {goal.name for name in ("known", "failed") for goal in asked.many(name, Goal)}
         fitting = [goal for goal in fitting if goal.name not in told and unwanted & {call.tool for call in goal.calls}]
     return fitting[: asked.get("count", int)]
 
