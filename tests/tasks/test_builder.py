@@ -271,3 +271,51 @@ def test_an_argument_that_does_more_than_fill_a_column_is_no_filler() -> None:
     assert filled_by(blueprint.tool("book_appointment"), "note") == {"appointment": ["note"]}
     assert filled_by(blueprint.tool("book_appointment"), "slot_id") is None
     assert filled_by(blueprint.tool("find_slots"), "date") is None
+
+
+DENTIST = {"name": "dentist", "type": "string", "description": "Whose fees."}
+BY_DENTIST = with_tools(
+    list_fees={
+        "parameters": [DENTIST],
+        "returns": {
+            "rows": "many",
+            "select": "SELECT f.fee_id, f.amount_cents FROM fee f JOIN appointment a ON a.appointment_id = "
+            "f.appointment_id JOIN slot s ON s.slot_id = a.slot_id WHERE f.patient_id = :caller "
+            "AND s.dentist_name = :dentist ORDER BY f.fee_id",
+        },
+    }
+)
+LIKE_IT = with_tools(
+    find_slots={
+        "parameters": [APPOINTMENT],
+        "returns": {
+            "rows": "many",
+            "select": "SELECT s.slot_id, s.starts_at, s.dentist_name FROM slot s WHERE s.is_free AND EXISTS (SELECT 1 "
+            "FROM appointment WHERE appointment_id = :appointment_id) ORDER BY s.slot_id",
+        },
+    }
+)
+
+
+def test_a_look_up_is_given_what_stands_two_references_off() -> None:
+    fee = built(template("pay_fee"), world=BY_DENTIST)
+    with BY_DENTIST.session(caller="PAT-0001") as session:
+        dentists = session.query(
+            "SELECT s.dentist_name FROM fee f JOIN appointment a ON a.appointment_id = f.appointment_id "
+            "JOIN slot s ON s.slot_id = a.slot_id WHERE f.fee_id = :fee",
+            {"fee": fee.golden[-1].arguments["fee_id"]},
+        )
+    assert fee.golden[0].arguments == {"dentist": dentists[0]["dentist_name"]}
+
+
+def test_a_look_up_may_ask_for_a_row_that_an_earlier_call_has_given() -> None:
+    made = template("move_appointment", "move_appointment")
+    second = made.calls[1].model_copy(update={"same": {"appointment_id": "1.appointment_id"}})
+    made = made.model_copy(
+        update={
+            "calls": [made.calls[0], second],
+            "lookups": {"find_slots": {"appointment_id": made.calls[0].found_by["appointment_id"]}},
+        }
+    )
+    golden = built(made, world=LIKE_IT).golden
+    assert [one.tool for one in golden if one.tool != "list_appointments"] == ["find_slots", "move_appointment"] * 2
