@@ -303,7 +303,7 @@ def test_a_look_up_is_given_what_stands_two_references_off() -> None:
         dentists = session.query(
             "SELECT s.dentist_name FROM fee f JOIN appointment a ON a.appointment_id = f.appointment_id "
             "JOIN slot s ON s.slot_id = a.slot_id WHERE f.fee_id = :fee",
-            {"fee": fee.golden[-1].arguments["fee_id"]},
+            {"fee": str(fee.golden[-1].arguments["fee_id"])},
         )
     assert fee.golden[0].arguments == {"dentist": dentists[0]["dentist_name"]}
 
