@@ -147,7 +147,7 @@ class _Reader:
         if modifier:
             value = Fraction(modifier["number"])
             return [Demand(frozenset({duration(value, modifier["unit"])}), required=value != 0)]
-        clock = _CLOCK.fullmatch(text)
+        clock = _CLOCK.fullmatch(text.strip())
         if clock:
             return [Demand(frozenset({Quantity(Fraction(60 * int(clock[1]) + int(clock[2])), "clock")}))]
         if isinstance(literal.parent, exp.Glob | exp.Like | exp.ILike):

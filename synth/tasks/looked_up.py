@@ -8,7 +8,7 @@ from skillweave.schema.template import Source, TemplateCall
 from synth.planner.search import Arguments
 from synth.tasks.apart import agrees, sayable
 from synth.tasks.linked import Linked
-from synth.tasks.lookup import Finder, Given, Lookup, alike
+from synth.tasks.lookup import Earlier, Finder, Given, Lookup, alike
 
 
 def looked_up_for(
@@ -27,7 +27,7 @@ def looked_up_for(
         if parameter.refers_to is None:
             finder.known[name] = _given(value, named.get(name), linked.get(name))
         elif name in linked:
-            finder.given.append((parameter.refers_to, value))
+            finder.given.append(_earlier(parameter.refers_to, value, linked[name]))
         else:
             open_rows.append(parameter)
     found = dict(named)
@@ -46,7 +46,8 @@ def unfound(finder: Finder, tool: Tool, call: TemplateCall, arguments: Arguments
     """In words for an author, which row that the arguments name no read shows, or shows apart from others."""
     finder.domain = tool.name
     finder.known |= {name: Given(value) for name, value in arguments.items() if not tool.parameter(name).refers_to}
-    finder.given += [(of, arguments[name]) for name in linked if (of := tool.parameter(name).refers_to)]
+    rows = {name: of for name in linked if (of := tool.parameter(name).refers_to)}
+    finder.given += [_earlier(of, arguments[name], linked[name]) for name, of in rows.items()]
     for name, value in arguments.items():
         reference = tool.parameter(name).refers_to
         sources = call.found_by.get(name, [])
@@ -94,3 +95,8 @@ def _given(value: Value, found: Lookup | None, link: Linked | None) -> Given:
     if link is None or link.of is None:
         return Given(value, found)
     return Given(value, source=link.source({}), row=link.of.lookup)
+
+
+def _earlier(reference: str, key: Value, link: Linked) -> Earlier:
+    of = link.of
+    return Earlier(reference, key, of.row, of.place, of.lookup) if of else Earlier(reference, key, {}, "", None)

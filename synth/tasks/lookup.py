@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 from random import Random
+from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Parameter, Tool
@@ -64,6 +65,19 @@ class Lookup:
     entity: str
 
 
+class Earlier(NamedTuple):
+    """A row that the call at hand names, and that an earlier call has given."""
+
+    reference: str
+    key: Json
+    row: Mapping[str, Json]
+    """As that call has shown it; empty where it was not shown."""
+    place: str
+    """Where its columns stand: `call 3 [2].`."""
+    lookup: Lookup | None
+    """How it was found; None: it is a result of its own."""
+
+
 @dataclass
 class Finder:
     """Finds look-ups in the present state of a session."""
@@ -78,8 +92,8 @@ class Finder:
     """Rows already looked up for the call at hand; their other columns are known too."""
     spoken: Sequence[Lookup] = ()
     """Rows that the user has spoken of for earlier calls, as they were then: the words for another fit none of them."""
-    given: list[tuple[str, Json]] = field(default_factory=list)
-    """Rows that earlier calls have given the call at hand, by reference and key: what they refer to is known too."""
+    given: list[Earlier] = field(default_factory=list)
+    """Rows that earlier calls have given the call at hand: what they hold and refer to is known too."""
     domain: str = ""
     """The tool of the call at hand: what it is given is no argument for reads of another domain."""
 
@@ -178,12 +192,20 @@ class Finder:
         compared = slots(tool)[parameter.name].columns
         if parameter.type == "date":
             told = sorted((column not in {f"{t}.{c}" for t, c in compared}, column) for column in row)
-            days = (str(row[column])[:10] for _, column in told if _is_day(row[column]))
-            return [Given(day) for day in dict.fromkeys(days)]
+            days = [str(row[column])[:10] for _, column in told if _is_day(row[column])]
+            return [Given(day) for day in dict.fromkeys(days)] or self._known_as(tool, parameter.name)
         of_tables = [row[place] for table, column in compared if row.get(place := f"{table}.{column}") is not None]
         by_name = [value for column, value in row.items() if column in {name for _, name in compared}]
         held = [value for value in [*of_tables, *by_name] if value is not None] or self._farther(*wanted, compared)
-        return [Given(value) for value in dict.fromkeys(held)]
+        return [Given(value) for value in dict.fromkeys(held)] or self._known_as(tool, parameter.name)
+
+    def _known_as(self, tool: Tool, name: str) -> list[Given]:
+        """What the rows that the call at hand names hold under that name: the days of a stay that is to move."""
+        if not self._is_at_hand(tool):
+            return []
+        looked_up = [Given(one.row[name], one, name) for one in self.seen if one.row.get(name) is not None]
+        earlier = [one for one in self.given if one.row.get(name) is not None]
+        return [*looked_up, *(Given(one.row[name], source=f"{one.place}{name}", row=one.lookup) for one in earlier)]
 
     def _farther(self, reference: str, key: Json, columns: Sequence[tuple[str, str]]) -> list[Value]:
         """What these columns (table and name) hold in the rows that a row leads to, the nearest first."""
@@ -220,7 +242,7 @@ class Finder:
     def _beside(self, column: str) -> Value:
         """A key that a row already looked up references, though its read did not show it."""
         places = [(f"{lookup.entity}.{lookup.column}", lookup.key) for lookup in self.seen]
-        rows = [self._row(reference, key) for reference, key in [*places, *self.given]]
+        rows = [self._row(reference, key) for reference, key in [*places, *(one[:2] for one in self.given)]]
         return next((row[column] for row in rows if row.get(column) is not None), None)
 
     def _row(self, reference: str, key: Json) -> Row:

@@ -128,8 +128,8 @@ def _worthless(rows: Table, index: int, column: str) -> str:
     value = rows[index].get(column)
     if value is None or isinstance(value, (bool, list, dict)) or value == "":
         return f"{column} is a yes or no" if isinstance(value, bool) else f"{column} is empty"
-    if isinstance(value, (int, float)) and abs(value) < (least := 1000 if column.endswith("_cents") else 10):
-        return f"{column} is below {least}, which could be guessed"
+    if isinstance(value, (int, float)) and abs(value) < (1000 if column.endswith("_cents") else 10):
+        return f"{column} is below {'10.00' if column.endswith('_cents') else 10}, which could be guessed"
     if any(row.get(column) == value for place, row in enumerate(rows) if place != index):
         return f"{column} is the same in several rows"
     return ""

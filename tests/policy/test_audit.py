@@ -47,6 +47,7 @@ def test_the_catalogue_s_sentences_say_what_its_sql_says(domain: str) -> None:
             "UPDATE invoice SET amount_cents = (SELECT amount_cents * x.kept / 100 FROM (SELECT CASE kind WHEN 'visit' "
             "THEN 20 WHEN 'call' THEN 10 END AS kept FROM slot) x)",
         ),
+        ("It is for noon of that day: 12:00.", "UPDATE slot SET starts_at = :starts_on || ' 12:00:00'"),
         ("Only on weekdays.", "CAST(strftime('%w', :starts_on) AS INTEGER) BETWEEN 1 AND 5"),
         ("It lies at most three hours apart.", "(julianday(:now) - julianday('2025-01-01')) * 24 <= 3"),
     ],

@@ -319,3 +319,28 @@ def test_a_look_up_may_ask_for_a_row_that_an_earlier_call_has_given() -> None:
     )
     golden = built(made, world=LIKE_IT).golden
     assert [one.tool for one in golden if one.tool != "list_appointments"] == ["find_slots", "move_appointment"] * 2
+
+
+ON_THE_DAY = with_tools(
+    find_slots={
+        "parameters": [{"name": "chosen_at", "type": "string", "description": "When the first one was booked."}],
+        "returns": {
+            "rows": "many",
+            "select": "SELECT s.slot_id, s.starts_at, s.dentist_name FROM slot s WHERE s.is_free AND EXISTS (SELECT 1 "
+            "FROM appointment WHERE booked_at = :chosen_at) ORDER BY s.slot_id",
+        },
+    },
+    list_appointments={
+        "returns": {
+            "rows": "many",
+            "select": "SELECT a.appointment_id, s.starts_at, s.dentist_name, a.booked_at AS chosen_at FROM appointment a "
+            "JOIN slot s ON s.slot_id = a.slot_id WHERE a.patient_id = :caller ORDER BY s.starts_at",
+        },
+    },
+)
+
+
+def test_a_look_up_is_given_what_a_row_already_looked_up_holds_under_that_name() -> None:
+    golden = built(template("move_appointment"), world=ON_THE_DAY).golden
+    assert [call.tool for call in golden] == ["list_appointments", "find_slots", "move_appointment"]
+    assert golden[1].grounding == {"chosen_at": "call 0 [0].chosen_at"}

@@ -44,7 +44,7 @@ def why_not(column: str, *rows: dict[str, Any], **told: Any) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("column", "rows", "why", "example"),
     [
-        ("refund_cents", [{**ROW, "refund_cents": 900}], "refund_cents is below 1000, which could be guessed", "900"),
+        ("refund_cents", [{**ROW, "refund_cents": 900}], "refund_cents is below 10.00, which could be guessed", "900"),
         ("refund_cents", [ROW, {**OTHER, "refund_cents": 4500}], "refund_cents is the same in several rows", "4500"),
         ("note", [{**ROW, "note": None}], "note is empty", ""),
         ("paid", [{**ROW, "paid": True}], "paid is a yes or no", "True"),
@@ -64,7 +64,7 @@ def test_why_nothing_is_told_is_named_with_a_value(
 def test_the_commonest_cause_is_named() -> None:
     small = [{**ROW, "booking": f"B-{number}", "refund_cents": number} for number in range(3)]
     gone = {**ROW, "refund_cents": None}
-    assert why_not("refund_cents", gone, *small)[0] == "refund_cents is below 1000, which could be guessed"
+    assert why_not("refund_cents", gone, *small)[0] == "refund_cents is below 10.00, which could be guessed"
 
 
 @pytest.mark.parametrize("coming", [True, False])
