@@ -333,8 +333,8 @@ ON_THE_DAY = with_tools(
     list_appointments={
         "returns": {
             "rows": "many",
-            "select": "SELECT a.appointment_id, s.starts_at, s.dentist_name, a.booked_at AS chosen_at FROM appointment a "
-            "JOIN slot s ON s.slot_id = a.slot_id WHERE a.patient_id = :caller ORDER BY s.starts_at",
+            "select": "SELECT a.appointment_id, s.starts_at, s.dentist_name, a.booked_at AS chosen_at "
+            "FROM appointment a JOIN slot s ON s.slot_id = a.slot_id WHERE a.patient_id = :caller ORDER BY s.starts_at",
         },
     },
 )
