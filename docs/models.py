@@ -34,6 +34,9 @@ python -m synth run --dry-run --set llm.textual=openai/gpt-5      # what it woul
 python -m synth run --set llm.textual=openai/gpt-5 --set 'domains.seeds=[bicycle repair, lending library]'
 ```
 
+Seeds are expanded to their neighbours, up to 12 domains in all, and domains that serve the same persons are joined.
+`--set steps.s01_domain_expansion.target_domains=2` keeps to two, `--set task_mode=single` joins none.
+
 For a first look:
 
 ```sh

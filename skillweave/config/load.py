@@ -17,6 +17,8 @@ from skillweave.errors import ConfigError
 
 M = TypeVar("M", bound=BaseModel)
 Raw = dict[str, Any]
+NAMED = ("llm.prices", "llm.endpoints")
+"""Sections whose keys are names of models and addresses of endpoints."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -95,7 +97,7 @@ def _read(path: Path) -> Raw:
 
 
 def _set(raw: Raw, dotted: str, value: Any) -> None:
-    *parents, last = dotted.split(".")
+    *parents, last = _parts(dotted, value)
     section = raw
     for depth, name in enumerate(parents):
         found = section.setdefault(name, {})
@@ -106,6 +108,16 @@ def _set(raw: Raw, dotted: str, value: Any) -> None:
             raise ConfigError(f"cannot set {dotted!r}: {path!r} is {found!r}, no section")
         section = found
     section[last] = value
+
+
+def _parts(dotted: str, value: Any) -> list[str]:
+    """The keys on a path. Under `NAMED` stands a name that may hold dots itself, and then a field or nothing."""
+    for section in NAMED:
+        if dotted.startswith(f"{section}."):
+            name = dotted.removeprefix(f"{section}.")
+            inner = [] if isinstance(value, dict) else name.rsplit(".", 1)[1:]
+            return [*section.split("."), name.rsplit(".", 1)[0] if inner else name, *inner]
+    return dotted.split(".")
 
 
 def _complaint(model: type[BaseModel], error: dict[str, Any], where: str) -> str:

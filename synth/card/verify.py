@@ -35,7 +35,7 @@ def card_faults(dataset: Dataset) -> list[str]:
         return [f"{CARD}: {error}"]
     if list(_lasting(told)) == list(_lasting(made)):
         return []
-    return [f"{CARD}: does not tell what the files hold; make it anew with: python -m synth card"]
+    return [f"{CARD}: does not tell what the files hold; if all else is right, make it anew with: python -m synth card"]
 
 
 def report_faults(dataset: Dataset) -> list[str]:

@@ -40,7 +40,7 @@ def show_lineage(place: Place, options: Options, id: str) -> None:
         one.key: one for record in manifest.items() for one in record.outputs if one.artifact == QUERIES.pattern
     }
     if id in tasks_of:
-        _show_tasks(store, tasks_of[id])
+        _show_tasks(store, tasks_of[id], options)
         return
     made = {output.label: (record, output) for record in manifest.items() for output in record.outputs}
     of_others = frozenset[str]()
@@ -79,7 +79,7 @@ def _show_story(store: Store, output: Output, record: dict[str, Json]) -> Task:
     return task
 
 
-def _show_tasks(store: Store, output: Output) -> None:
+def _show_tasks(store: Store, output: Output, options: Options) -> None:
     """A line for each task of a world."""
     tasks = [task for _, task in _tasks(store, [output])]
     for task in tasks:
@@ -87,7 +87,7 @@ def _show_tasks(store: Store, output: Output) -> None:
         print(
             one_line(f"{task.get('id')}  {task.get('kind'):11}  {task.get('split'):10}  {faults:14}  {_opening(task)}")
         )
-    print(f"{len(tasks)} tasks; the whole story of one: python -m synth explain ID")
+    print(f"{len(tasks)} tasks; the whole story of one: {options.command('explain', 'ID')}")
 
 
 def _opening(task: dict[str, Json]) -> str:

@@ -82,7 +82,10 @@ def show_preview(place: Place, options: Options, service: str) -> int:
             if fault and are_all_offline(spent.askings()):
                 raise ConfigError(fault)
             if fault:
-                raise SkillweaveError(f"{fault}; to go on from there, and keep it: {whole.command('run')}")
+                raise SkillweaveError(
+                    f"{fault}; answers are kept, and given again: to have all asked anew, add --set llm.cache=false; "
+                    f"to go on from here, and keep the domain: {whole.command('run')}"
+                )
             for line in _preview(Dataset(run.store.root)):
                 print(line)
             _show_figures(run, spent.askings())

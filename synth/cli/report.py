@@ -33,7 +33,7 @@ def show_report(run: Run, schedule: Schedule, steps: Sequence[Step[Any]], option
         show_questions(spent.askings())
         print(f"this run took {took}; all runs on this folder: {options.command('status')}")
     if not failures(run, schedule, steps) and (again := proposal(run, options)):
-        print(f"of what was rejected {again}")
+        print(f"of what was rejected can be asked anew: {again}")
     print(_last_line(run, schedule, steps, options))
 
 

@@ -15,13 +15,13 @@ LOUD = 160
 
 
 def proposal(run: Run, options: Options) -> str | None:
-    """The command with what it would ask, in a line; None where it would come to the same again."""
+    """What the command would ask, and the command, in a line; None where it would come to the same again."""
     complaints = run.complaints()
     asks = [*_sent_back(run, complaints), *_asked_anew(run, complaints)]
     if not asks:
         return None
     more = f"; and {counted(len(asks) - FEW, 'item')} more" if len(asks) > FEW else ""
-    return f"{options.command('run', '--retry-rejected')} asks: {'; '.join(asks[:FEW])}{more}"
+    return f"{'; '.join(asks[:FEW])}{more}, with: {options.command('run', '--retry-rejected')}"
 
 
 def _sent_back(run: Run, complaints: Complaints) -> Iterator[str]:

@@ -16,7 +16,7 @@ from skillweave.errors import ArtifactError, ConfigError
 from skillweave.manifest import MANIFEST, Manifest, Output
 from skillweave.progress import progress
 from skillweave.store import Store
-from synth.artifacts import Artifact
+from synth.artifacts import QUERIES, Artifact
 from synth.cli.place import CONFIG, Options, Place
 from synth.cli.wording import counted
 from synth.engine.codec import split_parts
@@ -63,10 +63,18 @@ def verify_outputs(place: Place, outputs: Path, *, is_quick: bool = False) -> in
     if faults:
         print(f"{counted(faults, 'fault')} in the tasks of {outputs}; next: {advice.command('run', '--fresh', 's16')}")
         return 1
-    print(
-        f"{counted(len(written), 'artifact')} in {outputs} are as they were written; next: {advice.command('status')}"
-    )
+    whole = f"{counted(len(written), 'artifact')} in {outputs} are as they were written"
+    if _lacks_tasks(place, manifest):
+        print(f"{whole}, but no run has come to the tasks, so none is proven; next: {advice.command('status')}")
+        return 1
+    print(f"{whole}; next: {advice.command('status')}")
     return 0
+
+
+def _lacks_tasks(place: Place, manifest: Manifest) -> bool:
+    """Whether the pipeline makes tasks, and nobody has made any."""
+    makers = [step.name for step in load_pipeline(place.package).steps if QUERIES in step.writes]
+    return bool(makers) and not any(record.state == "done" for name in makers for record in manifest.items(name))
 
 
 def _proofs(outputs: Path, *, is_quick: bool) -> int:

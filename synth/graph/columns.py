@@ -1,6 +1,6 @@
 """Result columns: where each column of a tool's result comes from, and which rows it tells of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import sqlglot
 from sqlglot import exp
@@ -116,16 +116,34 @@ def _named(entity: Entity, column: str) -> tuple[str | None, bool]:
 
 
 def _about(blueprint: Blueprint, joined: Joined) -> set[str]:
-    """The entities whose rows one part of a query is about."""
+    """The entities whose rows one part of a query is about.
+
+    A list for one row that the call gives (the free seats of a performance) is about what it joins to that row, too.
+    """
     entities = {entity.table: entity for entity in blueprint.tables}
-    about = [entities[joined.first]] if joined.first in entities else []
-    others = [entities[table] for table in dict.fromkeys(joined.others) if table in entities]
+    tables = [*dict.fromkeys((joined.first, *joined.others))]
+    left = [table for table in tables if table not in _same(entities, joined)]
+    about = {one.name: one for some in (tables, left) for one in _referring(entities, some)}
+    own = [entity for entity in about.values() if entity.table in left and is_own(blueprint, entity)]
+    kept = own if any(entity.table in joined.always for entity in own) else about.values()
+    return {entity.name for entity in kept}
+
+
+def _referring(entities: Mapping[str, Entity], tables: Sequence[str]) -> list[Entity]:
+    """The entity of the first table, and of those that refer to it, or to one that does."""
+    about = [entities[table] for table in tables[:1] if table in entities]
+    others = [entities[table] for table in tables[1:] if table in entities]
     for _ in others:
         names = {entity.name for entity in about}
         about += [one for one in others if one.name not in names and {*map(_parent, one.attributes)} & names]
-    own = [entity for entity in about if is_own(blueprint, entity)]
-    kept = own if any(entity.table in joined.always for entity in own) else about
-    return {entity.name for entity in kept}
+    return about
+
+
+def _same(entities: Mapping[str, Entity], joined: Joined) -> set[str]:
+    """Tables of which all rows of a result have the same row: that of a key that the call gives, and its parents."""
+    found = {table for table, column in joined.given if table in entities and entities[table].key == column}
+    names = {_parent(one) for table in found for one in entities[table].attributes} - {""}
+    return found | {table for table, entity in entities.items() if found and entity.name in names}
 
 
 def _parent(attribute: Attribute) -> str:

@@ -40,6 +40,8 @@ class Joined(NamedTuple):
     others: tuple[str, ...]
     always: frozenset[str]
     """Those that every row has one of: all but what is LEFT JOINed."""
+    given: frozenset[Place] = frozenset()
+    """Columns that equal an argument of the call; with a key among them, all rows have the same one of that table."""
 
 
 @lru_cache(maxsize=4096)
@@ -149,7 +151,25 @@ def _joined(scope: Scope) -> Iterator[Joined]:
     more = [table for part, _ in others for table in (part.first, *part.others)]
     always = {table for part, is_sure in others if is_sure for table in part.always}
     for part in _parts(sources.get(start.this.alias_or_name.lower())):
-        yield Joined(part.first, (*part.others, *more), part.always | always)
+        yield Joined(part.first, (*part.others, *more), part.always | always, part.given | _given(query, sources))
+
+
+def _given(query: exp.Select, sources: dict[str, exp.Expr | Scope]) -> frozenset[Place]:
+    """The columns that the WHERE of a query holds equal to an argument, whoever calls."""
+    where = query.args.get("where")
+    found = set[Place]()
+    for part in (
+        where.this.flatten() if where is not None and isinstance(where.this, exp.And) else [where and where.this]
+    ):
+        sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
+        columns = [side for side in sides if isinstance(side, exp.Column)]
+        arguments = [side for side in sides if isinstance(side, exp.Placeholder) and side.name not in ("caller", "now")]
+        if columns and arguments:
+            name = columns[0].table.lower()
+            source = sources.get(name) if name else next(iter(sources.values()))
+            if isinstance(source, exp.Table) and (name or len(sources) == 1):
+                found.add((source.name, columns[0].name))
+    return frozenset(found)
 
 
 def _parts(source: exp.Expr | Scope | None) -> list[Joined]:

@@ -88,7 +88,7 @@ def derive(made, now):
     for table, column, expression in DERIVED:
         given = {{"now": now}} if ":now" in expression else {{}}
         try:
-            database.execute(f"UPDATE {{table}} SET {{column}} = ({{expression}})", given)
+            database.execute(f"UPDATE {{table}} SET {{column}} = ({{expression}}) WHERE {{column}} IS NULL", given)
         except sqlite3.Error as error:
             raise ValueError(f"{{table}}.{{column}}: {{error}}")
     for table, column, _ in DERIVED:

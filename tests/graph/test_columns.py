@@ -49,6 +49,13 @@ def test_parts_that_show_different_columns_have_no_origin_but_may_show_keys_of_t
     assert keys_shown(clinic(), mixed) == {}
 
 
+def test_a_list_for_a_row_that_the_call_gives_is_about_what_it_joins_to_it() -> None:
+    joined = "SELECT s.slot_id FROM fee f JOIN slot s ON s.price_cents > f.amount_cents"
+    for_each, for_one = read(joined), read(f"{joined} WHERE f.fee_id = :fee_id AND s.is_free")
+    assert rows_told(clinic(), for_each) == {}
+    assert rows_told(clinic(), for_one) == {"Slot": {"slot_id"}}
+
+
 def test_what_is_computed_within_has_no_origin_and_an_aggregate_shows_no_row() -> None:
     most = read("SELECT q.dearest, q.day FROM (SELECT MAX(price_cents) AS dearest, date(starts_at) AS day FROM slot) q")
     assert origins(most) == {"dearest": None, "day": None}

@@ -279,6 +279,19 @@ def status(outputs: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, list
     return ended.value.code, capsys.readouterr().out.splitlines()
 
 
+def test_what_has_no_tasks_is_not_passed(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = json.loads((copy / "manifest.json").read_text())
+    made = [item for item in manifest["items"] if item["step"] == "s17_task_instantiation"]
+    manifest["items"] = [item for item in manifest["items"] if item not in made]
+    for output in [output for item in made for output in item["outputs"]]:
+        (copy / output["path"]).unlink(missing_ok=True)
+    (copy / "README.md").unlink()
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    code, lines = status(copy, capsys)
+    assert code == 1
+    assert "no run has come to the tasks, so none is proven" in lines[-1]
+
+
 def test_the_command_passes_a_moved_dataset_and_fails_a_changed_one(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
