@@ -157,10 +157,10 @@ def _joined(scope: Scope) -> Iterator[Joined]:
 def _given(query: exp.Select, sources: dict[str, exp.Expr | Scope]) -> frozenset[Place]:
     """The columns that the WHERE of a query holds equal to an argument, whoever calls."""
     where = query.args.get("where")
+    if where is None:
+        return frozenset()
     found = set[Place]()
-    for part in (
-        where.this.flatten() if where is not None and isinstance(where.this, exp.And) else [where and where.this]
-    ):
+    for part in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
         sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
         columns = [side for side in sides if isinstance(side, exp.Column)]
         arguments = [side for side in sides if isinstance(side, exp.Placeholder) and side.name not in ("caller", "now")]

@@ -19,7 +19,7 @@ from skillweave.schema.record import Json, Row
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.graph.edges import columns_written
-from synth.history.invariants import TOO_LONG, ContractBroken, Part, Watch
+from synth.history.invariants import TOO_LONG, ContractBroken, Part, Watch, why
 from synth.history.office import Office
 from synth.history.people import People, Request
 from synth.planner.search import Search
@@ -119,8 +119,11 @@ class Simulation:
         office = Office(blueprint, self.random, self.history.happened, self.plan.events)
         try:
             self._live(office)
-        except sqlite3.OperationalError as error:
-            raise self._too_long() from error
+        except sqlite3.OperationalError:
+            # What is asked between the parts of a contract can be the first to find that no steps are left.
+            if not self.world.pool.meter.is_spent:
+                raise
+            raise self._too_long() from None
         return self.history
 
     def _live(self, office: Office) -> None:
@@ -188,8 +191,8 @@ class Simulation:
             yield
         except ContractBroken as broken:
             said = broken
-        except sqlite3.OperationalError:
-            said = ContractBroken(part, name, f"{part} {name}: {TOO_LONG}")
+        except sqlite3.Error as error:
+            said = ContractBroken(part, name, f"{part} {name}: {why(error)}")
         spent = self.world.pool.meter.spent - before
         self._spent[part, name] = self._spent.get((part, name), 0) + spent
         if self.world.pool.meter.is_spent:

@@ -1,6 +1,7 @@
 """Histories: lawful, repeatable, and never against an invariant."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -117,3 +118,13 @@ def test_what_is_quick_enough_in_a_short_history_is_so_in_a_long_one(monkeypatch
         monkeypatch.setattr("synth.history.simulation.STEPS_A_VISIT", steps := 2 * steps)
     assert steps > 5_000
     assert not build(blueprint, rows, NOW, replace(SHORT, visits=4 * SHORT.visits), "7/a").fault
+
+
+def test_sql_that_fails_while_it_looks_for_arguments_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        raise sqlite3.OperationalError("integer overflow")
+
+    monkeypatch.setattr("synth.history.simulation.Simulation._called", failing)
+    built = build(a_blueprint(DOMAIN), reference_rows(DOMAIN), NOW, SHORT, "7/a")
+    assert built.part == "tool"
+    assert built.fault == f"tool {built.broken}: its SQL fails: integer overflow"
