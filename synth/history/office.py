@@ -4,10 +4,10 @@ An event's weight is how readily it happens to each row that it could happen to:
 and what is rare stays rare, however many rows there are.
 """
 
+import math
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
@@ -41,7 +41,7 @@ class Office:
     ) -> None:
         """Let happen what happens in so many days, each event in `charged`; `check` is called after it."""
         for event in self.blueprint.events:
-            chance = 1 - exp(-event.weight * self.rate * DAILY * days)
+            chance = 1 - math.exp(-event.weight * self.rate * DAILY * days)
             with charged("event", event.name):
                 drawn = [row for row in candidates(session, event) if self.random.random() < chance]
             for row in drawn:
