@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from skillweave import syntax
 from skillweave.digest import digest_text
+from skillweave.syntax import parse_python
 
 KEPT_LIBRARIES = ("faker", "jinja2", "networkx", "sqlglot")
 """Libraries whose output ends up in artifacts; another version may write other bytes."""
@@ -111,7 +111,7 @@ class CodeIndex:
 
 def parse_source(text: str, name: str, *, is_package: bool) -> Source:
     """The digest and the imports of a module's source."""
-    tree = syntax.parse(text)
+    tree = parse_python(text)
     imports = sorted(set(_imports(tree, name if is_package else name.rpartition(".")[0])))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

@@ -10,7 +10,7 @@ import threading
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def parse(source: str, filename: str = "<source>") -> ast.Module:
+def parse_python(source: str, filename: str = "<source>") -> ast.Module:
     """The syntax tree of a module. SyntaxError, ValueError (NUL in the text) and RecursionError as `ast.parse` says."""
     with _ONE_AT_A_TIME:
         return ast.parse(source, filename)

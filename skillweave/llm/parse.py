@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from skillweave import syntax
 from skillweave.llm.json_text import JsonTextError, candidates, decode
 from skillweave.llm.question import Question
 from skillweave.schema.record import Json
+from skillweave.syntax import parse_python
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -176,7 +176,7 @@ def _source(text: str) -> str:
     blocks = fenced_blocks(text)
     source = (max(blocks, key=len) if blocks else text).strip("\n") + "\n"
     try:
-        syntax.parse(source)
+        parse_python(source)
     except SyntaxError as error:
         place = f"line {error.lineno}: " if error.lineno is not None else ""
         raise ParseError([f"{place}not valid Python: {error.msg}"]) from error

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Collection
 from typing import NamedTuple
 
-from skillweave import syntax
 from skillweave.llm.patch import PatchError
+from skillweave.syntax import parse_python
 
 
 class Excerpt(NamedTuple):
@@ -27,7 +27,7 @@ def excerpt(source: str, functions: Collection[str]) -> Excerpt:
     source = source if source.endswith("\n") else source + "\n"
     lines = source.splitlines(keepends=True)
     hidden: dict[str, str] = {}
-    for node in reversed(syntax.parse(source).body):
+    for node in reversed(parse_python(source).body):
         if isinstance(node, ast.FunctionDef) and node.name in functions:
             start = min(node.lineno, *(decorator.lineno for decorator in node.decorator_list)) - 1
             line = f"# {node.name}: right, left out\n"

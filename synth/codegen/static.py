@@ -7,9 +7,9 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from skillweave import syntax
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
+from skillweave.syntax import parse_python
 
 MODULES = frozenset(
     {"collections", "dataclasses", "datetime", "decimal", "fractions", "functools", "itertools", "math", "re", "typing"}
@@ -65,7 +65,7 @@ def _parsed(source: str) -> ast.Module | str:
     if len(source) > LONGEST:
         return f"the file has {len(source)} characters; at most {LONGEST} are allowed"
     try:
-        return syntax.parse(source)
+        return parse_python(source)
     except SyntaxError as error:
         return f"line {error.lineno}: syntax error: {error.msg}"
     except (RecursionError, MemoryError, ValueError) as error:
