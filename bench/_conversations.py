@@ -5,14 +5,13 @@ from typing import Any, NamedTuple
 
 from bench._practice import SERVER
 from bench._visits import golden_calls, policy_of
-from evaluator.execution import Execution
-from evaluator.golden import digest_of
+from evaluator.replay.execution import Execution
+from evaluator.replay.golden import digest_of_task
 from skillweave.schema.call import CallResult
-from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
-from skillweave.schema.trajectory import Participant, RolloutUsage, TrajectoryRecord, Usage
-from skillweave.tool_call import shown
+from skillweave.schema.trajectory import Message, Participant, RolloutUsage, SpeakerUsage, TrajectoryRecord
+from skillweave.world.tools import result_text
 from skillweave.world.world import World
 
 TRIALS = 9
@@ -22,7 +21,7 @@ PASSING = 6
 Calls = list[tuple[str, dict[str, Json]]]
 
 
-class Plan(NamedTuple):
+class AgentPlan(NamedTuple):
     """What an agent does."""
 
     calls: Calls
@@ -30,7 +29,7 @@ class Plan(NamedTuple):
     """What it says in the end."""
 
 
-Way = Callable[[Task, Plan], Plan]
+Way = Callable[[Task, AgentPlan], AgentPlan]
 
 
 def conversations(world: World, tasks: Sequence[Task], dataset: str) -> Iterator[TrajectoryRecord]:
@@ -38,7 +37,7 @@ def conversations(world: World, tasks: Sequence[Task], dataset: str) -> Iterator
     policy = policy_of(world)
     for number, task in enumerate(tasks):
         execution = golden_calls(world, task.env_variables.LOGGED_IN_USER, task.golden)
-        plan = Plan([(step.tool, step.arguments) for step in execution.steps], _told(task))
+        plan = AgentPlan([(step.tool, step.arguments) for step in execution.steps], _told(task))
         for trial in range(TRIALS):
             way = PASSES[trial % len(PASSES)] if trial < PASSING else FAILS[(number + trial) % len(FAILS)]
             messages = [Message(role="system", content=policy), *_talk(world, task, way(task, plan), execution)]
@@ -54,15 +53,15 @@ def _money(cents: Json) -> str:
     return f"{cents / 100:,.2f} euros" if isinstance(cents, int) else str(cents)
 
 
-def _as_asked(task: Task, plan: Plan) -> Plan:
+def _as_asked(task: Task, plan: AgentPlan) -> AgentPlan:
     return plan
 
 
-def _looks_around(task: Task, plan: Plan) -> Plan:
+def _looks_around(task: Task, plan: AgentPlan) -> AgentPlan:
     return plan._replace(calls=[*plan.calls[:-1], ("list_fees", {}), ("find_slots", {}), plan.calls[-1]])
 
 
-def _stumbles(task: Task, plan: Plan) -> Plan:
+def _stumbles(task: Task, plan: AgentPlan) -> AgentPlan:
     """A call that is refused, then the right one."""
     tool, arguments = plan.calls[-1]
     key = next(name for name in arguments if name.endswith("_id"))
@@ -70,15 +69,15 @@ def _stumbles(task: Task, plan: Plan) -> Plan:
     return plan._replace(calls=[*plan.calls[:-1], (tool, wrong), plan.calls[-1]])
 
 
-def _leaves_out(task: Task, plan: Plan) -> Plan:
+def _leaves_out(task: Task, plan: AgentPlan) -> AgentPlan:
     return plan._replace(calls=plan.calls[:-1])
 
 
-def _does_more(task: Task, plan: Plan) -> Plan:
+def _does_more(task: Task, plan: AgentPlan) -> AgentPlan:
     return plan._replace(calls=[*plan.calls, ("set_reminders", {"wanted": True}), ("set_reminders", {"wanted": False})])
 
 
-def _errs_in_a_value(task: Task, plan: Plan) -> Plan:
+def _errs_in_a_value(task: Task, plan: AgentPlan) -> AgentPlan:
     """Another value where there is a choice; else another slot."""
     tool, arguments = plan.calls[-1]
     other: dict[str, Json] = {"reason": "other"} if "reason" in arguments else {"pickup": "counter"}
@@ -87,12 +86,12 @@ def _errs_in_a_value(task: Task, plan: Plan) -> Plan:
     return plan._replace(calls=[*plan.calls[:-1], (tool, {**arguments, **other})])
 
 
-def _hands_over(task: Task, plan: Plan) -> Plan:
+def _hands_over(task: Task, plan: AgentPlan) -> AgentPlan:
     transfer: dict[str, Json] = {"reason": "user_request", "summary": "The patient wants more than I can do."}
     return plan._replace(calls=[*plan.calls[:-1], ("transfer_to_human", transfer)], last="A colleague takes over.")
 
 
-def _tells_wrong(task: Task, plan: Plan) -> Plan:
+def _tells_wrong(task: Task, plan: AgentPlan) -> AgentPlan:
     """A wrong figure, where one is asked for; else nothing is done twice."""
     if not task.criteria.communicate:
         return _leaves_out(task, plan)
@@ -104,7 +103,7 @@ PASSES: tuple[Way, ...] = (_as_asked, _looks_around, _stumbles)
 FAILS: tuple[Way, ...] = (_leaves_out, _does_more, _errs_in_a_value, _hands_over, _tells_wrong)
 
 
-def _talk(world: World, task: Task, plan: Plan, golden: Execution) -> Iterator[Message]:
+def _talk(world: World, task: Task, plan: AgentPlan, golden: Execution) -> Iterator[Message]:
     """The user's wish, the calls with some words before each write, and the end."""
     yield from task.messages
     results = iter(golden_results(world, task, plan.calls))
@@ -121,7 +120,7 @@ def _talk(world: World, task: Task, plan: Plan, golden: Execution) -> Iterator[M
         call: dict[str, Any] = {"id": f"call_{place}", "function": function}
         content = "One moment, I am looking it up."
         yield Message.model_validate({"role": "assistant", "content": content, "tool_calls": [call]})
-        yield Message(role="tool", content=shown(next(results)), tool_call_id=f"call_{place}")
+        yield Message(role="tool", content=result_text(next(results)), tool_call_id=f"call_{place}")
     yield Message(role="assistant", content=plan.last)
     yield Message(role="user", content="Thank you, that is all. ###STOP###")
 
@@ -133,7 +132,7 @@ def golden_results(world: World, task: Task, calls: Calls) -> list[CallResult]:
 
 
 def _recorded(world: World, task: Task, trial: int, messages: list[Message], dataset: str) -> TrajectoryRecord:
-    usage = Usage(input_tokens=20_000, output_tokens=400, cost_usd=0.01)
+    usage = SpeakerUsage(input_tokens=20_000, output_tokens=400, cost_usd=0.01)
     return TrajectoryRecord(
         id=f"{task.id}#{trial}",
         task_id=task.id,
@@ -142,7 +141,7 @@ def _recorded(world: World, task: Task, trial: int, messages: list[Message], dat
         domains=[SERVER],
         seed=trial,
         dataset=dataset,
-        task_digest=digest_of(task),
+        task_digest=digest_of_task(task),
         messages=messages,
         tools=world.tools,
         stop_reason="user_stop",

@@ -1,18 +1,52 @@
-"""A chat endpoint on the loopback that answers after a fixed latency, from the conversation alone.
-
-Run as a process of its own: `python -m bench._endpoint LATENCY CAP`. It prints its port, ends with its standard input,
-and tells under `/stats` how many requests it had, and how many at once. More than CAP at once are refused.
-"""
+"""What benchmarks measure with: an endpoint of fixed latency on the loopback, and the memory of a process."""
 
 import asyncio
 import json
 import sys
+from pathlib import Path
+
+
+def held(process: int) -> int:
+    """Bytes that the whole family holds, each page shared out among those that share it (PSS)."""
+    return sum(_held(each) for each in family(process))
+
+
+def family(process: int) -> list[int]:
+    """A process and all that it started; only itself where there is no `/proc`."""
+    parents: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name in brackets may hold anything; state and parent stand behind it.
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        parents.setdefault(parent, []).append(int(path.parent.name))
+    found = [process]
+    for each in found:
+        found += parents.get(each, [])
+    return found
+
+
+def megabytes(size: int) -> int | None:
+    """None where nothing was seen."""
+    return round(size / 2**20) if size else None
+
+
+def _held(process: int) -> int:
+    try:
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
 
 WORDS = "I have looked into it, and it is as you say. Is there anything else that I can do for you?"
 HEAD = b"HTTP/1.1 %d OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 
 
-class Endpoint:
+class BenchEndpoint:
     """Counts what it answers."""
 
     def __init__(self, latency: float, cap: int) -> None:
@@ -46,7 +80,7 @@ class Endpoint:
 class Connection(asyncio.Protocol):
     """One client: HTTP/1.1 with lengths given, one request after the other."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: BenchEndpoint) -> None:
         self._endpoint = endpoint
         self._buffer = bytearray()
 
@@ -96,7 +130,7 @@ class Connection(asyncio.Protocol):
 
 async def serve(latency: float, cap: int) -> None:
     """Answer until standard input ends."""
-    endpoint = Endpoint(latency, cap)
+    endpoint = BenchEndpoint(latency, cap)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(endpoint), "127.0.0.1", 0, backlog=2048)
     print(server.sockets[0].getsockname()[1], flush=True)

@@ -8,18 +8,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from evaluator.desk import Desk, Job, Office
-from evaluator.evaluate import CHECKS, Settings, is_failed
-from evaluator.execution import execute_golden, execute_messages
 from evaluator.explain import explain
-from evaluator.golden import golden_of
-from evaluator.prune import needless
-from evaluator.rollouts import find_rollouts
+from evaluator.replay.execution import execute_golden, execute_messages
+from evaluator.replay.golden import golden_execution_of, needless_calls
+from evaluator.replay.rollouts import find_rollouts
+from evaluator.replay.trial import ScoredTrial
 from evaluator.score import reward_of
-from evaluator.trial import Scored
-from evaluator.workers import done_of
+from evaluator.scoring.evaluate import CHECKS, CheckSettings, is_failed
+from evaluator.scoring.worker_pool import DatasetEvaluator, EvaluationJob, EvaluationSetup, finished_job
 from skillweave.schema.score import Checks
-from skillweave.tool_call import namespaces_of
+from skillweave.world.tools import namespaces_of
 
 ROUNDS = 7
 """Of each measurement; the median counts."""
@@ -33,11 +31,11 @@ class Bench:
         self._outputs = outputs
         found = find_rollouts(rollouts)
         places = sorted(found.places.items())[:: -(-len(found.places) // most)]
-        self._jobs = [Job(id, found.files[place.file], place, "") for id, place in places]
+        self._jobs = [EvaluationJob(id, found.files[place.file], place, "") for id, place in places]
 
-    def desk(self, *, cache: bool, prune: bool = True) -> Desk:
+    def desk(self, *, cache: bool, prune: bool = True) -> DatasetEvaluator:
         """One that keeps golden executions, or makes each anew."""
-        return Desk(Office(self._outputs, self._outputs, Settings(cache=cache, prune=prune)))
+        return DatasetEvaluator(EvaluationSetup(self._outputs, self._outputs, CheckSettings(cache=cache, prune=prune)))
 
     def per_second(self) -> dict[str, float]:
         """By second of this process's CPU. An evaluation goes from a place in a file to a line of results."""
@@ -66,7 +64,9 @@ class Bench:
         whole = self._median(_whole, self.desk(cache=False))["whole"]
         return {**stages, "rest": round(whole - sum(stages.values()), 1), "whole": whole}
 
-    def _median(self, run: Callable[[Desk, Sequence[Job]], Counter[str]], desk: Desk) -> dict[str, float]:
+    def _median(
+        self, run: Callable[[DatasetEvaluator, Sequence[EvaluationJob]], Counter[str]], desk: DatasetEvaluator
+    ) -> dict[str, float]:
         rounds = [run(desk, self._jobs) for _ in range(ROUNDS + 1)][1:]
         return {name: round(median(one[name] for one in rounds) / 1e3 / len(self._jobs), 1) for name in rounds[0]}
 
@@ -82,10 +82,10 @@ class Bench:
 
         return run
 
-    def _evaluations(self, desk: Desk) -> Callable[[], int]:
+    def _evaluations(self, desk: DatasetEvaluator) -> Callable[[], int]:
         def run() -> int:
             for job in self._jobs:
-                done_of(job, desk.result(job))
+                finished_job(job, desk.result(job))
             return len(self._jobs)
 
         return run
@@ -114,33 +114,33 @@ class _Clock:
         self.spent[name] += time.process_time_ns() - begun
 
 
-def _whole(desk: Desk, jobs: Sequence[Job]) -> Counter[str]:
+def _whole(desk: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str]:
     clock = _Clock()
     with clock.stage("whole"):
         for job in jobs:
-            done_of(job, desk.result(job))
+            finished_job(job, desk.result(job))
     return clock.spent
 
 
-def _stages(desk: Desk, jobs: Sequence[Job]) -> Counter[str]:
+def _stages(desk: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str]:
     """Each stage by itself. What comes before one in the same evaluation is looked up where it is kept."""
-    clock, settings = _Clock(), Settings()
+    clock, settings = _Clock(), CheckSettings()
     for job in jobs:
         with clock.stage("read"):
             recorded = desk.recorded(job)
         trial = desk.evaluator.trial(recorded)
         task, world = trial.task, trial.world
         with clock.stage("golden"):
-            golden_of(world, task, prune=False)
+            golden_execution_of(world, task, prune=False)
         with clock.stage("pruning"):
-            needless(world, task, trial.golden.execution)
+            needless_calls(world, task, trial.golden.execution)
         with clock.stage("made"), world.session(task) as session:
             execute_messages(session, recorded.messages, namespaces_of(task))
         found: dict[str, Any] = {}
         for name, check in CHECKS.items():
             with clock.stage(f"check_{name}"):
                 found[name] = check(trial, settings)
-        scored = Scored(trial, Checks(**found), reward_of(task, Checks(**found)))
+        scored = ScoredTrial(trial, Checks(**found), reward_of(task, Checks(**found)))
         with clock.stage("explain"):
             if is_failed(scored):
                 explain(scored)

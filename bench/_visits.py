@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from bench._practice import AREAS, SERVER, TITLE
-from evaluator.execution import Execution, execute_golden
+from evaluator.replay.execution import Execution, execute_golden
 from skillweave.schema.record import Json, Row
 from skillweave.schema.task import FactToTell, GoldenCall, Task
 from skillweave.world import database
@@ -20,7 +20,7 @@ POLICY = f"policies/{SERVER}.md"
 TOOL_LIST = f"tool_lists/{SERVER}.json"
 
 
-class Wish(NamedTuple):
+class VisitRequest(NamedTuple):
     """What somebody wants, before it is a task."""
 
     says: str
@@ -86,7 +86,7 @@ def golden_calls(world: World, caller: str | None, calls: list[GoldenCall]) -> E
         return execute_golden(session, calls)
 
 
-def _task(world: World, number: int, patient: Patient, wish: Wish, digest: str) -> Task:
+def _task(world: World, number: int, patient: Patient, wish: VisitRequest, digest: str) -> Task:
     signed_in = number % 2 == 0
     golden = wish.golden if signed_in else [_identify(patient), *map(_one_later, wish.golden)]
     known = {"email": patient["email"], "date_of_birth": patient["date_of_birth"], **wish.facts}
@@ -166,7 +166,7 @@ def _price(noun: str, cents: Json, rivals: set[Json]) -> FactToTell:
     return FactToTell(fact="told_1", noun=noun, values=[cents], type="integer", unit="cents", rivals=others)
 
 
-def _books(world: World, patient: Patient, random: Random) -> Wish | None:
+def _books(world: World, patient: Patient, random: Random) -> VisitRequest | None:
     """Another appointment, and what it costs."""
     free = _rows(world, patient, "find_slots")
     day = str(random.choice(free)["starts_at"])[:10]
@@ -179,10 +179,10 @@ def _books(world: World, patient: Patient, random: Random) -> Wish | None:
     ]
     says = f"Please book me in on {day} at {str(slot['starts_at'])[11:16]}, and tell me the price."
     told = _price("price", slot["price_cents"], {one["price_cents"] for one in slots})
-    return Wish(says, {"time": str(slot["starts_at"])[11:16]}, golden, told)
+    return VisitRequest(says, {"time": str(slot["starts_at"])[11:16]}, golden, told)
 
 
-def _cancels(world: World, patient: Patient, random: Random) -> Wish | None:
+def _cancels(world: World, patient: Patient, random: Random) -> VisitRequest | None:
     """An appointment so near that it costs a fee."""
     row = _appointment(world, patient)
     golden = [
@@ -199,10 +199,10 @@ def _cancels(world: World, patient: Patient, random: Random) -> Wish | None:
         return None
     says = f"I cannot come on {str(row['starts_at'])[:10]}, I am travelling. Cancel it, and tell me the fee."
     told = _price("cancellation fee", fee, set())
-    return Wish(says, {"reason": random.choice(["a journey", "a trip"])}, golden, told)
+    return VisitRequest(says, {"reason": random.choice(["a journey", "a trip"])}, golden, told)
 
 
-def _moves(world: World, patient: Patient, random: Random) -> Wish | None:
+def _moves(world: World, patient: Patient, random: Random) -> VisitRequest | None:
     """An appointment on another day."""
     row = _appointment(world, patient)
     free = _rows(world, patient, "find_slots")
@@ -217,10 +217,10 @@ def _moves(world: World, patient: Patient, random: Random) -> Wish | None:
         ),
     ]
     says = f"Move my appointment to {str(free[place]['starts_at'])[:16]}, please."
-    return Wish(says, {"dentist": free[place]["dentist_name"]}, golden)
+    return VisitRequest(says, {"dentist": free[place]["dentist_name"]}, golden)
 
 
-def _asks(world: World, patient: Patient, random: Random) -> Wish | None:
+def _asks(world: World, patient: Patient, random: Random) -> VisitRequest | None:
     """What a treatment costs, and a refill."""
     area = random.choice(AREAS)
     treatments = _rows(world, patient, "list_treatments", area=area)
@@ -235,10 +235,10 @@ def _asks(world: World, patient: Patient, random: Random) -> Wish | None:
     golden = [_call("list_treatments", area=(area, "user")), _call("list_prescriptions"), refill]
     says = f"What is the price of {treatment['treatment_name']}? And send me my {prescription['medicine']} by post."
     told = _price("price", treatment["price_cents"], {one["price_cents"] for one in treatments})
-    return Wish(says, {"area": area}, golden, told)
+    return VisitRequest(says, {"area": area}, golden, told)
 
 
-def _pays_and_cancels(world: World, patient: Patient, random: Random) -> Wish | None:
+def _pays_and_cancels(world: World, patient: Patient, random: Random) -> VisitRequest | None:
     """A fee is paid, and an appointment far ahead given up: two writes."""
     rows, fees = _rows(world, patient, "list_appointments"), _rows(world, patient, "list_fees")
     at = next(at for at, row in enumerate(rows) if row["status"] == "scheduled")
@@ -260,7 +260,13 @@ def _pays_and_cancels(world: World, patient: Patient, random: Random) -> Wish | 
         ),
     ]
     says = "Pay the fee that I still owe, and cancel my next appointment, since I am ill."
-    return Wish(says, {"year": random.choice([2024, 2025])}, golden)
+    return VisitRequest(says, {"year": random.choice([2024, 2025])}, golden)
 
 
-_SORTS: list[Callable[[World, Patient, Random], Wish | None]] = [_books, _cancels, _moves, _asks, _pays_and_cancels]
+_SORTS: list[Callable[[World, Patient, Random], VisitRequest | None]] = [
+    _books,
+    _cancels,
+    _moves,
+    _asks,
+    _pays_and_cancels,
+]

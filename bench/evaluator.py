@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from bench._conversations import TRIALS, conversations
-from bench._memory import held, megabytes
+from bench._endpoint import held, megabytes
 from bench._practice import practice
 from bench._stages import Bench
 from bench._visits import visits, write_dataset
-from skillweave.dataset import Dataset
 from skillweave.schema.trajectory import TrajectoryRecord
+from skillweave.world.dataset import Dataset
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED = 7

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench._memory import held, megabytes
+from bench._endpoint import held, megabytes
 
 ROOT = Path(__file__).resolve().parent.parent
 LOOK_EVERY_S = 0.5
@@ -25,7 +25,7 @@ Record = dict[str, Any]
 
 
 @dataclass
-class Watch:
+class RunMonitor:
     """What was seen of a run while it went on."""
 
     journal: Path
@@ -77,8 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _measured(command: Sequence[str], outputs: Path) -> tuple[float, Watch, int]:
-    watch = Watch(outputs / ".cache" / "journal.jsonl")
+def _measured(command: Sequence[str], outputs: Path) -> tuple[float, RunMonitor, int]:
+    watch = RunMonitor(outputs / ".cache" / "journal.jsonl")
     begin = time.monotonic()
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
@@ -87,7 +87,7 @@ def _measured(command: Sequence[str], outputs: Path) -> tuple[float, Watch, int]
     return time.monotonic() - begin, watch, process.returncode
 
 
-def _step(name: str, items: Sequence[Record], watch: Watch) -> dict[str, Any]:
+def _step(name: str, items: Sequence[Record], watch: RunMonitor) -> dict[str, Any]:
     own = [item for item in items if item["step"] == name]
     seconds = {item["key"]: item.get("seconds", 0.0) for item in own if item["state"] != "skipped"}
     ended = {key: watch.ended[name, key] for key in seconds if (name, key) in watch.ended}

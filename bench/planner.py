@@ -16,14 +16,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.combination import ValidatedTask
-from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.fusion import Mediation
 from skillweave.world.world import World
-from synth.gates.rejection import Rejected
-from synth.planner.planned import planned
-from synth.planner.problem import BOUNDS, Bounds
+from synth.planner.problem import DEFAULT_BOUNDS, PlannerBounds
+from synth.planner.solutions import check_reachable
+from synth.tasks.replay import Rejected
 
 ROOT = Path(__file__).resolve().parent.parent
 UNREACHED = 10
@@ -36,10 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure the planner on a finished dataset.")
     parser.add_argument("--outputs-dir", type=Path, help="the dataset; without it a small one is made")
     parser.add_argument("--every", type=int, default=1, help="take every N-th task of each world")
-    parser.add_argument("--calls", type=int, default=BOUNDS.calls, help="writes of a plan, at most")
-    parser.add_argument("--expansions", type=int, default=BOUNDS.expansions, help="expansions of a search, at most")
+    parser.add_argument("--calls", type=int, default=DEFAULT_BOUNDS.calls, help="writes of a plan, at most")
+    parser.add_argument(
+        "--expansions", type=int, default=DEFAULT_BOUNDS.expansions, help="expansions of a search, at most"
+    )
     given = parser.parse_args(arguments)
-    bounds = Bounds(given.calls, given.expansions)
+    bounds = PlannerBounds(given.calls, given.expansions)
     with tempfile.TemporaryDirectory() as folder:
         outputs = given.outputs_dir or _made(Path(folder) / "outputs")
         if not (outputs / "validated_tasks").is_dir():
@@ -87,12 +88,12 @@ def _fused(outputs: Path, name: str) -> FusedBlueprint:
     return FusedBlueprint.model_validate_json(contract).with_bridges(Mediation.model_validate_json(bridges).bridges)
 
 
-def _searched(world: World, tasks: Sequence[ValidatedTask], every: int, bounds: Bounds) -> Iterator[Figures]:
+def _searched(world: World, tasks: Sequence[ValidatedTask], every: int, bounds: PlannerBounds) -> Iterator[Figures]:
     for one in tasks[::every]:
         combination = one.combination
         begin = time.process_time()
         try:
-            figure = planned(world, combination, one.criteria, bounds)
+            figure = check_reachable(world, combination, one.criteria, bounds)
         except Rejected as rejected:
             figure = {"status": "rejected", "why": str(rejected)}
         why = figure.get("why") if figure["status"] in ("not_reached", "undecided", "rejected") else None

@@ -19,19 +19,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
-from rollout.dispatcher import PipelinedDispatcher, Width
-from rollout.runner import AgentRunner
-from rollout.task import Answer, Definition, Outcome, Response, Runtime, Task
-from rollout.trajectory import Setting
-from rollout.world.contract_session import HeldContract
-from skillweave.llm.gate import Gate
-from skillweave.llm.lane import Lane
+from rollout.dispatcher import AgentRunner, PipelinedDispatcher, Width
+from rollout.task import Answer, Definition, Response, RolloutOutcome, RolloutTask, Runtime
+from rollout.trajectory import RolloutSettings
+from rollout.world.source import HeldContract
+from skillweave.llm.backends.backend import Request
 from skillweave.llm.ledger import Ledger
+from skillweave.llm.limits.limiter import EndpointLimiter
+from skillweave.llm.limits.rate_limit import SharedSemaphore
 from skillweave.llm.models import AuthorSpec, connect
-from skillweave.llm.request import Request
-from skillweave.schema.message import Message
 from skillweave.schema.record import Json
-from skillweave.schema.trajectory import RolloutScore, TrajectoryRecord
+from skillweave.schema.trajectory import Message, RolloutScore, TrajectoryRecord
 from skillweave.world.world import World
 from tests.world.clinic import a_world
 
@@ -66,7 +64,7 @@ class ClinicRuntime:
         await self._held.close()
 
 
-class ClinicTask(Task):
+class ClinicTask(RolloutTask):
     """Between one and six questions, three requests each."""
 
     def __init__(self, world: World, number: int) -> None:
@@ -83,14 +81,14 @@ class ClinicTask(Task):
         system = "You are the assistant of a clinic. Follow the policy.\n\n" + "Rules are rules. " * 400
         return [Message(role="system", content=system), Message(role="user", content="When can I come?")]
 
-    async def evaluate_result(self, outcome: Outcome) -> RolloutScore:
+    async def evaluate_result(self, outcome: RolloutOutcome) -> RolloutScore:
         """Whether it came to its end."""
         passed = outcome.stop_reason == "user_stop"
         return RolloutScore(passed=passed, reward=float(passed))
 
 
 @dataclass
-class Watch:
+class RolloutMonitor:
     """When conversations ended, and how many requests there had been."""
 
     total: int
@@ -128,15 +126,15 @@ def endpoint(latency: float) -> Iterator[int]:
         process.wait(timeout=20)
 
 
-async def held(world: World, port: int, conversations: int, ledger: Ledger) -> Watch:
+async def held(world: World, port: int, conversations: int, ledger: Ledger) -> RolloutMonitor:
     """Hold so many conversations; what was seen of them."""
     spec = AuthorSpec(provider="openai", model="bench", base_url=f"http://127.0.0.1:{port}/v1", max_retries=0)
-    backend = connect(spec, ledger=ledger, lane=Lane("test", Gate(SLOTS)))
+    backend = connect(spec, ledger=ledger, lane=EndpointLimiter("test", SharedSemaphore(SLOTS)))
     # Connected, as a run is before it begins; the SDK takes a second to load.
     await backend.complete(Request(messages=(Message(role="user", content="Hello."),)))
     dispatcher = PipelinedDispatcher(Width(8, conversations, 8))
-    runner = AgentRunner(Setting(backend=backend), dispatcher)
-    watch = Watch(conversations, ledger)
+    runner = AgentRunner(RolloutSettings(backend=backend), dispatcher)
+    watch = RolloutMonitor(conversations, ledger)
     await runner.stream(((ClinicTask(world, number), 0) for number in range(conversations)), watch.ended)
     await backend.close()
     return watch

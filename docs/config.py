@@ -6,13 +6,11 @@ from typing import get_args
 
 from pydantic import BaseModel
 
-from docs.fields import Described, fields_of, summary_of
-from docs.markdown import code, table
-from docs.source import constants, readable
-from skillweave.config import authors, models
-from skillweave.config.authors import AuthorConfig, PriceConfig, RoleConfig, SpeakerConfig
-from skillweave.config.models import Config
-from skillweave.config.section import Section
+from docs.reference import Described, code, constants, fields_of, readable, summary_of, table
+from skillweave.config import llm as authors
+from skillweave.config import sections as models
+from skillweave.config.llm import AuthorConfig, ConfigSection, PriceConfig, RoleConfig, SpeakerConfig
+from skillweave.config.sections import Config
 
 INTRO = """\
 # Configuration
@@ -89,7 +87,7 @@ def _sections(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, ty
 def _section_in(annotation: object) -> type[BaseModel] | None:
     """The section that a field holds, or may hold; authors have a table of their own."""
     for kind in (annotation, *get_args(annotation)):
-        if isinstance(kind, type) and issubclass(kind, Section) and kind is not AuthorConfig:
+        if isinstance(kind, type) and issubclass(kind, ConfigSection) and kind is not AuthorConfig:
             return kind
     return None
 

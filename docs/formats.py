@@ -9,21 +9,22 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 import skillweave.schema
-from docs.fields import fields_table, models_in, summary_of
-from docs.markdown import code, table
-from docs.source import constants, readable
-from skillweave import manifest
-from skillweave.schema import comparison, evaluation, pruned, result, taught, trajectory
+from docs.reference import code, constants, fields_table, models_in, readable, summary_of, table
+from skillweave.base import manifest
+from skillweave.schema import evaluation, result, trajectory
+from skillweave.schema import result as comparison
+from skillweave.schema import result as taught
+from skillweave.schema import score as pruned
 from synth import artifacts
 from synth.artifacts import Artifact
-from synth.codegen import write
 from synth.engine.pipeline import Pipeline, load_pipeline
+from synth.servers import writing as write
 
 INTRO = """\
 # Formats
 
-Made by `python -m docs.generate` from `skillweave/schema`, `skillweave/manifest.py` and `synth/artifacts.py`; change
-them there.
+Made by `python -m docs.generate` from `skillweave/schema`, `skillweave/base/manifest.py` and `synth/artifacts.py`;
+change them there.
 
 What the pipeline writes under `outputs/`, and every record in it. `{key}` in a path is mostly the name of a domain,
 which is also that of its server and its world: `DentalClinic`; where domains are joined it is their fused world's:
@@ -74,10 +75,10 @@ EVALUATED: dict[str, type[BaseModel]] = {
     "results.jsonl": result.Result,
     "summary.json": evaluation.EvaluationSummary,
     "pruned.jsonl": pruned.PrunedRecord,
-    "flips.jsonl": comparison.Rescored,
-    "taught.jsonl": taught.Taught,
+    "flips.jsonl": comparison.RescoredResult,
+    "taught.jsonl": taught.TeachingRecord,
     "never_solved.jsonl": taught.NeverSolved,
-    "the file of `compare --output`": comparison.Comparisons,
+    "the file of `compare --output`": comparison.AgentComparisons,
 }
 """File of an evaluation -> what it holds, a line or in all."""
 

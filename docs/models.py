@@ -6,15 +6,15 @@ from tempfile import TemporaryDirectory
 from textwrap import fill
 from typing import Any
 
-from docs.markdown import table
-from skillweave.config.models import Config
-from synth.cli.expected import Expected
-from synth.cli.preview import TOLD, needed
-from synth.cli.spent import CHARACTERS
+from docs.reference import table
+from skillweave.config.sections import Config
+from synth.cli.display import CHARACTERS_PER_TOKEN
+from synth.cli.dry_run import ExpectedQuestions
+from synth.cli.preview import TASK_STEP, needed
 from synth.engine.pipeline import load_pipeline
-from synth.engine.run import Run, RunSpec
+from synth.engine.run import PipelineRun, RunSpec
+from synth.engine.step import PipelineStep
 from synth.questions.sizes import ByQuestion, Sizes, StepSizes
-from synth.step import Step
 
 TEXT = """\
 # Models as authors
@@ -191,7 +191,7 @@ def _domain() -> str:
     """What one domain asks, and a preview of it, in a sentence."""
     pipeline = load_pipeline().restricted("single")
     meaning, code = (_thousands(pipeline.steps, role) for role in ("textual", "coding"))
-    previewed = _thousands([step for step in needed(pipeline) if step.name != TOLD], "textual")
+    previewed = _thousands([step for step in needed(pipeline) if step.name != TASK_STEP], "textual")
     return fill(
         f"One domain by itself takes {meaning:,} thousand tokens of a model for meaning, prompts and answers together, "
         f"and {code:,} thousand of one for code; a preview takes {previewed:,} thousand and its few tasks' words. A "
@@ -201,28 +201,28 @@ def _domain() -> str:
     )
 
 
-def _thousands(steps: Iterable[Step[Any]], role: str) -> int:
+def _thousands(steps: Iterable[PipelineStep[Any]], role: str) -> int:
     """Thousands of tokens that the questions of a role take for one domain."""
     shipped = Sizes.shipped().steps
     asked = [
         (shipped.get(step.name, StepSizes()).domain.get(one.name), one) for step in steps for one in step.questions
     ]
     sizes = [size for size, question in asked if size is not None and question.role == role]
-    return round(sum(size.prompt_chars + size.reply_chars for size in sizes) / CHARACTERS / 1000)
+    return round(sum(size.prompt_chars + size.reply_chars for size in sizes) / CHARACTERS_PER_TOKEN / 1000)
 
 
 def _sizes() -> str:
     """What a default run asks, by step and role."""
     with TemporaryDirectory() as folder:
-        run = Run(RunSpec(Config(), Path(folder) / "none", read_only=True))
-        expected = Expected(run)
+        run = PipelineRun(RunSpec(Config(), Path(folder) / "none", read_only=True))
+        expected = ExpectedQuestions(run)
         rows = [(step, expected.of_step(step) or {}) for step in run.pipeline.steps if step.questions]
     cells = [[name, *_cells(step, asked, roles)] for step, asked in rows for name, roles in _askers(step)]
     header = ["step", "questions", "tokens of prompts", "tokens of answers", "asked of"]
     return SIZES.replace("{table}", table(header, cells))
 
 
-def _askers(step: Step[Any]) -> Iterator[tuple[str, set[str]]]:
+def _askers(step: PipelineStep[Any]) -> Iterator[tuple[str, set[str]]]:
     """The row of a step, with the roles that it asks, and another for a judge, whom a default run does not have."""
     roles = {str(question.role) for question in step.questions}
     yield step.short, roles - {"judge"}
@@ -230,12 +230,12 @@ def _askers(step: Step[Any]) -> Iterator[tuple[str, set[str]]]:
         yield f"{step.short}, where `llm.judge` names a model", {"judge"}
 
 
-def _cells(step: Step[Any], asked: ByQuestion, wanted: Collection[str]) -> list[str]:
+def _cells(step: PipelineStep[Any], asked: ByQuestion, wanted: Collection[str]) -> list[str]:
     roles = {question.name: question.role for question in step.questions if question.role in wanted}
     found = [(roles[name], size) for name, size in asked.items() if name in roles]
     return [
         f"{sum(size.asked for _, size in found):,.0f}",
-        f"{sum(size.prompt_chars for _, size in found) / CHARACTERS:,.0f}",
-        f"{sum(size.reply_chars for _, size in found) / CHARACTERS:,.0f}",
+        f"{sum(size.prompt_chars for _, size in found) / CHARACTERS_PER_TOKEN:,.0f}",
+        f"{sum(size.reply_chars for _, size in found) / CHARACTERS_PER_TOKEN:,.0f}",
         ", ".join(sorted({role for role, _ in found})),
     ]

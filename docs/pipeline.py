@@ -5,11 +5,10 @@ from typing import Any
 
 import networkx as nx
 
-from docs.fields import Described, fields_of
-from docs.markdown import code, table
+from docs.reference import Described, code, fields_of, table
 from synth.artifacts import Every
 from synth.engine.pipeline import Pipeline, load_pipeline
-from synth.step import Params, Step
+from synth.engine.step import Params, PipelineStep
 
 INTRO = """\
 # Pipeline
@@ -52,7 +51,7 @@ def picture(pipeline: Pipeline) -> str:
     return "\n".join([*lines, "```", ""])
 
 
-def reads_of(step: Step[Any]) -> list[str]:
+def reads_of(step: PipelineStep[Any]) -> list[str]:
     """What a step reads, by pattern, the artifact that gives its items their keys first."""
     found = [artifact.pattern for artifact in step.listed]
     for read in step.reads:
@@ -60,12 +59,12 @@ def reads_of(step: Step[Any]) -> list[str]:
     return list(dict.fromkeys(found)) or ["domains.seeds"]
 
 
-def writes_of(step: Step[Any]) -> list[str]:
+def writes_of(step: PipelineStep[Any]) -> list[str]:
     """What a step writes, by pattern."""
     return list(dict.fromkeys(artifact.pattern for artifact in (*step.writes, *step.join_writes)))
 
 
-def one_item_each(step: Step[Any]) -> str:
+def one_item_each(step: PipelineStep[Any]) -> str:
     """What a step has an item for, in words."""
     return " and ".join(f"each key of {code(artifact.pattern)}" for artifact in step.listed) or "the whole run"
 
@@ -83,7 +82,7 @@ def _overview(pipeline: Pipeline) -> str:
     return table(["step", "does", "one item for", "asks"], rows)
 
 
-def _section(pipeline: Pipeline, step: Step[Any]) -> Iterator[str]:
+def _section(pipeline: Pipeline, step: PipelineStep[Any]) -> Iterator[str]:
     yield f"## {step.name}\n"
     yield f"{step.title[:1].upper()}{step.title[1:]}\n"
     lines = [
@@ -117,5 +116,5 @@ def _listed(patterns: Any) -> str:
     return ", ".join(code(pattern) for pattern in patterns)
 
 
-def _words(step: Step[Any]) -> str:
+def _words(step: PipelineStep[Any]) -> str:
     return step.name.partition("_")[2].replace("_", " ")

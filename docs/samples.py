@@ -1,19 +1,162 @@
-"""Draw tasks by a seed from a finished dataset and print each in full: `python -m docs.samples --outputs outputs`.
-
-Whoever reads ten of them knows what a dataset is worth better than any table can say. Nothing is run: what is printed
-is what the files hold.
-"""
+"""Generate docs/samples.md: a task of each kind as people read it."""
 
 import argparse
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
 import skillweave
-from docs.task_page import task_section
-from skillweave.dataset import Dataset
-from skillweave.errors import ConfigError, SkillweaveError
+from docs.reference import code, plain, quoted, table
+from skillweave.base.errors import ConfigError, SkillweaveError
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.call import Cells, RowChange
+from skillweave.schema.contract import Tool
+from skillweave.schema.record import Json
+from skillweave.schema.task import Criteria, FactToTell, GoldenCall, Task
+from skillweave.world.dataset import Dataset
+
+_HELD = {"agent": "the agent alone: the tool would do it", "tool": "the tool"}
+
+
+def task_section(number: int, task: Task, blueprints: Sequence[Blueprint]) -> str:
+    """The section; `blueprints` are those of the task's domains."""
+    tools = {tool.name: tool for blueprint in blueprints for tool in blueprint.tools}
+    asked = [task.criteria.asked] if task.criteria.asked else []
+    why = f" ({plain(task.scenario.reason)})" if task.scenario.reason else ""
+    parts = [
+        f"## {number}. {plain(task.id)}\n",
+        f"{task.kind}, {task.split}; {plain(task.world)}; the clock stands at {task.now}.\n",
+        _who(task),
+        "**First message**\n",
+        *(quoted(message.content or "") for message in task.messages),
+        f"**What they want** {plain(task.scenario.goal)}{why}\n",
+        *_known(task),
+        "**Rules in play**\n",
+        _rules([tools[call.tool] for call in [*task.golden, *asked] if call.tool in tools]),
+        "**Golden calls**\n",
+        _calls(task.golden),
+        *_asked(asked),
+        "**Expected changes**\n",
+        _changes(task.criteria.state),
+        *_told(task.criteria.communicate),
+        *_conduct(task.criteria),
+        *_planted(task),
+        f"**Scored on** {', '.join(task.criteria.reward_basis)}. **Gates**\n",
+        _gates(task),
+    ]
+    return "\n".join(parts)
+
+
+def _who(task: Task) -> str:
+    person = task.persona
+    traits = f"; {', '.join(person.traits)}" if person.traits else ""
+    signed = (
+        f"signed in as {code(task.env_variables.LOGGED_IN_USER or '')}"
+        if task.login == "session"
+        else "not signed in: the agent has to identify them"
+    )
+    return f"**Who** {plain(person.name)}, {person.age}, {plain(person.style + traits)}; {signed}.\n"
+
+
+def _known(task: Task) -> Iterator[str]:
+    if task.scenario.facts:
+        yield "**What they know**\n"
+        rows = [(plain(fact.text), code(_json(fact.value)), fact.tell) for fact in task.scenario.facts]
+        yield table(["in their words", "value", "said"], rows)
+
+
+def _rules(tools: Sequence[Tool]) -> str:
+    """Rules of the golden tools, those that only the agent holds first, then what the calls bring about."""
+    guards = {guard.rule: guard for tool in tools for guard in tool.guards}
+    ordered = sorted(guards.values(), key=lambda guard: guard.enforced_by != "agent")
+    rows = [(guard.rule, plain(guard.says), _HELD[guard.enforced_by]) for guard in ordered]
+    effects = {effect.rule: effect for tool in tools for effect in tool.effects}
+    rows += [(effect.rule, plain(effect.says), "an effect") for effect in effects.values()]
+    return table(["rule", "says", "held by"], rows) if rows else "None.\n"
+
+
+def _calls(calls: Sequence[GoldenCall]) -> str:
+    lines = []
+    for number, call in enumerate(calls):
+        lines.append(f"- call {number}: {code(call.tool)}")
+        for name, value in call.arguments.items():
+            lines.append(f"  - {code(f'{name} = {_json(value)}')} from {code(call.grounding.get(name, 'nowhere'))}")
+    return "\n".join(lines) + "\n"
+
+
+def _changes(changes: Sequence[RowChange]) -> str:
+    if not changes:
+        return "None: nothing may change.\n"
+    return "\n".join(_change(change) for change in changes) + "\n"
+
+
+def _change(change: RowChange) -> str:
+    named = f"- {change.op} {code(change.table)} {code(_json(change.key))}"
+    if change.op != "update":
+        return f"{named}: {code(_json(change.after or change.before))}"
+    before, after = change.before or {}, change.after or {}
+    return f"{named}: {', '.join(_cell(name, before, after) for name in after)}"
+
+
+def _cell(name: str, before: Cells, after: Cells) -> str:
+    return f"{code(name)} {code(_json(before.get(name)))} → {code(_json(after[name]))}"
+
+
+def _asked(asked: Sequence[GoldenCall]) -> Iterator[str]:
+    if asked:
+        yield "**Asked for, and not to be done**\n"
+        yield _calls(asked)
+
+
+def _conduct(criteria: Criteria) -> Iterator[str]:
+    """What has to be recorded as declined, what told first, and what nobody could do."""
+    why = {ban.rule: ban.why for ban in criteria.must_not}
+    declined = [criteria.declined.rule, *criteria.declined.also] if criteria.declined else []
+    lines = (
+        [f"- recorded as declined by {' or '.join(declined)}: {plain(why.get(declined[0], ''))}"] if declined else []
+    )
+    lines += [f"- told before {code(ask.tool)}: {' or '.join(map(code, ask.facts))}" for ask in criteria.must_ask]
+    lines += [
+        f"- handed over: no offered tool writes {code(table)} ({', '.join(map(plain, columns))})"
+        for table, columns in criteria.beyond.items()
+    ]
+    if lines:
+        yield "**The agent's conduct**\n"
+        yield "\n".join(lines) + "\n"
+
+
+def _planted(task: Task) -> Iterator[str]:
+    if task.noise is not None:
+        yield "**Faults planted**\n"
+        lines = [
+            f"- {plain(one.fault.replace('_', ' '))} in call {one.occurrence} of {code(one.tool)}"
+            f"{'' if one.arguments is None else ' with ' + code(_json(one.arguments))}"
+            for one in task.noise.faults
+        ]
+        yield "\n".join(lines) + "\n"
+
+
+def _told(facts: Sequence[FactToTell]) -> Iterator[str]:
+    if facts:
+        yield "**To be told**\n"
+        lines = []
+        for fact in facts:
+            rivals = f"; not {', '.join(code(_json(value)) for value in fact.rivals)}" if fact.rivals else ""
+            lines.append(f"- {plain(fact.noun)}: {' or '.join(code(_json(value)) for value in fact.values)}{rivals}")
+        yield "\n".join(lines) + "\n"
+
+
+def _gates(task: Task) -> str:
+    figures = task.gates.model_dump(mode="json")
+    rows = [(name.replace("_", " "), code(_json(found)) if found else "not run") for name, found in figures.items()]
+    return table(["gate", "figures"], rows)
+
+
+def _json(value: Json | Cells) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
 
 INTRO = """\
 # Samples

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from evaluator.score import score
 from skillweave.schema.contract import Parameter
-from skillweave.schema.message import FunctionCall, Message, ToolCall
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 from skillweave.world.session import Session
 from skillweave.world.tools import name_of, session_tools
 from skillweave.world.world import World
@@ -53,7 +53,7 @@ def _reward(world: World, task: Task, random: Random) -> float | None:
         return 0.0 if session.defects else score(task, session, messages).reward
 
 
-class _Seen(NamedTuple):
+class _SeenValue(NamedTuple):
     name: str
     value: Json
 
@@ -72,7 +72,7 @@ class _Chance:
         self._dates: list[str] = [*_DATE.findall(heard), task.now[:10]]
         self._numbers = [int(number) for number in _NUMBER.findall(heard)] or [1]
         self._messages = list(task.messages)
-        self._seen: list[_Seen] = []
+        self._seen: list[_SeenValue] = []
 
     def converse(self) -> Sequence[Message]:
         """Calls, then last words; the whole conversation."""
@@ -103,7 +103,7 @@ class _Chance:
         rows = value if isinstance(value, list) else [value]
         for row in rows:
             if isinstance(row, Mapping):
-                self._seen += [_Seen(name, cell) for name, cell in row.items() if cell is not None]
+                self._seen += [_SeenValue(name, cell) for name, cell in row.items() if cell is not None]
 
     def _value(self, parameter: Parameter) -> Json:
         random = self._random
@@ -137,7 +137,7 @@ def _label(column: str) -> str:
     return column.removesuffix("_cents").replace("_", " ")
 
 
-def _said(seen: _Seen) -> str:
+def _said(seen: _SeenValue) -> str:
     """The value as an agent would say it: cents as an amount."""
     if seen.name.endswith("_cents") and isinstance(seen.value, int):
         return f"{seen.value / 100:.2f}"

@@ -1,6 +1,6 @@
 """`python -m evaluator.run_evaluation`: the same as `python -m evaluator run`."""
 
-from skillweave.interrupt import end_on_signals
+from skillweave.base.command import end_on_signals
 
 if __name__ == "__main__":
     end_on_signals()

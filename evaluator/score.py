@@ -5,20 +5,18 @@ from itertools import zip_longest
 from math import prod
 
 from evaluator.checks.communicate import check_communicate
-from evaluator.checks.policy import Conduct, check_policy, check_policy_unheard
+from evaluator.checks.policy import AgentConduct, check_policy, check_policy_without_messages
 from evaluator.checks.state import check_state
-from evaluator.execution import Step
-from evaluator.turns import turns_of
-from skillweave.conversation import until_end
+from evaluator.replay.execution import ExecutedCall
+from evaluator.text.facts import user_turns_of
 from skillweave.schema.call import CallResult
-from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.score import Checks, Score
 from skillweave.schema.task import Task
-from skillweave.schema.trajectory import UserTurn
-from skillweave.tool_call import read_call
+from skillweave.schema.trajectory import Message, UserTurn, until_end
 from skillweave.world.canonical import canonical
 from skillweave.world.session import Session
+from skillweave.world.tools import read_call
 
 
 def score(
@@ -37,13 +35,13 @@ def score(
     changes = canonical(session.diff(), session.minted)
     state = check_state(task.criteria, changes, session.comparison)
     if messages is None:
-        checks = Checks(state=state, policy=check_policy_unheard(task, [*_steps_of(session.results, ())]))
+        checks = Checks(state=state, policy=check_policy_without_messages(task, [*_steps_of(session.results, ())]))
     else:
         talk = [Message.model_validate(message) for message in messages]
         held = until_end(talk, turns or ())
         unheard = len(_calls_in(talk)) - len(_calls_in(held))
         steps = [*_steps_of(session.results[: len(session.results) - unheard], held)]
-        conduct = Conduct(task, steps, held, turns_of(task, held, turns), turns is not None)
+        conduct = AgentConduct(task, steps, held, user_turns_of(task, held, turns), turns is not None)
         told = check_communicate(task.criteria.communicate, held, steps, task.now)
         checks = Checks(state=state, communicate=told, policy=check_policy(conduct))
     reward = reward_of(task, checks)
@@ -57,12 +55,12 @@ def reward_of(task: Task, checks: Checks) -> float | None:
     return prod(scores) if len(scores) == len(asked) else None
 
 
-def _steps_of(results: Sequence[CallResult], messages: Sequence[Message]) -> Iterator[Step]:
+def _steps_of(results: Sequence[CallResult], messages: Sequence[Message]) -> Iterator[ExecutedCall]:
     """Each result at the place of its call; calls that cannot be read were not made, and take a place."""
     made = _calls_in(messages)
     for position, (result, placed) in enumerate(zip_longest(results, made[: len(results)])):
         call, place = placed or (position, -1)
-        yield Step(call, place, -1, result.call.tool, result.call.arguments, result, False, [])
+        yield ExecutedCall(call, place, -1, result.call.tool, result.call.arguments, result, False, [])
 
 
 def _calls_in(messages: Sequence[Message]) -> list[tuple[int, int]]:

@@ -9,18 +9,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rollout.task import Definition
-from skillweave.llm.backend import Backend
-from skillweave.llm.request import Reply, Request, Sampling
-from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.llm.backends.backend import Backend, Reply, Request, Sampling
 from skillweave.schema.record import Json
-from skillweave.schema.trajectory import Participant, Usage
-from skillweave.tool_call import AgentCall, read_call, whole
+from skillweave.schema.trajectory import FunctionCall, Message, Participant, SpeakerUsage, ToolCall
+from skillweave.world.tools import AgentCall, read_call, valid_text
 
 QUESTION = "rollout.agent"
 LONGEST_ID = 64
 
 
-class Step(NamedTuple):
+class AgentStep(NamedTuple):
     """One reply of the agent."""
 
     message: Message
@@ -60,7 +58,7 @@ class Agent:
         self.history = list(instruction)
         self.key = key
         self.settings = settings
-        self.usage = Usage(cost_usd=0.0)
+        self.usage = SpeakerUsage(cost_usd=0.0)
         self.model = ""
         self._requests = 0
         self._ids: set[str] = set()
@@ -74,7 +72,7 @@ class Agent:
             sampling={**self.settings.sampling.given()},
         )
 
-    async def step(self) -> Step:
+    async def step(self) -> AgentStep:
         """The next reply. It is added to the history, unless there is nothing in it or it was withheld.
 
         Raises ProviderError.
@@ -90,11 +88,11 @@ class Agent:
 
     def observe(self, call: AgentCall, content: str) -> None:
         """Add a call's result to the history."""
-        self.history.append(Message(role="tool", tool_call_id=call.id, content=whole(content)))
+        self.history.append(Message(role="tool", tool_call_id=call.id, content=valid_text(content)))
 
     def hear(self, message: Message) -> None:
         """Add what the user says."""
-        self.history.append(message.model_copy(update={"content": whole(message.content or "")}))
+        self.history.append(message.model_copy(update={"content": valid_text(message.content or "")}))
 
     def _request(self) -> Request:
         messages = self.history if self.settings.replay_reasoning else [_without_reasoning(m) for m in self.history]
@@ -108,18 +106,18 @@ class Agent:
             attempt=self._requests,
         )
 
-    def _read(self, reply: Reply) -> Step:
+    def _read(self, reply: Reply) -> AgentStep:
         given = [_as_given(call, self._fresh_id(call.id)) for call in reply.tool_calls]
         message = Message.model_validate(
             {
                 "role": "assistant",
-                "content": whole(reply.text) or None,
+                "content": valid_text(reply.text) or None,
                 "tool_calls": given or None,
-                "reasoning_content": reply.reasoning and whole(reply.reasoning),
+                "reasoning_content": reply.reasoning and valid_text(reply.reasoning),
                 **_extras(reply),
             }
         )
-        return Step(message, [read_call(call) for call in given], reply)
+        return AgentStep(message, [read_call(call) for call in given], reply)
 
     def _fresh_id(self, given: str) -> str:
         """The id as it was given, or another where it is none or was there before."""
@@ -133,14 +131,14 @@ class Agent:
 def _as_given(call: ToolCall, id: str) -> ToolCall:
     """The call under that id."""
     name, arguments = call.function.name, call.function.arguments
-    kept = whole(arguments) if isinstance(arguments, str) else arguments
-    return ToolCall(id=id, function=FunctionCall(name=whole(name), arguments=kept))
+    kept = valid_text(arguments) if isinstance(arguments, str) else arguments
+    return ToolCall(id=id, function=FunctionCall(name=valid_text(name), arguments=kept))
 
 
-def added(usage: Usage, reply: Reply) -> Usage:
+def added(usage: SpeakerUsage, reply: Reply) -> SpeakerUsage:
     """The usage with a reply's; an unknown cost makes the sum unknown."""
     known = usage.cost_usd is not None and reply.cost_usd is not None
-    return Usage(
+    return SpeakerUsage(
         input_tokens=usage.input_tokens + reply.input_tokens,
         output_tokens=usage.output_tokens + reply.output_tokens,
         cost_usd=usage.cost_usd + reply.cost_usd if known else None,  # type: ignore[operator]

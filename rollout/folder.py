@@ -1,25 +1,93 @@
-"""The rollouts folder: `run.json`, which fixes what it holds, and a file of trajectories a world.
-
-A file is only ever appended to, a whole line at a time. Of several lines with one id the last that is owed to nobody
-counts; a torn last line, of a run that was killed, counts for nothing.
-"""
+"""A rollouts folder: append-only lines, one trajectory each, and the figures of what it holds."""
 
 import json
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic_core import PydanticSerializationError, from_json
 
-from skillweave.errors import ArtifactError, ConfigError
+from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.base.store import TEMPORARY, Store
 from skillweave.schema.record import Json
-from skillweave.schema.trajectory import OWED, TrajectoryRecord
-from skillweave.store import TEMPORARY, Store
-from skillweave.tool_call import whole
+from skillweave.schema.trajectory import RETRIED_ERRORS, SpeakerUsage, TrajectoryRecord
+from skillweave.world.tools import valid_text
+
+USER_SHARE = 0.02
+"""A larger share of trajectories lost to the user is worth a warning."""
+
+
+@dataclass
+class RunFigures:
+    done: int = 0
+    passed: int = 0
+    scored: int = 0
+    stops: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    """By kind."""
+    first_errors: dict[str, str] = field(default_factory=dict)
+    """Kind -> the first one, with its trajectory."""
+    unreadable: list[str] = field(default_factory=list)
+    """Trajectories whose task could not be read, each with the reason."""
+    agents: set[str] = field(default_factory=set)
+    users: set[str] = field(default_factory=set)
+    sent_back: int = 0
+    """Answers of users that were sent back."""
+    tokens_kept: int = 0
+    """Trajectories with token ids or log probabilities."""
+    calls: int = 0
+    turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+    """None once something without a known price was used."""
+
+    def add(self, record: TrajectoryRecord) -> None:
+        """Count one."""
+        self.done += 1
+        self.stops[record.stop_reason] += 1
+        self.agents.add(record.agent.backend)
+        self.users |= {record.user.backend} if record.user is not None else set()
+        extras = [message.model_extra or {} for message in record.messages]
+        self.tokens_kept += any("token_ids" in extra or "logprobs" in extra for extra in extras)
+        if record.error is not None:
+            self.errors[record.error.kind] += 1
+            self.first_errors.setdefault(record.error.kind, f"{record.id}: {record.error.message}")
+        if record.score is not None and record.score.passed is not None:
+            self.scored += 1
+            self.passed += record.score.passed
+        self.calls += _whole(record.metadata.get("tool_call_count"))
+        self.sent_back += _whole(record.metadata.get("user_sent_back"))
+        self.turns += _whole(record.metadata.get("total_turns"))
+        for usage in (record.usage.agent, record.usage.user):
+            self._add_usage(usage)
+
+    @property
+    def owed(self) -> int:
+        """Trajectories that the next run tries anew."""
+        return sum(self.errors[kind] for kind in RETRIED_ERRORS)
+
+    @property
+    def user_share(self) -> float:
+        """The share lost to the simulated user."""
+        return self.errors["user"] / self.done if self.done else 0.0
+
+    def _add_usage(self, usage: SpeakerUsage) -> None:
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
+        known = self.cost_usd is not None and usage.cost_usd is not None
+        self.cost_usd = self.cost_usd + usage.cost_usd if known else None  # type: ignore[operator]
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
 
 RUN = "run.json"
 SHOWN = 120
@@ -28,7 +96,7 @@ NEEDED = ("id", "task_id", "trial", "messages", "stop_reason")
 """Keys without which a line is no trajectory."""
 
 
-class Held(NamedTuple):
+class FolderState(NamedTuple):
     """What a folder holds already."""
 
     done: frozenset[str]
@@ -60,7 +128,7 @@ class RolloutFolder:
             )
         self.store.write(RUN, _pretty(run))
 
-    def held(self) -> Held:
+    def held(self) -> FolderState:
         """What is there."""
         counted: dict[str, bool | None] = {}
         torn: list[str] = []
@@ -71,7 +139,7 @@ class RolloutFolder:
                 elif not _is_owed(record):
                     counted[str(record.get("id"))] = _passed(record)
         scored = [passed for passed in counted.values() if passed is not None]
-        return Held(frozenset(counted), sum(scored), len(scored), tuple(torn))
+        return FolderState(frozenset(counted), sum(scored), len(scored), tuple(torn))
 
     def append(self, record: TrajectoryRecord) -> None:
         """Add a trajectory: the line is in the system's hands when this returns. ConfigError where its file would not
@@ -139,12 +207,12 @@ def _line(record: TrajectoryRecord) -> bytes:
         return record.model_dump_json().encode()
     except PydanticSerializationError:
         # Halves of characters that an endpoint sent, or what a user's own task put into its notes.
-        return whole(json.dumps(record.model_dump(), ensure_ascii=False, default=repr)).encode()
+        return valid_text(json.dumps(record.model_dump(), ensure_ascii=False, default=repr)).encode()
 
 
 def _is_owed(record: dict[str, Json]) -> bool:
     error = record.get("error")
-    return isinstance(error, dict) and error.get("kind") in OWED
+    return isinstance(error, dict) and error.get("kind") in RETRIED_ERRORS
 
 
 def _passed(record: dict[str, Json]) -> bool | None:

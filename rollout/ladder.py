@@ -11,23 +11,21 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from evaluator.evaluate import Evaluator, Settings
-from evaluator.recorded import read
-from rollout.dispatcher import BatchDispatcher, Width
+from evaluator.replay.trial import read_trajectory
+from evaluator.scoring.evaluate import CheckSettings, Evaluator
+from rollout.dispatcher import AgentRunner, BatchDispatcher, Width
 from rollout.offline.agents import offline_agent
 from rollout.offline.user import offline_user
-from rollout.runner import AgentRunner
-from rollout.trajectory import Limits, Setting
-from rollout.world.contract_session import ContractOpener
-from rollout.world.source import WorldTasks
-from skillweave.config.models import Config
-from skillweave.dataset import Dataset
-from skillweave.digest import digest_bytes
-from skillweave.errors import ConfigError
-from skillweave.schema.ladder import Ladder, Rung, Step
+from rollout.trajectory import RolloutLimits, RolloutSettings
+from rollout.world.source import ContractOpener, WorldTasks
+from skillweave.base.digest import digest_bytes
+from skillweave.base.errors import ConfigError
+from skillweave.base.processes import process_pool
+from skillweave.config.sections import Config
+from skillweave.schema.evaluation import Ladder, PassCount, Rung
 from skillweave.schema.task import Kind, Task
 from skillweave.schema.trajectory import TrajectoryRecord
-from skillweave.workers import process_pool
+from skillweave.world.dataset import Dataset
 
 AGENTS = ("nothing", "random", "careless", "policy_blind", "oracle")
 """From the lowest rung to the highest."""
@@ -43,7 +41,7 @@ SHOWN = 5
 """Ids that a sentence names."""
 
 
-class Score(NamedTuple):
+class LadderScore(NamedTuple):
     agent: str
     task: str
     kind: Kind
@@ -70,7 +68,7 @@ def climb(
     decided = sorted(task.id for task in tasks if is_decided(dataset, task))
     ids = [task.id for task in tasks]
     shards = [(config, agent, ids[at : at + SHARD]) for agent in AGENTS for at in range(0, len(ids), SHARD)]
-    scores: list[Score] = []
+    scores: list[LadderScore] = []
     for found in _all_held(shards, workers):
         scores.extend(found)
         advanced(len(scores), found[-1].agent)
@@ -126,7 +124,7 @@ def out_of_order(rungs: Sequence[Rung], is_any_decided: bool) -> list[str]:
     return found
 
 
-def _blind_passes(scores: Iterable[Score], decided: Sequence[str]) -> list[str]:
+def _blind_passes(scores: Iterable[LadderScore], decided: Sequence[str]) -> list[str]:
     ids = frozenset(decided)
     passed = sorted(score.task for score in scores if score.agent == "policy_blind" and score.passed)
     wrong = [id for id in passed if id in ids]
@@ -135,8 +133,8 @@ def _blind_passes(scores: Iterable[Score], decided: Sequence[str]) -> list[str]:
     )
 
 
-def _lost(scores: Iterable[Score]) -> Iterator[str]:
-    lost: dict[str, list[Score]] = {}
+def _lost(scores: Iterable[LadderScore]) -> Iterator[str]:
+    lost: dict[str, list[LadderScore]] = {}
     for score in scores:
         if score.passed is None:
             lost.setdefault(score.agent, []).append(score)
@@ -149,7 +147,7 @@ def _some(ids: Sequence[str]) -> str:
     return ", ".join(ids[:SHOWN]) + (f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else "")
 
 
-def _rung(agent: str, scores: Sequence[Score]) -> Rung:
+def _rung(agent: str, scores: Sequence[LadderScore]) -> Rung:
     known = [score for score in scores if score.passed is not None]
     kinds = sorted({score.kind for score in known})
     return Rung(
@@ -161,11 +159,11 @@ def _rung(agent: str, scores: Sequence[Score]) -> Rung:
     )
 
 
-def _step(scores: Sequence[Score]) -> Step:
-    return Step(tasks=len(scores), passed=sum(score.passed is True for score in scores))
+def _step(scores: Sequence[LadderScore]) -> PassCount:
+    return PassCount(tasks=len(scores), passed=sum(score.passed is True for score in scores))
 
 
-def _all_held(shards: Sequence[tuple[Config, str, list[str]]], workers: int) -> Iterator[list[Score]]:
+def _all_held(shards: Sequence[tuple[Config, str, list[str]]], workers: int) -> Iterator[list[LadderScore]]:
     """The scores of each shard, in order."""
     if workers < 2 or len(shards) < 2:
         for shard in shards:
@@ -175,26 +173,26 @@ def _all_held(shards: Sequence[tuple[Config, str, list[str]]], workers: int) -> 
         yield from pool.map(_held, *zip(*shards, strict=True))
 
 
-def _held(config: Config, agent: str, ids: Sequence[str]) -> list[Score]:
+def _held(config: Config, agent: str, ids: Sequence[str]) -> list[LadderScore]:
     """Conversations of one agent, held and scored."""
     dataset, evaluator = _opened(config.outputs_dir)
     rollout = config.rollout
     user = offline_user(config.seed)
     source = WorldTasks(dataset, opener=ContractOpener(dataset), user=user, seed=config.seed)
-    setting = Setting(
+    setting = RolloutSettings(
         backend=offline_agent(agent, dataset, config.seed),
         dataset=source.digest,
-        limits=Limits(max_turns=rollout.max_turns, max_calls=rollout.max_calls, timeout_s=rollout.timeout_s),
+        limits=RolloutLimits(max_turns=rollout.max_turns, max_calls=rollout.max_calls, timeout_s=rollout.timeout_s),
     )
     runner = AgentRunner(setting, BatchDispatcher(Width(1, 1, 1)), seed=config.seed)
-    scores: list[Score] = []
+    scores: list[LadderScore] = []
 
     def scored(record: TrajectoryRecord) -> None:
         line = record.model_dump_json().encode()
-        result = evaluator.evaluate(read(line), digest_bytes(line))
+        result = evaluator.evaluate(read_trajectory(line), digest_bytes(line))
         kind = dataset.tasks[record.task_id].kind
         error = result.error.message if result.error else None
-        scores.append(Score(agent, record.task_id, kind, result.passed, result.reward or 0.0, error))
+        scores.append(LadderScore(agent, record.task_id, kind, result.passed, result.reward or 0.0, error))
 
     asyncio.run(runner.stream(((source.task(id, 0), 0) for id in ids), scored))
     return scores
@@ -203,4 +201,4 @@ def _held(config: Config, agent: str, ids: Sequence[str]) -> list[Score]:
 @cache
 def _opened(outputs: str) -> tuple[Dataset, Evaluator]:
     dataset = Dataset(Path(outputs))
-    return dataset, Evaluator(dataset, dataset, Settings(floors=False))
+    return dataset, Evaluator(dataset, dataset, CheckSettings(floors=False))

@@ -12,13 +12,13 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from skillweave.base.errors import ConfigError, SkillweaveError
 from skillweave.config.load import nearest
-from skillweave.config.models import Config
-from skillweave.errors import ConfigError, SkillweaveError
-from skillweave.llm.backend import Backend
+from skillweave.config.sections import Config
+from skillweave.llm.backends.backend import Backend
 
 OURS: dict[str, dict[str, str]] = {
-    "runner": {"default": "rollout.runner:AgentRunner"},
+    "runner": {"default": "rollout.dispatcher:AgentRunner"},
     "dispatcher": {
         "pipelined": "rollout.dispatcher:PipelinedDispatcher",
         "batch": "rollout.dispatcher:BatchDispatcher",

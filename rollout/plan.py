@@ -9,10 +9,10 @@ from typing import Any
 from rollout.agent import AgentSettings
 from rollout.speakers import user_of
 from rollout.task import TaskSource
-from skillweave.config.authors import SpeakerConfig
-from skillweave.config.models import Config
-from skillweave.errors import ConfigError
-from skillweave.llm.configured import sampling_of
+from skillweave.base.errors import ConfigError
+from skillweave.config.llm import SpeakerConfig
+from skillweave.config.sections import Config
+from skillweave.llm.models import sampling_of
 from skillweave.schema.record import Json
 
 SHOWN = 3

@@ -4,16 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rollout.parts import blamed, part
-from skillweave.config.authors import AuthorConfig, SpeakerConfig
-from skillweave.config.models import Config, RolloutConfig
-from skillweave.dataset import Dataset
-from skillweave.errors import ConfigError
-from skillweave.llm.backend import Backend
+from skillweave.base.errors import ConfigError
+from skillweave.config.llm import AuthorConfig, SpeakerConfig
+from skillweave.config.sections import Config, RolloutConfig
+from skillweave.llm.backends.backend import Backend
 from skillweave.llm.connections import Connections
-from skillweave.llm.ledger import Ledger
+from skillweave.llm.ledger import FREE, Ledger
 from skillweave.llm.models import split_name
-from skillweave.llm.price import FREE
-from skillweave.llm.wrappers.meter import Metered
+from skillweave.llm.wrappers import MeteredBackend
+from skillweave.world.dataset import Dataset
 
 SAMPLING = ("temperature", "top_p", "max_tokens", "seed")
 ONLY_SCRIPTED = "offline/user knows the phrases of the scripted agents, and does not understand models"
@@ -45,7 +44,7 @@ def misunderstanding(rollout: RolloutConfig) -> str | None:
     return ONLY_SCRIPTED if is_model and plays else None
 
 
-class Speakers:
+class BackendFactory:
     """Connects the two sides of a run."""
 
     def __init__(self, config: Config, dataset: Callable[[], Dataset], folder: Path | None = None) -> None:
@@ -70,7 +69,7 @@ class Speakers:
                 raise ConfigError(f"{speaker.model!r} calls its tools natively; leave rollout.parts.agent at 'native'")
             from rollout.offline.agents import offline_agent
 
-            return Metered(offline_agent(name, self._dataset(), self._config.seed), self.ledger, FREE)
+            return MeteredBackend(offline_agent(name, self._dataset(), self._config.seed), self.ledger, FREE)
         return self._connected(speaker, base_url, record_tokens=self._config.rollout.record_tokens)
 
     def user(self, base_url: str | None = None) -> Backend:
@@ -83,7 +82,7 @@ class Speakers:
             raise ConfigError(f"unknown user {speaker.model!r}; the built-in one is 'offline/user'")
         from rollout.offline.user import offline_user
 
-        return Metered(offline_user(self._config.seed), self.ledger, FREE)
+        return MeteredBackend(offline_user(self._config.seed), self.ledger, FREE)
 
     def _connected(self, speaker: AuthorConfig, base_url: str | None, *, record_tokens: bool = False) -> Backend:
         return self._connections.connect(speaker, base_url=base_url, record_tokens=record_tokens)

@@ -8,10 +8,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from skillweave.errors import SkillweaveError
-from skillweave.schema.message import Message
+from skillweave.base.errors import SkillweaveError
 from skillweave.schema.record import Json
-from skillweave.schema.trajectory import ErrorKind, Participant, RolloutScore, StopReason, Usage, UserTurn
+from skillweave.schema.trajectory import (
+    ErrorKind,
+    Message,
+    Participant,
+    RolloutScore,
+    SpeakerUsage,
+    StopReason,
+    UserTurn,
+)
 
 Definition = dict[str, Json]
 """An OpenAI tool definition."""
@@ -36,7 +43,7 @@ class Response(NamedTuple):
     """Set where nothing follows."""
 
 
-class Failure(SkillweaveError):
+class RolloutError(SkillweaveError):
     """The trajectory cannot go on, and whose fault that is."""
 
     def __init__(self, kind: ErrorKind, message: str) -> None:
@@ -61,7 +68,7 @@ class Runtime(Protocol):
         """Give everything up. It may be called twice."""
 
 
-class Outcome(NamedTuple):
+class RolloutOutcome(NamedTuple):
     """What a trajectory came to, for its evaluation."""
 
     messages: list[Message]
@@ -70,7 +77,7 @@ class Outcome(NamedTuple):
     """What `complete_runtime` gave."""
 
 
-class Task(ABC):
+class RolloutTask(ABC):
     """One task, in one trial."""
 
     id: str
@@ -88,9 +95,9 @@ class Task(ABC):
         return None
 
     @property
-    def user_usage(self) -> Usage:
+    def user_usage(self) -> SpeakerUsage:
         """What the user's requests took so far."""
-        return Usage(cost_usd=0.0)
+        return SpeakerUsage(cost_usd=0.0)
 
     @property
     def user_turns(self) -> list[UserTurn] | None:
@@ -115,7 +122,7 @@ class Task(ABC):
         return {}
 
     @abstractmethod
-    async def evaluate_result(self, outcome: Outcome) -> RolloutScore | None:
+    async def evaluate_result(self, outcome: RolloutOutcome) -> RolloutScore | None:
         """The score; None where nothing can be said."""
 
 
@@ -129,7 +136,7 @@ class TaskSource(Protocol):
     def ids(self) -> list[str]:
         """Ids of all tasks, in a stable order."""
 
-    def task(self, id: str, trial: int) -> Task:
+    def task(self, id: str, trial: int) -> RolloutTask:
         """That task, for that trial. Raises SkillweaveError where it cannot be read."""
 
     async def close(self) -> None:
@@ -139,7 +146,7 @@ class TaskSource(Protocol):
 class TaskList:
     """A source of tasks that are made one by one: id -> how to make it for a trial."""
 
-    def __init__(self, digest: str, makers: Mapping[str, Callable[[], Task]]) -> None:
+    def __init__(self, digest: str, makers: Mapping[str, Callable[[], RolloutTask]]) -> None:
         self.digest = digest
         self._makers = makers
 
@@ -147,7 +154,7 @@ class TaskList:
         """As they were given."""
         return list(self._makers)
 
-    def task(self, id: str, trial: int) -> Task:
+    def task(self, id: str, trial: int) -> RolloutTask:
         """A new task object."""
         return self._makers[id]()
 

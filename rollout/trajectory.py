@@ -14,22 +14,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
-from rollout.agent import Agent, AgentSettings, Step
-from rollout.task import Answer, Failure, Outcome, Runtime, Task
-from skillweave.errors import ArtifactError, ProviderError, SkillweaveError, StopError, WorldError
-from skillweave.llm.backend import Backend
+from rollout.agent import Agent, AgentSettings, AgentStep
+from rollout.task import Answer, RolloutError, RolloutOutcome, RolloutTask, Runtime
+from skillweave.base.errors import ArtifactError, ProviderError, SkillweaveError, StopError, WorldError
+from skillweave.llm.backends.backend import Backend
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import (
     ErrorKind,
     Participant,
     RolloutScore,
     RolloutUsage,
+    SpeakerUsage,
     StopReason,
     TrajectoryError,
     TrajectoryRecord,
-    Usage,
 )
-from skillweave.tool_call import AgentCall, whole
+from skillweave.world.tools import AgentCall, valid_text
 
 T = TypeVar("T")
 AgentClass = Callable[..., Agent]
@@ -37,7 +37,7 @@ AgentClass = Callable[..., Agent]
 
 
 @dataclass(frozen=True)
-class Limits:
+class RolloutLimits:
     max_turns: int = 40
     """Replies in which the agent speaks to the user."""
     max_calls: int = 60
@@ -51,14 +51,14 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Setting:
+class RolloutSettings:
     """What all trajectories of a run share."""
 
     backend: Backend
     """Who plays the agent."""
     dataset: str = ""
     """Digest of the task source."""
-    limits: Limits = Limits()
+    limits: RolloutLimits = RolloutLimits()
     agent: AgentSettings = field(default_factory=AgentSettings)
     agent_class: AgentClass = Agent
 
@@ -71,14 +71,14 @@ class _Ended(NamedTuple):
 class Trajectory:
     """One trial of one task."""
 
-    def __init__(self, task: Task, trial: int, seed: int, setting: Setting) -> None:
+    def __init__(self, task: RolloutTask, trial: int, seed: int, setting: RolloutSettings) -> None:
         self.task = task
         self.trial = trial
         self.seed = seed
         self.setting = setting
         self.id = f"{task.id}#{trial}"
         self.result: TrajectoryRecord | None = None
-        self.outcome: Outcome | None = None
+        self.outcome: RolloutOutcome | None = None
         self._runtime: Runtime | None = None
         self._agent: Agent | None = None
         self._failed: TrajectoryError | None = None
@@ -110,7 +110,7 @@ class Trajectory:
             await self.initialize_trajectory()
             ended, found = await self._attempt()
         self.result = self._record(ended, started, time.monotonic() - clock)
-        self.outcome = Outcome(self.result.messages, self.result.stop_reason, found)
+        self.outcome = RolloutOutcome(self.result.messages, self.result.stop_reason, found)
 
     async def evaluate_trajectory(self) -> None:
         """Fill in the score, where what was reached is the agent's doing."""
@@ -148,7 +148,9 @@ class Trajectory:
     async def _hold(self) -> "_Ended":
         """The conversation to its end, whatever that is."""
         if self._failed is not None or self._agent is None or self._runtime is None:
-            return _Ended("error", self._failed or _error_of(Failure("infrastructure", "it was never initialized")))
+            return _Ended(
+                "error", self._failed or _error_of(RolloutError("infrastructure", "it was never initialized"))
+            )
         try:
             async with asyncio.timeout(self.setting.limits.timeout_s) as clock:
                 return await self._converse(self._agent, self._runtime)
@@ -167,7 +169,7 @@ class Trajectory:
         while True:
             step = await agent.step()
             if step.reply.stop == "content_filter":
-                return _Ended("error", TrajectoryError(kind="agent", message=whole(_refused(step))))
+                return _Ended("error", TrajectoryError(kind="agent", message=valid_text(_refused(step))))
             malformed = 0 if _is_readable(step) else malformed + 1
             is_full = step.reply.stop == "context_window"
             # Calls are made in any case: what is in the record was done.
@@ -179,7 +181,7 @@ class Trajectory:
             if malformed >= self.setting.limits.max_malformed:
                 return _Ended("error", TrajectoryError(kind="agent", message=_unreadable(step, malformed)))
 
-    async def _follow(self, agent: Agent, runtime: Runtime, step: Step) -> "_Ended | None":
+    async def _follow(self, agent: Agent, runtime: Runtime, step: AgentStep) -> "_Ended | None":
         """What follows a step: its calls are made, or its words answered."""
         ends: StopReason | None = None
         for call in step.calls:
@@ -218,7 +220,7 @@ class Trajectory:
         except TimeoutError as error:
             if not clock.expired():
                 raise
-            raise Failure("infrastructure", f"the task did not answer within {limit:g} seconds") from error
+            raise RolloutError("infrastructure", f"the task did not answer within {limit:g} seconds") from error
 
     async def _close(self) -> None:
         runtime, self._runtime = self._runtime, None
@@ -242,7 +244,7 @@ class Trajectory:
             stop_reason=ended.stop_reason,
             error=ended.error,
             agent=Participant(backend=self.setting.backend.name, model=""),
-            usage=RolloutUsage(agent=Usage(cost_usd=0.0), user=Usage(cost_usd=0.0)),
+            usage=RolloutUsage(agent=SpeakerUsage(cost_usd=0.0), user=SpeakerUsage(cost_usd=0.0)),
             started_at=started.isoformat(timespec="milliseconds"),
             seconds=round(seconds, 3),
             metadata={
@@ -258,7 +260,7 @@ class Trajectory:
             return held.model_copy(update={"stop_reason": "error", "error": ended.error or _error_of(error)})
 
     def _usage(self) -> RolloutUsage:
-        agent = self._agent.usage if self._agent is not None else Usage(cost_usd=0.0)
+        agent = self._agent.usage if self._agent is not None else SpeakerUsage(cost_usd=0.0)
         return RolloutUsage(agent=agent, user=self.task.user_usage)
 
     def _told(self, held: TrajectoryRecord) -> dict[str, object]:
@@ -281,25 +283,25 @@ def refusal(code: str, message: str) -> str:
     return json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False)
 
 
-def _sum(usages: Iterable[Usage]) -> Usage:
+def _sum(usages: Iterable[SpeakerUsage]) -> SpeakerUsage:
     parts = list(usages)
     costs = [part.cost_usd for part in parts]
-    return Usage(
+    return SpeakerUsage(
         input_tokens=sum(part.input_tokens for part in parts),
         output_tokens=sum(part.output_tokens for part in parts),
         cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
     )
 
 
-def _is_readable(step: Step) -> bool:
+def _is_readable(step: AgentStep) -> bool:
     return bool(step.words.strip()) if not step.calls else any(call.arguments is not None for call in step.calls)
 
 
-def _refused(step: Step) -> str:
+def _refused(step: AgentStep) -> str:
     return f"refused: {step.reply.refusal}" if step.reply.refusal else "the endpoint withheld the answer"
 
 
-def _unreadable(step: Step, times: int) -> str:
+def _unreadable(step: AgentStep, times: int) -> str:
     what = step.calls[0].fault if step.calls else "neither words nor a call"
     return f"{times} replies in a row could not be read; the last: {what}"
 
@@ -316,11 +318,11 @@ def _may_pass(ended: "_Ended") -> bool:
 
 def _error_of(error: Exception) -> TrajectoryError:
     kind: ErrorKind = "infrastructure"
-    if isinstance(error, Failure):
+    if isinstance(error, RolloutError):
         kind = error.kind
     elif isinstance(error, ProviderError):
         kind = "provider"
     elif isinstance(error, WorldError | ArtifactError):
         kind = "world"
     words = str(error) if isinstance(error, SkillweaveError) else f"{type(error).__name__}: {error}"
-    return TrajectoryError(kind=kind, message=whole(words))
+    return TrajectoryError(kind=kind, message=valid_text(words))

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skillweave.dataset import Dataset
+    from skillweave.world.dataset import Dataset
 
 __all__ = ["open"]
 
 
 def open(outputs: "str | Path") -> "Dataset":
     """The dataset in an outputs folder, finished or still running. ArtifactError where there is none."""
-    from skillweave.dataset import Dataset
+    from skillweave.world.dataset import Dataset
 
     return Dataset(Path(outputs))

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar
 
-from skillweave.errors import ConfigError
+from skillweave.base.errors import ConfigError
 
 GROUP = "skillweave.plugins"
 """The group of entry points whose modules are loaded wherever their package is installed."""

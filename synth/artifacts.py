@@ -8,24 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
-from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.combination import Combination, ValidatedTask
-from skillweave.schema.coverage import Lacking, RuleCoverage
-from skillweave.schema.diversity import Diversity, Duplicates
-from skillweave.schema.domain import Domain
-from skillweave.schema.entity import Entity
-from skillweave.schema.fused import FusedBlueprint
-from skillweave.schema.fusion import DomainCombination, Fusion, Mediation, Replays, Rewrite
-from skillweave.schema.graph import EntityGraph
+from skillweave.schema.entity import Domain, Entity, EntityGraph
+from skillweave.schema.fusion import DomainCombination, FusedReplays, Fusion, Mediation, StatementRewrite
 from skillweave.schema.record import Json, Row
-from skillweave.schema.step_truth import StepTruth
-from skillweave.schema.summary import Summary
+from skillweave.schema.reports import DatabaseSummary, Diversity, DuplicateCounts, RuleCoverage, TemplateWithoutTasks
+from skillweave.schema.score import StepTruth
 from skillweave.schema.task import Task
-from skillweave.schema.template import TaskTemplate
-from skillweave.schema.tool_graph import ToolGraph
+from skillweave.schema.template import TaskTemplate, ToolGraph
 
 T = TypeVar("T")
-Kind = Literal["joined", "json", "jsonl", "text", "file"]
+ArtifactKind = Literal["joined", "json", "jsonl", "text", "file"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +27,7 @@ class Artifact(Generic[T]):
     """A family of files. `pattern` identifies it; `{key}` in it stands for the key."""
 
     pattern: str
-    kind: Kind
+    kind: ArtifactKind
     returns: type[T]
     listed_by: str | None = None
     """For a joined file that is a list and no mapping: the field of its values that holds the key."""
@@ -101,7 +95,7 @@ ENTITY_ROWS = each("database/outputs/entities/{key}.json", list[Row])
 """By `Patient` (a shared person) or `DentalClinic__Dentist`."""
 RELATIONSHIP_ROWS = each("database/outputs/relationships/{key}.json", list[Row])
 """By `DentalClinic/Appointment`."""
-SUMMARIES = each("database_summary/{key}.json", Summary)
+SUMMARIES = each("database_summary/{key}.json", DatabaseSummary)
 POLICIES = text("policies/{key}.md")
 TOOL_GRAPHS = each("tool_graphs/{key}.json", ToolGraph)
 SERVERS = text("mcp_servers/{key}.py")
@@ -112,22 +106,22 @@ DOMAIN_COMBINATIONS = joined("cross_domain_templates/_combinations.json", Domain
 FUSIONS = each("cross_domain_templates/{key}.json", Fusion)
 CONTRACTS = each("database/{key}.contract.json", FusedBlueprint)
 """By fused world, without bridge rules."""
-REWRITES = each("database/{key}.rewrites.json", list[Rewrite])
+REWRITES = each("database/{key}.rewrites.json", list[StatementRewrite])
 MEDIATIONS = each("policies/{key}.bridges.json", Mediation)
 TEMPLATES = each("task_templates/{key}.json", list[TaskTemplate])
 COMBINATIONS = jsonl("combinations/{key}.jsonl", Combination)
-LACKING = each("combinations/{key}.lacking.json", list[Lacking])
+LACKING = each("combinations/{key}.lacking.json", list[TemplateWithoutTasks])
 """Templates without an instance."""
 VALIDATED = jsonl("validated_tasks/{key}.jsonl", ValidatedTask)
-FALLEN = each("validated_tasks/{key}.lacking.json", list[Lacking])
+FALLEN = each("validated_tasks/{key}.lacking.json", list[TemplateWithoutTasks])
 """Templates of a single domain whose instances all fell at a gate."""
-FUSED_REPLAYS = each("validated_tasks/{key}.json", list[Replays])
+FUSED_REPLAYS = each("validated_tasks/{key}.json", list[FusedReplays])
 """Under the key `_fused_replays`."""
 QUERIES = jsonl("queries/{key}.jsonl", Task)
 STEP_TRUTH = jsonl("step_truth/{key}.jsonl", StepTruth)
 """Only where `step_truth` of s17 asks for it."""
 RULES = each("rules/{key}.json", list[RuleCoverage])
-DUPLICATES = joined("report/duplicates.json", Duplicates)
+DUPLICATES = joined("report/duplicates.json", DuplicateCounts)
 """By world."""
 DIVERSITY = each("report/{key}.json", Diversity)
 """Under the key `diversity`."""

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from synth.engine.api_server import ApiServer
-from synth.engine.prefect_environment import HOME, server_environment
+from synth.engine.prefect_server import PREFECT_HOME, ApiServer, server_environment
 
 GROUPS = {
     "tests/pipeline/test_joined": "joined",
@@ -35,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def api_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server that runs while the tests do."""
     folder = tmp_path_factory.mktemp("api")
-    (folder / HOME).mkdir()
+    (folder / PREFECT_HOME).mkdir()
     server = ApiServer(server_environment(folder, {"PATH": "/usr/bin:/bin"}), folder / "server.log")
     try:
         if not server.wait():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.code import CodeIndex, _file_of, parse_source
+from skillweave.base.code import CodeIndex, _file_of, parse_source
 
 
 @pytest.fixture

@@ -7,17 +7,17 @@ nothing. Order counts only between calls that touch the same row, and only where
 
 from itertools import combinations
 
+from evaluator.checks.call_matching import CallMatching
 from evaluator.checks.state import check_state
-from evaluator.execution import Step
-from evaluator.matching.calls import Matching
-from evaluator.trial import Trial
+from evaluator.replay.execution import ExecutedCall
+from evaluator.replay.trial import Trial
 from skillweave.schema.call import SESSION_TOOLS
-from skillweave.schema.score import ActionsCheck, ArgumentError, CallNote, GoldenCallNote, Matched
+from skillweave.schema.score import ActionsCheck, ArgumentMismatch, CallNote, GoldenCallNote, MatchedCall
 
 
 def check_actions(trial: Trial) -> ActionsCheck:
     """Golden calls against made calls, each counted once. Pruned golden calls are not demanded, and no extra either."""
-    matching = Matching(trial)
+    matching = CallMatching(trial)
     demanded = [step for step in trial.golden.execution.steps if step.call not in trial.golden.pruned]
     matched = [step for step in demanded if step.call in matching.pairs]
     missing = [step for step in demanded if step.call not in matching.pairs]
@@ -30,7 +30,7 @@ def check_actions(trial: Trial) -> ActionsCheck:
         score=0.0 if order_errors else mean,
         precision=precision,
         recall=recall,
-        matched=[Matched(golden=step.call, call=matching.pairs[step.call]) for step in matched],
+        matched=[MatchedCall(golden=step.call, call=matching.pairs[step.call]) for step in matched],
         missing=[GoldenCallNote(golden=step.call, tool=step.tool, arguments=step.arguments) for step in missing],
         extra=[CallNote(call=step.call, tool=step.tool, arguments=step.arguments) for step in extra],
         argument_errors=_argument_errors(matching, missing),
@@ -38,14 +38,14 @@ def check_actions(trial: Trial) -> ActionsCheck:
     )
 
 
-def _counts(step: Step) -> bool:
+def _counts(step: ExecutedCall) -> bool:
     """Whether a call has to stand for a golden one."""
     return step.ok and (step.writes or step.tool in SESSION_TOOLS)
 
 
-def _argument_errors(matching: Matching, missing: list[Step]) -> list[ArgumentError]:
+def _argument_errors(matching: CallMatching, missing: list[ExecutedCall]) -> list[ArgumentMismatch]:
     found = [
-        ArgumentError(
+        ArgumentMismatch(
             golden=step.call,
             call=made.call,
             tool=step.tool,
@@ -59,7 +59,7 @@ def _argument_errors(matching: Matching, missing: list[Step]) -> list[ArgumentEr
     return sorted(found, key=lambda error: (error.golden, error.argument))
 
 
-def _order_errors(trial: Trial, matching: Matching, matched: list[Step]) -> list[Matched]:
+def _order_errors(trial: Trial, matching: CallMatching, matched: list[ExecutedCall]) -> list[MatchedCall]:
     """Calls that came before one that they depend on, where that led elsewhere."""
     calls = matching.pairs
     early = {
@@ -69,8 +69,8 @@ def _order_errors(trial: Trial, matching: Matching, matched: list[Step]) -> list
     }
     if not early or check_state(trial.task.criteria, trial.made.changes, trial.world.comparison).score:
         return []
-    return [Matched(golden=place, call=calls[place]) for place in sorted(early)]
+    return [MatchedCall(golden=place, call=calls[place]) for place in sorted(early)]
 
 
-def _rows(step: Step) -> set[tuple[str, str]]:
+def _rows(step: ExecutedCall) -> set[tuple[str, str]]:
     return {(change.table, str(cell)) for change in step.changes for cell in change.key.values()}

@@ -8,19 +8,19 @@ rival, who then has found it. Reading stops there.
 
 from collections.abc import Iterator, Sequence
 
-from evaluator.execution import Step
-from evaluator.values import said
-from skillweave.schema.message import Message
+from evaluator.replay.execution import ExecutedCall
+from evaluator.text.facts import states_value
 from skillweave.schema.record import Json
 from skillweave.schema.score import CommunicateCheck
 from skillweave.schema.task import FactToTell
+from skillweave.schema.trajectory import Message
 
 MOST_RIVALS = 2
 """Rivals that a message may give beside the value."""
 
 
 def check_communicate(
-    facts: Sequence[FactToTell], messages: Sequence[Message], steps: Sequence[Step], now: str = ""
+    facts: Sequence[FactToTell], messages: Sequence[Message], steps: Sequence[ExecutedCall], now: str = ""
 ) -> CommunicateCheck:
     """The share of the facts that were told; 1 where there is nothing to tell.
 
@@ -29,11 +29,13 @@ def check_communicate(
         steps: Its calls, with what they returned.
         now: The clock, from which `tomorrow` counts.
     """
-    missing = [fact.fact for fact in facts if told_at(fact, messages, steps, now) is None]
+    missing = [fact.fact for fact in facts if telling_message(fact, messages, steps, now) is None]
     return CommunicateCheck(score=1 - len(missing) / len(facts) if facts else 1.0, missing=missing)
 
 
-def told_at(fact: FactToTell, messages: Sequence[Message], steps: Sequence[Step], now: str = "") -> int | None:
+def telling_message(
+    fact: FactToTell, messages: Sequence[Message], steps: Sequence[ExecutedCall], now: str = ""
+) -> int | None:
     """The position of the message that tells the fact; None where none does."""
     known = known_since(fact, steps)
     last = next(reversed([*mentions(fact, messages, now)]), None)
@@ -50,7 +52,7 @@ def mentions(fact: FactToTell, messages: Sequence[Message], now: str = "") -> It
             yield place
 
 
-def known_since(fact: FactToTell, steps: Sequence[Step]) -> int | None:
+def known_since(fact: FactToTell, steps: Sequence[ExecutedCall]) -> int | None:
     """The position of the message whose call first returned the value; None where none did."""
     return next((step.message for step in steps if step.ok and _returns(step.result.value, fact.values)), None)
 
@@ -81,7 +83,7 @@ def _rivals(fact: FactToTell, messages: Sequence[Message], place: int, now: str)
 def _says(fact: FactToTell, value: Json, messages: Sequence[Message], place: int, now: str) -> bool:
     earlier = [one.content for one in messages[:place] if one.role in ("user", "assistant") and one.content]
     text = messages[place].content or ""
-    return said(text, value, type=fact.type, unit=fact.unit, now=now, earlier=earlier)
+    return states_value(text, value, type=fact.type, unit=fact.unit, now=now, earlier=earlier)
 
 
 def _returns(value: Json, wanted: Sequence[Json]) -> bool:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from pydantic_core import from_json
 
-from evaluator.execution import Step
-from skillweave.schema.message import Message
+from evaluator.replay.execution import ExecutedCall
 from skillweave.schema.record import Json
 from skillweave.schema.score import ReplayCheck
+from skillweave.schema.trajectory import Message
 
 
-def check_replay(steps: Sequence[Step], messages: Sequence[Message], *, after_the_end: int = 0) -> ReplayCheck:
+def check_replay(steps: Sequence[ExecutedCall], messages: Sequence[Message], *, after_the_end: int = 0) -> ReplayCheck:
     """What came of the calls of a conversation when they were made again; so many messages stand behind its end."""
     recorded = _recorded(messages)
     told = [recorded.get(place) for place in _places(messages)]
@@ -50,7 +50,7 @@ def _recorded(messages: Sequence[Message]) -> dict[tuple[int, str], str]:
     return found
 
 
-def _differs(step: Step, text: str) -> bool:
+def _differs(step: ExecutedCall, text: str) -> bool:
     """Whether the record gives another value, or an error of another kind."""
     try:
         recorded: Json = from_json(text)

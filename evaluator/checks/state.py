@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from skillweave.schema.change import RowChange
+from skillweave.schema.call import RowChange
 from skillweave.schema.score import StateCheck
 from skillweave.schema.task import Criteria
-from skillweave.world.compare import Columns, compare
+from skillweave.world.compare import ComparisonLookup, compare
 
 
-def check_state(criteria: Criteria, changes: Sequence[RowChange], comparison: Columns) -> StateCheck:
+def check_state(criteria: Criteria, changes: Sequence[RowChange], comparison: ComparisonLookup) -> StateCheck:
     """1 where the canonical `changes` are those of `criteria.state` or of one of `any_of`, else 0.
 
     What is missing and unexpected is told against the end state that is nearest.

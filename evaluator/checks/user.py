@@ -4,12 +4,12 @@ The user knows its scenario, its persona, whom it writes to, and what was said b
 task's own was rendered from the scenario, and is judged like the rest.
 """
 
-from evaluator.checks.communicate import told_at
-from evaluator.checks.policy import handed_over, recorded_in
-from evaluator.ledger import Ledger
-from evaluator.trial import Trial
-from skillweave.conversation import STOP
+from evaluator.checks.communicate import telling_message
+from evaluator.checks.policy import recorded_declines, transfer_call
+from evaluator.replay.trial import Trial
+from evaluator.text.facts import UserKnowledge
 from skillweave.schema.score import UserCheck, UserFault
+from skillweave.schema.trajectory import STOP
 
 
 def check_user(trial: Trial) -> UserCheck:
@@ -24,10 +24,10 @@ def has_left(trial: Trial) -> bool:
     was made, not all was told, and the agent's last words hold a question mark. Giving up out of patience is none."""
     steps = trial.made.steps
     is_over = bool(trial.turns) and (trial.turns[-1].done or STOP in (trial.messages[-1].content or ""))
-    if not is_over or recorded_in(steps) or handed_over(steps) or any(step.writes for step in steps):
+    if not is_over or recorded_declines(steps) or transfer_call(steps) or any(step.writes for step in steps):
         return False
     criteria = trial.task.criteria
-    told = [told_at(fact, trial.messages, steps, trial.task.now) is not None for fact in criteria.communicate]
+    told = [telling_message(fact, trial.messages, steps, trial.task.now) is not None for fact in criteria.communicate]
     if not criteria.state and criteria.communicate and all(told):
         return False
     spoken = [one.content for one in trial.messages if one.role == "assistant" and one.content]
@@ -37,7 +37,9 @@ def has_left(trial: Trial) -> bool:
 def _faults(trial: Trial) -> list[tuple[int, str]]:
     task, blueprint = trial.task, trial.world.blueprint
     own = [message.content or "" for message in task.messages]
-    ledger = Ledger(task.scenario, task.persona, now=task.now, texts=[*own, blueprint.title, task.user_system_prompt])
+    ledger = UserKnowledge(
+        task.scenario, task.persona, now=task.now, texts=[*own, blueprint.title, task.user_system_prompt]
+    )
     found: list[tuple[int, str]] = []
     heard: list[str] = []
     for place, message in enumerate(trial.messages):

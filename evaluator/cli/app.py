@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from evaluator.cli.options import Options
-from skillweave.command import run_command
+from evaluator.cli.options import EvaluationOptions
+from skillweave.base.command import run_command
 
 app = typer.Typer(
     name="evaluator",
@@ -70,7 +70,7 @@ def run(
     overrides: Overrides = None,
 ) -> None:
     """Replay golden and recorded calls, score every rollout, write results, summary and report."""
-    options = Options(
+    options = EvaluationOptions(
         rollouts=rollouts_dir,
         config_file=config,
         mcp_outputs=mcp_outputs_dir,
@@ -86,7 +86,7 @@ def run(
     )
     options.refuse_nonsense()
     if mode == "prune":
-        from evaluator.cli.prune import run_prune
+        from evaluator.cli.results import run_prune
 
         raise typer.Exit(run_prune(options))
     from evaluator.cli.run import run_evaluation
@@ -107,9 +107,9 @@ def rescore(
     overrides: Overrides = None,
 ) -> None:
     """Score old rollouts again, after a check or the dataset changed, and list every result that flipped."""
-    from evaluator.cli.rescore import run_rescore
+    from evaluator.cli.run import run_rescore
 
-    options = Options(
+    options = EvaluationOptions(
         rollouts=rollouts_dir,
         config_file=config,
         mcp_outputs=mcp_outputs_dir,
@@ -131,7 +131,7 @@ def compare(
     output: Annotated[Path | None, typer.Option("--output", help="Write the comparisons as JSON too.")] = None,
 ) -> None:
     """Compare agents task by task: which tasks flipped, and whether the difference is more than chance."""
-    from evaluator.cli.compare import run_compare
+    from evaluator.cli.results import run_compare
 
     raise typer.Exit(run_compare(a, b, output, agent or []))
 
@@ -148,9 +148,9 @@ def show(
     overrides: Overrides = None,
 ) -> None:
     """Show a trajectory turn by turn, with what each call changed, beside its golden calls."""
-    from evaluator.cli.show import run_show
+    from evaluator.cli.results import run_show
 
-    options = Options(
+    options = EvaluationOptions(
         rollouts=rollouts_dir,
         config_file=config,
         mcp_outputs=mcp_outputs_dir,
@@ -169,7 +169,7 @@ def teach(
     max_rate: Annotated[float, typer.Option(min=0, max=1, help="Keep tasks solved in at most this share.")] = 1.0,
 ) -> None:
     """Mark each task with how often a strong model solved it; list what can be learnt from, and what never was."""
-    from evaluator.cli.teach import run_teach
+    from evaluator.cli.results import run_teach
 
     raise typer.Exit(run_teach(results, min_passes, max_rate, agent=agent, user=user))
 
@@ -187,8 +187,7 @@ def selftest(
     ] = False,
 ) -> None:
     """Try the evaluator on trajectories known to be right or wrong, made from every task's golden one."""
-    from evaluator.cli.held_out import run_held_out
-    from evaluator.cli.selftest import run_selftest
+    from evaluator.cli.selftest import run_held_out, run_selftest
 
     run = run_held_out if held_out else run_selftest
     raise typer.Exit(run(outputs_dir, tasks=tuple(tasks or ()), limit=limit, workers=max_workers))

@@ -6,21 +6,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from evaluator.desk import Office
-from evaluator.evaluate import CHECKS, Settings
+from evaluator.scoring.evaluate import CHECKS, CheckSettings
+from evaluator.scoring.worker_pool import EvaluationSetup
+from skillweave.base.errors import ConfigError
 from skillweave.config.load import load_config, nearest
-from skillweave.config.models import Config
-from skillweave.errors import ConfigError
+from skillweave.config.sections import Config
 
 MODES = ("all", "single", "prune")
-JUDGED = ("rubric", "subjective")
+JUDGED_CHECKS = ("rubric", "subjective")
 """Checks that a judge makes."""
 CONFIG = Path("config.yaml")
 """The configuration where none is named; without it the defaults hold."""
 
 
 @dataclass(frozen=True)
-class Options:
+class EvaluationOptions:
     rollouts: Path
     config_file: Path | None = None
     mcp_outputs: Path | None = None
@@ -41,8 +41,10 @@ class Options:
             raise ConfigError(f"--mode {self.mode!r} is unknown; {nearest(self.mode, MODES)}")
         if (self.mode == "single") != (self.check is not None):
             raise ConfigError("--mode single and --evaluator NAME go together: the one check to be made")
-        if self.check is not None and self.check not in (*CHECKS, *JUDGED):
-            raise ConfigError(f"--evaluator {self.check!r} is unknown; {nearest(self.check, [*CHECKS, *JUDGED])}")
+        if self.check is not None and self.check not in (*CHECKS, *JUDGED_CHECKS):
+            raise ConfigError(
+                f"--evaluator {self.check!r} is unknown; {nearest(self.check, [*CHECKS, *JUDGED_CHECKS])}"
+            )
         if self.verbose and self.quiet:
             raise ConfigError("-v and -q ask for opposite things; give one of them")
 
@@ -77,20 +79,20 @@ class Options:
     def judged(self) -> tuple[str, ...]:
         """Checks that a judge is asked for, beside those that tasks themselves ask for."""
         if self.check is not None:
-            return (self.check,) if self.check in JUDGED else ()
+            return (self.check,) if self.check in JUDGED_CHECKS else ()
         settings = self.config.evaluation
         asked = {"rubric": settings.enable_rubric, "subjective": settings.enable_subjective}
-        return tuple(name for name in JUDGED if asked[name])
+        return tuple(name for name in JUDGED_CHECKS if asked[name])
 
-    def office(self, version: str) -> Office:
+    def office(self, version: str) -> EvaluationSetup:
         """What evaluation works with; `version` is that of the checks."""
         # Of what a judge alone is asked, the replay is made all the same: it is what the judge is shown.
         only = () if self.check is None else (self.check,) if self.check in CHECKS else ("replay",)
-        settings = Settings(
+        settings = CheckSettings(
             checks=only,
             prune=self.prune,
             cache=self.cache,
             confirmation_in_reward=self.config.evaluation.confirmation_in_reward,
             version=version,
         )
-        return Office(self.outputs, self.mcp_outputs or self.outputs, settings)
+        return EvaluationSetup(self.outputs, self.mcp_outputs or self.outputs, settings)

@@ -5,23 +5,21 @@ declined. Only checks that count in the task's reward are looked at. Everything 
 from the words, never from what the trajectory says of itself.
 """
 
-from evaluator.explain.conduct import broken_rule, misconduct
-from evaluator.explain.endings import ending
-from evaluator.explain.evidence import Evidence
-from evaluator.explain.words import untold
+from evaluator.explain.conduct import broken_rule, misconduct, missing_fact
+from evaluator.explain.evidence import Evidence, ending
 from evaluator.explain.writes import wrong_state
-from evaluator.trial import Scored
+from evaluator.replay.trial import ScoredTrial
 from skillweave.schema.result import FailureRecord
 
 
-def explain(scored: Scored) -> FailureRecord:
+def explain(scored: ScoredTrial) -> FailureRecord:
     """Why a trial that did not pass did not."""
     evidence = Evidence(scored)
     if evidence.failed("state"):
         return wrong_state(evidence)
     found = broken_rule(evidence) if evidence.failed("policy") else None
     if found is None and evidence.failed("communicate"):
-        found = untold(evidence)
+        found = missing_fact(evidence)
     if found is None and evidence.failed("policy"):
         found = misconduct(evidence)
     return found or ending(evidence) or _unexplained(evidence)

@@ -1,13 +1,23 @@
-"""How the agent behaved: rules that a call broke, and what was recorded, handed over, asked or confirmed wrongly."""
+"""Why conduct or words are wrong: a broken rule, a wrong record, transfer or question, or a fact not told."""
 
 import re
 
-from evaluator.checks.policy import recorded_in
-from evaluator.explain.endings import ending
-from evaluator.explain.evidence import Evidence
-from evaluator.explain.text import made_text
+from evaluator.checks.communicate import mentions
+from evaluator.checks.policy import recorded_declines
+from evaluator.explain.evidence import (
+    Evidence,
+    aimed_at,
+    call_text,
+    ending,
+    executed_text,
+    failed_sign_in,
+    is_unreadable,
+    quoted,
+)
+from evaluator.text.facts import value_forms
 from skillweave.schema.call import DECLINE, TRANSFER
 from skillweave.schema.result import FailureClass, FailureRecord
+from skillweave.schema.task import FactToTell
 
 _BROKEN = re.compile(r"(?P<rule>[RB]\d+) in call (?P<call>\d+)\b")
 _CALL = re.compile(r"\bcall (?P<call>\d+)\b")
@@ -20,7 +30,7 @@ def broken_rule(evidence: Evidence) -> FailureRecord | None:
         found = _BROKEN.match(violation)
         if found and int(found["call"]) < len(evidence.made):
             made = evidence.made[int(found["call"])]
-            text = f"{made_text(made)} breaks {found['rule']}"
+            text = f"{executed_text(made)} breaks {found['rule']}"
             return evidence.at_call("policy_violation", made, evidence.due(made.call), text)
     return None
 
@@ -42,7 +52,7 @@ def misconduct(evidence: Evidence) -> FailureRecord:
 
 def _sort_of(evidence: Evidence) -> tuple[FailureClass, str]:
     """What the first fault is called, and what was due instead."""
-    task, recorded = evidence.trial.task, recorded_in(evidence.made)
+    task, recorded = evidence.trial.task, recorded_declines(evidence.made)
     demanded = task.criteria.declined
     if demanded is None and recorded:
         return "wrongly_declined", "nothing recorded as declined"
@@ -69,3 +79,36 @@ def _unconfirmed(evidence: Evidence) -> FailureRecord:
             made = evidence.made[int(call["call"])]
             return evidence.at_call("unconfirmed_write", made, "the user's word before the call")
     return evidence.at_end("policy_violation", "what the policy asks")
+
+
+def missing_fact(evidence: Evidence) -> FailureRecord | None:
+    """The first fact that is missing: told wrongly, or not told, and then perhaps because of how it all ended."""
+    check = evidence.checks.communicate
+    facts = evidence.trial.task.criteria.communicate
+    missing = [fact for fact in facts if check is not None and fact.fact in check.missing]
+    for fact in missing:
+        last = next(reversed([*mentions(fact, evidence.messages, evidence.trial.task.now)]), None)
+        if last is not None:
+            return evidence.at_message("told_wrong", last, _due(fact), quoted(evidence.messages[last].content or ""))
+    if not missing:
+        return None
+    return (
+        failed_sign_in(evidence)
+        or ending(evidence, _due(missing[0]))
+        or _never_found_out(evidence)
+        or evidence.at_end("did_not_tell", _due(missing[0]))
+    )
+
+
+def _never_found_out(evidence: Evidence) -> FailureRecord | None:
+    """A golden read that was tried only in ways that nobody can carry out."""
+    for wanted in evidence.missing:
+        attempts = aimed_at(evidence, wanted)
+        if attempts and all(map(is_unreadable, attempts)):
+            return evidence.at_call("malformed_call", attempts[0], call_text(wanted.tool, wanted.arguments))
+    return None
+
+
+def _due(fact: FactToTell) -> str:
+    values = dict.fromkeys(value_forms(value, fact.type, fact.unit)[0] for value in fact.values)
+    return f"{fact.fact}: {fact.noun} {' or '.join(values)}"

@@ -1,25 +1,80 @@
-"""Why the end state is wrong: the first write that should not have been, or should have been another, or never came.
+"""Why the end state is wrong: the first write that is wrong or too much, or the first one that is missing.
 
-A write that was made in place of a golden one of its tool is a wrong entity if an argument that names a row names
-another one than meant. A row that has a time of its own and belongs to nobody (a slot, a flight) is picked for its
-time: where the time differs too, it is a wrong time, and so a wrong argument. A failed call counts where it was meant
-for a golden one that was never made good; where it was the only attempt, what it got wrong is told by the same rule.
-What was due before it and never tried comes first.
+A write made in place of a golden one of the same tool names a wrong entity if an argument that names a row names
+another row. A row with a time of its own that belongs to nobody (a slot, a flight) is chosen for its time: where
+the time differs, the argument is wrong, not the entity. A failed call counts as an attempt at a golden call that
+was never made. A golden call that was due earlier and never tried comes first.
 """
 
 from collections.abc import Sequence
 
-from evaluator.execution import Step
-from evaluator.explain.attempts import aimed_at, is_unreadable
+from evaluator.checks.call_matching import is_same
 from evaluator.explain.conduct import broken_rule
-from evaluator.explain.endings import ending
-from evaluator.explain.evidence import Evidence
-from evaluator.explain.rows import Rows
-from evaluator.explain.sign_in import failed_sign_in, sign_in_due
-from evaluator.explain.text import call_text, made_text
-from evaluator.matching.calls import is_same
+from evaluator.explain.evidence import (
+    Evidence,
+    aimed_at,
+    call_text,
+    ending,
+    executed_text,
+    failed_sign_in,
+    is_unreadable,
+    sign_in_due,
+)
+from evaluator.replay.execution import ExecutedCall
+from evaluator.replay.trial import Trial
+from skillweave.schema.call import SESSION_TOOLS
+from skillweave.schema.entity import Entity
+from skillweave.schema.record import Json
 from skillweave.schema.result import FailureClass, FailureRecord
-from skillweave.schema.score import ArgumentError
+from skillweave.schema.score import ArgumentMismatch
+from skillweave.world.world import World
+
+
+class TrialRows:
+    """The rows of a trial's world, as they were when it began."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._world: World = trial.world
+        patch = trial.task.initial_state.patch
+        self._patched = {(row.table, str(cell)): row for row in patch for cell in row.key.values()}
+
+    def table_named(self, tool: str, argument: str) -> str | None:
+        """The table whose rows a tool's argument names by their keys; None where it names none."""
+        if tool in SESSION_TOOLS:
+            return None
+        for parameter in self._world.compiled(tool).tool.parameters:
+            if parameter.name == argument and parameter.refers_to:
+                entity, attribute = self._world.blueprint.target(parameter.refers_to)
+                return entity.table if attribute.name == entity.key else None
+        return None
+
+    def table_changed(self, step: ExecutedCall, key: Json) -> str | None:
+        """The table of the row with this key that a call updated or deleted."""
+        changed = [row for row in step.changes if row.op != "insert" and key in row.key.values()]
+        return changed[0].table if changed else None
+
+    def differ_in_time(self, table: str, one: str, other: str) -> bool:
+        """Whether two rows that belong to nobody are at different times."""
+        entity = self._world.entity(table)
+        times = [attribute.name for attribute in entity.attributes if attribute.type in ("date", "datetime")]
+        if self._belongs(entity, frozenset()):
+            return False
+        ones, others = self._row(table, one), self._row(table, other)
+        return bool(ones and others) and any(ones.get(name) != others.get(name) for name in times)
+
+    def _belongs(self, entity: Entity, seen: frozenset[str]) -> bool:
+        """Whether each row of the table belongs to one of the persons that the world serves."""
+        blueprint = self._world.blueprint
+        if entity.name == blueprint.core_entity:
+            return True
+        owners = [one.references.partition(".")[0] for one in entity.attributes if one.references and not one.nullable]
+        return any(
+            self._belongs(blueprint.entity(owner), seen | {entity.name}) for owner in owners if owner not in seen
+        )
+
+    def _row(self, table: str, key: str) -> dict[str, Json]:
+        patched = self._patched.get((table, key))
+        return {**(self._world.original(table, key) or {}), **((patched.after if patched else None) or {})}
 
 
 def wrong_state(evidence: Evidence) -> FailureRecord:
@@ -44,7 +99,7 @@ def wrong_state(evidence: Evidence) -> FailureRecord:
     return _never_made(evidence, lost[0]) if lost else _in_wrong_order(evidence)
 
 
-def _replaced(evidence: Evidence, missing: Sequence[Step]) -> dict[int, int]:
+def _replaced(evidence: Evidence, missing: Sequence[ExecutedCall]) -> dict[int, int]:
     """Extra writes, and the missing golden call of the same tool that each was made in place of."""
     found = {error.call: error.golden for error in evidence.actions.argument_errors if evidence.made[error.call].writes}
     for step in evidence.extra_writes:
@@ -55,7 +110,9 @@ def _replaced(evidence: Evidence, missing: Sequence[Step]) -> dict[int, int]:
     return {call: golden for call, golden in found.items() if golden in wanted}
 
 
-def _of_extra(evidence: Evidence, made: Step, replaced: dict[int, int], lost: Sequence[Step]) -> FailureRecord:
+def _of_extra(
+    evidence: Evidence, made: ExecutedCall, replaced: dict[int, int], lost: Sequence[ExecutedCall]
+) -> FailureRecord:
     if made.call in replaced:
         golden = evidence.golden[replaced[made.call]]
         return evidence.at_call(_of_arguments(evidence, golden, made), made, call_text(golden.tool, golden.arguments))
@@ -63,26 +120,26 @@ def _of_extra(evidence: Evidence, made: Step, replaced: dict[int, int], lost: Se
     return evidence.at_call(failure, made, evidence.due(made.call))
 
 
-def _of_arguments(evidence: Evidence, golden: Step, made: Step) -> FailureClass:
+def _of_arguments(evidence: Evidence, golden: ExecutedCall, made: ExecutedCall) -> FailureClass:
     errors = _errors(evidence, golden, made)
-    rows = Rows(evidence.trial)
+    rows = TrialRows(evidence.trial)
     is_other_row = not errors or any(_names_other_row(rows, error, golden) for error in errors)
     return "wrong_entity" if is_other_row else "wrong_argument"
 
 
-def _errors(evidence: Evidence, golden: Step, made: Step) -> list[ArgumentError]:
+def _errors(evidence: Evidence, golden: ExecutedCall, made: ExecutedCall) -> list[ArgumentMismatch]:
     errors = evidence.actions.argument_errors
     return [error for error in errors if (error.golden, error.call) == (golden.call, made.call)]
 
 
-def _names_other_row(rows: Rows, error: ArgumentError, golden: Step) -> bool:
+def _names_other_row(rows: TrialRows, error: ArgumentMismatch, golden: ExecutedCall) -> bool:
     table = rows.table_named(error.tool, error.argument) or rows.table_changed(golden, error.expected)
     if table is None or error.expected is None or error.got is None:
         return False
     return not rows.differ_in_time(table, str(error.expected), str(error.got))
 
 
-def _of_attempt(evidence: Evidence, wanted: Step, lost: Sequence[Step]) -> FailureRecord:
+def _of_attempt(evidence: Evidence, wanted: ExecutedCall, lost: Sequence[ExecutedCall]) -> FailureRecord:
     attempts = aimed_at(evidence, wanted)
     first = attempts[0]
     skipped = _skipped(evidence, wanted, lost)
@@ -99,18 +156,18 @@ def _of_attempt(evidence: Evidence, wanted: Step, lost: Sequence[Step]) -> Failu
     found = ending(evidence, expected)
     if found is None:
         return evidence.at_call("missing_write", first, expected)
-    got = f"{made_text(first)}; then {found.first_divergence.got}"
+    got = f"{executed_text(first)}; then {found.first_divergence.got}"
     return evidence.at_call(found.class_, first, expected, got)
 
 
-def _skipped(evidence: Evidence, wanted: Step, lost: Sequence[Step]) -> Step | None:
+def _skipped(evidence: Evidence, wanted: ExecutedCall, lost: Sequence[ExecutedCall]) -> ExecutedCall | None:
     """What was due before a golden call and never tried: to sign in, or a write."""
     sign_in = sign_in_due(evidence)
     earlier = [*([sign_in] if sign_in else []), *(step for step in lost if step.call < wanted.call)]
     return next((step for step in earlier if not aimed_at(evidence, step)), None)
 
 
-def _of_refusal(evidence: Evidence, wanted: Step, attempts: Sequence[Step]) -> FailureClass | None:
+def _of_refusal(evidence: Evidence, wanted: ExecutedCall, attempts: Sequence[ExecutedCall]) -> FailureClass | None:
     """What the only attempt at a call got wrong; None where more is wrong, or it was not the only one."""
     first = attempts[0]
     is_only = all(one.tool == wanted.tool and is_same(one.arguments, first.arguments) for one in attempts)
@@ -118,12 +175,12 @@ def _of_refusal(evidence: Evidence, wanted: Step, attempts: Sequence[Step]) -> F
     if not is_only or is_unreadable(first) or (left is not None and left.class_ == "loop"):
         return None
     errors = _errors(evidence, wanted, first)
-    if any(_names_other_row(Rows(evidence.trial), error, wanted) for error in errors):
+    if any(_names_other_row(TrialRows(evidence.trial), error, wanted) for error in errors):
         return "wrong_entity"
     return "wrong_argument" if len(errors) == 1 else None
 
 
-def _never_made(evidence: Evidence, wanted: Step) -> FailureRecord:
+def _never_made(evidence: Evidence, wanted: ExecutedCall) -> FailureRecord:
     expected = call_text(wanted.tool, wanted.arguments)
     return ending(evidence, expected) or evidence.at_end("missing_write", expected)
 

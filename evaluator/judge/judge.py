@@ -1,39 +1,49 @@
-"""The judge: a model that is asked once of each conversation, and answers all questions of it in that call.
+"""The judge: a model that answers all questions about a conversation in one call, and the queue that feeds it.
 
 A judge that gives no usable answer is a fault of the judgement, kept and counted. An endpoint that is down, or a
-budget that is spent, says nothing of a conversation: it ends the judging, and the next run goes on from the cache.
+spent budget, says nothing about a conversation: it ends the judging, and the next run continues from the cache.
+The judge runs on an event loop in a thread of its own, while worker processes go on scoring.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import asyncio
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Literal, get_args
 
-from evaluator.judge.prompt import conversation, shortened, task_words
-from evaluator.judge.questions import (
+from evaluator.judge.prompt import (
     JUDGE,
-    MOST,
+    MOST_POINTS,
     WORDING,
-    Asked,
     Judgement,
+    JudgeQuestions,
     complaints_of,
+    conversation,
     numbered,
     points,
+    shortened,
+    task_words,
 )
-from skillweave.config.models import Config
-from skillweave.digest import digest_json
-from skillweave.errors import AuthorError, ConfigError, ProviderError, StopError
+from evaluator.replay.trial import replayed_messages
+from evaluator.score import reward_of
+from evaluator.scoring.worker_pool import DatasetEvaluator, FinishedJob, finished_job
+from skillweave.base.digest import digest_json
+from skillweave.base.errors import AuthorError, ConfigError, ProviderError, StopError
+from skillweave.config.sections import Config
 from skillweave.llm.ask import ask
-from skillweave.llm.backend import Backend
+from skillweave.llm.backends.backend import Backend
 from skillweave.llm.connections import Connections
-from skillweave.llm.gate import Gate
 from skillweave.llm.ledger import Ledger
-from skillweave.schema.message import Message
+from skillweave.llm.limits.rate_limit import SharedSemaphore
 from skillweave.schema.record import Json
+from skillweave.schema.result import Divergence, FailureRecord, Result, ResultError
 from skillweave.schema.score import JudgedAnswer, JudgedCheck
 from skillweave.schema.task import Task
-from skillweave.schema.trajectory import Usage
+from skillweave.schema.trajectory import Message, SpeakerUsage
 
 JudgedName = Literal["rubric", "subjective"]
 JUDGED: tuple[JudgedName, ...] = get_args(JudgedName)
@@ -46,7 +56,7 @@ _VERSION = 12
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgeVerdict:
     """What the judge says of a conversation."""
 
     rubric: JudgedCheck | None = None
@@ -71,7 +81,7 @@ class Judge:
         self._settings = settings
         self._backend, *self._fallback = _connected(config, self.ledger, folder)
         self._continuations = config.llm.continuations
-        self._gate = Gate(config.llm.max_concurrency)
+        self._gate = SharedSemaphore(config.llm.max_concurrency)
         self._unreached = 0
 
     @property
@@ -86,11 +96,11 @@ class Judge:
         return digest_json([JUDGE.digest, [*WORDING], *own])[:_VERSION]
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> SpeakerUsage:
         """Tokens and cost so far; what the cache answers costs nothing."""
         total = self.ledger.total()
         cost = None if total.unpriced else total.cost_usd
-        return Usage(input_tokens=total.input_tokens, output_tokens=total.output_tokens, cost_usd=cost)
+        return SpeakerUsage(input_tokens=total.input_tokens, output_tokens=total.output_tokens, cost_usd=cost)
 
     def wanted(self, task: Task) -> tuple[JudgedName, ...]:
         """The checks to be made of a task."""
@@ -98,29 +108,29 @@ class Judge:
             name for name in JUDGED if name in self.checks or (name == "rubric" and name in task.criteria.reward_basis)
         )
 
-    async def judge(self, task: Task, messages: Sequence[Message]) -> Judged:
+    async def judge(self, task: Task, messages: Sequence[Message]) -> JudgeVerdict:
         """What the judge says of a conversation. Raises StopError, and ProviderError where the endpoint is down."""
         wanted = self.wanted(task)
         if not wanted:
-            return Judged()
-        asked = Asked(
+            return JudgeVerdict()
+        asked = JudgeQuestions(
             numbered("r", [*points(task), *self._settings.rubric] if "rubric" in wanted else []),
             numbered("s", self._settings.subjective if "subjective" in wanted else []),
         )
-        if len(asked.rubric) > MOST:
-            return Judged(fault=f"there are {len(asked.rubric)} points; at most {MOST} are judged")
+        if len(asked.rubric) > MOST_POINTS:
+            return JudgeVerdict(fault=f"there are {len(asked.rubric)} points; at most {MOST_POINTS} are judged")
         try:
             async with self._gate:
                 answer = await self._ask(task, messages, asked)
         except AuthorError as error:
             self._unreached = 0
-            return Judged(fault=_one_line(error))
+            return JudgeVerdict(fault=_one_line(error))
         except StopError:
             raise
         except ProviderError as error:
             self._unreached += 1
             if self._unreached < _MOST_UNREACHED:
-                return Judged(fault=_one_line(error))
+                return JudgeVerdict(fault=_one_line(error))
             raise ProviderError(f"the judge did not answer {self._unreached} times in a row; last: {error}") from error
         self._unreached = 0
         return self._judged(asked, answer)
@@ -130,7 +140,7 @@ class Judge:
         for backend in (self._backend, *self._fallback):
             await backend.close()
 
-    async def _ask(self, task: Task, messages: Sequence[Message], asked: Asked) -> Judgement:
+    async def _ask(self, task: Task, messages: Sequence[Message], asked: JudgeQuestions) -> Judgement:
         return await ask(
             self._backend,
             JUDGE,
@@ -147,10 +157,10 @@ class Judge:
             continuations=self._continuations,
         )
 
-    def _judged(self, asked: Asked, answer: Judgement) -> Judged:
+    def _judged(self, asked: JudgeQuestions, answer: Judgement) -> JudgeVerdict:
         met = {point.question: (float(point.met), point.why) for point in answer.rubric}
         rated = {rating.question: ((rating.rating - 1) / 4, rating.why) for rating in answer.subjective}
-        return Judged(self._check(asked.rubric, met), self._check(asked.subjective, rated))
+        return JudgeVerdict(self._check(asked.rubric, met), self._check(asked.subjective, rated))
 
     def _check(self, asked: Mapping[str, str], answers: Mapping[str, tuple[float, str]]) -> JudgedCheck | None:
         if not asked:
@@ -178,3 +188,87 @@ def _connected(config: Config, ledger: Ledger, folder: Path | None) -> list[Back
 
 def _one_line(error: Exception) -> str:
     return shortened(" ".join(str(error).split()), LONGEST_FAULT)
+
+
+def with_judgement(result: Result, task: Task, judged: JudgeVerdict) -> Result:
+    """The result with what the judge says. One that could not be scored stays as it is."""
+    if result.error is not None:
+        return result
+    checks = result.checks.model_copy(update={"rubric": judged.rubric, "subjective": judged.subjective})
+    if "rubric" not in task.criteria.reward_basis:
+        return result.model_copy(update={"checks": checks})
+    if judged.rubric is None:
+        error = ResultError(kind="judge", message=judged.fault or "the judge was not asked")
+        none = {"passed": None, "reward": None, "failure": None}
+        return result.model_copy(update={"checks": checks, "error": error, **none})
+    reward = reward_of(task, checks)
+    passed = None if reward is None else reward == 1
+    failure = (result.failure or _unmet(judged.rubric)) if passed is False else None
+    return result.model_copy(update={"checks": checks, "reward": reward, "passed": passed, "failure": failure})
+
+
+def _unmet(rubric: JudgedCheck) -> FailureRecord | None:
+    """The first point that was not met; None where all were, and the failure is another check's to explain."""
+    for answer in rubric.answers:
+        if answer.score < 1:
+            place = Divergence(turn=None, message=None, call=None, expected=answer.question, got=answer.why)
+            return FailureRecord(class_="other", first_divergence=place)
+    return None
+
+
+MOST_WAITING = 256
+"""Conversations that wait for their judgement."""
+
+
+class JudgeQueue:
+    """Adds judgements to results."""
+
+    def __init__(self, judge: Judge, desk: DatasetEvaluator, loop: asyncio.AbstractEventLoop) -> None:
+        self._judge = judge
+        self._desk = desk
+        self._loop = loop
+        self.faults = 0
+        """Conversations of which no usable answer came."""
+
+    def added(self, results: Iterator[FinishedJob]) -> Iterator[FinishedJob]:
+        """The results with their judgements, as these come in. Raises StopError, ProviderError."""
+        waiting: dict[Future[JudgeVerdict], tuple[FinishedJob, Task]] = {}
+        for done in results:
+            if done.is_error:
+                yield done
+                continue
+            task = self._desk.tasks.tasks[done.job.place.task_id]
+            work = self._judge.judge(task, self._messages(done))
+            waiting[asyncio.run_coroutine_threadsafe(work, self._loop)] = done, task
+            ended = wait(waiting, return_when=FIRST_COMPLETED).done if len(waiting) >= MOST_WAITING else ()
+            for future in ended or [future for future in waiting if future.done()]:
+                yield self._with(future.result(), *waiting.pop(future))
+        while waiting:
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                yield self._with(future.result(), *waiting.pop(future))
+
+    def _messages(self, done: FinishedJob) -> list[Message]:
+        """The conversation, with the results that the replay gave: what is recorded of results is no evidence."""
+        return replayed_messages(self._desk.evaluator.trial(self._desk.recorded(done.job)))
+
+    def _with(self, judged: JudgeVerdict, done: FinishedJob, task: Task) -> FinishedJob:
+        self.faults += judged.fault is not None
+        result = with_judgement(Result.model_validate_json(done.line), task, judged)
+        # A judgement that failed is asked for again by the next run.
+        digest = "" if judged.fault is not None else result.trajectory_digest
+        return finished_job(done.job, result.model_copy(update={"trajectory_digest": digest}))
+
+
+@contextmanager
+def judge_queue(judge: Judge, desk: DatasetEvaluator) -> Iterator[JudgeQueue]:
+    """The stage, with its loop; the judge is closed on leaving."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="judge", daemon=True)
+    thread.start()
+    try:
+        yield JudgeQueue(judge, desk, loop)
+    finally:
+        asyncio.run_coroutine_threadsafe(judge.close(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -1,18 +1,134 @@
-"""A conversation to be looked at: turn by turn, with what each call changed, beside the golden calls."""
+"""A conversation for people to read:
+turn by turn, with what each call changed, the golden calls, and each check's findings.
+"""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from evaluator.execution import Step
-from evaluator.report.finding import Finding, findings_of
-from evaluator.trial import Scored, Trial
-from skillweave.schema.change import RowChange
-from skillweave.schema.message import Message
+from evaluator.replay.execution import ExecutedCall
+from evaluator.replay.trial import ScoredTrial, Trial
+from skillweave.schema.call import RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.result import Divergence, Result
-from skillweave.schema.score import Matched
-from skillweave.schema.task import Task
-from skillweave.schema.trajectory import UserTurn
+from skillweave.schema.score import ActionsCheck, Checks, JudgedCheck, MatchedCall, PolicyCheck, ReplayCheck
+from skillweave.schema.task import FactToTell, Task
+from skillweave.schema.trajectory import Message, UserTurn
+
+_KEPT = ("Zs", "Co", "Cn")
+
+
+def visible(text: str) -> str:
+    """The text with control and format characters as escapes; its lines and spaces stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(character if _is_seen(character) else _escaped(character) for character in text)
+
+
+def _is_seen(character: str) -> bool:
+    return character.isprintable() or character in "\n\t" or unicodedata.category(character) in _KEPT
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+@dataclass(frozen=True)
+class CheckFinding:
+    """One check."""
+
+    check: str
+    score: float | None
+    """None for a check that notes and does not judge."""
+    counts: bool
+    """Whether the reward rests on it."""
+    notes: list[str]
+    """What is to be said, a line each; empty where all is well."""
+    missing: list[RowChange] = field(default_factory=list)
+    """Changes that are demanded and did not happen."""
+    unexpected: list[RowChange] = field(default_factory=list)
+    """Changes that happened and are not demanded."""
+
+
+def findings_of(task: Task, checks: Checks) -> list[CheckFinding]:
+    """The checks that were made, those that count first."""
+    return sorted(_all(task, checks), key=lambda finding: not finding.counts)
+
+
+def _all(task: Task, checks: Checks) -> Iterator[CheckFinding]:
+    basis = frozenset[str](task.criteria.reward_basis)
+    if state := checks.state:
+        yield CheckFinding("state", state.score, "state" in basis, [], state.missing, state.unexpected)
+    if told := checks.communicate:
+        yield CheckFinding("communicate", told.score, "communicate" in basis, _untold(task, told.missing))
+    if checks.policy:
+        yield CheckFinding("policy", checks.policy.score, "policy" in basis, _conduct(checks.policy))
+    if checks.actions:
+        yield CheckFinding("actions", checks.actions.score, "actions" in basis, _calls(checks.actions))
+    if user := checks.user:
+        faults = [f"message {fault.message}: {fault.fault}" for fault in user.faults]
+        faults += (
+            ["left while a question was open, its request neither done, declined nor handed over"] if user.left else []
+        )
+        yield CheckFinding("user", user.score, False, faults)
+    for name, judged in (("rubric", checks.rubric), ("subjective", checks.subjective)):
+        if judged:
+            yield CheckFinding(name, judged.score, name in basis, _finding_answers(judged))
+    if checks.replay:
+        yield CheckFinding("replay", None, False, _replay(checks.replay))
+
+
+def _untold(task: Task, missing: Sequence[str]) -> list[str]:
+    facts = {fact.fact: fact for fact in task.criteria.communicate}
+    return [f"not told, or told wrongly: {_fact(facts[name]) if name in facts else name}" for name in missing]
+
+
+def _fact(fact: FactToTell) -> str:
+    unit = f" {fact.unit}" if fact.unit else ""
+    return f"{fact.noun} = {' or '.join(map(_json, fact.values))}{unit} ({fact.fact})"
+
+
+def _conduct(check: PolicyCheck) -> list[str]:
+    notes = [f"violation: {text}" for text in check.violations]
+    notes += [f"without the user's word: {text}" for text in check.unconfirmed or ()]
+    return [*notes, *(f"noted: {text}" for text in check.notes)]
+
+
+def _calls(check: ActionsCheck) -> list[str]:
+    notes = [f"precision {check.precision:.2f}, recall {check.recall:.2f}"]
+    notes += [f"not made: golden call {note.golden}, {_call(note.tool, note.arguments)}" for note in check.missing]
+    notes += [f"extra: call {note.call}, {_call(note.tool, note.arguments)}" for note in check.extra]
+    notes += [
+        f"call {fault.call} ({fault.tool}), {fault.argument}: {_json(fault.got)}, not {_json(fault.expected)}"
+        for fault in check.argument_errors
+    ]
+    early = [f"too early: call {pair.call}, which stands for golden call {pair.golden}" for pair in check.order_errors]
+    return [*notes, *early]
+
+
+def _finding_answers(check: JudgedCheck) -> list[str]:
+    answers = [f"{answer.score:.2f}: {answer.question} {answer.why}" for answer in check.answers]
+    return [f"judged by {check.judge}, prompt {check.prompt_version}", *answers]
+
+
+def _replay(check: ReplayCheck) -> list[str]:
+    notes = [f"{check.calls} calls made again, {check.failed} of all calls ended in an error"]
+    if check.malformed:
+        notes.append(f"cannot be read: call {', '.join(map(str, check.malformed))}")
+    if check.differs:
+        notes.append(f"the record gives another result: call {', '.join(map(str, check.differs))}")
+    if check.after_the_end:
+        notes.append(f"messages behind the end, which count for nothing: {check.after_the_end}")
+    return notes
+
+
+def _call(tool: str, arguments: dict[str, Json]) -> str:
+    return f"{tool}({', '.join(f'{name}={_json(value)}' for name, value in arguments.items())})"
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -44,7 +160,7 @@ class ShownCall:
 
 
 @dataclass(frozen=True)
-class Turn:
+class ShownTurn:
     """A message, with the calls that it makes."""
 
     message: int
@@ -59,14 +175,14 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class ShownConversation:
     """One trajectory and its golden calls, with what the checks found."""
 
     result: Result
     task: Task
-    turns: list[Turn]
+    turns: list[ShownTurn]
     golden: list[ShownCall]
-    findings: list[Finding]
+    findings: list[CheckFinding]
 
     @property
     def divergence(self) -> Divergence | None:
@@ -74,11 +190,11 @@ class Conversation:
         return self.result.failure.first_divergence if self.result.failure else None
 
 
-def conversation_of(scored: Scored, result: Result) -> Conversation:
+def conversation_of(scored: ScoredTrial, result: Result) -> ShownConversation:
     """What is to be shown of a trial. Results of tools stand with their calls, and are those of the replay."""
     trial = scored.trial
     matched = scored.checks.actions.matched if scored.checks.actions else []
-    return Conversation(
+    return ShownConversation(
         result=result,
         task=trial.task,
         turns=_turns(trial, scored, matched),
@@ -87,7 +203,7 @@ def conversation_of(scored: Scored, result: Result) -> Conversation:
     )
 
 
-def _golden(trial: Trial, matched: Sequence[Matched]) -> list[ShownCall]:
+def _golden(trial: Trial, matched: Sequence[MatchedCall]) -> list[ShownCall]:
     partner = {pair.golden: pair.call for pair in matched}
     return [
         _shown(step, partner.get(step.call), is_demanded=step.call not in trial.golden.pruned)
@@ -95,11 +211,11 @@ def _golden(trial: Trial, matched: Sequence[Matched]) -> list[ShownCall]:
     ]
 
 
-def _turns(trial: Trial, scored: Scored, matched: Sequence[Matched]) -> list[Turn]:
+def _turns(trial: Trial, scored: ScoredTrial, matched: Sequence[MatchedCall]) -> list[ShownTurn]:
     partner = {pair.call: pair.golden for pair in matched}
     differs = frozenset(scored.checks.replay.differs if scored.checks.replay else ())
     written = [call.function.arguments for message in _of_agent(trial.messages) for call in message.tool_calls or ()]
-    answers = _answers(trial.messages)
+    answers = _conversation_answers(trial.messages)
     made: dict[int, list[ShownCall]] = {}
     for step in trial.made.steps:
         shown = _shown(
@@ -112,7 +228,7 @@ def _turns(trial: Trial, scored: Scored, matched: Sequence[Matched]) -> list[Tur
     told = frozenset(answers.values())
     records = {turn.message: _record(turn) for turn in trial.turns}
     return [
-        Turn(
+        ShownTurn(
             message=place,
             role=message.role,
             text=message.content or "",
@@ -140,7 +256,7 @@ def _of_agent(messages: Sequence[Message]) -> list[Message]:
     return [message for message in messages if message.role == "assistant"]
 
 
-def _answers(messages: Sequence[Message]) -> dict[int, int]:
+def _conversation_answers(messages: Sequence[Message]) -> dict[int, int]:
     """Call -> the message that is recorded as its result: the first of its id behind it."""
     found: dict[int, int] = {}
     open_calls: dict[str, int] = {}
@@ -160,7 +276,7 @@ def _text(messages: Sequence[Message], place: int | None) -> str | None:
 
 
 def _shown(
-    step: Step,
+    step: ExecutedCall,
     partner: int | None,
     *,
     written: str | None = None,

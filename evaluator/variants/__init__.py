@@ -6,15 +6,12 @@ They are built by execution, without asking any check.
 from collections.abc import Iterator
 
 from evaluator.variants.asking import unasked, ways_of_asking
+from evaluator.variants.conversation import Variant
 from evaluator.variants.declining import declined, ways_of_declining
-from evaluator.variants.equivalents import equivalents, manners
-from evaluator.variants.further import further_writes
+from evaluator.variants.equivalents import call_formats, equivalents
+from evaluator.variants.executor import VariantExecutor
 from evaluator.variants.handing_over import handed_over, ways_of_handing_over
-from evaluator.variants.mutants import mutants
-from evaluator.variants.unfinished import unfinished
-from evaluator.variants.untold import told_wrongly, untold
-from evaluator.variants.variant import Variant
-from evaluator.variants.workbench import Workbench
+from evaluator.variants.mutants import further_writes, mutants, told_wrongly, unfinished, untold
 from skillweave.schema.call import DECLINE, TRANSFER
 from skillweave.schema.task import Kind, Task
 from skillweave.world.world import World
@@ -37,7 +34,7 @@ def variants_of(world: World, task: Task, *, conduct: bool = True) -> Iterator[V
         conduct: Whether to make those as well that are the same for all tasks of a template: how calls are written,
             what is recorded and told when, who is asked. Without them only those that turn on this task's values.
     """
-    bench = Workbench(world, task)
+    bench = VariantExecutor(world, task)
     if bench.golden.undone or not bench.reaches_goal(bench.golden.changes):
         return
     if [move.tool for move in bench.ending] != _ENDINGS.get(task.kind, []):
@@ -53,21 +50,21 @@ def variants_of(world: World, task: Task, *, conduct: bool = True) -> Iterator[V
         yield from _of_work(bench, conduct=conduct)
 
 
-def _of_refusal(bench: Workbench, *, conduct: bool) -> Iterator[Variant]:
+def _of_refusal(bench: VariantExecutor, *, conduct: bool) -> Iterator[Variant]:
     wanted = bench.task.criteria.declined
     if wanted is not None and not bench.golden.changes:
         yield from declined(bench, wanted)
         yield from ways_of_declining(bench, wanted) if conduct else ()
 
 
-def _of_work(bench: Workbench, *, conduct: bool) -> Iterator[Variant]:
+def _of_work(bench: VariantExecutor, *, conduct: bool) -> Iterator[Variant]:
     """Of a task that is to be carried out; what the user left out they say as soon as they are asked for details."""
     yield from equivalents(bench)
     yield from mutants(bench)
     yield from told_wrongly(bench)
     yield from unasked(bench)
     if conduct:
-        yield from manners(bench)
+        yield from call_formats(bench)
         yield from further_writes(bench, ["undone", "broken_rule"])
         yield from unfinished(bench)
         yield from untold(bench)

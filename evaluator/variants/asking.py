@@ -5,12 +5,21 @@ It is heard where the user tells it, or agrees to words of the agent that hold i
 
 from collections.abc import Iterator, Sequence
 
-from evaluator.ledger import tells
-from evaluator.variants.changed import guesses
-from evaluator.variants.telling import told
-from evaluator.variants.transcript import Beat, Conversation, Words, conversation, deeds, details
-from evaluator.variants.variant import Variant, failing, passing
-from evaluator.variants.workbench import Made, Workbench
+from evaluator.text.facts import tells_fact
+from evaluator.variants.arguments import guesses
+from evaluator.variants.conversation import (
+    ConversationPart,
+    Utterance,
+    Variant,
+    VariantConversation,
+    all_facts,
+    asked_details,
+    confirmed_calls,
+    conversation,
+    failing,
+    passing,
+)
+from evaluator.variants.executor import VariantExecutor, VariantStep
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import Fact, MustAsk
 
@@ -19,38 +28,44 @@ _QUESTION = "There is something that I need to know first. Could you tell me?"
 _WAIT = "One moment, please."
 
 
-def ways_of_asking(bench: Workbench) -> Iterator[Variant]:
+def ways_of_asking(bench: VariantExecutor) -> Iterator[Variant]:
     """Right ones, then wrong ones."""
     for need, facts in _needs(bench):
         for fact in facts:
             proposal = _proposal(fact)
-            yield passing("asked", _conversation(bench, need, [Words(_QUESTION, fact.text)]))
-            yield passing("told_unasked", _conversation(bench, need, [Words(_WAIT, f"I forgot this. {fact.text}")]))
-            yield passing("agreed", _conversation(bench, need, [Words(proposal, "Yes.", agrees=True)]))
-            again = [Words(proposal, "No.", agrees=False), Words(proposal, "Well, yes.", agrees=True)]
+            yield passing("asked", _conversation(bench, need, [Utterance(_QUESTION, fact.text)]))
+            yield passing("told_unasked", _conversation(bench, need, [Utterance(_WAIT, f"I forgot this. {fact.text}")]))
+            yield passing("agreed", _conversation(bench, need, [Utterance(proposal, "Yes.", agrees=True)]))
+            again = [Utterance(proposal, "No.", agrees=False), Utterance(proposal, "Well, yes.", agrees=True)]
             yield passing("agreed_in_the_end", _conversation(bench, need, again))
         yield from _unheard(bench, need, facts)
 
 
-def _unheard(bench: Workbench, need: MustAsk, facts: Sequence[Fact]) -> Iterator[Variant]:
+def _unheard(bench: VariantExecutor, need: MustAsk, facts: Sequence[Fact]) -> Iterator[Variant]:
     """What is needed is not heard, or when all is done."""
     proposal = _proposal(facts[0])
-    ways: list[tuple[str, list[Words]]] = [
-        ("asked_in_vain", [Words(_QUESTION, "What do you mean?")]),
-        ("agreed_to_other_words", [Words("I would do this for you now, is that right?", "Yes, please.", agrees=True)]),
-        ("agreed_to_a_thought", [Words(f"<think>{proposal}</think>Is that right?", "Yes, please.", agrees=True)]),
-        ("proposed_and_refused", [Words(proposal, "No.", agrees=False)]),
-        ("proposed_only", [Words(proposal, "Why do you ask?")]),
-        ("agreed_to_the_next", [Words(proposal, "Hm."), Words("May I go on?", "Yes.", agrees=True)]),
+    ways: list[tuple[str, list[Utterance]]] = [
+        ("asked_in_vain", [Utterance(_QUESTION, "What do you mean?")]),
+        (
+            "agreed_to_other_words",
+            [Utterance("I would do this for you now, is that right?", "Yes, please.", agrees=True)],
+        ),
+        ("agreed_to_a_thought", [Utterance(f"<think>{proposal}</think>Is that right?", "Yes, please.", agrees=True)]),
+        ("proposed_and_refused", [Utterance(proposal, "No.", agrees=False)]),
+        ("proposed_only", [Utterance(proposal, "Why do you ask?")]),
+        ("agreed_to_the_next", [Utterance(proposal, "Hm."), Utterance("May I go on?", "Yes.", agrees=True)]),
     ]
     for name, words in ways:
         yield failing(name, _conversation(bench, need, words), _UNASKED)
-    late = {"told_too_late": Words(_QUESTION, facts[0].text), "agreed_too_late": Words(proposal, "Yes.", agrees=True)}
+    late = {
+        "told_too_late": Utterance(_QUESTION, facts[0].text),
+        "agreed_too_late": Utterance(proposal, "Yes.", agrees=True),
+    }
     for name, last in late.items():
         yield failing(name, _conversation(bench, need, [], after=[last]), _UNASKED)
 
 
-def unasked(bench: Workbench) -> Iterator[Variant]:
+def unasked(bench: VariantExecutor) -> Iterator[Variant]:
     """Nobody is asked: the value is the right one, which nothing else that the user says may tell, or another one."""
     for need, _ in _needs(bench):
         yield failing("never_told", _conversation(bench, need, []), _UNASKED)
@@ -64,22 +79,29 @@ def _proposal(fact: Fact) -> str:
 
 
 def _conversation(
-    bench: Workbench,
+    bench: VariantExecutor,
     need: MustAsk,
-    words: Sequence[Words],
+    words: Sequence[Utterance],
     *,
-    made: Sequence[Made] | None = None,
-    after: Sequence[Words] = (),
-) -> Conversation:
+    made: Sequence[VariantStep] | None = None,
+    after: Sequence[Utterance] = (),
+) -> VariantConversation:
     """The golden calls, or others, with these words before the first one that needs something, and those at the end."""
     made = bench.golden.made if made is None else made
     place = next((at for at, one in enumerate(made) if one.move.tool == need.tool), len(made))
-    start: list[Beat] = [*details(bench.task, without=unsaid(bench, need)), *deeds(bench.task, made[:place])]
-    rest: list[Beat] = [*deeds(bench.task, made[place:]), *after, Words(told(bench.task.criteria.communicate))]
+    start: list[ConversationPart] = [
+        *asked_details(bench.task, without=unsaid(bench, need)),
+        *confirmed_calls(bench.task, made[:place]),
+    ]
+    rest: list[ConversationPart] = [
+        *confirmed_calls(bench.task, made[place:]),
+        *after,
+        Utterance(all_facts(bench.task.criteria.communicate)),
+    ]
     return conversation(bench.task, [*start, *words, *rest])
 
 
-def _needs(bench: Workbench) -> Iterator[tuple[MustAsk, list[Fact]]]:
+def _needs(bench: VariantExecutor) -> Iterator[tuple[MustAsk, list[Fact]]]:
     """What golden calls need, with the facts that it is."""
     called = {call.tool for call in bench.task.golden}
     for need in bench.task.criteria.must_ask:
@@ -88,8 +110,8 @@ def _needs(bench: Workbench) -> Iterator[tuple[MustAsk, list[Fact]]]:
             yield need, facts
 
 
-def unsaid(bench: Workbench, need: MustAsk) -> set[str]:
+def unsaid(bench: VariantExecutor, need: MustAsk) -> set[str]:
     """The facts that are needed, and others whose text tells one of them: who says one says the other."""
     facts, now = bench.task.scenario.facts, bench.task.now
     needed = [fact for fact in facts if fact.id in need.facts]
-    return {fact.id for fact in facts if fact in needed or any(tells(one, fact.text, now) for one in needed)}
+    return {fact.id for fact in facts if fact in needed or any(tells_fact(one, fact.text, now) for one in needed)}

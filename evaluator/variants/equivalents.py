@@ -2,21 +2,27 @@
 
 from collections.abc import Iterator
 
-from evaluator.variants.candidates import arguments_of
-from evaluator.variants.telling import forms, told
-from evaluator.variants.transcript import PLAIN, Manner, transcript
-from evaluator.variants.variant import Variant, passing
-from evaluator.variants.workbench import Attempt, Move, Workbench
+from evaluator.variants.arguments import arguments_of
+from evaluator.variants.conversation import (
+    PLAIN_FORMAT,
+    CallFormat,
+    Variant,
+    all_facts,
+    forms_of_fact,
+    passing,
+    transcript,
+)
+from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor
 from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.contract import Tool
 
 _MOST_READS = 4
 _MOST_TRIES = 12
-JOINTS = ("__", ".")
+PREFIX_SEPARATORS = ("__", ".")
 """What stands between a world's name and a tool's where agents give both."""
 
 
-def equivalents(bench: Workbench) -> Iterator[Variant]:
+def equivalents(bench: VariantExecutor) -> Iterator[Variant]:
     """Each that turns on the values and rows of this task."""
     yield _told(bench, "golden", bench.golden)
     yield from _fact_formats(bench)
@@ -24,37 +30,37 @@ def equivalents(bench: Workbench) -> Iterator[Variant]:
         yield from _if_right(bench, "reordered_writes", moves)
 
 
-def manners(bench: Workbench) -> Iterator[Variant]:
+def call_formats(bench: VariantExecutor) -> Iterator[Variant]:
     """Each that does not: how calls are written, and what is called beside."""
-    together = _told(bench, "parallel", bench.golden, Manner(is_parallel=True))
+    together = _told(bench, "parallel", bench.golden, CallFormat(is_parallel=True))
     if any(len(message.tool_calls or ()) > 1 for message in together.messages):
         yield together
-    for joint in JOINTS:
-        yield _told(bench, "prefixed_names", bench.golden, Manner(prefix=f"{bench.task.world}{joint}"))
-    yield _told(bench, "object_arguments", bench.golden, Manner(is_object=True))
+    for joint in PREFIX_SEPARATORS:
+        yield _told(bench, "prefixed_names", bench.golden, CallFormat(prefix=f"{bench.task.world}{joint}"))
+    yield _told(bench, "object_arguments", bench.golden, CallFormat(is_object=True))
     yield from _if_right(bench, "extra_reads", extra_reads(bench))
     yield from _if_right(bench, "failed_then_right", failed_then_right(bench))
 
 
-def _if_right(bench: Workbench, name: str, moves: list[Move]) -> Iterator[Variant]:
+def _if_right(bench: VariantExecutor, name: str, moves: list[VariantCall]) -> Iterator[Variant]:
     """These calls, where all go through, break no rule and lead to the goal."""
     attempt = bench.attempt(moves)
     if moves and not attempt.undone and attempt.is_lawful and bench.reaches_goal(attempt.changes):
         yield _told(bench, name, attempt)
 
 
-def _told(bench: Workbench, name: str, attempt: Attempt, manner: Manner = PLAIN) -> Variant:
-    words = [told(bench.task.criteria.communicate)]
+def _told(bench: VariantExecutor, name: str, attempt: VariantExecution, manner: CallFormat = PLAIN_FORMAT) -> Variant:
+    words = [all_facts(bench.task.criteria.communicate)]
     return passing(name, transcript(bench.task, attempt.made, words, manner))
 
 
-def _fact_formats(bench: Workbench) -> Iterator[Variant]:
+def _fact_formats(bench: VariantExecutor) -> Iterator[Variant]:
     facts = bench.task.criteria.communicate
-    for which in range(1, max((len(forms(fact, fact.values[0])) for fact in facts), default=0)):
-        yield passing("fact_formats", transcript(bench.task, bench.golden.made, [told(facts, which)]))
+    for which in range(1, max((len(forms_of_fact(fact, fact.values[0])) for fact in facts), default=0)):
+        yield passing("fact_formats", transcript(bench.task, bench.golden.made, [all_facts(facts, which)]))
 
 
-def reorderings(bench: Workbench) -> Iterator[list[Move]]:
+def reorderings(bench: VariantExecutor) -> Iterator[list[VariantCall]]:
     """The golden calls with a later write, and what it takes from, before an earlier one that it takes nothing from."""
     for at, later in enumerate(bench.writes):
         needed = bench.depends_on(later)
@@ -67,51 +73,51 @@ def reorderings(bench: Workbench) -> Iterator[list[Move]]:
                 ] + bench.moves[later + 1 :]
 
 
-def extra_reads(bench: Workbench) -> list[Move]:
+def extra_reads(bench: VariantExecutor) -> list[VariantCall]:
     """The golden calls, with reads that nobody needs after signing in and at the end."""
     start, found = signed_in(bench), needless_reads(bench)
     return [*bench.moves[:start], *found, *bench.moves[start:], *found[:1]] if found else []
 
 
-def signed_in(bench: Workbench) -> int:
+def signed_in(bench: VariantExecutor) -> int:
     """How many golden calls sign the user in."""
     return min(int(bench.task.login == "conversation"), len(bench.moves))
 
 
-def needless_reads(bench: Workbench) -> list[Move]:
+def needless_reads(bench: VariantExecutor) -> list[VariantCall]:
     """Reads that can be made after signing in."""
     reads = [tool for tool in bench.tools if tool.kind == "read"]
-    found: list[Move] = []
+    found: list[VariantCall] = []
     with bench.session(signed_in(bench)) as session:
         for tool in bench.random("extra reads").sample(reads, len(reads)):
             tried = arguments_of(bench, tool, bench.random(f"extra read {tool.name}"), _MOST_TRIES)
             fitting = (given for given in tried if session.peek(tool.name, given).ok)
             given = next(fitting, None) if len(found) < _MOST_READS else None
-            found += [Move(tool.name, given)] if given is not None else []
+            found += [VariantCall(tool.name, given)] if given is not None else []
     return found
 
 
-def failed_then_right(bench: Workbench) -> list[Move]:
+def failed_then_right(bench: VariantExecutor) -> list[VariantCall]:
     """Before the first write, or the last call: a tool that is not there, faulty arguments, what a guard refuses."""
     if not bench.moves:
         return []
     place = bench.writes[0] if bench.writes else len(bench.moves) - 1
     made = bench.golden.made[place]
     wrong = [
-        Move(f"{made.move.tool}_now", made.arguments),
-        Move(made.move.tool, {}, is_malformed=True),
-        Move(made.move.tool, {**made.arguments, "urgently": True}),
+        VariantCall(f"{made.move.tool}_now", made.arguments),
+        VariantCall(made.move.tool, {}, is_malformed=True),
+        VariantCall(made.move.tool, {**made.arguments, "urgently": True}),
     ]
     is_own = made.move.tool in SESSION_TOOLS
     refused = [] if is_own else _refused(bench, place, bench.world.blueprint.tool(made.move.tool))
     return [*bench.moves[:place], *wrong, *refused, *bench.moves[place:]]
 
 
-def _refused(bench: Workbench, place: int, tool: Tool) -> list[Move]:
+def _refused(bench: VariantExecutor, place: int, tool: Tool) -> list[VariantCall]:
     """The same call with other values, such that a rule of the tool forbids it."""
     with bench.session(place) as session:
         for given in arguments_of(bench, tool, bench.random("refused"), _MOST_TRIES):
             error = session.peek(tool.name, given).error
             if error is not None and error.rule is not None:
-                return [Move(tool.name, given)]
+                return [VariantCall(tool.name, given)]
     return []

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from rollout.cli.options import CONFIG, Options
-from skillweave.command import run_command
+from rollout.cli.options import CONFIG, RolloutOptions
+from skillweave.base.command import run_command
 
 app = typer.Typer(
     name="rollout",
@@ -51,7 +51,7 @@ def run(
     """Hold a conversation for every task; what is there already is not held again."""
     from rollout.cli.run import run_rollouts
 
-    options = Options(
+    options = RolloutOptions(
         config=config,
         rollouts=rollouts_dir,
         tasks=tuple(tasks or ()),
@@ -90,7 +90,7 @@ def ladder(
     """Hold the scripted agents against each other: who knows more must get further. 1 where the order does not hold."""
     from rollout.cli.ladder import run_ladder
 
-    options = Options(
+    options = RolloutOptions(
         config=config,
         rollouts=Path("rollouts"),
         overrides=tuple(overrides or ()),

@@ -3,16 +3,16 @@
 import shlex
 from pathlib import Path
 
-from evaluator.ladder import LADDER, write_ladder
-from evaluator.terminal.ladder import show_ladder
-from rollout.cli.options import Options
+from evaluator.report.results import LADDER, write_ladder
+from evaluator.report.terminal import show_ladder
+from rollout.cli.options import RolloutOptions
 from rollout.ladder import AGENTS, chosen, climb
-from skillweave.command import one_line
-from skillweave.progress import progress
-from skillweave.store import Store
+from skillweave.base.command import one_line
+from skillweave.base.progress import progress
+from skillweave.base.store import Store
 
 
-def run_ladder(options: Options, sample: int | None) -> int:
+def run_ladder(options: RolloutOptions, sample: int | None) -> int:
     """The exit status: 1 where the agents do not stand in order. Raises ConfigError, ArtifactError."""
     config = options.load()
     tasks = chosen(config, sample)

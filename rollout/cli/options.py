@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from skillweave.config.load import load_config
-from skillweave.config.models import Config
+from skillweave.config.sections import Config
 
 CONFIG = Path("config.yaml")
 """The configuration where none is named."""
 
 
 @dataclass(frozen=True)
-class Options:
+class RolloutOptions:
     config: Path
     rollouts: Path
     tasks: Sequence[str] = ()

@@ -1,16 +1,58 @@
-"""What a run came to, in a few lines; the last says what was written and what to do next."""
+"""What `rollout run` shows: progress while it runs, and a summary when it ends."""
 
 import shlex
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from rollout.cli.options import Options
-from rollout.folder import Held
+from rollout.cli.options import RolloutOptions
+from rollout.folder import USER_SHARE, FolderState, RunFigures
 from rollout.speakers import user_of
-from rollout.tally import USER_SHARE, Tally
-from skillweave.command import one_line
-from skillweave.config.models import Config
-from skillweave.errors import StopError
+from skillweave.base.command import one_line
+from skillweave.base.errors import StopError
+from skillweave.base.progress import ProgressDisplay, progress
+from skillweave.config.sections import Config
+from skillweave.llm.ledger import Ledger, cost_in_words
+
+
+class Display:
+    def __init__(self, shown: ProgressDisplay, ledger: Ledger) -> None:
+        self._shown = shown
+        self._ledger = ledger
+        self._begun = time.monotonic()
+        self._started = 0
+
+    def started(self) -> None:
+        """One more conversation is under way."""
+        self._started += 1
+
+    def ended(self, tally: RunFigures) -> None:
+        """One of them ended; the tally counts it already."""
+        self._shown.advance(tally.done, self._note(tally))
+
+    def _note(self, tally: RunFigures) -> str:
+        spent = self._ledger.total()
+        tokens = (spent.input_tokens + spent.output_tokens) / max(time.monotonic() - self._begun, 1e-9)
+        parts = [f"{self._started - tally.done} running"]
+        if tokens >= 1:
+            parts.append(f"{tokens:,.0f} tokens/s")
+        if spent.cost_usd or spent.unpriced:
+            parts.append(cost_in_words(spent.cost_usd, spent.unpriced))
+        if tally.scored:
+            parts.append(f"{tally.passed / tally.scored:.1%} passed")
+        if tally.errors:
+            parts.append(f"{sum(tally.errors.values())} errors")
+        return ", ".join(parts)
+
+
+@contextmanager
+def display(total: int, ledger: Ledger) -> Iterator[Display]:
+    """The display that standard output is fit for."""
+    with progress("conversations", total) as shown:
+        yield Display(shown, ledger)
+
 
 MOST = 5
 """Tasks that cannot be read, or torn lines, that are shown."""
@@ -18,7 +60,9 @@ SHOWN = 300
 """Characters of an error."""
 
 
-def show_report(config: Config, options: Options, held: Held, asked: int, tally: Tally, spent: StopError | None) -> int:
+def show_report(
+    config: Config, options: RolloutOptions, held: FolderState, asked: int, tally: RunFigures, spent: StopError | None
+) -> int:
     """Print it; the exit status."""
     for place in held.torn[:MOST]:
         print(f"{one_line(str(options.rollouts / place))}: torn, counts for nothing")
@@ -53,7 +97,7 @@ def show_report(config: Config, options: Options, held: Held, asked: int, tally:
     return 1 if left or defects else 0
 
 
-def _scoring(config: Config, options: Options) -> str:
+def _scoring(config: Config, options: RolloutOptions) -> str:
     """The command that scores these rollouts."""
     outputs = shlex.quote(config.outputs_dir)
     name = options.rollouts.name
@@ -65,7 +109,7 @@ def _scoring(config: Config, options: Options) -> str:
     )
 
 
-def _show_tally(config: Config, tally: Tally) -> None:
+def _show_tally(config: Config, tally: RunFigures) -> None:
     users = f" with {', '.join(sorted(tally.users))}" if tally.users else ""
     share = f", {tally.passed} of {tally.scored} passed ({tally.passed / tally.scored:.1%})" if tally.scored else ""
     print(f"{tally.done} conversations of {', '.join(sorted(tally.agents))}{users}{share}")

@@ -6,26 +6,23 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from rollout.cli.display import Display, display
-from rollout.cli.options import Options
-from rollout.cli.report import show_report
-from rollout.dispatcher import Width
-from rollout.folder import RolloutFolder
+from rollout.cli.options import RolloutOptions
+from rollout.cli.report import Display, display, show_report
+from rollout.dispatcher import Width, Written
+from rollout.folder import RolloutFolder, RunFigures
 from rollout.parts import SourceContext, blamed, made, part, said
 from rollout.plan import owed, run_record, selected, settings_of
-from rollout.runner import Written
-from rollout.speakers import Speakers, misunderstanding, user_of
-from rollout.tally import Tally
-from rollout.task import Task, TaskSource
-from rollout.trajectory import Limits, Setting
-from skillweave.config.authors import SpeakerConfig
-from skillweave.config.models import Config
-from skillweave.dataset import Dataset
-from skillweave.errors import ProviderError, SkillweaveError, StopError
-from skillweave.llm.backend import Backend
+from rollout.speakers import BackendFactory, misunderstanding, user_of
+from rollout.task import RolloutTask, TaskSource
+from rollout.trajectory import RolloutLimits, RolloutSettings
+from skillweave.base.errors import ProviderError, SkillweaveError, StopError
+from skillweave.base.store import locked
+from skillweave.config.llm import SpeakerConfig
+from skillweave.config.sections import Config
+from skillweave.llm.backends.backend import Backend
 from skillweave.llm.models import split_name
-from skillweave.lock import locked
 from skillweave.schema.trajectory import TrajectoryRecord
+from skillweave.world.dataset import Dataset
 
 HOPELESS = 20
 """So many conversations, and not one that was not broken off by a provider: the endpoint is down or misnamed."""
@@ -36,7 +33,7 @@ class _Cast(NamedTuple):
     source: TaskSource
 
 
-def run_rollouts(options: Options) -> int:
+def run_rollouts(options: RolloutOptions) -> int:
     """The exit status. Raises ConfigError, ArtifactError."""
     config = options.load()
     folder = RolloutFolder(options.rollouts)
@@ -44,8 +41,8 @@ def run_rollouts(options: Options) -> int:
     return asyncio.run(_run(config, options, folder))
 
 
-async def _run(config: Config, options: Options, folder: RolloutFolder) -> int:
-    speakers = Speakers(config, lambda: Dataset(Path(config.outputs_dir)), options.rollouts)
+async def _run(config: Config, options: RolloutOptions, folder: RolloutFolder) -> int:
+    speakers = BackendFactory(config, lambda: Dataset(Path(config.outputs_dir)), options.rollouts)
     async with _cast(config, speakers, options) as cast:
         with blamed("tasks", config.rollout.parts.tasks):
             ids = selected(cast.source, options.tasks, options.limit)
@@ -57,7 +54,7 @@ async def _run(config: Config, options: Options, folder: RolloutFolder) -> int:
             folder.fix(record)
             held = folder.held()
             pairs = list(owed(ids, config.rollout.trials, held.done))
-            tally, spent = Tally(), None
+            tally, spent = RunFigures(), None
             with display(len(pairs), speakers.ledger) as shown:
                 batch = _batch(cast.source, pairs, tally, shown)
                 try:
@@ -67,15 +64,17 @@ async def _run(config: Config, options: Options, folder: RolloutFolder) -> int:
         return show_report(config, options, held, len(pairs), tally, spent)
 
 
-async def _stream(config: Config, cast: _Cast, batch: Iterator[tuple[Task, int]], count: int, write: Written) -> None:
+async def _stream(
+    config: Config, cast: _Cast, batch: Iterator[tuple[RolloutTask, int]], count: int, write: Written
+) -> None:
     """Hold them; there are no more workers than the `count` of them could keep busy."""
     rollout = config.rollout
     parts, asked = rollout.parts, rollout.max_parallel_agents
     width = Width(*(min(wide, max(count, 1)) for wide in (asked.initialize, asked.generate, asked.evaluate)))
-    setting = Setting(
+    setting = RolloutSettings(
         backend=cast.agent,
         dataset=cast.source.digest,
-        limits=Limits(max_turns=rollout.max_turns, max_calls=rollout.max_calls, timeout_s=rollout.timeout_s),
+        limits=RolloutLimits(max_turns=rollout.max_turns, max_calls=rollout.max_calls, timeout_s=rollout.timeout_s),
         agent=settings_of(config),
         agent_class=part("agent", parts.agent),
     )
@@ -91,8 +90,8 @@ async def _stream(config: Config, cast: _Cast, batch: Iterator[tuple[Task, int]]
 
 
 def _batch(
-    source: TaskSource, pairs: list[tuple[str, int]], tally: Tally, shown: Display
-) -> Iterator[tuple[Task, int]]:
+    source: TaskSource, pairs: list[tuple[str, int]], tally: RunFigures, shown: Display
+) -> Iterator[tuple[RolloutTask, int]]:
     """The tasks one by one; one that cannot be read is counted, and the others go on."""
     for id, trial in pairs:
         try:
@@ -105,7 +104,7 @@ def _batch(
         yield task, trial
 
 
-def _writer(folder: RolloutFolder, tally: Tally, shown: Display) -> Written:
+def _writer(folder: RolloutFolder, tally: RunFigures, shown: Display) -> Written:
     def write(record: TrajectoryRecord) -> None:
         folder.append(record)
         tally.add(record)
@@ -120,7 +119,7 @@ def _writer(folder: RolloutFolder, tally: Tally, shown: Display) -> Written:
 
 
 @asynccontextmanager
-async def _cast(config: Config, speakers: Speakers, options: Options) -> AsyncIterator[_Cast]:
+async def _cast(config: Config, speakers: BackendFactory, options: RolloutOptions) -> AsyncIterator[_Cast]:
     """Agent, user and tasks, with the servers that the run starts for them."""
     rollout = config.rollout
     async with AsyncExitStack() as stack:
@@ -151,7 +150,7 @@ async def _served(stack: AsyncExitStack, speaker: SpeakerConfig, rollouts: Path,
     serve = speaker.serve
     if serve is None:
         return None
-    from skillweave.llm.serve import VllmServer
+    from skillweave.llm.backends.vllm import VllmServer
 
     server = VllmServer(
         split_name(speaker.model)[1],

@@ -1,25 +1,105 @@
-"""Agents that play without a model.
+"""Scripted agents: backends that play the agent without a model, from doing nothing to following the golden calls."""
 
-`oracle`, `careless` and `policy_blind` are built with the golden trajectory, as a script; `random` and `nothing` have
-what any model has: the conversation and the tools.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from random import Random
+from typing import Any
 
-from rollout.offline.careless import Careless, mistake_of
-from rollout.offline.chance import chance, nothing
-from rollout.offline.course import Conduct, Course, Do, hands_over
+from rollout.offline.careless import Careless, column_of, mistake_of
+from rollout.offline.dialogue_policy import AgentBehaviour, DialoguePolicy, Do, hands_over
 from rollout.offline.phrases import said
-from rollout.offline.script import Script, scripts_of
-from rollout.offline.transcript import transcript_of
-from skillweave.dataset import Dataset
-from skillweave.errors import ConfigError
-from skillweave.llm.backend import Backend
-from skillweave.llm.backends.offline import OfflineBackend
-from skillweave.llm.request import Reply, Request
-from skillweave.schema.message import FunctionCall, ToolCall
+from rollout.offline.script import Script, Transcript, scripts_of, transcript_of
+from skillweave.base.errors import ConfigError
+from skillweave.llm.backends.backend import Backend, OfflineBackend, Reply, Request
+from skillweave.schema.record import Json
+from skillweave.schema.trajectory import FunctionCall, ToolCall
+from skillweave.world.dataset import Dataset
+
+STEPS = (3, 9)
+"""Fewest and most replies of `random` before it says that it is done."""
+SPEAKS = 0.25
+OPTIONAL = 0.3
+BORROWS = 0.7
+"""How often a value comes from the conversation, where one of the name is there."""
+TODAY = "Today is "
+_WORDS = (
+    "Thank you for your message.",
+    "I hear you, and thank you for your patience.",
+    "I understand. Thank you for getting in touch.",
+    "That is good to know, thank you.",
+    "I see. How kind of you to write.",
+    "Thank you, I have taken note of that.",
+)
+
+
+def nothing(request: Request, seed: int) -> Reply:
+    """Polite words, and no more."""
+    return Reply(text=Random(f"{seed}/{request.key}/{len(request.messages)}/nothing").choice(_WORDS), model="nothing")
+
+
+def chance(request: Request, seed: int) -> Reply:
+    """A call of chance, or words."""
+    transcript = transcript_of(request)
+    turn = transcript.turn
+    random = Random(f"{seed}/{request.key}/{turn}/random")
+    tools = [function for tool in request.tools if isinstance(function := tool.get("function"), dict)]
+    if not tools or turn >= Random(f"{seed}/{request.key}/steps").randint(*STEPS):
+        return Reply(text=said("report", random, deeds="what you asked for"), model="random")
+    if random.random() < SPEAKS:
+        names = [name for tool in tools for name in _properties(tool)] or ["name"]
+        return Reply(text=said("ask", random, labels=random.choice(names).replace("_", " ")), model="random")
+    calls = tuple(
+        ToolCall(
+            id=f"call_{turn}_{at}",
+            function=FunctionCall(name=str(tool.get("name")), arguments=_filled(tool, transcript, random)),
+        )
+        for at, tool in enumerate(random.choices(tools, k=random.choice((1, 1, 1, 2))))
+    )
+    return Reply(text="", model="random", stop="tool_calls", tool_calls=calls)
+
+
+def _properties(tool: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The parameters of a tool's definition, by name."""
+    parameters = tool.get("parameters") or {}
+    return {name: given for name, given in (parameters.get("properties") or {}).items() if isinstance(given, dict)}
+
+
+def _filled(tool: Mapping[str, Any], transcript: Transcript, random: Random) -> dict[str, Json]:
+    required = (tool.get("parameters") or {}).get("required") or []
+    return {
+        name: _value(name, given, transcript, random)
+        for name, given in _properties(tool).items()
+        if name in required or random.random() < OPTIONAL
+    }
+
+
+def _value(name: str, given: Mapping[str, Any], transcript: Transcript, random: Random) -> Json:
+    """A value of the right type."""
+    allowed: list[Json] = [value for value in given.get("enum") or [] if value is not None]
+    if allowed:
+        return random.choice(allowed)
+    seen = [value for made in transcript.made for value in column_of(made.value, name)]
+    if seen and random.random() < BORROWS:
+        return random.choice(seen)
+    types = given.get("type")
+    of_type: dict[str, Json] = {"boolean": random.random() < 0.5, "array": [], "object": {}}
+    of_type |= dict.fromkeys(("integer", "number"), random.randint(1, 100))
+    type = next((one for one in (types if isinstance(types, list) else [types]) if one != "null"), "string")
+    if type in of_type:
+        return of_type[type]
+    return random.choice(list(_texts(str(given.get("description")), transcript, random)))
+
+
+def _texts(description: str, transcript: Transcript, random: Random) -> Iterator[Json]:
+    """Texts that a parameter of that description could have."""
+    if "YYYY-MM-DD" in description:
+        _, _, behind = transcript.system.partition(TODAY)
+        day = behind.partition(", ")[2][: len("2025-01-24")] or "2025-01-01"
+        yield f"{day} {random.randint(8, 18):02}:00:00" if "HH:MM" in description else day
+        return
+    yield "unknown"
+    yield from (word.strip(".,!?") for word in " ".join(transcript.heard).split())
+
 
 OFFLINE_AGENTS: tuple[str, ...] = ("oracle", "careless", "policy_blind", "random", "nothing")
 
@@ -36,7 +116,7 @@ def offline_agent(name: str, dataset: Dataset, seed: int) -> Backend:
     return OfflineBackend(lambda request: scripted(request, scripts(request.key.rpartition("#")[0]), seed), name)
 
 
-class PolicyBlind(Conduct):
+class PolicyBlind(AgentBehaviour):
     """Heeds no rule that the tools do not enforce, and so proposes nothing either."""
 
     proposes = False
@@ -44,7 +124,7 @@ class PolicyBlind(Conduct):
 
 def oracle(request: Request, script: Script, seed: int) -> Reply:
     """The golden trajectory, in conversation."""
-    return _scripted(request, script, Conduct(), seed, "oracle")
+    return _scripted(request, script, AgentBehaviour(), seed, "oracle")
 
 
 def careless(request: Request, script: Script, seed: int) -> Reply:
@@ -59,9 +139,9 @@ def policy_blind(request: Request, script: Script, seed: int) -> Reply:
     return _scripted(request, followed, PolicyBlind(), seed, "policy_blind")
 
 
-def _scripted(request: Request, script: Script, conduct: Conduct, seed: int, model: str) -> Reply:
+def _scripted(request: Request, script: Script, conduct: AgentBehaviour, seed: int, model: str) -> Reply:
     transcript = transcript_of(request)
-    act = Course(script, conduct).follow(transcript).decide()
+    act = DialoguePolicy(script, conduct).follow(transcript).decide()
     turn = transcript.turn
     random = Random(f"{seed}/{request.key}/{turn}/words")
     if not isinstance(act, Do):

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Literal
 
-from rollout.offline.course import Conduct, Wanted
+from rollout.offline.dialogue_policy import AgentBehaviour, NextCall
 from rollout.offline.script import PlannedCall, Script
 from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER
 from skillweave.schema.contract import Parameter
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, FactToTell, Kind
-from skillweave.world.replay import source_of
+from skillweave.world.replay import result_reference
 
 Mistake = Literal[
     "wrong_argument", "skipped_call", "extra_write", "invented_tool", "gives_up", "guesses",
@@ -41,7 +41,7 @@ def mistake_of(seed: int, key: str, kind: Kind) -> Mistake | None:
     return random.choice(MISTAKES[kind]) if random.random() < SHARE else None
 
 
-class Careless(Conduct):
+class Careless(AgentBehaviour):
     def __init__(self, script: Script, mistake: Mistake | None, source: str) -> None:
         """`source` seeds what is drawn."""
         self._script = script
@@ -67,10 +67,12 @@ class Careless(Conduct):
         )
         return replace(self._script, calls=tuple(calls))
 
-    def call(self, position: int, planned: PlannedCall, bound: Wanted, results: Mapping[int, Json]) -> Wanted | None:
+    def call(
+        self, position: int, planned: PlannedCall, bound: NextCall, results: Mapping[int, Json]
+    ) -> NextCall | None:
         """The call, or what is made of it."""
         if self._mistake == "wrong_reason" and planned.tool == TRANSFER:
-            return Wanted(planned.tool, {**bound.arguments, "reason": "cannot_verify"})
+            return NextCall(planned.tool, {**bound.arguments, "reason": "cannot_verify"})
         if self._mistake == "nothing_recorded" and planned.tool == DECLINE:
             return None
         if position != self._at or planned.tool in SESSION_TOOLS:
@@ -79,12 +81,12 @@ class Careless(Conduct):
             return None
         if self._mistake == "invented_tool":
             name = self._random("name").choice(_INVENTED).format(planned.tool)
-            return Wanted(name[:_LONGEST], bound.arguments)
+            return NextCall(name[:_LONGEST], bound.arguments)
         if self._mistake in ("wrong_argument", "guesses"):
-            return Wanted(planned.tool, self._spoiled(planned, bound.arguments, results))
+            return NextCall(planned.tool, self._spoiled(planned, bound.arguments, results))
         return bound
 
-    def extra(self, results: Mapping[int, Json], made: int, succeeded: bool) -> Wanted | None:
+    def extra(self, results: Mapping[int, Json], made: int, succeeded: bool) -> NextCall | None:
         """A write that nobody asked for: some are tried, until one is carried out."""
         writes = [tool for tool in self._script.tools if tool.kind == "write"]
         if self._mistake != "extra_write" or succeeded or made >= EXTRA_TRIES or not writes:
@@ -92,7 +94,7 @@ class Careless(Conduct):
         random = self._random(f"extra/{made}")
         tool = random.choice(writes)
         needed = [parameter for parameter in tool.parameters if parameter.required]
-        return Wanted(tool.name, {parameter.name: self._any(parameter, results, random) for parameter in needed})
+        return NextCall(tool.name, {parameter.name: self._any(parameter, results, random) for parameter in needed})
 
     def asks_for(self, fact: Fact) -> bool:
         """What was left out it would rather guess."""
@@ -159,7 +161,7 @@ def column_of(result: Json, name: str) -> Iterator[Json]:
 
 def _others(planned: PlannedCall, name: str, value: Json, results: Mapping[int, Json]) -> list[Json]:
     """Other values that may stand in an argument's place: of other rows of the same result, or of the same list."""
-    source, parameter = source_of(planned.grounding.get(name, "")), planned.parameters.get(name)
+    source, parameter = result_reference(planned.grounding.get(name, "")), planned.parameters.get(name)
     if source is not None and isinstance(results.get(source.call), list):
         others = list(column_of(results[source.call], source.path.rpartition(".")[2]))
         return [str(other)[: len(str(value))] for other in others] if source.as_date else others

@@ -1,21 +1,96 @@
-"""A script: what the golden trajectory of a task asks of an agent. Only agents that are built with it may see it."""
+"""What a scripted agent works from: its script (planned calls and facts to tell), and the conversation so far."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from rollout.offline.phrases import deed, label
-from skillweave.dataset import Dataset
-from skillweave.schema.blueprint import Blueprint
+from skillweave.llm.backends.backend import Request
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedTool
 from skillweave.schema.call import DECLINE, SESSION_TOOLS
 from skillweave.schema.contract import Parameter, Tool, ToolKind
-from skillweave.schema.fused import FusedBlueprint, FusedTool
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, FactToTell, GoldenCall, Kind, Task
-from skillweave.world.replay import source_of, value_at
+from skillweave.world.dataset import Dataset
+from skillweave.world.noise import ERRORS
+from skillweave.world.replay import result_reference, value_at, without_noise
 from skillweave.world.tools import tool_of
-from skillweave.world.undisturbed import undisturbed
+
+_FOR_NOW = frozenset(error.code for error in ERRORS.values())
+
+
+class PastCall(NamedTuple):
+    """A call of the past and what it came to."""
+
+    tool: str
+    value: Json
+    """The result; None where it failed."""
+    error: Mapping[str, Json] | None
+    """`code`, `message`, `rule`."""
+
+    @property
+    def is_to_be_repeated(self) -> bool:
+        """Whether the tool says that the call may be made again: it was not carried out, or its rows are not all."""
+        is_part = isinstance(self.value, dict) and "rows" in self.value and self.value.get("partial") is True
+        return is_part or (self.error is not None and self.error.get("code") in _FOR_NOW)
+
+
+class Heard(NamedTuple):
+    """What the user said."""
+
+    text: str
+
+
+class Reacted(NamedTuple):
+    """A reply of the agent."""
+
+    calls: tuple[PastCall, ...]
+
+
+class Transcript(NamedTuple):
+    system: str
+    events: tuple[Heard | Reacted, ...]
+
+    @property
+    def heard(self) -> list[str]:
+        """All that the user said."""
+        return [event.text for event in self.events if isinstance(event, Heard)]
+
+    @property
+    def made(self) -> list[PastCall]:
+        """All calls."""
+        return [made for event in self.events if isinstance(event, Reacted) for made in event.calls]
+
+    @property
+    def turn(self) -> int:
+        """Replies of the agent so far."""
+        return sum(isinstance(event, Reacted) for event in self.events)
+
+
+def transcript_of(request: Request) -> Transcript:
+    """The conversation in a request."""
+    results = {message.tool_call_id: message.content or "" for message in request.messages if message.role == "tool"}
+    events: list[Heard | Reacted] = []
+    for message in request.messages:
+        if message.role == "user":
+            events.append(Heard(message.content or ""))
+        elif message.role == "assistant":
+            calls = message.tool_calls or []
+            events.append(Reacted(tuple(_made(call.function.name, results.get(call.id, "")) for call in calls)))
+    return Transcript("\n".join(m.content or "" for m in request.messages if m.role == "system"), tuple(events))
+
+
+def _made(tool: str, result: str) -> PastCall:
+    try:
+        value: Json = json.loads(result)
+    except ValueError:
+        value = result
+    error = value.get("error") if isinstance(value, dict) and len(value) == 1 else None
+    return PastCall(tool, None, error) if isinstance(error, dict) else PastCall(tool, value, None)
+
 
 KEPT = 2_048
 """Scripts that are remembered."""
@@ -55,13 +130,13 @@ class PlannedCall:
     @property
     def takes_from(self) -> frozenset[int]:
         """Positions of the calls from whose results it takes arguments."""
-        return frozenset(source.call for source in map(source_of, self.grounding.values()) if source is not None)
+        return frozenset(source.call for source in map(result_reference, self.grounding.values()) if source is not None)
 
     def bound(self, results: Mapping[int, Json]) -> dict[str, Json]:
         """The arguments, those from results bound again. LookupError where one is not there."""
         arguments = dict(self.arguments)
         for name, text in self.grounding.items():
-            source = source_of(text)
+            source = result_reference(text)
             if source is not None and name in arguments:
                 value = value_at(results[source.call], source.path)
                 arguments[name] = str(value)[: len("2025-01-24")] if source.as_date else value
@@ -152,7 +227,7 @@ def scripts_of(dataset: Dataset) -> Scripts:
 
 def script_of(task: Task, blueprint: Blueprint) -> Script:
     """The script of one task. Of planted faults it knows nothing."""
-    task = undisturbed(task)
+    task = without_noise(task)
     members = blueprint.members if isinstance(blueprint, FusedBlueprint) else []
     titles = {member.server: member.title for member in members}
     demanded, criteria = _demanded(task), task.criteria
@@ -215,7 +290,7 @@ def _demanded(task: Task) -> set[Json]:
 
 def _row(grounding: str, results: Mapping[int, Json]) -> Mapping[str, Json]:
     """The row of a result from which an argument comes; empty where it comes from none."""
-    source = source_of(grounding)
+    source = result_reference(grounding)
     if source is None or source.call not in results:
         return {}
     above = source.path.rpartition(".")[0]
@@ -230,7 +305,7 @@ def _renumbered(call: PlannedCall, kept: list[int]) -> PlannedCall:
     """The call among those that are kept: its sources by their new positions."""
     grounding = {}
     for name, text in call.grounding.items():
-        source = source_of(text)
+        source = result_reference(text)
         if source is None:
             grounding[name] = text
         elif source.call in kept:

@@ -8,8 +8,7 @@ refusal, or when its patience is out.
 from collections.abc import Sequence
 from random import Random
 
-from evaluator.ledger import tells
-from evaluator.values import forms
+from evaluator.text.facts import tells_fact, value_forms
 from rollout.offline.phrases import (
     ACCEPT,
     AGREE,
@@ -22,15 +21,11 @@ from rollout.offline.phrases import (
     label,
     understood,
 )
-from rollout.user.answer import UserAnswer
-from rollout.user.role import Role
-from rollout.user.user import NOT_SENT
-from skillweave.errors import AuthorError
-from skillweave.llm.backend import Backend
-from skillweave.llm.backends.offline import OfflineBackend
-from skillweave.llm.request import Request
-from skillweave.schema.message import Message
+from rollout.user.user import NOT_SENT, UserAnswer, UserRole
+from skillweave.base.errors import AuthorError
+from skillweave.llm.backends.backend import Backend, OfflineBackend, Request
 from skillweave.schema.task import Fact
+from skillweave.schema.trajectory import Message
 
 
 def offline_user(seed: int = 0) -> Backend:
@@ -38,7 +33,7 @@ def offline_user(seed: int = 0) -> Backend:
 
     def answer(request: Request) -> str:
         role = request.variables.get("role")
-        if not isinstance(role, Role):
+        if not isinstance(role, UserRole):
             raise AuthorError("the offline user plays roles of world tasks; the request's variables hold none")
         heard = heard_by(request.messages)
         return reply(role, heard, Random(f"{seed}/{request.key}/{request.attempt}/{len(heard)}")).written
@@ -55,7 +50,7 @@ def heard_by(messages: Sequence[Message]) -> list[str]:
     ]
 
 
-def reply(role: Role, heard: Sequence[str], random: Random) -> UserAnswer:
+def reply(role: UserRole, heard: Sequence[str], random: Random) -> UserAnswer:
     """The answer to the last of the agent's messages."""
     phrases = {phrase.kind: phrase for phrase in understood(heard[-1])} if heard else {}
     if "propose" in phrases:
@@ -74,7 +69,7 @@ def reply(role: Role, heard: Sequence[str], random: Random) -> UserAnswer:
     return _answer(random.choice(PUZZLED))
 
 
-def _to_proposal(role: Role, proposal: Phrase, random: Random) -> UserAnswer:
+def _to_proposal(role: UserRole, proposal: Phrase, random: Random) -> UserAnswer:
     pairs = proposal.pairs
     wrong = [
         fact.text
@@ -86,17 +81,17 @@ def _to_proposal(role: Role, proposal: Phrase, random: Random) -> UserAnswer:
     return _answer(random.choice(AGREE), agrees=True)
 
 
-def _told(role: Role, question: Phrase) -> str:
+def _told(role: UserRole, question: Phrase) -> str:
     labels = frozenset(question.labels)
     return " ".join(fact.text for fact in _known(role) if label(fact.id) in labels)
 
 
-def _known(role: Role) -> list[Fact]:
+def _known(role: UserRole) -> list[Fact]:
     return [fact for fact in role.scenario.facts if fact.tell != "never"]
 
 
 def _is_said(fact: Fact, text: str, now: str) -> bool:
-    return tells(fact, text, now) or text in forms(fact.value)
+    return tells_fact(fact, text, now) or text in value_forms(fact.value)
 
 
 def _answer(text: str, *, agrees: bool | None = None, done: bool = False) -> UserAnswer:

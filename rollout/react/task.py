@@ -10,14 +10,12 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from rollout.parts import SourceContext
-from rollout.react.checker import CHECKERS, Checker, expected_answer, reward_of
-from rollout.react.function_tool import Function, FunctionTool, fault
-from rollout.task import Answer, Definition, Outcome, Response, Runtime, Task
-from skillweave.digest import digest_file, digest_json
-from skillweave.errors import ArtifactError, ConfigError
-from skillweave.schema.message import Message
+from rollout.react.tools import CHECKERS, Checker, Function, FunctionTool, expected_answer, fault, reward_of
+from rollout.task import Answer, Definition, Response, RolloutOutcome, RolloutTask, Runtime
+from skillweave.base.digest import digest_file, digest_json
+from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.schema.record import Json, Record
-from skillweave.schema.trajectory import RolloutScore
+from skillweave.schema.trajectory import Message, RolloutScore
 
 PROMPT = "Answer the question. Use tools where they help. When you know the answer, reply with the answer alone."
 
@@ -54,7 +52,7 @@ class ReactRuntime:
         """There is nothing to give up."""
 
 
-class GeneralReactTask(Task):
+class GeneralReactTask(RolloutTask):
     """One question in one trial."""
 
     def __init__(
@@ -87,7 +85,7 @@ class GeneralReactTask(Task):
         """The prompt, and the question in the user's place."""
         return [Message(role="system", content=self._prompt), Message(role="user", content=self.question)]
 
-    async def evaluate_result(self, outcome: Outcome) -> RolloutScore:
+    async def evaluate_result(self, outcome: RolloutOutcome) -> RolloutScore:
         """What the checker says of the final answer; 0 without one."""
         last = outcome.messages[-1]
         answer = last.content if outcome.stop_reason == "agent_stop" and last.role == "assistant" else None
@@ -95,7 +93,7 @@ class GeneralReactTask(Task):
         return RolloutScore(passed=reward == 1.0, reward=reward, checks={"answer": reward})
 
 
-class Question(Record):
+class QuestionLine(Record):
     """A line of a file of questions."""
 
     id: str = Field(min_length=1)
@@ -188,9 +186,9 @@ def _places(path: Path) -> dict[str, int]:
     return found
 
 
-def _question(line: bytes, place: str) -> Question:
+def _question(line: bytes, place: str) -> QuestionLine:
     try:
-        found = Question.model_validate_json(line)
+        found = QuestionLine.model_validate_json(line)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"])) or "line"

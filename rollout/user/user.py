@@ -1,20 +1,192 @@
-"""User: who speaks to the agent. It sees its role and the words of both sides, and nothing else.
+"""The simulated user: the role that it plays, the record that it answers with, and the backend that is asked."""
 
-Each answer is a record (`answer.py`). The fact ledger looks through its text; what the user cannot know is sent back,
-and after three tries the trajectory is the user's error.
-"""
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
 
-from collections.abc import Sequence
+from pydantic import Field
 
-from evaluator.ledger import Ledger
+from evaluator.text.facts import UserKnowledge
 from rollout.agent import added
-from rollout.task import Failure
-from rollout.user.answer import FORM, SCHEMA, UserAnswer, plain, read_answer
-from rollout.user.role import Role
-from skillweave.llm.backend import Backend
-from skillweave.llm.request import Request, Sampling
-from skillweave.schema.message import Message
-from skillweave.schema.trajectory import Participant, Usage, UserTurn
+from rollout.task import RolloutError
+from skillweave.llm.backends.backend import Backend, Request, Sampling
+from skillweave.llm.json_text import JsonTextError, candidates, decode
+from skillweave.llm.parse import fenced_blocks
+from skillweave.schema.record import Json, Record
+from skillweave.schema.task import Persona, Scenario, Task
+from skillweave.schema.trajectory import STOP, Message, Participant, SpeakerUsage, UserTurn
+from skillweave.user_prompt import draw_style, draw_traits, user_prompt
+
+FORM = """\
+The form of your answers
+Answer each message of the assistant with one JSON object and nothing else:
+{"text": "...", "agrees": null, "wants_human": false, "done": false}
+- text: what you write to the assistant, in plain words. It reads nothing but this.
+- agrees: true if you say yes to what the assistant proposed last, or to its last question that yes or no can answer;
+  false if you say no to it; null if there was nothing to say yes or no to, or you said neither. Whether you want
+  anything else is no such question: null.
+- wants_human: true if you ask for a human with this message, or say yes to being handed over to one; else false.
+- done: true if you leave with this message, else false."""
+"""What a model is told of the form, behind the prose about whom it plays."""
+
+_TEXT_KEYS = ("text", "message", "content", "reply", "response", "answer")
+_FLAGS = ("agrees", "wants_human", "done")
+_YES = frozenset({"true", "yes", "y", "1"})
+_NO = frozenset({"false", "no", "n", "0"})
+_THINKING = re.compile(r"\A\s*<(think(?:ing)?)>.*?(?:</\1>|\Z)", re.DOTALL)
+_FENCE = re.compile(r"^\s*`{3,}\w*\s*$", re.MULTILINE)
+_TEXT = re.compile(rf"""["']?\b(?:{"|".join(_TEXT_KEYS)})["']?\s*:\s*(?P<quote>["'])""")
+_END = r"""{quote}\s*(?:,\s*["']?(?:{flags})\b|,?\s*\}}|,?\s*\Z)"""
+_ESCAPED = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\'": "'", r"\\": "\\"}
+
+
+class UserAnswer(Record):
+    text: str
+    """What the user says."""
+    agrees: bool | None = Field(...)
+    """Whether it agrees to what the agent proposed or asked last; null: there was nothing to agree to."""
+    wants_human: bool = Field(...)
+    """Whether it asks for a human."""
+    done: bool = Field(...)
+    """Whether the user leaves with it."""
+
+    @property
+    def written(self) -> str:
+        """As the user's model writes it."""
+        return self.model_dump_json()
+
+
+SCHEMA: Mapping[str, Json] = UserAnswer.model_json_schema()
+"""For endpoints that decode by a schema."""
+
+
+def plain(text: str) -> UserAnswer:
+    """An answer of which nothing is recorded."""
+    return UserAnswer(text=text, agrees=None, wants_human=False, done=False)
+
+
+def read_answer(reply: str) -> UserAnswer:
+    """The answer that a model's reply comes to. Its text is empty where there is none."""
+    text = _THINKING.sub("", reply.removeprefix("\ufeff")).strip()
+    fields = _fields(text) if text else {}
+    words = str(fields.get("text", text)).strip()
+    return UserAnswer(
+        text=words.replace(STOP, "").strip(),
+        agrees=_flag(fields.get("agrees")),
+        wants_human=_flag(fields.get("wants_human")) is True,
+        done=_flag(fields.get("done")) is True or STOP in words,
+    )
+
+
+def _fields(text: str) -> dict[str, Json]:
+    """What stands in the reply's object, its words under `text`; empty where there is no object."""
+    for candidate in candidates(text, fenced_blocks(text)):
+        try:
+            value = decode(candidate)
+        except JsonTextError:
+            continue
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if isinstance(value, str) and candidate == text:
+            return {"text": value}
+        if not isinstance(value, dict):
+            continue
+        key = next((key for key in _TEXT_KEYS if isinstance(value.get(key), str)), None)
+        if key is not None:
+            return {**value, "text": value[key]}
+        if any(flag in value for flag in _FLAGS):
+            return {**value, "text": _FENCE.sub("", text.replace(candidate, "")).strip()}
+    return _salvaged(text)
+
+
+def _salvaged(text: str) -> dict[str, Json]:
+    """What can be told of an object that is no JSON: unescaped quotes and line breaks, or cut off."""
+    start = _TEXT.search(text)
+    if start is None or "{" not in text[: start.start() + 1]:
+        return {}
+    end = re.compile(_END.format(quote=start["quote"], flags="|".join(_FLAGS))).search(text, start.end())
+    words = text[start.end() : end.start() if end else len(text)]
+    rest = text[: start.start()] + (text[end.start() :] if end else "")
+    found: dict[str, Json] = {"text": _unescaped(words)}
+    for flag in _FLAGS:
+        given = re.search(rf"""\b{flag}["']?\s*:\s*["']?(\w+)""", rest)
+        found |= {flag: given[1]} if given else {}
+    return found
+
+
+def _unescaped(words: str) -> str:
+    try:
+        return str(json.loads(f'"{words}"', strict=False))
+    except ValueError:
+        return re.sub(r"\\.", lambda match: _ESCAPED.get(match[0], match[0]), words.rstrip("\\"))
+
+
+def _flag(value: Json) -> bool | None:
+    """A boolean, or the word for one."""
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    return True if word in _YES else False if word in _NO else None
+
+
+TELLINGS = ("written", "greeting")
+"""How a user begins: with the task's first message, or with a plain greeting and that message when it is asked for."""
+GREETINGS = (
+    "Hello!",
+    "Hi there.",
+    "Good morning.",
+    "Hello, is somebody there?",
+    "Good day. I could use some help.",
+    "Hi, can you help me with something?",
+)
+ORDER = (
+    "You open with a greeting and say nothing of what you want. Once you are asked how you can be helped, you say all "
+    "that you want."
+)
+
+
+@dataclass(frozen=True)
+class UserRole:
+    persona: Persona
+    scenario: Scenario
+    opening: str
+    """The first message."""
+    request: str
+    """What the user asks for, in their words: the first message where that is no greeting."""
+    prompt: str
+    """How to play this user, in prose, for a model."""
+    company: str
+    """Whom the user writes to."""
+    now: str
+    """The clock, `YYYY-MM-DD HH:MM:SS`."""
+    telling: str = "written"
+    """One of TELLINGS."""
+
+
+def role_of(task: Task, company: str, trial: int, random: Random) -> UserRole:
+    """The role of a task's user in a trial; 0 is the user as the task has it."""
+    request = task.messages[0].content or "" if task.messages else ""
+    if trial == 0:
+        return UserRole(task.persona, task.scenario, request, request, task.user_system_prompt, company, task.now)
+    style, patience = draw_style(random)
+    persona = task.persona.model_copy(
+        update={"style": style, "patience": patience, "traits": draw_traits(style, random)}
+    )
+    telling = TELLINGS[trial % len(TELLINGS)]
+    greets = telling == "greeting"
+    return UserRole(
+        persona=persona,
+        scenario=task.scenario,
+        opening=random.choice(GREETINGS) if greets else request,
+        request=request,
+        prompt=user_prompt(company, persona, task.scenario, task.now, ORDER if greets else ""),
+        company=company,
+        now=task.now,
+        telling=telling,
+    )
+
 
 QUESTION = "rollout.user.user"
 TRIES = 3
@@ -27,10 +199,12 @@ INVENTED = "{token!r} is neither among what you know nor in what the assistant h
 class User:
     """One user in one trajectory."""
 
-    def __init__(self, role: Role, backend: Backend, ledger: Ledger, *, key: str, sampling: Sampling) -> None:
+    def __init__(
+        self, role: UserRole, backend: Backend, ledger: UserKnowledge, *, key: str, sampling: Sampling
+    ) -> None:
         """`key` is the trajectory's id with the run's seed; a seeded user draws from it."""
         self.role = role
-        self.usage = Usage(cost_usd=0.0)
+        self.usage = SpeakerUsage(cost_usd=0.0)
         self.turns: list[UserTurn] = []
         """One for each message of the user's."""
         self.rejected: list[str] = []
@@ -73,7 +247,7 @@ class User:
             self.rejected.append("; ".join(faults))
             said = [Message(role="assistant", content=reply.text)] if reply.text.strip() else []
             asked = [*asked, *said, Message(role="user", content=AGAIN.format(faults="; ".join(faults)))]
-        raise Failure("user", f"no usable answer in {TRIES}; the last: {'; '.join(faults)}")
+        raise RolloutError("user", f"no usable answer in {TRIES}; the last: {'; '.join(faults)}")
 
     def _note(self, answer: UserAnswer, place: int, heard: Sequence[str]) -> None:
         earlier = [*(own.text for own in self._answers), *heard]

@@ -14,17 +14,16 @@ from typing import NamedTuple, TypeVar
 
 import mcp_types as types
 
-from rollout.task import Answer, Definition, Failure
-from rollout.world.mcp_client import ClientTask
-from rollout.world.mcp_process import ServerProcess
-from skillweave.dataset import Dataset
-from skillweave.errors import ArtifactError, WorldError
+from rollout.task import Answer, Definition, RolloutError
+from rollout.world.mcp_server import ClientTask, ServerProcess
+from skillweave.base.errors import ArtifactError, WorldError
 from skillweave.schema.call import TRANSFER
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
-from skillweave.tool_call import shown
 from skillweave.world import database
+from skillweave.world.dataset import Dataset
 from skillweave.world.session import ContractSession
+from skillweave.world.tools import result_text
 from skillweave.world.world import World
 
 T = TypeVar("T")
@@ -62,7 +61,7 @@ class McpOpener:
         return held
 
 
-class _Made(NamedTuple):
+class _AnsweredCall(NamedTuple):
     """A call, and the text that it was answered with."""
 
     tool: str
@@ -86,7 +85,7 @@ class HeldServer:
         arguments = ["--task", task.id, "--dump", str(self._dump)]
         self._process = ServerProcess(script, arguments, self._folder)
         self._client = ClientTask(self._process)
-        self._made: list[_Made] = []
+        self._made: list[_AnsweredCall] = []
 
     async def open(self, timeout_s: float) -> None:
         """Start it and take its tools."""
@@ -109,7 +108,7 @@ class HeldServer:
         text = _text_of(result)
         if text is None:
             raise self._broken(f"answered a call of {tool!r} with something else than one text")
-        self._made.append(_Made(tool, sent, text))
+        self._made.append(_AnsweredCall(tool, sent, text))
         return Answer(text, not result.is_error, "transfer" if tool == TRANSFER and not result.is_error else None)
 
     async def finish(self) -> ContractSession:
@@ -150,9 +149,9 @@ class HeldServer:
             ended = said if status is None else f"it exited with status {status}"
             raise self._broken(f"{what}: {self._process.fault or ended}") from error
 
-    def _broken(self, what: str) -> Failure:
+    def _broken(self, what: str) -> RolloutError:
         words = self._process.last_words
-        return Failure(
+        return RolloutError(
             "infrastructure",
             f"the server of {self._task.world!r} {what}" + (f"; the last that it said: {words}" if words else ""),
         )
@@ -174,7 +173,7 @@ class HeldServer:
     def _compare(self, session: ContractSession) -> None:
         """WorldError where the contract answers or changes otherwise."""
         for number, made in enumerate(self._made, start=1):
-            expected = shown(session.call(made.tool, made.arguments))
+            expected = result_text(session.call(made.tool, made.arguments))
             if expected != made.answer:
                 raise WorldError(
                     f"the server of {self._task.world!r} differs from its contract: call {number}, {made.tool!r}, "

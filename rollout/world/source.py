@@ -1,22 +1,62 @@
-"""The source of world tasks: the tasks of a dataset, each with its policy, its user and its opener."""
+"""The source of a dataset's tasks, and the contract session that they run in."""
 
+from collections.abc import Mapping
 from functools import cache
 from random import Random
 
-from evaluator.ledger import Ledger
+from evaluator.text.facts import UserKnowledge
 from rollout.parts import SourceContext
 from rollout.speakers import user_of
-from rollout.user.role import role_of
-from rollout.user.user import User
-from rollout.world.contract_session import ContractOpener
+from rollout.task import Answer, Definition
+from rollout.user.user import User, role_of
 from rollout.world.task import Opener, WorldTask
-from skillweave.dataset import Dataset
-from skillweave.digest import digest_text
-from skillweave.llm.backend import Backend
-from skillweave.llm.configured import sampling_of
-from skillweave.llm.request import Sampling
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.fused import FusedBlueprint
+from skillweave.base.digest import digest_text
+from skillweave.llm.backends.backend import Backend, Sampling
+from skillweave.llm.models import sampling_of
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint
+from skillweave.schema.record import Json
+from skillweave.schema.task import Task
+from skillweave.world.dataset import Dataset
+from skillweave.world.session import Session
+from skillweave.world.tools import result_text
+
+
+class ContractOpener:
+    """Opens sessions of a dataset's tasks in process."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    async def __call__(self, task: Task) -> "HeldContract":
+        """The session of a task. WorldError, ArtifactError where it cannot be opened."""
+        return HeldContract(self._dataset.world(task).session(task))
+
+
+class HeldContract:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._finished = False
+
+    @property
+    def tools(self) -> list[Definition]:
+        """What is offered."""
+        return self._session.tools
+
+    async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
+        """Call a tool."""
+        result = self._session.call(tool, arguments)
+        return Answer(result_text(result), result.ok, "transfer" if self._session.transfer is not None else None)
+
+    async def finish(self) -> Session:
+        """The session itself."""
+        self._finished = True
+        return self._session
+
+    async def close(self) -> None:
+        """Give it up, unless it is finished."""
+        if not self._finished:
+            self._session.close()
+            self._finished = True
 
 
 class WorldTasks:
@@ -60,7 +100,7 @@ class WorldTasks:
 
         def user() -> User:
             texts = (role.opening, role.request, role.company)
-            ledger = Ledger(role.scenario, role.persona, now=role.now, texts=texts)
+            ledger = UserKnowledge(role.scenario, role.persona, now=role.now, texts=texts)
             return User(role, self._user, ledger, key=key, sampling=self._sampling)
 
         return WorldTask(

@@ -1,21 +1,57 @@
-"""WorldTask: a task of a dataset, held in its world with a simulated user, and scored by the evaluator's checks."""
+"""A dataset's task as a rollout task: its instruction, its runtime, and its score."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import date
 from typing import Protocol
 
 from evaluator import score
-from rollout.task import Answer, Definition, Outcome, Response, Runtime, Task
-from rollout.user.role import Role
-from rollout.user.user import User
-from rollout.world.instruction import instruction
-from skillweave.schema.message import Message
-from skillweave.schema.policy import Policy
+from rollout.task import Answer, Definition, Response, RolloutOutcome, RolloutTask, Runtime
+from rollout.user.user import User, UserRole
+from skillweave.schema.contract import Policy
 from skillweave.schema.record import Json
+from skillweave.schema.task import Task
 from skillweave.schema.task import Task as TaskRecord
-from skillweave.schema.trajectory import Participant, RolloutScore, Usage, UserTurn
-from skillweave.tool_call import namespaces_of, plain_name
+from skillweave.schema.trajectory import Message, Participant, RolloutScore, SpeakerUsage, UserTurn
 from skillweave.world.session import Session
-from skillweave.world.tools import name_of
+from skillweave.world.tools import name_of, namespaces_of, plain_name
+
+PROMPT = """\
+You are the assistant of {company}. You talk with one user, and act for them through your tools.
+
+- Now: {now} (UTC). Today is {weekday}, {date}.
+- {caller}{companies}
+
+Each reply of yours is either words to the user or calls of tools. Words and calls together are possible; the user reads
+the words. Say in words what you have done. The policy below says what you may do; follow it.
+
+{policy}"""
+KNOWN = "The user is signed in: LOGGED_IN_USER is {user}, LOGGED_IN_NAME is {name}."
+UNKNOWN = "The user is not signed in: LOGGED_IN_USER is null."
+SEVERAL = """
+- You act for several companies: {listed} stand before the names of their tools. Whoever is identified with one of them
+  is identified with all. Each company has a key of its own for the person, which its tools fill in."""
+
+
+def instruction(
+    task: Task, policy: Policy, company: str, tools: Sequence[Definition], companies: Mapping[str, str] | None = None
+) -> str:
+    """The system prompt of a task. Sections of tools that are not offered are left out of the policy.
+
+    `companies` are those of a fused world: the namespace of their tools -> their name.
+    """
+    env = task.env_variables
+    listed = ", ".join(f"`{namespace}__` for {name}" for namespace, name in (companies or {}).items())
+    return PROMPT.format(
+        company=company,
+        now=task.now,
+        weekday=f"{date.fromisoformat(env.CURRENT_DATE):%A}",
+        date=env.CURRENT_DATE,
+        caller=UNKNOWN
+        if env.LOGGED_IN_USER is None
+        else KNOWN.format(user=env.LOGGED_IN_USER, name=env.LOGGED_IN_NAME),
+        companies=SEVERAL.format(listed=listed) if listed else "",
+        policy=policy.for_tools([name_of(tool) for tool in tools]).text,
+    )
 
 
 class HeldSession(Protocol):
@@ -68,7 +104,7 @@ class WorldRuntime:
         await self.session.close()
 
 
-class WorldTask(Task):
+class WorldTask(RolloutTask):
     """One trial of a dataset's task."""
 
     def __init__(
@@ -77,7 +113,7 @@ class WorldTask(Task):
         *,
         digest: str,
         policy: Policy,
-        role: Role,
+        role: UserRole,
         user: Callable[[], User],
         opener: Opener,
         companies: Mapping[str, str] | None = None,
@@ -100,7 +136,7 @@ class WorldTask(Task):
         return self._user.participant
 
     @property
-    def user_usage(self) -> Usage:
+    def user_usage(self) -> SpeakerUsage:
         """What the user's requests took so far."""
         return self._user.usage
 
@@ -136,7 +172,7 @@ class WorldTask(Task):
         self._done = await runtime.session.finish()
         return {}
 
-    async def evaluate_result(self, outcome: Outcome) -> RolloutScore | None:
+    async def evaluate_result(self, outcome: RolloutOutcome) -> RolloutScore | None:
         """The evaluator's checks."""
         done, self._done = self._done, None
         if done is None:

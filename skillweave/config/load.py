@@ -12,8 +12,8 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from skillweave.config.models import Config
-from skillweave.errors import ConfigError
+from skillweave.base.errors import ConfigError
+from skillweave.config.sections import Config
 
 M = TypeVar("M", bound=BaseModel)
 Raw = dict[str, Any]

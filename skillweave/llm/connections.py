@@ -1,28 +1,90 @@
-"""Connections: the backends of one process, by author.
+"""The backends of one process, by author.
 
-They share the ledger, the purse, the cache, the cassette that is recorded and the limits of endpoints.
+They share the ledger, the budget, the cache, the cassette that is recorded, and one limiter for each endpoint.
 """
 
 import logging
 import os
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from skillweave.config.authors import AuthorConfig, LlmConfig
-from skillweave.errors import ConfigError
-from skillweave.llm.backend import Backend
-from skillweave.llm.backends.offline import Answer
-from skillweave.llm.configured import spec_of
-from skillweave.llm.lane import Lane
-from skillweave.llm.lanes import Lanes
-from skillweave.llm.ledger import Ledger
-from skillweave.llm.models import NETWORK, PROVIDERS, AuthorSpec, connect
-from skillweave.llm.price import FREE, Price
-from skillweave.llm.purse import Purse
-from skillweave.llm.request import Sampling
-from skillweave.llm.usual_key import key_warning
-from skillweave.llm.wrappers.defaults import Defaults
-from skillweave.llm.wrappers.meter import Metered
+from skillweave.base.errors import ConfigError
+from skillweave.config.llm import AuthorConfig, EndpointConfig, LlmConfig, is_http_url
+from skillweave.config.load import nearest
+from skillweave.llm.backends.anthropic import AnthropicBackend
+from skillweave.llm.backends.backend import Backend, OfflineAnswer, Sampling
+from skillweave.llm.backends.openai_chat import OpenAIEndpoint
+from skillweave.llm.backends.vllm import VllmBackend
+from skillweave.llm.budget import SharedBudget
+from skillweave.llm.ledger import FREE, Ledger, Price
+from skillweave.llm.limits.limiter import EndpointLimiter
+from skillweave.llm.limits.rate_limit import RateLimiter, SharedSemaphore
+from skillweave.llm.models import NETWORK, PROVIDERS, AuthorSpec, connect, spec_of
+from skillweave.llm.wrappers import DefaultsBackend, MeteredBackend
+
+KEY_OWNERS = {kind.key_variable: kind.home for kind in (OpenAIEndpoint, AnthropicBackend)}
+
+
+def key_warning(spec: AuthorSpec) -> str | None:
+    """What to tell the user; None where nothing is to be said."""
+    home = KEY_OWNERS.get(spec.api_key_env)
+    if home is None or spec.base_url is None:
+        return None
+    host, owner = (urlsplit(url).hostname or "" for url in (spec.base_url, home))
+    domain = ".".join(owner.split(".")[-2:])
+    if host == domain or host.endswith(f".{domain}"):
+        return None
+    return (
+        f"{host} is sent the key in {spec.api_key_env}, which is usually that of {owner}; "
+        "name another variable in api_key_env if it is not to have it"
+    )
+
+
+HOME_URLS = {kind.provider: kind.home for kind in (OpenAIEndpoint, AnthropicBackend, VllmBackend)}
+NO_LIMITS = EndpointConfig()
+
+
+class EndpointLimiters:
+    def __init__(self, llm: LlmConfig, slots: int) -> None:
+        """`slots` requests at once over all lanes. Raises ConfigError for limits of what is no endpoint."""
+        for name in llm.endpoints:
+            if name not in NETWORK and not is_http_url(name):
+                raise ConfigError(
+                    f"llm.endpoints.{name} is neither a provider nor a base URL; {nearest(name, NETWORK)}"
+                )
+        self._limits = {name.rstrip("/"): limits for name, limits in llm.endpoints.items()}
+        self._outage_s = llm.outage_s
+        self._gate = SharedSemaphore(slots)
+        self._lanes: dict[str, EndpointLimiter] = {}
+
+    def lane(self, spec: AuthorSpec) -> EndpointLimiter:
+        """The lane of its endpoint, the same for all authors there."""
+        endpoint = (spec.base_url or HOME_URLS[spec.provider]).rstrip("/")
+        if endpoint not in self._lanes:
+            # What is said of a provider holds for each of its endpoints that nothing else is said of.
+            limits = self._limits.get(endpoint) or self._limits.get(spec.provider) or NO_LIMITS
+            self._lanes[endpoint] = EndpointLimiter(
+                spec.provider if spec.base_url is None else _shown(endpoint),
+                self._gate,
+                max_concurrency=limits.max_concurrency,
+                pace=_rate_limiter(limits),
+                outage_s=self._outage_s,
+            )
+        return self._lanes[endpoint]
+
+
+def _rate_limiter(limits: EndpointConfig) -> RateLimiter | None:
+    if limits.requests_per_minute is None and limits.tokens_per_minute is None:
+        return None
+    return RateLimiter(limits.requests_per_minute, limits.tokens_per_minute)
+
+
+def _shown(url: str) -> str:
+    """Without a password, which an address may hold."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +106,8 @@ class Connections:
         endpoints, `llm.max_concurrency` by default. Raises ConfigError."""
         self.ledger = ledger
         self._llm = llm
-        self._purse = Purse(folder, llm.budget_usd)
-        self._lanes = Lanes(llm, slots or llm.max_concurrency)
+        self._purse = SharedBudget(folder, llm.budget_usd)
+        self._lanes = EndpointLimiters(llm, slots or llm.max_concurrency)
         self._warnings: set[str] = set()
         self._cache = cache_path(llm) if caches else None
         self._record = Path(llm.record) if llm.record is not None else None
@@ -54,7 +116,7 @@ class Connections:
         self,
         author: AuthorConfig,
         *,
-        offline: Answer | None = None,
+        offline: OfflineAnswer | None = None,
         base_url: str | None = None,
         record_tokens: bool = False,
         is_last: bool = True,
@@ -80,8 +142,8 @@ class Connections:
     def metered(self, backend: Backend) -> Backend:
         """A backend that was made elsewhere, paid for like the others. Raises ConfigError."""
         price = self._price(backend.name)
-        paid = Metered(backend, self.ledger, price, self._purse, self._llm.max_answer_tokens)
-        return Defaults(paid, backend.name.partition("/")[2], Sampling())
+        paid = MeteredBackend(backend, self.ledger, price, self._purse, self._llm.max_answer_tokens)
+        return DefaultsBackend(paid, backend.name.partition("/")[2], Sampling())
 
     def _price(self, name: str) -> Price | None:
         """Raises ConfigError where there is a budget and nobody knows what the author costs."""
@@ -99,7 +161,7 @@ class Connections:
             return False
         return Path(spec.model).resolve() == self._record.resolve()
 
-    def _lane(self, spec: AuthorSpec, is_last: bool) -> Lane:
+    def _lane(self, spec: AuthorSpec, is_last: bool) -> EndpointLimiter:
         warning = key_warning(spec)
         if warning is not None and warning not in self._warnings:
             self._warnings.add(warning)

@@ -1,6 +1,6 @@
-"""JSON in a text that a model wrote: where it stands, and what it says.
+"""JSON in text: find and decode it in what a model wrote, and write records compactly into a prompt.
 
-Only outermost values are candidates: of a truncated list no element is ever taken for the whole.
+Only outermost values are candidates: no element of a truncated list is ever taken for the whole.
 """
 
 import json
@@ -8,6 +8,9 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
+
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from skillweave.schema.record import Json
 
@@ -143,3 +146,35 @@ def _end(text: str, start: int) -> int | None:
         if depth == 0 and character != ",":
             return position + 1
     return None
+
+
+def compact_json(value: object) -> str:
+    """`value` as JSON text: each element of a list, or of a list in an object's field, on a line of its own."""
+    return _text(plain_json(value), depth=2)
+
+
+def plain_json(value: object) -> Json:
+    """`value` as JSON. Of records, fields that have their default are left out; of dictionaries nothing is."""
+    if isinstance(value, BaseModel):
+        return {
+            name: plain_json(found)
+            for name, field in type(value).model_fields.items()
+            if (found := getattr(value, name)) is not None
+            and (field.is_required() or found != field.get_default(call_default_factory=True))
+        }
+    if isinstance(value, dict):
+        return {str(key): plain_json(part) for key, part in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain_json(part) for part in value]
+    jsonable: Json = to_jsonable_python(value)
+    return jsonable
+
+
+def _text(value: Json, depth: int) -> str:
+    """`depth`: how many levels of fields and elements are broken into lines."""
+    if depth and isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
+        return "[\n" + ",\n".join(_text(part, 0) for part in value) + "\n]"
+    if depth > 1 and isinstance(value, dict) and any(isinstance(part, dict | list) for part in value.values()):
+        fields = (f"{json.dumps(key, ensure_ascii=False)}: {_text(part, 1)}" for key, part in value.items())
+        return "{\n" + ",\n".join(fields) + "\n}"
+    return json.dumps(value, ensure_ascii=False)

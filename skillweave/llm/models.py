@@ -1,7 +1,7 @@
-"""From a name such as `openai/gpt-5` to a backend that is ready to be asked.
+"""From a name such as `openai/gpt-5`, or a section of the configuration, to a backend that can be asked.
 
-The order of the wrappers is the meaning: what is cached is not paid for, not limited and not retried; each try is paid
-for by itself.
+The order of the wrappers matters: what is cached is not paid for, not limited and not retried; each try is paid for
+by itself.
 """
 
 import json
@@ -10,27 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from skillweave.config.authors import Api
-from skillweave.errors import ConfigError
-from skillweave.llm.backend import Backend
+from skillweave.base.errors import ConfigError
+from skillweave.config.llm import Api, AuthorConfig, LlmConfig
 from skillweave.llm.backends.anthropic import AnthropicBackend
-from skillweave.llm.backends.chat import ChatBackend
-from skillweave.llm.backends.offline import Answer, OfflineBackend
-from skillweave.llm.backends.openai import ENDPOINT
-from skillweave.llm.backends.replay import ReplayBackend
-from skillweave.llm.backends.responses import ResponsesBackend
-from skillweave.llm.backends.settings import Settings
+from skillweave.llm.backends.backend import Backend, OfflineAnswer, OfflineBackend, Sampling
+from skillweave.llm.backends.endpoint import EndpointSettings
+from skillweave.llm.backends.openai_chat import ENDPOINT, ChatBackend
+from skillweave.llm.backends.openai_responses import ResponsesBackend
 from skillweave.llm.backends.vllm import VllmBackend
-from skillweave.llm.lane import Lane
-from skillweave.llm.ledger import Ledger
-from skillweave.llm.price import Price
-from skillweave.llm.purse import Purse
-from skillweave.llm.request import Sampling
-from skillweave.llm.wrappers.cache import Cache
-from skillweave.llm.wrappers.defaults import Defaults
-from skillweave.llm.wrappers.meter import Metered
-from skillweave.llm.wrappers.record import Recorder
-from skillweave.llm.wrappers.retry import Retrying
+from skillweave.llm.budget import SharedBudget
+from skillweave.llm.ledger import Ledger, Price
+from skillweave.llm.limits.limiter import EndpointLimiter
+from skillweave.llm.replay import CachedBackend, RecordingBackend, ReplayBackend
+from skillweave.llm.wrappers import DefaultsBackend, MeteredBackend, RetryingBackend
 from skillweave.schema.record import Json
 
 Provider = Literal["offline", "openai", "anthropic", "vllm", "replay"]
@@ -104,31 +96,31 @@ def split_name(name: str) -> tuple[Provider, str]:
 def connect(
     spec: AuthorSpec,
     *,
-    offline: Answer | None = None,
+    offline: OfflineAnswer | None = None,
     ledger: Ledger | None = None,
     price: Price | None = None,
-    purse: Purse | None = None,
+    purse: SharedBudget | None = None,
     longest_answer: int | None = None,
-    lane: Lane | None = None,
+    lane: EndpointLimiter | None = None,
     cache: Path | None = None,
     record: Path | None = None,
 ) -> Backend:
     """The backend that `spec` names. `offline` is the built-in author. Raises ConfigError, ArtifactError."""
-    lane = lane or Lane(spec.name)
+    lane = lane or EndpointLimiter(spec.name)
     backend = _provider(spec, offline, lane)
     if ledger is not None:
-        backend = Metered(backend, ledger, price, purse, longest_answer)
+        backend = MeteredBackend(backend, ledger, price, purse, longest_answer)
     if spec.provider in NETWORK:
-        backend = Retrying(backend, spec.max_retries, lane)
+        backend = RetryingBackend(backend, spec.max_retries, lane)
     if cache is not None and not spec.record_tokens:
         # A kept reply may lack the tokens, which are wanted as sampled.
-        backend = Cache(backend, cache, spec.source)
+        backend = CachedBackend(backend, cache, spec.source)
     if record is not None:
-        backend = Recorder(backend, record)
-    return Defaults(backend, spec.model, spec.sampling)
+        backend = RecordingBackend(backend, record)
+    return DefaultsBackend(backend, spec.model, spec.sampling)
 
 
-def _provider(spec: AuthorSpec, offline: Answer | None, lane: Lane | None) -> Backend:
+def _provider(spec: AuthorSpec, offline: OfflineAnswer | None, lane: EndpointLimiter | None) -> Backend:
     if spec.provider == "replay":
         return ReplayBackend(Path(spec.model))
     if spec.provider == "offline":
@@ -139,7 +131,7 @@ def _provider(spec: AuthorSpec, offline: Answer | None, lane: Lane | None) -> Ba
         return OfflineBackend(offline, spec.model)
     if spec.api is not None and spec.provider != "openai":
         raise ConfigError(f"author {spec.name!r} has one API; leave out api, which is for openai authors")
-    settings = Settings(
+    settings = EndpointSettings(
         base_url=spec.base_url,
         api_key_env=spec.api_key_env,
         timeout=spec.timeout,
@@ -155,3 +147,30 @@ def _provider(spec: AuthorSpec, offline: Answer | None, lane: Lane | None) -> Ba
     if spec.provider == "vllm":
         return VllmBackend(spec.model, settings)
     return (ResponsesBackend if spec.openai_api == "responses" else ChatBackend)(spec.model, settings)
+
+
+def spec_of(
+    author: AuthorConfig, llm: LlmConfig, *, base_url: str | None = None, record_tokens: bool = False
+) -> AuthorSpec:
+    """What `connect` needs to know. Raises ConfigError for an unknown provider."""
+    provider, model = split_name(author.model)
+    return AuthorSpec(
+        provider=provider,
+        model=model,
+        base_url=base_url or author.base_url,
+        api_key_env=author.api_key_env,
+        sampling=sampling_of(author),
+        timeout=llm.timeout,
+        max_retries=llm.max_retries,
+        structured=author.structured,
+        stream=author.stream,
+        api=author.api,
+        reasoning_effort=author.reasoning_effort,
+        extra=author.extra,
+        record_tokens=record_tokens,
+    )
+
+
+def sampling_of(author: AuthorConfig) -> Sampling:
+    """The settings that it gives; what it leaves open is the provider's choice."""
+    return Sampling(author.temperature, author.top_p, author.max_tokens, author.seed)

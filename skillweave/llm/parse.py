@@ -1,20 +1,21 @@
-"""Read an author's reply: tolerant of what surrounds an answer, strict about the answer itself.
+"""Parse an author's reply: JSON, code, text, or a patch.
 
-Fences, prose, a byte order mark and trailing commas are forgiven. Duplicate keys, NaN, infinities, lone surrogates and
-absurd size or depth are refused. Complaints are short, since they are sent back to the author.
+Text around an answer is tolerated; the answer itself is read strictly. Fences, prose, a byte order mark and trailing
+commas are forgiven. Duplicate keys, NaN, lone surrogates and absurd size or depth are refused. Complaints are
+short, since they are sent back to the author.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from skillweave.base.code import parse_python
 from skillweave.llm.json_text import JsonTextError, candidates, decode
 from skillweave.llm.question import Question
 from skillweave.schema.record import Json
-from skillweave.syntax import parse_python
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -36,7 +37,7 @@ class ParseError(Exception):
 
 
 @dataclass(frozen=True)
-class Element(Generic[T]):
+class AnswerElement(Generic[T]):
     """One element of an answer that is a list."""
 
     place: str
@@ -57,7 +58,7 @@ def parse(question: Question[T], text: str) -> T:
     return question.read(answer)
 
 
-def parse_elements(question: Question[list[T]], text: str) -> list[Element[T]]:
+def parse_elements(question: Question[list[T]], text: str) -> list[AnswerElement[T]]:
     """The elements of the list that `text` gives, each by itself; one alone may stand without its list.
 
     Raises ParseError where there is no list, or one that is too long.
@@ -120,7 +121,7 @@ def _validated(validate: Callable[[Json], R], value: Json, before: Sequence[str]
         raise ParseError(_complaints(invalid, value, before)) from invalid
 
 
-def _elements(question: Question[list[T]], value: Json) -> Iterator[Element[T]]:
+def _elements(question: Question[list[T]], value: Json) -> Iterator[AnswerElement[T]]:
     formed = question.formed(value)
     given: Any = formed[question.under] if isinstance(formed, dict) and question.under else formed
     if isinstance(given, dict):
@@ -135,9 +136,9 @@ def _elements(question: Question[list[T]], value: Json) -> Iterator[Element[T]]:
         try:
             found: T = _validated(question.element.validate_python, part, [place])
         except ParseError as error:
-            yield Element(place, part, None, tuple(error.complaints))
+            yield AnswerElement(place, part, None, tuple(error.complaints))
         else:
-            yield Element(place, part, (found,))
+            yield AnswerElement(place, part, (found,))
 
 
 def _complaints(invalid: ValidationError, value: Json, before: Sequence[str]) -> list[str]:
@@ -192,3 +193,76 @@ def _unfenced(text: str) -> str:
     if len(lines) > 2 and opening and closing and opening[2] in ("", "markdown", "md", "text") and not closing[2]:
         return "\n".join(lines[1:-1]).strip() + "\n"
     return text + "\n"
+
+
+OPENING = re.compile(r"^<{5,9} ?SEARCH\s*$")
+MIDDLE = re.compile(r"^={5,9}\s*$")
+CLOSING = re.compile(r"^>{5,9} ?REPLACE\s*$")
+SHOWN = 200
+
+
+class PatchError(Exception):
+    """Why blocks cannot be read or applied, in words for their author."""
+
+
+class PatchBlock(NamedTuple):
+    search: str
+    replace: str
+
+
+def parse_patch(text: str) -> list[PatchBlock]:
+    """The blocks in `text`; what stands around them is ignored. Raises PatchError where there is none."""
+    blocks: list[PatchBlock] = []
+    search: list[str] = []
+    replace: list[str] = []
+    part: list[str] | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if OPENING.match(line):
+            if part is not None:
+                raise PatchError(f"line {number}: a block begins inside another; close each with >>>>>>> REPLACE")
+            search, replace = [], []
+            part = search
+        elif part is search and part is not None and MIDDLE.match(line):
+            part = replace
+        elif part is not None and CLOSING.match(line):
+            if part is search:
+                raise PatchError(f"line {number}: the block has no ======= between its SEARCH and its REPLACE part")
+            blocks.append(PatchBlock(_joined(search), _joined(replace)))
+            part = None
+        elif part is not None:
+            part.append(line)
+    if part is not None:
+        raise PatchError("the last block is not closed by >>>>>>> REPLACE")
+    if not blocks:
+        raise PatchError("there is no block; write <<<<<<< SEARCH, old lines, =======, new lines, >>>>>>> REPLACE")
+    return blocks
+
+
+def apply_patch(source: str, blocks: Sequence[PatchBlock]) -> str:
+    """`source` with each block applied in turn. Raises PatchError that names the block which does not fit."""
+    source = source if source.endswith("\n") else source + "\n"
+    for number, block in enumerate(blocks, start=1):
+        if not block.search.strip():
+            raise PatchError(f"block {number}: its SEARCH part is empty; give the lines to replace")
+        starts = _occurrences(source, block.search)
+        if len(starts) != 1:
+            count = "does not stand in the file" if not starts else f"stands in the file {len(starts)} times"
+            hint = "copy the lines exactly as they are" if not starts else "give more lines around them"
+            raise PatchError(f"block {number}: its SEARCH part {count}; {hint}: {block.search[:SHOWN]!r}")
+        source = source[: starts[0]] + block.replace + source[starts[0] + len(block.search) :]
+    return source
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _occurrences(source: str, search: str) -> list[int]:
+    """Where `search` stands as whole lines."""
+    found: list[int] = []
+    start = source.find(search)
+    while start >= 0:
+        if start == 0 or source[start - 1] == "\n":
+            found.append(start)
+        start = source.find(search, start + 1)
+    return found

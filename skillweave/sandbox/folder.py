@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from skillweave.errors import ConfigError
-from skillweave.sandbox.limits import Limits
+from skillweave.base.errors import ConfigError
+from skillweave.sandbox.limits import SandboxLimits
 
 Files = Mapping[str, str | bytes]
 
@@ -55,7 +55,7 @@ def contents(folder: Path, most: int) -> Contents:
     return Contents(found, hidden)
 
 
-def excess(folder: Path, limits: Limits) -> str | None:
+def excess(folder: Path, limits: SandboxLimits) -> str | None:
     """How the folder exceeds the limits, if it does."""
     found, hidden = contents(folder, limits.files)
     if hidden:
@@ -69,7 +69,7 @@ def excess(folder: Path, limits: Limits) -> str | None:
     return f"it wrote more than {limits.disk_bytes} bytes to files" if size > limits.disk_bytes else None
 
 
-def written(folder: Path, given: Files, limits: Limits) -> dict[str, bytes]:
+def written(folder: Path, given: Files, limits: SandboxLimits) -> dict[str, bytes]:
     """Regular files that are new or changed, as far as the limits reach.
 
     Files with several names are left out, and those whose path is not printable: nothing good is called so.

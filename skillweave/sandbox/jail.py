@@ -16,9 +16,15 @@ from pathlib import Path
 from typing import IO, NamedTuple, Self
 
 from skillweave.sandbox.folder import Files, delete, place
-from skillweave.sandbox.limits import Limits
-from skillweave.sandbox.seatbelt import profile
-from skillweave.sandbox.strength import Offer, launcher_command, offer, package_folder, require
+from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.strength import (
+    MachineSupport,
+    launcher_command,
+    machine_support,
+    package_folder,
+    profile,
+    require,
+)
 
 SYSTEM = (
     "/lib",
@@ -42,7 +48,7 @@ GRACE = 5.0
 Stream = int | IO[bytes]
 
 
-class Ending(NamedTuple):
+class JailEnding(NamedTuple):
     status: int | None
     """Of the code, 128 and more for signals. None where it was ended, or where the launcher itself came to grief."""
     passed: str = ""
@@ -55,14 +61,14 @@ class Jail:
         files: Files,
         arguments: Sequence[str],
         *,
-        limits: Limits,
+        limits: SandboxLimits,
         readable: Sequence[Path] = (),
         packages: bool = False,
         stdin: Stream = subprocess.PIPE,
         stdout: Stream = subprocess.PIPE,
         stderr: Stream = subprocess.PIPE,
     ) -> None:
-        found = offer()
+        found = machine_support()
         require(limits.minimum, found)
         self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="skillweave-")))
         try:
@@ -84,13 +90,13 @@ class Jail:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
-    def ending(self) -> Ending:
+    def ending(self) -> JailEnding:
         """How the code ended; waits for it."""
         report = b""
         while not report.endswith(b"\n") and (part := self.line.recv(64)):
             report += part
         word = report.decode("ascii").strip()
-        return Ending(int(word)) if word.isdigit() else Ending(None, word)
+        return JailEnding(int(word)) if word.isdigit() else JailEnding(None, word)
 
     def kill(self) -> None:
         """End everything in the jail, now; returns when it is over."""
@@ -127,7 +133,12 @@ class Jail:
 
 
 def _plan(
-    folder: Path, arguments: Sequence[str], limits: Limits, readable: Sequence[Path], packages: bool, found: Offer
+    folder: Path,
+    arguments: Sequence[str],
+    limits: SandboxLimits,
+    readable: Sequence[Path],
+    packages: bool,
+    found: MachineSupport,
 ) -> dict[str, object]:
     # -I would also switch off the environment, and with it the fixed hash seed; the environment is ours anyway.
     options = ["-P", "-s"] if packages else ["-P", "-s", "-S"]

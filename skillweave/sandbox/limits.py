@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Self
 
-from skillweave.config.models import SandboxConfig, Strength
+from skillweave.config.sections import SandboxConfig, Strength
 
 MEGABYTE = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Limits:
+class SandboxLimits:
     """What a run may use at most, and how it has to be confined at least. The defaults are the configuration's."""
 
     minimum: Strength = "limits"

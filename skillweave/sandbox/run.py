@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO, Literal
 
 from skillweave.sandbox.folder import Files, excess, written
-from skillweave.sandbox.jail import Ending, Jail
-from skillweave.sandbox.limits import Limits
+from skillweave.sandbox.jail import Jail, JailEnding
+from skillweave.sandbox.limits import SandboxLimits
 
 Status = Literal["ok", "failed", "timeout", "flooded", "killed"]
 """failed: it ended by itself with an error. flooded: too much output or too many files. killed: by a limit."""
@@ -27,7 +27,7 @@ TICK = 0.2
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SandboxOutcome:
     status: Status
     stdout: str
     stderr: str
@@ -46,27 +46,27 @@ def run(
     command: Sequence[str],
     *,
     stdin: bytes = b"",
-    limits: Limits | None = None,
+    limits: SandboxLimits | None = None,
     readable: Sequence[Path] = (),
     packages: bool = False,
-) -> Outcome:
+) -> SandboxOutcome:
     """Run Python with the arguments `command` (`["main.py", "--count", "3"]`, `["-m", "pytest"]`).
 
     The working folder holds `files` and is on the import path. `readable` paths may be read beside the standard
     library; installed packages only with `packages`. Blocks: call it from a thread where an event loop runs.
     """
-    limits = limits or Limits()
+    limits = limits or SandboxLimits()
     with (
         _reading(stdin) as given,
         Jail(files, command, limits=limits, readable=readable, packages=packages, stdin=given) as jail,
     ):
         watched = _Watched(jail, limits)
         stopped = watched.until_end()
-        ending = Ending(None) if stopped else jail.ending()
+        ending = JailEnding(None) if stopped else jail.ending()
         jail.kill()
         out, err = (jail.scrub(part).decode("utf-8", "replace") for part in watched.output())
         verdict, reason = stopped or _verdict(ending, err, limits)
-        return Outcome(verdict, out, err, written(jail.folder, files, limits), reason)
+        return SandboxOutcome(verdict, out, err, written(jail.folder, files, limits), reason)
 
 
 @contextlib.contextmanager
@@ -83,7 +83,7 @@ def _reading(content: bytes) -> Iterator[IO[bytes]]:
 class _Watched:
     """The output of a jail, read as it comes, with an eye on the clock and the folder."""
 
-    def __init__(self, jail: Jail, limits: Limits) -> None:
+    def __init__(self, jail: Jail, limits: SandboxLimits) -> None:
         assert jail.process.stdout is not None
         assert jail.process.stderr is not None
         self._jail = jail
@@ -128,7 +128,7 @@ class _Watched:
         return bool(chunk)
 
 
-def _verdict(ending: Ending, stderr: str, limits: Limits) -> tuple[Status, str]:
+def _verdict(ending: JailEnding, stderr: str, limits: SandboxLimits) -> tuple[Status, str]:
     status = ending.status
     if status == 0:
         return "ok", ""

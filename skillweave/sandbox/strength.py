@@ -1,17 +1,68 @@
-"""How strongly this machine can confine generated code. Found out once, by trying."""
+"""How strongly this machine can confine generated code, found out once by trying; and the profile for macOS's sandbox.
+
+The profile denies everything that it does not name. Its language is Apple's own and hardly documented; of the rules
+that fit, the last one holds.
+"""
 
 import functools
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from importlib import resources
+from pathlib import Path
 from typing import NamedTuple, get_args
 
-from skillweave.config.models import Strength
-from skillweave.errors import ConfigError
-from skillweave.sandbox.seatbelt import profile
+from skillweave.base.errors import ConfigError
+from skillweave.config.sections import Strength
+
+SYSTEM = (
+    "/usr/lib",
+    "/usr/share/zoneinfo",
+    "/System/Library",
+    "/System/Cryptexes",
+    "/System/Volumes/Preboot/Cryptexes",
+    "/private/preboot/Cryptexes",
+    "/private/var/db/dyld",
+    "/private/var/db/timezone",
+)
+"""What the dynamic linker and the C library read."""
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+INTERPRETER = "Resources/Python.app/Contents/MacOS/Python"
+"""In a framework build, `python` is a stub that becomes this program."""
+
+
+def profile(readable: Sequence[str], writable: Sequence[str]) -> str:
+    """Allow the interpreter, reading beneath `readable`, reading and writing beneath `writable`."""
+    python = {sys.executable, os.path.realpath(sys.executable), os.path.join(sys.base_prefix, INTERPRETER)}
+    above = {str(parent) for path in (*readable, *writable) for parent in Path(os.path.realpath(path)).parents}
+    read = [*_named("subpath", {*SYSTEM, *map(os.path.realpath, (*readable, *writable))}), *_named("literal", DEVICES)]
+    lines = [
+        "(version 1)",
+        "(deny default)",
+        _allow("process-exec", _named("literal", python)),
+        _allow("file-read*", read),
+        _allow("file-read-metadata", _named("literal", above)),
+        "(allow sysctl-read)",
+        "(allow signal (target self))",
+        _allow("file-write-data", _named("literal", ["/dev/null"])),
+    ]
+    if writable:
+        lines.append(_allow("file-write*", _named("subpath", map(os.path.realpath, writable))))
+        lines.append("(deny file-write-create (vnode-type SYMLINK))")
+    return "\n".join([*lines, "(deny network*)", "(deny process-fork)"]) + "\n"
+
+
+def _allow(operation: str, filters: Sequence[str]) -> str:
+    return f"(allow {operation} {' '.join(filters)})"
+
+
+def _named(kind: str, paths: Iterable[str]) -> list[str]:
+    return [f"({kind} {json.dumps(path, ensure_ascii=False)})" for path in sorted(paths)]
+
 
 BOOT = "import sys; sys.path.insert(0, {root!r}); from inside.launcher import main; main()"
 """The launcher is imported as a package of its own, so that nothing else of ours comes along."""
@@ -21,7 +72,7 @@ WAY_OUT = "install bubblewrap, or allow user namespaces (Linux 5.13 or later)"
 PROGRAMS: dict[str, Strength] = {"bwrap": "bubblewrap", "sandbox-exec": "seatbelt"}
 
 
-class Offer(NamedTuple):
+class MachineSupport(NamedTuple):
     strength: Strength
     program: str | None
     """Path of the program that confines, where one does."""
@@ -31,24 +82,24 @@ class Offer(NamedTuple):
 
 def strength() -> Strength:
     """The strongest confinement that works here."""
-    return offer().strength
+    return machine_support().strength
 
 
 @functools.cache
-def offer() -> Offer:
+def machine_support() -> MachineSupport:
     """What works here, tried once a process."""
     kernel = _probe()
     name = "sandbox-exec" if sys.platform == "darwin" else "bwrap"
     program = shutil.which(name)
     if program and _works([program, *_trial(PROGRAMS[name])]):
-        return Offer(PROGRAMS[name], program, kernel)
+        return MachineSupport(PROGRAMS[name], program, kernel)
     strong = {"namespaces", "landlock", "seccomp"} <= set(kernel)
-    return Offer("namespaces" if strong else "limits", None, kernel)
+    return MachineSupport("namespaces" if strong else "limits", None, kernel)
 
 
-def require(minimum: Strength, found: Offer | None = None) -> None:
+def require(minimum: Strength, found: MachineSupport | None = None) -> None:
     """Raise ConfigError where less is offered than `minimum`."""
-    offered = (found or offer()).strength
+    offered = (found or machine_support()).strength
     order = get_args(Strength)
     if order.index(offered) < order.index(minimum):
         raise ConfigError(
@@ -59,7 +110,7 @@ def require(minimum: Strength, found: Offer | None = None) -> None:
 
 def caution() -> str | None:
     """What a user has to know before code runs here, in one line; None where the code is confined."""
-    found = offer()
+    found = machine_support()
     if found.strength != "limits":
         return None
     also = ", ".join(name for name in found.kernel if name != "namespaces")

@@ -17,17 +17,17 @@ from importlib import resources
 from pathlib import Path
 from typing import NoReturn, Self
 
-from skillweave.errors import WorldError
+from skillweave.base.errors import WorldError
 from skillweave.sandbox.folder import Files, excess
 from skillweave.sandbox.jail import Jail
-from skillweave.sandbox.limits import Limits
+from skillweave.sandbox.limits import SandboxLimits
 from skillweave.schema.record import Json
 
 SERVE = "sandbox_worker.py"
 CHUNK = 65536
 TAIL = 2000
 """Characters of standard error that an error repeats at most."""
-LIFE = Limits(seconds=20, cpu_seconds=300)
+LIFE = SandboxLimits(seconds=20, cpu_seconds=300)
 """CPU time counts over the whole life of a worker; `seconds` is for one answer."""
 
 
@@ -40,7 +40,7 @@ class Worker:
         self,
         files: Files,
         main: str = "worker_main.py",
-        limits: Limits = LIFE,
+        limits: SandboxLimits = LIFE,
         *,
         arguments: Sequence[str] = (),
         readable: Sequence[Path] = (),

@@ -1,4 +1,4 @@
-"""Calls of tools, and what came of them."""
+"""Calls of tools, their results, and the row changes by which two states of a world differ."""
 
 from typing import Literal
 
@@ -26,7 +26,7 @@ class ToolError(Record):
     """The rule that the guard enforces, where one does."""
 
 
-class Verdict(Record):
+class RuleVerdict(Record):
     """An `agent` rule, evaluated at the moment of a call. The agent never sees it."""
 
     rule: str
@@ -44,7 +44,7 @@ class CallResult(Record):
     """The rows that `returns` gave: an object for `one`, a list of objects for `many`; None where the call failed."""
     error: ToolError | None = None
     """Why it was not."""
-    verdicts: list[Verdict] = Field(default_factory=list)
+    verdicts: list[RuleVerdict] = Field(default_factory=list)
     """All `agent` guards of the tool, in order; empty where the call failed before they were reached."""
     minted: list[str] = Field(default_factory=list)
     """Ids that the call minted."""
@@ -64,3 +64,30 @@ DECLINE = "decline_request"
 """The tool that records that a request is declined, and by which rule. It changes no row and ends nothing."""
 SESSION_TOOLS = frozenset({DECLINE, TRANSFER})
 """Tools that every world offers beside its own. They belong to the session, not to a domain."""
+
+
+NEW = "$new"
+"""`{"$new": 3}`: the third id that the run minted, or a value derived from it."""
+ANY = "$any"
+"""`{"$any": true}`: a value that is not compared in this task."""
+
+Cells = dict[str, Json]
+"""Column to value; a value is a scalar, `{"$new": n}` or `{"$any": true}`."""
+
+
+Op = Literal["insert", "update", "delete"]
+
+
+class RowChange(Record):
+    """Insert and delete give the whole row, update gives the changed columns before and after."""
+
+    table: str
+    """The table's name in SQL."""
+    op: Op
+    """What happened to the row."""
+    key: Cells
+    """The key column with its value."""
+    before: Cells | None = None
+    """None for an insert."""
+    after: Cells | None = None
+    """None for a delete."""

@@ -1,16 +1,19 @@
-"""The contract of a tool: guards, effects and results in SQL (SQLite's dialect), each with its sentence.
+"""The rules of a world twice: the contract of each tool in SQL (SQLite's dialect), and the policy that an agent reads.
 
-Bindings in SQL: each parameter as `:name` (NULL where left out), `:caller`, `:now`, `:new_id`, `:new_id_2`, ...
-A guard holds iff it is exactly true; NULL is broken. Guards are tried in order, before any effect, on one state.
+Bindings in SQL: each parameter as `:name` (NULL where left out), `:caller`, `:now`, `:new_id`, `:new_id_2`, ... A
+guard holds if and only if it is exactly true; NULL is broken. Guards are tried in order, before any effect, on one
+state. In the policy's Markdown each tool's section stands between `<!-- tool: NAME -->` and `<!-- /tool: NAME -->`,
+and each rule's number stands before its sentence: `[R7] Appointments can be cancelled up to 24 hours before they
+start.`
 """
 
+import re
+from collections.abc import Collection
 from typing import Literal
 
 from pydantic import Field
 
-from skillweave.schema.bounds import Description, Label, ScalarRow, Scalars, Sentence, Sql
-from skillweave.schema.names import Name
-from skillweave.schema.record import Record
+from skillweave.schema.record import Description, Label, Name, Record, ScalarRow, Scalars, Sentence, Sql
 
 ToolKind = Literal["auth", "read", "write"]
 Enforcer = Literal["tool", "agent"]
@@ -128,3 +131,33 @@ class Event(Record):
     """INSERT, UPDATE or DELETE statements, in order."""
     weight: float = Field(default=1.0, ge=0, le=1000)
     """How readily a candidate is picked: the chance of each, each day, is about 6 % times this."""
+
+
+_SECTION = re.compile(r"<!-- tool: (?P<name>\w+) -->\n.*?<!-- /tool: (?P=name) -->\n?", re.DOTALL)
+_RULE = re.compile(r"\[(R\d+|B\d+)\]")
+
+
+class Policy(Record):
+    world: str
+    text: str
+    """Markdown."""
+
+    @property
+    def rules(self) -> list[str]:
+        """Numbers of the rules that the text states, in order of first mention."""
+        return list(dict.fromkeys(_RULE.findall(self.text)))
+
+    @property
+    def tools(self) -> list[str]:
+        """Tools that have a section, in order."""
+        return [match["name"] for match in _SECTION.finditer(self.text)]
+
+    @property
+    def introduction(self) -> str:
+        """What stands before the first tool's section."""
+        return self.text.partition("<!-- tool: ")[0].strip()
+
+    def for_tools(self, names: Collection[str]) -> "Policy":
+        """The policy with the sections of the other tools left out; what belongs to no tool stays."""
+        kept = _SECTION.sub(lambda match: match.group(0) if match["name"] in names else "", self.text)
+        return self.model_copy(update={"text": kept})

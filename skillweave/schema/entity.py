@@ -1,15 +1,26 @@
-"""Entities: kinds of record with typed attributes, and how their first values are drawn."""
+"""Domains, their entities with typed attributes,
+how first values are drawn, and the graph of how entities are related.
+"""
 
 from typing import Literal
 
 from pydantic import Field, model_validator
 
-from skillweave.schema.bounds import Description, Label, Scalar, ScalarRow, Scalars, Sql
-from skillweave.schema.names import Name, table_of
-from skillweave.schema.record import Record
+from skillweave.schema.record import (
+    Description,
+    Label,
+    Name,
+    Record,
+    Scalar,
+    ScalarRow,
+    Scalars,
+    Sentence,
+    Sql,
+    table_of,
+)
 
 AttributeType = Literal["string", "integer", "number", "boolean", "date", "datetime"]
-Comparison = Literal["exact", "normalised", "free"]
+ColumnComparison = Literal["exact", "normalised", "free"]
 
 
 class Generate(Record):
@@ -73,11 +84,11 @@ class Attribute(Record):
     """The value of a freshly made row, for a status that tools then change."""
     generate: Generate | None = None
     """How values are drawn; None: a tool, a reference or `initial` gives them."""
-    compare: Comparison = "exact"
+    compare: ColumnComparison = "exact"
     """How scores compare it: `exact`, `normalised` (case, space, punctuation) or `free` (not compared)."""
 
 
-class Rows(Record):
+class InitialRows(Record):
     """How many rows an entity starts with. Nothing set: none, tools or history make them all."""
 
     count: int | None = Field(default=None, ge=0, le=5000)
@@ -107,7 +118,7 @@ class Entity(Record):
     """Of its ids; unique in the whole run, allocated by s05."""
     attributes: list[Attribute] = Field(min_length=1, max_length=64)
     """The key first."""
-    rows: Rows = Rows()
+    rows: InitialRows = InitialRows()
     """How many there are at the start."""
 
     @property
@@ -126,3 +137,42 @@ class Entity(Record):
             if attribute.name == name:
                 return attribute
         raise KeyError(name)
+
+
+class Domain(Record):
+    name: Name
+    """Unique in a run, PascalCase; the server that it grows into has the same name: `DentalClinic`."""
+    topic: Label
+    """The service area in a few words: `dental clinic appointments`."""
+    summary: Sentence
+    """One or two sentences: who is served, with what."""
+    person: Name
+    """The kind of person it serves, a shared entity: `Patient`."""
+    seed: Label
+    """The seed domain that it was expanded from."""
+    keywords: list[Label] = Field(default_factory=list, max_length=64)
+    """Terms that belong to the area, for near-duplicate detection and wording."""
+
+
+Cardinality = Literal["one_to_one", "one_to_many", "many_to_one", "many_to_many"]
+
+
+class Relation(Record):
+    """An edge. `source` and `target` are entities or relationships of the same domain."""
+
+    source: Name
+    target: Name
+    cardinality: Cardinality
+    through: Name | None = None
+    """The relationship (a table of its own, such as `Appointment`) that carries it; None: a plain reference."""
+    label: Label = ""
+    """The edge in words: `books`."""
+
+
+class EntityGraph(Record):
+    """The relations of one domain."""
+
+    domain: Name
+    core_entity: Name
+    """The person that the domain serves, from whom everything is reached."""
+    relations: list[Relation]

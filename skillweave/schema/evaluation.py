@@ -1,13 +1,17 @@
-"""The summary of an evaluation, `summary.json`: for each agent with each user the rates with their intervals, by group,
-and what went wrong. Nothing is counted over several agents or users.
+"""Figures over many results: the summary of an evaluation, the ladder of scripted agents, and the held-out variants.
 
-Intervals are by bootstrap over tasks. Errors that are not the agent's are left out of `rate`, and count as failures in
-`rate_errors_as_failures`: an error of the provider, the world, the user, the infrastructure or the judge.
+The summary gives, for each agent with each user, rates with their intervals, by group, and what went wrong. Nothing is
+counted over several agents or users. Intervals are by bootstrap over tasks. Errors that are not the agent's (of the
+provider, the world, the user, the infrastructure or the judge) are left out of `rate` and count as failures in
+`rate_errors_as_failures`.
 """
 
 from typing import Literal
 
+from pydantic import Field
+
 from skillweave.schema.record import Record
+from skillweave.schema.task import Kind
 
 
 class Estimate(Record):
@@ -21,7 +25,7 @@ class Estimate(Record):
     """Tasks that count: those with at least so many scored trials."""
 
 
-class Floors(Record):
+class RewardFloors(Record):
     """What is had for nothing: mean reward over the tasks for which it is known."""
 
     nothing: float | None
@@ -30,7 +34,7 @@ class Floors(Record):
     """Of calls by chance; None where no result says."""
 
 
-class Group(Record):
+class TrialGroup(Record):
     """Trials of tasks that have something in common."""
 
     tasks: int
@@ -47,7 +51,7 @@ class Group(Record):
     """Passed, of all trials."""
     mean_reward: float | None
     """Over scored trials."""
-    floors: Floors
+    floors: RewardFloors
     """What doing nothing and chance earn in these tasks."""
     pass_at_k: dict[int, Estimate]
     """k -> the chance that at least one of k trials passes. k goes up to where half of the tasks have as many trials;
@@ -56,7 +60,7 @@ class Group(Record):
     """k -> the chance that all of k trials pass."""
 
 
-class Failures(Record):
+class FailureCount(Record):
     count: int
     """Trials of this class."""
     share: float
@@ -70,7 +74,7 @@ class CheckMean(Record):
     """Results in which the check was made."""
 
 
-MOST_LEFT = 0.02
+MAX_LEFT_SHARE = 0.02
 """Where a user leaves a larger share of the conversations, scores with it are unreliable."""
 
 
@@ -96,10 +100,10 @@ class UserFigures(Record):
     @property
     def is_unreliable(self) -> bool:
         """Whether it left too often for scores with it to be relied on."""
-        return self.left_share is not None and self.left_share > MOST_LEFT
+        return self.left_share is not None and self.left_share > MAX_LEFT_SHARE
 
 
-class Confirmation(Record):
+class ConfirmationTotals(Record):
     checked: int
     """Results in which confirmation was looked at."""
     unconfirmed: int
@@ -115,7 +119,7 @@ class ReplayTotals(Record):
     """Results with such a call."""
 
 
-class Spent(Record):
+class TokenTotals(Record):
     input_tokens: int
     """Tokens sent."""
     output_tokens: int
@@ -143,21 +147,21 @@ class AgentSummary(Record):
     """Why not -> how many: the kind of the error, or `no_reward` where a check that counts was not made."""
     not_scored_share: float
     """Of all trajectories."""
-    overall: Group
+    overall: TrialGroup
     """All trials."""
-    by: dict[str, dict[str, Group]]
+    by: dict[str, dict[str, TrialGroup]]
     """`world`, `domains`, `kind`, `split`, `difficulty`, `persona`, `noise` -> value -> its trials."""
-    failures: dict[str, Failures]
+    failures: dict[str, FailureCount]
     """Class of failure -> how many, most frequent first."""
     checks: dict[str, CheckMean]
     """Check -> its mean, over scored results and others."""
     simulated_user: UserFigures
     """What the user did wrong."""
-    confirmation: Confirmation
+    confirmation: ConfirmationTotals
     """Writes without the user's word."""
     replay: ReplayTotals
     """Calls made again."""
-    spent: dict[Literal["agent", "user"], Spent]
+    spent: dict[Literal["agent", "user"], TokenTotals]
     """What the models took."""
 
 
@@ -178,3 +182,100 @@ class EvaluationSummary(Record):
     """Resamples of tasks behind each interval."""
     by_agent: list[AgentSummary]
     """One for each agent with each user, by name."""
+
+
+class PassCount(Record):
+    tasks: int
+    """Tasks tried and scored."""
+    passed: int
+    """Of these."""
+
+    @property
+    def rate(self) -> float:
+        """The share that passed; 0 of no tasks."""
+        return self.passed / self.tasks if self.tasks else 0.0
+
+
+class Rung(Record):
+    agent: str
+    """`oracle`, of the agents that play without a model."""
+    overall: PassCount
+    """All tasks."""
+    reward: float
+    """The mean over scored tasks."""
+    by_kind: dict[Kind, PassCount]
+    """The tasks of each kind."""
+    lost: int = 0
+    """Conversations that could not be scored."""
+
+
+class Ladder(Record):
+    """One conversation of each agent in each task, scored by the evaluator."""
+
+    format: Literal["skillweave/1"] = "skillweave/1"
+    """The version of this record."""
+    dataset: str
+    """Digest of the dataset."""
+    seed: int
+    """Of the run's configuration: it draws the sample and what agents and users do."""
+    sample: int | None
+    """Tasks of each world; None: all of them."""
+    tasks: int
+    """Tasks that each agent was given."""
+    rungs: list[Rung]
+    """In the order in which they are to stand."""
+    decided: list[str] = Field(default_factory=list)
+    """Ids of the tasks that a rule decides which no tool of the request holds: it forbids the request, or demands
+    another call before it. `policy_blind` must fail each."""
+    oracle_failed: list[str] = Field(default_factory=list)
+    """Ids of the tasks that the oracle did not pass."""
+    wrong: list[str] = Field(default_factory=list)
+    """What is not as it must be, in words."""
+
+    def rung(self, agent: str) -> Rung:
+        """That agent's; KeyError if it was not asked."""
+        for rung in self.rungs:
+            if rung.agent == agent:
+                return rung
+        raise KeyError(agent)
+
+
+class VariantCount(Record):
+    made: int
+    """Variants of this sort."""
+    right: int
+    """How many were said rightly: mutants killed, equivalents passed."""
+
+
+class MisjudgedVariant(Record):
+    """A variant of which the evaluator says the wrong thing."""
+
+    task: str
+    """The task's id."""
+    sort: str
+    """The sort of variant."""
+    must: Literal["pass", "fail"]
+    """What was to be said of it."""
+    what: str
+    """What was changed in it."""
+    differs: list[str] = Field(default_factory=list)
+    """How its end state differs from the one demanded."""
+    why: str
+    """What the checks said, and what they cannot see."""
+
+
+class HeldOutReport(Record):
+    """The evaluator's word on every variant of the second set."""
+
+    format: Literal["skillweave/1"] = "skillweave/1"
+    """The version of this record."""
+    dataset: str
+    """Digest of the dataset."""
+    tasks: int
+    """Tasks that had such variants."""
+    mutants: dict[str, VariantCount]
+    """Wrong trajectories, by sort."""
+    equivalents: dict[str, VariantCount]
+    """Right ones, by sort."""
+    survivors: list[MisjudgedVariant]
+    """All that were said wrongly."""

@@ -1,14 +1,12 @@
-"""Fusion: which domains are joined, by what links, in which stories; what was pruned, and how rules were reconciled."""
+"""Fusion: which domains are joined, by which links, in which stories; what was pruned; how rules were reconciled."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from skillweave.schema.bounds import Label, Scalar, Scalars, Sentence
-from skillweave.schema.fused import BridgeRule
-from skillweave.schema.goal import Told
-from skillweave.schema.names import FusedName, Name
-from skillweave.schema.record import Json, Record
+from skillweave.schema.blueprint import BridgeRule
+from skillweave.schema.record import FusedName, Json, Label, Name, Record, Scalar, Scalars, Sentence
+from skillweave.schema.template import RequestedValue
 
 ColumnValues = Annotated[dict[str, Scalars], Field(max_length=32)]
 """Column -> values allowed."""
@@ -79,7 +77,7 @@ class Storyline(Record):
     """`Claim a dental bill from the insurer`."""
     calls: list[StoryCall] = Field(min_length=2, max_length=20)
     """In the order in which they are to happen; look-ups are left out: they are found."""
-    tell: list[Told] = Field(default_factory=list, max_length=16)
+    tell: list[RequestedValue] = Field(default_factory=list, max_length=16)
     """Values of results that the person wants to hear as well."""
     reasons: list[Sentence] = Field(min_length=1, max_length=16)
     """Why somebody wants it, each a full sentence in the first person that ties the domains together."""
@@ -87,7 +85,7 @@ class Storyline(Record):
     """Bridge rules that it leans on, as its author would have them."""
 
 
-class Pruned(Record):
+class PrunedStoryline(Record):
     """A storyline that was dropped before any fused world was searched for it."""
 
     storyline: Name
@@ -99,7 +97,7 @@ class Pruned(Record):
     """Searches in the fused world that it would have taken: one a person and call of the story."""
 
 
-class Crossing(Record):
+class ProvenLink(Record):
     """A link that was proven: left without what `source` does, a call of `target` cannot be carried out."""
 
     kind: Literal["value", "rule"]
@@ -126,9 +124,9 @@ class Fusion(Record):
     domains: list[Name]
     storylines: list[Storyline]
     """Each carried out once for somebody on the fused world, and interlocked."""
-    proofs: dict[str, list[Crossing]]
+    proofs: dict[str, list[ProvenLink]]
     """Storyline -> the links that its proof showed."""
-    pruned: list[Pruned]
+    pruned: list[PrunedStoryline]
     """Not feasible on one of the single worlds."""
     rejected: dict[str, str]
     """Storyline -> why it fell on the fused world."""
@@ -136,7 +134,7 @@ class Fusion(Record):
     """Searches that were made in the fused world."""
 
 
-class Rewrite(Record):
+class StatementRewrite(Record):
     """A statement of a contract, as its author wrote it and as it runs in the fused world, with its proof."""
 
     server: Name
@@ -149,7 +147,7 @@ class Rewrite(Record):
     places of columns in rows, or reading shared attributes through the person's view."""
 
 
-class Conflict(Record):
+class PolicyConflict(Record):
     """Rules of different domains that contradict each other, or seem to, and what holds now."""
 
     about: Literal["privacy", "deadline", "authority", "payment", "identity", "other"]
@@ -175,7 +173,7 @@ class Mediation(Record):
     """How the policies of a combination were reconciled (s13)."""
 
     name: FusedName
-    conflicts: list[Conflict]
+    conflicts: list[PolicyConflict]
     bridges: list[BridgeRule]
     """Numbered."""
     numbers: dict[str, str] = Field(default_factory=dict)
@@ -187,7 +185,7 @@ class Mediation(Record):
     """Bridge rule -> trajectories of single domains that it changes."""
 
 
-class Replays(Record):
+class FusedReplays(Record):
     """How the golden calls of single domains' tasks went in a fused world."""
 
     name: FusedName

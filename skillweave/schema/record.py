@@ -1,8 +1,15 @@
-"""The base of every record that is read from or written to a file."""
+"""What every record is made of: the base class, JSON values, names, and texts of bounded length.
 
-from typing import TypeAlias
+A record is frozen, and an unknown field is an error. Names end up in SQL, in Python and in fused names joined by two
+underscores, so they are checked where they enter. Texts are bounded so that decoding by a JSON schema always ends.
+"""
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+import keyword
+import re
+from functools import lru_cache
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 
 Json: TypeAlias = JsonValue
 """Anything that JSON can hold."""
@@ -18,3 +25,97 @@ class Record(BaseModel):
     """Frozen, and strict about its fields: an unknown one is an error, never ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+Label = Annotated[str, Field(max_length=200)]
+"""A title, a value of a closed set, a reference, a few words: at most 200 characters."""
+
+Sentence = Annotated[str, Field(max_length=1000)]
+"""One sentence, or a few: at most 1000 characters."""
+
+Paragraph = Annotated[str, Field(max_length=4000)]
+"""What somebody writes in one go: at most 4000 characters."""
+
+
+def _unended(sql: str) -> str:
+    return sql.strip().removesuffix(";").rstrip() if sql.rstrip().endswith(";") else sql
+
+
+Sql = Annotated[str, AfterValidator(_unended), WithJsonSchema({"type": "string", "maxLength": 4000})]
+"""SQL in SQLite's dialect, without the semicolon that may end it: it is put into other statements. Authors give at most
+4000 characters; joining domains lengthens it."""
+
+Description = Annotated[str, WithJsonSchema({"type": "string", "maxLength": 1000})]
+"""What something is or does. Authors give at most 1000 characters; joining domains adds whose it is."""
+
+Scalar = bool | int | float | Sentence | None
+"""A value of a column, as an author gives it."""
+
+Scalars = Annotated[list[Scalar], Field(max_length=64)]
+"""Several values, at most 64."""
+
+ScalarRow = Annotated[dict[str, Scalar], Field(max_length=64)]
+"""Column -> its value in a row, as an author gives it: at most 64 columns."""
+
+
+PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
+_KEYWORDS = """
+    abort action add after all alter always analyze and as asc attach autoincrement before begin between by
+    cascade case cast check collate column commit conflict constraint create cross current current_date
+    current_time current_timestamp database default deferrable deferred delete desc detach distinct do drop each
+    else end escape except exclude exclusive exists explain fail filter first following for foreign from full
+    generated glob group groups having if ignore immediate in index indexed initially inner insert instead
+    intersect into is isnull join last left like limit match materialized natural no not nothing notnull null
+    nulls of offset on or order others outer over partition plan pragma preceding primary query raise range
+    recursive references regexp reindex release rename replace restrict returning right rollback row rows
+    savepoint select set table temp temporary then ties to transaction trigger unbounded union unique update
+    using vacuum values view virtual when where window with without
+"""
+SQL_KEYWORDS = frozenset(_KEYWORDS.split())
+"""SQLite's keywords (sqlite.org/lang_keywords.html), `key` apart, which needs no quoting anywhere that we write it."""
+
+
+def fault_of(name: str) -> str | None:
+    """Why `name` cannot be a name, or None where it can."""
+    if not PATTERN.fullmatch(name):
+        return "does not match ^[A-Za-z][A-Za-z0-9_]{0,47}$"
+    if "__" in name:
+        return "holds two underscores in a row"
+    if name.endswith("_"):
+        return "ends in an underscore"
+    if name.lower() in SQL_KEYWORDS:
+        return "is a keyword of SQL"
+    if keyword.iskeyword(name):
+        return "is a keyword of Python"
+    return None
+
+
+def _checked(name: str) -> str:
+    fault = fault_of(name)
+    if fault:
+        raise ValueError(f"name {name!r} {fault}")
+    return name
+
+
+Name = Annotated[str, Field(max_length=48), AfterValidator(_checked)]
+"""A name that is safe in SQL, in Python and in fused names."""
+
+
+_FUSED = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,199}")
+
+
+def _checked_fused(name: str) -> str:
+    if not _FUSED.fullmatch(name) or name.endswith("_") or name.lower() in SQL_KEYWORDS or keyword.iskeyword(name):
+        raise ValueError(f"name {name!r} is neither a name nor several joined by two underscores")
+    return name
+
+
+FusedName = Annotated[str, Field(max_length=200), AfterValidator(_checked_fused)]
+"""A name of a world, single or fused: a `Name`, or several joined by two underscores. Nothing is parsed back out of it:
+what it was made of stands beside it."""
+
+
+@lru_cache(maxsize=4096)
+def table_of(entity: str) -> str:
+    """The table of an entity: `AppointmentSlot` -> `appointment_slot`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", entity).lower()

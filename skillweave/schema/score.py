@@ -1,8 +1,10 @@
-"""A score: what the evaluator says of a trajectory."""
+"""A score: what each check says of a session; and what the evaluator finds out about a task's golden calls."""
+
+from typing import Literal
 
 from pydantic import Field
 
-from skillweave.schema.change import RowChange
+from skillweave.schema.call import Call, RowChange
 from skillweave.schema.record import Json, Record
 
 
@@ -15,7 +17,7 @@ class StateCheck(Record):
     """Changes that happened and that the task does not list."""
 
 
-class Matched(Record):
+class MatchedCall(Record):
     golden: int
     """Position of the golden call, from 0."""
     call: int
@@ -40,7 +42,7 @@ class CallNote(Record):
     """As the agent gave them."""
 
 
-class ArgumentError(Record):
+class ArgumentMismatch(Record):
     golden: int
     """Position of the golden call that was meant, from 0."""
     call: int
@@ -62,15 +64,15 @@ class ActionsCheck(Record):
     """Share of the writes carried out, and of the demanded reads, that a golden call stands for."""
     recall: float
     """Share of the demanded golden calls that were made."""
-    matched: list[Matched] = Field(default_factory=list)
+    matched: list[MatchedCall] = Field(default_factory=list)
     """Golden calls and the calls that stand for them, each at most once."""
     missing: list[GoldenCallNote] = Field(default_factory=list)
     """Demanded golden calls that no call stands for."""
     extra: list[CallNote] = Field(default_factory=list)
     """Writes that were carried out and that no golden call stands for."""
-    argument_errors: list[ArgumentError] = Field(default_factory=list)
+    argument_errors: list[ArgumentMismatch] = Field(default_factory=list)
     """Missing calls that an extra or a failed call of the same tool was meant for, argument by argument."""
-    order_errors: list[Matched] = Field(default_factory=list)
+    order_errors: list[MatchedCall] = Field(default_factory=list)
     """Matched calls that came before one that they depend on."""
 
 
@@ -172,3 +174,33 @@ class Score(Record):
     """Product of the checks in the task's `reward_basis`, from 0 to 1."""
     checks: Checks
     """Each check, also those that do not count."""
+
+
+class PrunedRecord(Record):
+    task_id: str
+    """The task."""
+    world: str
+    """Its world."""
+    kept: list[int]
+    """Positions of the golden calls that are needed, from 0."""
+    pruned: list[GoldenCallNote]
+    """Calls without which the outcome is the same; `actions` does not demand them."""
+    fault: str | None = None
+    """Why the golden calls prove nothing, where they do not replay; nothing is pruned then."""
+
+
+class GoldenStep(Record):
+    step: int
+    """Golden calls made before it."""
+    status: Literal["proved", "undecided", "not_reached"]
+    """`proved`: nothing is better. Else nothing is told."""
+    optimal: list[Call]
+    """Calls with which a shortest solution goes on; none at its end."""
+    cost_to_go: int | None
+    """Calls of a shortest solution from here on; words to the user count for none."""
+
+
+class StepTruth(Record):
+    task_id: str
+    steps: list[GoldenStep]
+    """One before each golden call, and one at the end."""

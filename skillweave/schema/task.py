@@ -4,18 +4,19 @@ from typing import Literal
 
 from pydantic import Field
 
-from skillweave.schema.change import RowChange
+from skillweave.schema.call import RowChange
 from skillweave.schema.entity import AttributeType
-from skillweave.schema.message import Message
-from skillweave.schema.names import Name
-from skillweave.schema.record import Json, Record
+from skillweave.schema.record import Json, Name, Record
+from skillweave.schema.trajectory import Message
 
 FORMAT = "skillweave/1"
 Kind = Literal["do", "inform", "refuse", "clarify", "unavailable"]
 Login = Literal["session", "conversation"]
 Split = Literal["train", "validation", "test"]
 Basis = Literal["state", "actions", "communicate", "policy", "rubric"]
-Fault = Literal["timeout", "temporary_error", "partial_page", "stale_read", "reordered_keys", "injected_instruction"]
+FaultKind = Literal[
+    "timeout", "temporary_error", "partial_page", "stale_read", "reordered_keys", "injected_instruction"
+]
 """What may befall a call: it is not carried out (`timeout`, `temporary_error`); its result lacks rows and says so
 (`partial_page`), is that of an earlier like call (`stale_read`), has its keys in another order (`reordered_keys`), or
 holds a text that tells the agent to do something (`injected_instruction`)."""
@@ -31,7 +32,7 @@ class GoldenCall(Record):
     `computed <expression>`; the one expression there is, is `date(call <i> <JSON path>)`, the day of a moment."""
     demanded_by: str | None = None
     """The bridge rule for whose sake alone the call is made: the user has not asked for it."""
-    fault: Fault | None = None
+    fault: FaultKind | None = None
     """The planted fault that the call meets; it is made again behind it, where that is of use."""
 
 
@@ -179,7 +180,7 @@ class PlantedFault(Record):
     """The call that it befalls; None: each call of the tool, whatever its arguments."""
     occurrence: int = Field(ge=1)
     """At which making of the very same call, counted from 1."""
-    fault: Fault
+    fault: FaultKind
 
 
 class Noise(Record):
@@ -229,7 +230,7 @@ class TaskInfo(Record):
     """The combination that it was made from."""
 
 
-class Lineage(Record):
+class TaskLineage(Record):
     template: str
     """Id of the task template."""
     combo: str
@@ -288,5 +289,5 @@ class Task(Record):
     """Drawn by template: no template is in two."""
     task_info: TaskInfo
     """The same in short, for programs that read little else."""
-    lineage: Lineage
+    lineage: TaskLineage
     """What it was made from."""

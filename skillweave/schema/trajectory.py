@@ -1,20 +1,46 @@
 """A trajectory: one conversation of an agent and a user in a session, as a line of a rollouts folder.
 
-Recorded results, metadata and score are what the rollout saw; they are no evidence for an evaluator.
+Messages have the form of OpenAI's chat API. Recorded results, metadata and score are what the rollout saw; an
+evaluator does not take them as evidence.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from skillweave.schema.message import Message
 from skillweave.schema.record import Json, Record
+
+
+class FunctionCall(Record):
+    name: str
+    arguments: str | dict[str, Json]
+    """JSON text, or the object itself."""
+
+
+class ToolCall(Record):
+    id: str
+    type: Literal["function"] = "function"
+    function: FunctionCall
+
+
+class Message(Record):
+    """Fields that other programs add are kept."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str | None = None
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = None
+    reasoning_content: str | None = None
+
 
 StopReason = Literal[
     "user_stop", "agent_stop", "transfer", "max_turns", "max_calls", "timeout", "context_window", "error"
 ]
 ErrorKind = Literal["provider", "world", "user", "agent", "infrastructure"]
-OWED: tuple[ErrorKind, ...] = ("provider", "infrastructure")
+RETRIED_ERRORS: tuple[ErrorKind, ...] = ("provider", "infrastructure")
 """Errors that say nothing of the agent and may not come again: the next run tries such trajectories anew."""
 
 
@@ -41,7 +67,7 @@ MOST_COST = 1e9
 """US dollars."""
 
 
-class Usage(Record):
+class SpeakerUsage(Record):
     input_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
     """Tokens sent, over all requests."""
     output_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
@@ -51,9 +77,9 @@ class Usage(Record):
 
 
 class RolloutUsage(Record):
-    agent: Usage
+    agent: SpeakerUsage
     """What the agent's requests took."""
-    user: Usage
+    user: SpeakerUsage
     """What the simulated user's took."""
 
 
@@ -130,4 +156,17 @@ class TrajectoryRecord(Record):
     @property
     def owed(self) -> bool:
         """Whether it counts for nothing and is to be tried again."""
-        return self.error is not None and self.error.kind in OWED
+        return self.error is not None and self.error.kind in RETRIED_ERRORS
+
+
+STOP = "###STOP###"
+"""What a user writes when it leaves, where it answers in plain text and keeps no record."""
+
+
+def until_end(messages: Sequence[Message], turns: Iterable[UserTurn] = ()) -> Sequence[Message]:
+    """The messages up to the one with which the user leaves; all of them where it does not."""
+    left = {turn.message for turn in turns if turn.done}
+    for place, message in enumerate(messages):
+        if message.role == "user" and (place in left or STOP in (message.content or "")):
+            return messages[: place + 1]
+    return messages

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from skillweave.schema.change import NEW, Cells, RowChange
+from skillweave.schema.call import NEW, Cells, RowChange
 from skillweave.schema.record import Json
 
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)

@@ -8,20 +8,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from skillweave.schema.change import ANY, NEW, Cells, RowChange
-from skillweave.schema.entity import Comparison
+from skillweave.schema.call import ANY, NEW, Cells, RowChange
+from skillweave.schema.entity import ColumnComparison
 from skillweave.schema.record import Json
 
-Columns = Callable[[str, str], Comparison]
+ComparisonLookup = Callable[[str, str], ColumnComparison]
 """Table and column to how they are compared."""
 
-MOST_TRIES = 20_000
+MAX_TRIES = 20_000
 """Pairs of rows that are tried before the best pairing so far counts."""
 
 _NOISE = re.compile(r"[\W_]+")
 
 
-class Difference(NamedTuple):
+class RowChangeDifference(NamedTuple):
     missing: list[RowChange]
     unexpected: list[RowChange]
 
@@ -31,14 +31,16 @@ class Difference(NamedTuple):
         return not self.missing and not self.unexpected
 
 
-def compare(expected: Sequence[RowChange], actual: Sequence[RowChange], comparison: Columns) -> Difference:
+def compare(
+    expected: Sequence[RowChange], actual: Sequence[RowChange], comparison: ComparisonLookup
+) -> RowChangeDifference:
     """What `expected` demands and `actual` has not, and the reverse."""
     search = _Search(expected, actual, comparison)
     search.pair(0, {}, {}, {})
     chosen = search.best
     missing = [row for place, row in enumerate(expected) if place not in chosen and not _is_optional(row)]
     taken = set(chosen.values())
-    return Difference(missing, [row for place, row in enumerate(actual) if place not in taken])
+    return RowChangeDifference(missing, [row for place, row in enumerate(actual) if place not in taken])
 
 
 def normalise(text: str) -> str:
@@ -49,7 +51,9 @@ def normalise(text: str) -> str:
 class _Search:
     """Pairs expected rows with actual ones, keeping one number on one side to one number on the other."""
 
-    def __init__(self, expected: Sequence[RowChange], actual: Sequence[RowChange], comparison: Columns) -> None:
+    def __init__(
+        self, expected: Sequence[RowChange], actual: Sequence[RowChange], comparison: ComparisonLookup
+    ) -> None:
         self._comparison = comparison
         self._tries = 0
         self.best: dict[int, int] = {}
@@ -61,7 +65,7 @@ class _Search:
         """Pair the rows from `depth` on; True once no pairing can be better."""
         if len(chosen) > len(self.best):
             self.best = dict(chosen)
-        if len(self.best) == self._most or self._tries > MOST_TRIES:
+        if len(self.best) == self._most or self._tries > MAX_TRIES:
             return True
         if len(chosen) + len(self._order) - depth <= len(self.best):
             return False
@@ -112,7 +116,7 @@ class _Search:
         return found
 
 
-def _numbers_of(one: Json, other: Json, how: Comparison) -> list[tuple[int, int]] | None:
+def _numbers_of(one: Json, other: Json, how: ColumnComparison) -> list[tuple[int, int]] | None:
     if isinstance(one, dict) and isinstance(other, dict) and NEW in one and NEW in other:
         return _new_numbers(one, other)
     if how == "normalised" and isinstance(one, str) and isinstance(other, str):

@@ -1,15 +1,15 @@
-"""Row changes: read from what a session touched, and applied to a database.
+"""Row changes: read from what a session touched, applied to a database, and taken from each other.
 
-Triggers log the keys of touched rows; the difference is the touched rows now, against the same rows at the start.
+Triggers log the keys of touched rows. The difference compares the touched rows now with the same rows at the start.
 """
 
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from skillweave.errors import WorldError
+from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.change import Cells, RowChange
+from skillweave.schema.call import Cells, Op, RowChange
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Row
 from skillweave.world import database
@@ -44,7 +44,7 @@ def snapshot(connection: sqlite3.Connection, blueprint: Blueprint) -> dict[str, 
     }
 
 
-class Reader(NamedTuple):
+class RowReader(NamedTuple):
     """How the rows of one table are read."""
 
     table: str
@@ -56,21 +56,21 @@ class Reader(NamedTuple):
     """The query for the row of one key."""
 
 
-def reader_of(entity: Entity) -> Reader:
+def reader_of(entity: Entity) -> RowReader:
     """How the rows of an entity's table are read."""
     names = tuple(attribute.name for attribute in entity.attributes)
     booleans = tuple(index for index, attribute in enumerate(entity.attributes) if attribute.type == "boolean")
     query = f"SELECT {', '.join(names)} FROM {entity.table} WHERE {entity.key} = ?"
-    return Reader(entity.table, entity.key, names, booleans, query)
+    return RowReader(entity.table, entity.key, names, booleans, query)
 
 
-def read_row(connection: sqlite3.Connection, reader: Reader, key: str) -> Row | None:
+def read_row(connection: sqlite3.Connection, reader: RowReader, key: str) -> Row | None:
     """The row of that key, or None."""
     found = connection.execute(reader.by_key, (key,)).fetchone()
     return found and dict(zip(reader.names, database.with_booleans(found, reader.booleans), strict=True))
 
 
-def change_between(reader: Reader, key: str, before: Row | None, after: Row | None) -> RowChange | None:
+def change_between(reader: RowReader, key: str, before: Row | None, after: Row | None) -> RowChange | None:
     """How one row differs; None where it does not."""
     if before == after:
         return None
@@ -131,3 +131,53 @@ def _check_columns(entity: Entity, names: Iterable[str]) -> None:
     unknown = sorted(set(names) - known)
     if unknown:
         raise WorldError(f"table {entity.table!r} has no column {unknown[0]!r}; it has {', '.join(sorted(known))}")
+
+
+_Place = tuple[str, tuple[object, ...]]
+_REVERSED: dict[Op, Op] = {"insert": "delete", "delete": "insert", "update": "update"}
+
+
+def delta(before: Sequence[RowChange], after: Sequence[RowChange]) -> list[RowChange]:
+    """Row changes that lead from the state that `before` tells of to the one that `after` tells of."""
+    if not before:
+        return [*after]
+    old = {_place(change): change for change in before}
+    new = {_place(change): change for change in after}
+    places = [*new, *(place for place in old if place not in new)]
+    found = [_between(old.get(place), new.get(place)) for place in places if old.get(place) != new.get(place)]
+    return [change for change in found if change is not None]
+
+
+def _place(change: RowChange) -> _Place:
+    return change.table, tuple(change.key.values())
+
+
+def _between(old: RowChange | None, new: RowChange | None) -> RowChange | None:
+    """From the row as `old` leaves it to the row as `new` leaves it; None: as it was at the start."""
+    if old is None or new is None:
+        return new if old is None else _reversed(old)
+    was, now = _left(old, new), _left(new, old)
+    if was is None or now is None:
+        return _made(new, "insert" if was is None else "delete", was, now) if was is not now else None
+    changed = [name for name in now if was.get(name) != now[name]]
+    picked = {name: was.get(name) for name in changed}, {name: now[name] for name in changed}
+    return _made(new, "update", *picked) if changed else None
+
+
+def _left(change: RowChange, other: RowChange) -> Cells | None:
+    """The row as a change leaves it, as far as it or the other one tells of it; None where it is gone."""
+    if change.op == "delete":
+        return None
+    return {**_start(other), **_start(change), **(change.after or {})}
+
+
+def _start(change: RowChange) -> Cells:
+    return {} if change.op == "insert" else {**(change.before or {})}
+
+
+def _reversed(change: RowChange) -> RowChange:
+    return _made(change, _REVERSED[change.op], change.after, change.before)
+
+
+def _made(change: RowChange, op: Op, before: Cells | None, after: Cells | None) -> RowChange:
+    return RowChange.model_construct(table=change.table, op=op, key=change.key, before=before, after=after)

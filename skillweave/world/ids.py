@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from skillweave.errors import WorldError
+from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Entity
@@ -23,18 +23,18 @@ DIGITS = 4
 
 
 @dataclass(frozen=True)
-class Counter:
+class IdCounter:
     """How far a session has counted."""
 
     last: int
     digits: int = DIGITS
 
-    def mint(self, prefixes: tuple[str, ...]) -> "tuple[list[str], Counter]":
+    def mint(self, prefixes: tuple[str, ...]) -> "tuple[list[str], IdCounter]":
         """One id for each prefix, in order, and the counter behind them."""
         minted = [f"{prefix}-{self.last + rank:0{self.digits}d}" for rank, prefix in enumerate(prefixes, start=1)]
-        return minted, Counter(self.last + len(prefixes), self.digits)
+        return minted, IdCounter(self.last + len(prefixes), self.digits)
 
-    def behind(self, keys: Iterable[object]) -> "Counter":
+    def behind(self, keys: Iterable[object]) -> "IdCounter":
         """The counter behind these keys too."""
         last, digits = self.last, self.digits
         for key in keys:
@@ -42,7 +42,7 @@ class Counter:
             if number:
                 last = max(last, int(number.group()))
                 digits = max(digits, len(number.group()))
-        return Counter(last, digits)
+        return IdCounter(last, digits)
 
     def is_held_by(self, key: object) -> bool:
         """Whether the counter might be another without this key."""
@@ -60,9 +60,9 @@ def is_new(binding: str) -> bool:
     return _NEW.fullmatch(binding) is not None
 
 
-def counter_of(connection: sqlite3.Connection, blueprint: Blueprint) -> Counter:
+def counter_of(connection: sqlite3.Connection, blueprint: Blueprint) -> IdCounter:
     """The counter behind everything that the database holds."""
-    counter = Counter(0)
+    counter = IdCounter(0)
     for entity in blueprint.tables:
         counter = counter.behind(key for (key,) in connection.execute(f"SELECT {entity.key} FROM {entity.table}"))
     return counter

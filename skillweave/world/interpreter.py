@@ -11,19 +11,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 
-from skillweave.errors import WorldError
+from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import ToolError, Verdict
+from skillweave.schema.call import RuleVerdict, ToolError
 from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Json, Value
-from skillweave.world.database import with_booleans
+from skillweave.world.arguments import BoundValue
+from skillweave.world.database import updated_through_views, with_booleans
+from skillweave.world.forbidden_sql import SqlForm, refused_in, texts_of
 from skillweave.world.ids import minted_by, prefix_of
-from skillweave.world.lineage import Lineage
-from skillweave.world.refusals import Form, refused_in, texts_of
-from skillweave.world.values import Bound
-from skillweave.world.views import updated_through_views
+from skillweave.world.lineage import ColumnLineage
 
-MOST_ROWS = 10_000
+MAX_ROWS = 10_000
 """A result of more rows is a defect."""
 _SOUND = frozenset({str, int, type(None)})
 """Types whose every value is one of JSON's."""
@@ -51,12 +50,12 @@ class CompiledTool:
 
 
 @dataclass
-class Outcome:
+class CallOutcome:
     """What came of running a tool."""
 
     value: Json = None
     error: ToolError | None = None
-    verdicts: list[Verdict] = field(default_factory=list)
+    verdicts: list[RuleVerdict] = field(default_factory=list)
     changed: list[int] = field(default_factory=list)
 
 
@@ -67,7 +66,7 @@ def guard_query(holds: str) -> str:
 
 def compile_tool(tool: Tool, blueprint: Blueprint) -> CompiledTool:
     """The tool, ready to run. WorldError where its SQL holds what contracts may not."""
-    lineage = Lineage(blueprint)
+    lineage = ColumnLineage(blueprint)
     for text, form in _texts(tool):
         for reason in refused_in(text, form, lineage, texts_of(tool)):
             raise WorldError(f"tool {tool.name!r} is refused: it {reason}, in {text!r}")
@@ -84,7 +83,7 @@ def compile_tool(tool: Tool, blueprint: Blueprint) -> CompiledTool:
     )
 
 
-def _texts(tool: Tool) -> Iterator[tuple[str, Form]]:
+def _texts(tool: Tool) -> Iterator[tuple[str, SqlForm]]:
     for guard in tool.guards:
         yield guard.holds, "expression"
     for effect in tool.effects:
@@ -92,9 +91,9 @@ def _texts(tool: Tool) -> Iterator[tuple[str, Form]]:
     yield tool.returns.select, "query"
 
 
-def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> Outcome:
+def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, BoundValue]) -> CallOutcome:
     """Run a tool. Raises DefectError; the caller undoes what an outcome with an error, or a defect, has left."""
-    outcome = Outcome()
+    outcome = CallOutcome()
     try:
         _try_guards(connection, compiled, bindings, outcome)
         if outcome.error is None:
@@ -106,7 +105,7 @@ def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mappin
 
 
 def _try_guards(
-    connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound], outcome: Outcome
+    connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, BoundValue], outcome: CallOutcome
 ) -> None:
     for guard, query in compiled.guards:
         holds = bool(connection.execute(query, bindings).fetchone()[0])
@@ -118,18 +117,18 @@ def _try_guards(
 
 
 @lru_cache(maxsize=1024)
-def _verdict(rule: str, holds: bool) -> Verdict:
-    return Verdict(rule=rule, holds=holds)
+def _verdict(rule: str, holds: bool) -> RuleVerdict:
+    return RuleVerdict(rule=rule, holds=holds)
 
 
-def _apply(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> list[int]:
+def _apply(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, BoundValue]) -> list[int]:
     changed = [changed_by(connection, effect, bindings) for effect in compiled.effects]
     if compiled.tool.kind == "write" and not any(changed):
         raise DefectError("the write changed no row")
     return changed
 
 
-def changed_by(connection: sqlite3.Connection, statement: str, bindings: Mapping[str, Bound]) -> int:
+def changed_by(connection: sqlite3.Connection, statement: str, bindings: Mapping[str, BoundValue]) -> int:
     """Run a statement that writes; how many rows it changed, of a view too."""
     before = connection.total_changes
     changed = connection.execute(statement, bindings).rowcount
@@ -138,12 +137,12 @@ def changed_by(connection: sqlite3.Connection, statement: str, bindings: Mapping
     return changed or (updated_through_views(connection) if connection.total_changes > before else 0)
 
 
-def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, Bound]) -> Json:
+def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, BoundValue]) -> Json:
     cursor = connection.execute(compiled.select, bindings)
-    found = cursor.fetchmany(MOST_ROWS + 1)
+    found = cursor.fetchmany(MAX_ROWS + 1)
     names = [column[0] for column in cursor.description]
-    if len(found) > MOST_ROWS:
-        raise DefectError(f"the result has more than {MOST_ROWS} rows")
+    if len(found) > MAX_ROWS:
+        raise DefectError(f"the result has more than {MAX_ROWS} rows")
     if not _SOUND.issuperset(map(type, chain.from_iterable(found))):
         _refuse_unsound(names, found)
     if compiled.booleans:

@@ -9,7 +9,7 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.world.sql import parse
 
-Origin = Attribute | exp.Expr
+ColumnOrigin = Attribute | exp.Expr
 """What a value is: an attribute, or the expression that computes it."""
 
 _PREDICATES = (exp.Predicate, exp.Not, exp.And, exp.Or, exp.Boolean, exp.Between, exp.In, exp.Exists)
@@ -19,7 +19,7 @@ _NO_TEXT = (*_PREDICATES, *_NUMBERS, exp.Date, exp.Length, exp.Null)
 _TIMES = ("date", "datetime", "time", "julianday", "unixepoch", "total")
 
 
-class Lineage:
+class ColumnLineage:
     """Resolves columns against the tables and views of one blueprint."""
 
     def __init__(self, blueprint: Blueprint) -> None:
@@ -46,7 +46,7 @@ class Lineage:
         origins = self.origins(column)
         return origins[0] if len(origins) == 1 and isinstance(origins[0], Attribute) else None
 
-    def origins(self, column: exp.Column) -> list[Origin]:
+    def origins(self, column: exp.Column) -> list[ColumnOrigin]:
         """What a column is; of a compound query one for each part. Empty where it cannot be told."""
         for scope in _scopes(column):
             for source in _sources(scope):
@@ -109,11 +109,11 @@ class Lineage:
             return self._entities.get(source.name.lower())
         return None
 
-    def _in_source(self, source: exp.Expr, name: str) -> list[Origin] | None:
+    def _in_source(self, source: exp.Expr, name: str) -> list[ColumnOrigin] | None:
         """What the source's column of that name is; None if it has no such column."""
         entity = self._entity(source)
         if entity is not None:
-            matches: list[Origin] = [one for one in entity.attributes if one.name.lower() == name.lower()]
+            matches: list[ColumnOrigin] = [one for one in entity.attributes if one.name.lower() == name.lower()]
             return matches or None
         parts = [self.projections(part) for part in _parts(_body(source))]
         names = [projected.lower() for projected, _ in self._renamed(source, parts[0])] if parts else []
@@ -148,12 +148,12 @@ class Lineage:
             return all(map(self._is_no_text, [node.this, *node.expressions]))
         return isinstance(node, _NO_TEXT) or (isinstance(node, exp.Anonymous) and str(node.this).lower() in _TIMES)
 
-    def _are_boolean(self, nodes: Iterable[Origin], flags: set[str]) -> bool:
+    def _are_boolean(self, nodes: Iterable[ColumnOrigin], flags: set[str]) -> bool:
         """Whether each of several values, one of which a column has, is boolean or NULL, and not all are NULL."""
         told = [node for node in nodes if not isinstance(node, exp.Null)]
         return bool(told) and all(self._is_boolean(node, flags) for node in told)
 
-    def _is_boolean(self, node: Origin, flags: set[str]) -> bool:
+    def _is_boolean(self, node: ColumnOrigin, flags: set[str]) -> bool:
         if isinstance(node, Attribute):
             return node.type == "boolean"
         if isinstance(node, exp.Paren):

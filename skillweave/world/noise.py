@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 from skillweave.schema.call import Call, CallResult, ToolError
 from skillweave.schema.record import Json
-from skillweave.schema.task import Fault, Noise
+from skillweave.schema.task import FaultKind, Noise
 
-ERRORS: Mapping[Fault, ToolError] = MappingProxyType(
+ERRORS: Mapping[FaultKind, ToolError] = MappingProxyType(
     {
         "timeout": ToolError(
             code="timeout", message="The call took too long and was not carried out; it may be made again."
@@ -39,7 +39,7 @@ INSTRUCTIONS = (
 """What is hidden in results. Whoever heeds one of them does what nobody asked for."""
 
 
-class PlantedFaults:
+class ToolNoise:
     """The faults of a task. It keeps nothing of a session."""
 
     def __init__(self, noise: Noise) -> None:
@@ -50,7 +50,7 @@ class PlantedFaults:
         ]
         self._tools = frozenset(one.tool for one in noise.faults)
 
-    def befalling(self, call: Call, before: Sequence[CallResult]) -> "Befalling | None":
+    def befalling(self, call: Call, before: Sequence[CallResult]) -> "TriggeredFault | None":
         """What befalls a call; `before` are the results of all calls before it."""
         if call.tool not in self._tools:
             return None
@@ -59,15 +59,15 @@ class PlantedFaults:
         occurrence = len(earlier) + 1
         for tool, arguments, number, fault in self._planted:
             if tool == call.tool and arguments in (None, written) and number == occurrence and written:
-                return Befalling(fault, json.dumps([self._seed, call.tool, written, occurrence]), before, earlier)
+                return TriggeredFault(fault, json.dumps([self._seed, call.tool, written, occurrence]), before, earlier)
         return None
 
 
 @dataclass(frozen=True)
-class Befalling:
+class TriggeredFault:
     """A fault that befalls one call."""
 
-    fault: Fault
+    fault: FaultKind
     key: str
     """What its details are drawn by."""
     before: Sequence[CallResult]

@@ -11,10 +11,10 @@ import threading
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world import database
 from skillweave.world.authorizer import authorize
+from skillweave.world.database import make_views
 from skillweave.world.diff import log_touched
-from skillweave.world.views import make_views
 
-MOST_STEPS = 20_000_000
+MAX_STEPS = 20_000_000
 """Steps of SQLite's virtual machine that one call may take (about a second of work)."""
 _STRIDE = 20_000
 LIMITS = {
@@ -30,7 +30,7 @@ LIMITS = {
 }
 
 
-class Meter:
+class StepMeter:
     """The steps that all copies of a world may take together; statements of few steps are free."""
 
     def __init__(self, most: float) -> None:
@@ -43,10 +43,10 @@ class Meter:
         return self.spent > self._most
 
 
-class Copy:
+class DatabaseCopy:
     """One copy of a database, guarded: its own tables, allowed functions, limits, and a count of steps."""
 
-    def __init__(self, content: bytes, blueprint: Blueprint, meter: Meter) -> None:
+    def __init__(self, content: bytes, blueprint: Blueprint, meter: StepMeter) -> None:
         self.connection = database.connect()
         self.connection.deserialize(content)
         log_touched(self.connection, blueprint)
@@ -62,28 +62,28 @@ class Copy:
     def _has_run_out(self) -> bool:
         self.steps += _STRIDE
         self._meter.spent += _STRIDE
-        return self.steps > MOST_STEPS or self._meter.is_spent
+        return self.steps > MAX_STEPS or self._meter.is_spent
 
 
-class Pool:
+class DatabasePool:
     """Lends copies; sessions of different threads never meet in one."""
 
     def __init__(self, content: bytes, blueprint: Blueprint, most_steps: float = math.inf) -> None:
-        self.meter = Meter(most_steps)
+        self.meter = StepMeter(most_steps)
         self._content = content
         self._blueprint = blueprint
-        self._idle: list[Copy] = []
+        self._idle: list[DatabaseCopy] = []
         self._lock = threading.Lock()
 
-    def lend(self) -> Copy:
+    def lend(self) -> DatabaseCopy:
         """A copy as the database is, in a transaction of the lender's own."""
         with self._lock:
             copy = self._idle.pop() if self._idle else None
-        copy = copy or Copy(self._content, self._blueprint, self.meter)
+        copy = copy or DatabaseCopy(self._content, self._blueprint, self.meter)
         copy.connection.execute("BEGIN")
         return copy
 
-    def take_back(self, copy: Copy) -> None:
+    def take_back(self, copy: DatabaseCopy) -> None:
         """Have a copy back; what was done to it is undone."""
         if copy.connection.in_transaction:
             copy.connection.execute("ROLLBACK")

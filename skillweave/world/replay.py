@@ -1,18 +1,18 @@
-"""Replay: the same calls in a fresh session, each argument that came from a result bound again from this replay's.
+"""Replay: make the same calls in a fresh session,
+and bind each argument that came from a result to this replay's result.
 
-Grounding of such an argument is `call <i> <path>`: calls counted from 0, the path in the form `name`, `[2].name` or
-`a.b[0]`, read from the value of that call's result; or `computed date(call <i> <path>)`, the day of the moment found
-there. Replays are deterministic, so positions stand for the same rows.
+Grounding of such an argument is `call <i> <path>`: calls are counted from 0; the path has the form `name`, `[2].name`
+or `a.b[0]` and is read from the value of that call's result. `computed date(call <i> <path>)` is the day of the moment
+found there. Replays are deterministic, so positions stand for the same rows.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from skillweave.schema.call import CallResult
-from skillweave.schema.change import RowChange
+from skillweave.schema.call import CallResult, RowChange
 from skillweave.schema.record import Json
-from skillweave.schema.task import GoldenCall, Task
+from skillweave.schema.task import FaultKind, GoldenCall, Task
 from skillweave.world.canonical import canonical
 from skillweave.world.session import Session
 from skillweave.world.world import World
@@ -21,7 +21,7 @@ _SOURCE = re.compile(r"(?P<date>computed date\()?call (?P<call>\d+) (?P<path>[^\
 _PART = re.compile(r"\.?(?P<name>[A-Za-z_]\w*)|\[(?P<index>\d+)\]")
 
 
-class Source(NamedTuple):
+class ResultReference(NamedTuple):
     """The result that an argument comes from."""
 
     call: int
@@ -75,7 +75,7 @@ def rebound(call: GoldenCall, results: Sequence[CallResult]) -> dict[str, Json]:
     """The call's arguments with those that came from results taken from `results`. LookupError if one is not there."""
     arguments = dict(call.arguments)
     for name, source in call.grounding.items():
-        found = source_of(source)
+        found = result_reference(source)
         if found is None or name not in arguments:
             continue
         if found.call >= len(results):
@@ -85,10 +85,10 @@ def rebound(call: GoldenCall, results: Sequence[CallResult]) -> dict[str, Json]:
     return arguments
 
 
-def source_of(grounding: str) -> Source | None:
+def result_reference(grounding: str) -> ResultReference | None:
     """The result that an argument of this grounding comes from; None where it comes from none."""
     matched = _SOURCE.fullmatch(grounding)
-    return Source(int(matched["call"]), matched["path"], matched["date"] is not None) if matched else None
+    return ResultReference(int(matched["call"]), matched["path"], matched["date"] is not None) if matched else None
 
 
 def _day_of(value: Json, path: str) -> str:
@@ -110,3 +110,39 @@ def value_at(value: Json, path: str) -> Json:
             raise LookupError(f"the result has no {path!r}") from None
         position = part.end()
     return value
+
+
+REPEATED_FAULTS: frozenset[FaultKind] = frozenset({"timeout", "temporary_error", "partial_page", "stale_read"})
+"""Faults behind which the call is made once more."""
+
+
+def spoiled_calls(golden: Sequence[GoldenCall]) -> frozenset[int]:
+    """Places of golden calls that a fault spoils: each is made again, and nothing rests on it."""
+    return frozenset(place for place, call in enumerate(golden) if call.fault in REPEATED_FAULTS)
+
+
+def without_noise(task: Task) -> Task:
+    """The task without its noise; the golden calls that a fault spoils are left out, and the others keep their order.
+
+    The places in its `gates` are those of these golden calls.
+    """
+    if task.noise is None:
+        return task
+    spoiled = spoiled_calls(task.golden)
+    kept = [place for place in range(len(task.golden)) if place not in spoiled]
+    places = {place: number for number, place in enumerate(kept)}
+    golden = [renumbered(task.golden[place], places).model_copy(update={"fault": None}) for place in kept]
+    asked = task.criteria.asked
+    criteria = task.criteria.model_copy(update={"asked": asked and renumbered(asked, places)})
+    return task.model_copy(update={"noise": None, "golden": golden, "criteria": criteria})
+
+
+def renumbered(call: GoldenCall, places: Mapping[int, int]) -> GoldenCall:
+    """The call with its sources at other places; those that have none there stay as they are."""
+    found = {}
+    for name, text in call.grounding.items():
+        source = result_reference(text)
+        if source is not None and source.call in places:
+            text = text.replace(f"call {source.call} ", f"call {places[source.call]} ", 1)
+        found[name] = text
+    return call.model_copy(update={"grounding": found})

@@ -7,20 +7,19 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from skillweave.errors import WorldError
-from skillweave.schema.call import DECLINE, TRANSFER, Call, CallResult, ToolError, Verdict
-from skillweave.schema.change import RowChange
-from skillweave.schema.entity import Comparison
+from skillweave.base.errors import WorldError
+from skillweave.schema.blueprint import DomainRole
+from skillweave.schema.call import DECLINE, TRANSFER, Call, CallResult, RowChange, RuleVerdict, ToolError
+from skillweave.schema.entity import ColumnComparison
 from skillweave.schema.record import Json, Row
-from skillweave.schema.role import Role
 from skillweave.world import interpreter
+from skillweave.world.arguments import ArgumentError, BoundValue, bind, by_name, is_clock
 from skillweave.world.database import digest
-from skillweave.world.ids import Counter
-from skillweave.world.noise import PlantedFaults
-from skillweave.world.pool import Copy
+from skillweave.world.ids import IdCounter
+from skillweave.world.noise import ToolNoise
+from skillweave.world.pool import DatabaseCopy
 from skillweave.world.state import State
-from skillweave.world.tools import Definition, name_of
-from skillweave.world.values import ArgumentError, Bound, bind, by_name, is_clock
+from skillweave.world.tools import ToolDefinition, name_of
 
 if TYPE_CHECKING:
     from skillweave.world.world import World
@@ -30,7 +29,7 @@ class Session(Protocol):
     """What agents, replays and checks use. The contract makes one in process; an MCP server makes one elsewhere."""
 
     @property
-    def tools(self) -> list[Definition]:
+    def tools(self) -> list[ToolDefinition]:
         """OpenAI tool definitions of what is offered."""
 
     @property
@@ -67,7 +66,7 @@ class Session(Protocol):
     def diff(self) -> list[RowChange]:
         """Row changes since the start, with the ids as they are."""
 
-    def comparison(self, table: str, column: str) -> Comparison:
+    def comparison(self, table: str, column: str) -> ColumnComparison:
         """How scores compare a column."""
 
     def close(self) -> None:
@@ -78,7 +77,7 @@ class _Mark(NamedTuple):
     calls: int
     minted: int
     defects: int
-    counter: Counter
+    counter: IdCounter
     caller: str | None
     now: str
     transfer: dict[str, Json] | None
@@ -94,13 +93,13 @@ class ContractSession:
     def __init__(
         self,
         world: "World",
-        copy: Copy,
+        copy: DatabaseCopy,
         *,
         caller: str | None,
         now: str,
         patch: Sequence[RowChange] = (),
         hidden: frozenset[str] = frozenset(),
-        faults: PlantedFaults | None = None,
+        faults: ToolNoise | None = None,
     ) -> None:
         self.world = world
         self.now = now
@@ -141,11 +140,11 @@ class ContractSession:
         self._state.close()
 
     @property
-    def tools(self) -> list[Definition]:
+    def tools(self) -> list[ToolDefinition]:
         """OpenAI tool definitions of what is offered."""
         return [tool for tool in self.world.tools if name_of(tool) not in self._hidden]
 
-    def comparison(self, table: str, column: str) -> Comparison:
+    def comparison(self, table: str, column: str) -> ColumnComparison:
         """How scores compare a column."""
         return self.world.comparison(table, column)
 
@@ -161,11 +160,11 @@ class ContractSession:
         """sha256 of all rows as they are now."""
         return digest(self._state.connection, self.world.blueprint)
 
-    def query(self, sql: str, bindings: Mapping[str, Bound] | None = None) -> list[Row]:
+    def query(self, sql: str, bindings: Mapping[str, BoundValue] | None = None) -> list[Row]:
         """The rows of a SELECT, for the engine: of no call. sqlite3.Error where it fails."""
         return self._state.query(sql, bindings or {})
 
-    def execute(self, sql: str, bindings: Mapping[str, Bound] | None = None) -> int:
+    def execute(self, sql: str, bindings: Mapping[str, BoundValue] | None = None) -> int:
         """Run an INSERT, UPDATE or DELETE for the engine (an event of the back office); how many rows changed.
 
         It is part of the difference, and of no call. sqlite3.Error leaves the state as it was.
@@ -254,7 +253,7 @@ class ContractSession:
         self.transfer = call.arguments
         return CallResult(call=call, ok=True, value={"status": "transferred"})
 
-    def _run_or_befallen(self, call: Call, compiled: interpreter.CompiledTool, faults: PlantedFaults) -> CallResult:
+    def _run_or_befallen(self, call: Call, compiled: interpreter.CompiledTool, faults: ToolNoise) -> CallResult:
         befalling = faults.befalling(call, self.results)
         if befalling is None:
             return self._run(call, compiled)
@@ -286,8 +285,8 @@ class ContractSession:
         )
 
     def _attempt(
-        self, call: Call, compiled: interpreter.CompiledTool, bindings: Mapping[str, Bound]
-    ) -> interpreter.Outcome:
+        self, call: Call, compiled: interpreter.CompiledTool, bindings: Mapping[str, BoundValue]
+    ) -> interpreter.CallOutcome:
         """Run the tool; what an error or a defect has left is undone."""
         self._state.begin(writes=bool(compiled.effects))
         done = False
@@ -298,7 +297,7 @@ class ContractSession:
             done = outcome.error is None
         except interpreter.DefectError as defect:
             self.defects.append(f"{call.tool}: {defect}")
-            outcome = interpreter.Outcome(error=_DEFECT)
+            outcome = interpreter.CallOutcome(error=_DEFECT)
         finally:
             if done:
                 self._state.keep(compiled.effects, bindings)
@@ -328,11 +327,11 @@ _NOT_AUTHENTICATED = ToolError(
 _OTHER_PERSON = ToolError(code="already_authenticated", message="Another person is signed in already.")
 
 
-def _no_account(role: Role) -> ToolError:
+def _no_account(role: DomainRole) -> ToolError:
     return ToolError(code="no_account_here", message=f"The user has no account with {role.title}.")
 
 
-def _failed(call: Call, error: ToolError, verdicts: Sequence[Verdict] = ()) -> CallResult:
+def _failed(call: Call, error: ToolError, verdicts: Sequence[RuleVerdict] = ()) -> CallResult:
     return CallResult.model_construct(
         call=call, ok=False, value=None, error=error, verdicts=list(verdicts), minted=[], changed=[]
     )

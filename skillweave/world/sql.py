@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token
 
-from skillweave.errors import WorldError
+from skillweave.base.errors import WorldError
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 

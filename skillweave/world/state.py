@@ -8,15 +8,15 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from skillweave.errors import WorldError
-from skillweave.schema.change import RowChange
+from skillweave.base.errors import WorldError
+from skillweave.schema.call import RowChange
 from skillweave.schema.record import Row
 from skillweave.world import database, diff
+from skillweave.world.arguments import BoundValue
 from skillweave.world.authorizer import LOG_TABLE
-from skillweave.world.ids import Counter, counter_of
+from skillweave.world.ids import IdCounter, counter_of
 from skillweave.world.interpreter import changed_by
-from skillweave.world.pool import Copy
-from skillweave.world.values import Bound
+from skillweave.world.pool import DatabaseCopy
 
 if TYPE_CHECKING:
     from skillweave.world.world import World
@@ -28,15 +28,15 @@ class _Done(NamedTuple):
     """Statements that were kept, with what they bound."""
 
     statements: Sequence[str]
-    bindings: Mapping[str, Bound]
+    bindings: Mapping[str, BoundValue]
 
 
 class State:
     """A copy of a world's rows, patched, in one transaction."""
 
-    def __init__(self, world: "World", copy: Copy, patch: Sequence[RowChange]) -> None:
+    def __init__(self, world: "World", copy: DatabaseCopy, patch: Sequence[RowChange]) -> None:
         self._world = world
-        self._copy: Copy | None = copy
+        self._copy: DatabaseCopy | None = copy
         self._patch = patch
         self._patched: dict[tuple[str, str], Row | None] = {}
         self._journal: list[_Done] = []
@@ -53,7 +53,7 @@ class State:
         return self._held.connection
 
     @property
-    def _held(self) -> Copy:
+    def _held(self) -> DatabaseCopy:
         if self._copy is None:
             raise WorldError(f"this session of {self._world.blueprint.server!r} is closed; open another")
         return self._copy
@@ -64,7 +64,7 @@ class State:
         if copy is not None:
             self._world.pool.take_back(copy)
 
-    def counter(self) -> Counter:
+    def counter(self) -> IdCounter:
         """The id counter behind everything that is here."""
         counter = self._world.counter
         if any(row is None and counter.is_held_by(key) for (_, key), row in self._patched.items()):
@@ -78,7 +78,7 @@ class State:
         if writes:
             self.connection.execute("SAVEPOINT call")
 
-    def keep(self, statements: Sequence[str] = (), bindings: Mapping[str, Bound] | None = None) -> None:
+    def keep(self, statements: Sequence[str] = (), bindings: Mapping[str, BoundValue] | None = None) -> None:
         """Keep what was done since `begin`; `statements` are those that changed something."""
         if self._writes:
             self.connection.execute("RELEASE call")
@@ -93,7 +93,7 @@ class State:
             self.connection.execute("ROLLBACK TO call")
             self.connection.execute("RELEASE call")
 
-    def query(self, sql: str, bindings: Mapping[str, Bound]) -> list[Row]:
+    def query(self, sql: str, bindings: Mapping[str, BoundValue]) -> list[Row]:
         """The rows of a SELECT. WorldError where it is none; sqlite3.Error where it fails."""
 
         def read() -> list[Row]:
@@ -106,11 +106,11 @@ class State:
 
         return self._whole(read, (), bindings)
 
-    def execute(self, sql: str, bindings: Mapping[str, Bound]) -> int:
+    def execute(self, sql: str, bindings: Mapping[str, BoundValue]) -> int:
         """Run a statement that writes; how many rows it changed. sqlite3.Error leaves the rows as they were."""
         return self._whole(lambda: changed_by(self.connection, sql, bindings), (sql,), bindings)
 
-    def _whole(self, run: Callable[[], Found], statements: Sequence[str], bindings: Mapping[str, Bound]) -> Found:
+    def _whole(self, run: Callable[[], Found], statements: Sequence[str], bindings: Mapping[str, BoundValue]) -> Found:
         self.begin()
         try:
             found = run()

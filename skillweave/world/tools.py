@@ -1,17 +1,24 @@
-"""Tools as agents are offered them: OpenAI tool definitions, with strict JSON schemas.
+"""Tools as agents are offered them (OpenAI definitions with JSON schemas), and tool calls as agents write them.
 
 Two tools belong to the session and not to a domain: `decline_request` and `transfer_to_human`. Their `rule` is one of
-the numbers that the world's policy prints.
+the numbers that the world's policy prints. Rollouts make the calls that are read here and evaluations make them again,
+so both read them with this code.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from pydantic_core import from_json
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import DECLINE, TRANSFER
+from skillweave.schema.call import DECLINE, TRANSFER, CallResult
 from skillweave.schema.contract import Parameter, ParameterType, Tool
 from skillweave.schema.record import Json
+from skillweave.schema.task import Task
+from skillweave.schema.trajectory import ToolCall
 
-Definition = dict[str, Json]
+ToolDefinition = dict[str, Json]
 """`{"type": "function", "function": {"name", "description", "parameters", "strict"}}`."""
 
 _JSON_TYPES: dict[ParameterType, str] = {
@@ -97,13 +104,13 @@ def session_tools(blueprint: Blueprint) -> list[Tool]:
     return [decline_tool(blueprint.rules), transfer_tool(blueprint.rules)]
 
 
-def tool_definitions(blueprint: Blueprint, hidden: frozenset[str] = frozenset()) -> list[Definition]:
+def tool_definitions(blueprint: Blueprint, hidden: frozenset[str] = frozenset()) -> list[ToolDefinition]:
     """The tools of a world, those hidden left out; `decline_request` and `transfer_to_human` last."""
     tools = [*blueprint.tools, *session_tools(blueprint)]
     return [tool_definition(tool) for tool in tools if tool.name not in hidden]
 
 
-def tool_definition(tool: Tool) -> Definition:
+def tool_definition(tool: Tool) -> ToolDefinition:
     """One tool as OpenAI's chat API takes it."""
     return {
         "type": "function",
@@ -115,7 +122,7 @@ def tool_definition(tool: Tool) -> Definition:
     }
 
 
-def name_of(definition: Definition) -> str:
+def name_of(definition: ToolDefinition) -> str:
     """The name of a tool in its definition; empty where it has none."""
     function = definition.get("function")
     return str(function.get("name")) if isinstance(function, dict) else ""
@@ -147,3 +154,74 @@ def tool_of(blueprint: Blueprint, name: str) -> Tool:
     if name == DECLINE:
         return decline_tool(blueprint.rules)
     return transfer_tool(blueprint.rules) if name == TRANSFER else blueprint.tool(name)
+
+
+LONGEST_ARGUMENTS = 2**20
+"""Characters of the arguments of one call; no tool needs as many."""
+_JOINTS = ("__", ".", "/", ":", "-")
+"""What stands between a namespace and a tool's name."""
+
+
+class AgentCall(NamedTuple):
+    """A call that the agent wants made."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Json] | None
+    """None: they cannot be read."""
+    fault: str | None = None
+    """Why not, in words for the agent."""
+
+
+def read_call(call: ToolCall) -> AgentCall:
+    """A call with its arguments read, or why they cannot be."""
+    given = call.function.arguments
+    if isinstance(given, dict):
+        return AgentCall(call.id, call.function.name, given)
+    if len(given) > LONGEST_ARGUMENTS:
+        limit = f"The arguments have {len(given)} characters; at most {LONGEST_ARGUMENTS} are read."
+        return AgentCall(call.id, call.function.name, None, limit)
+    try:
+        arguments = from_json(given, allow_inf_nan=False) if given.strip() else {}
+        # A number too large for a float comes out as infinite, which is no JSON.
+        json.dumps(arguments, allow_nan=False)
+    except ValueError as error:
+        return AgentCall(call.id, call.function.name, None, f"The arguments are not valid JSON: {error}.")
+    if not isinstance(arguments, dict):
+        return AgentCall(call.id, call.function.name, None, "The arguments must be one JSON object.")
+    return AgentCall(call.id, call.function.name, arguments)
+
+
+def namespaces_of(task: Task) -> tuple[str, ...]:
+    """What agents may write before the names of a task's tools: its servers, and the namespaces that it gives them."""
+    return tuple(sorted({*task.domains, *task.namespaces.values(), task.world}))
+
+
+def plain_name(tool: str, offered: Collection[str], namespaces: Collection[str]) -> str:
+    """The offered tool that a name with one of these namespaces before it means: `Clinic__book`, `clinic.book`.
+
+    Any other name is given back as it is, for the session to refuse.
+    """
+    if tool in offered:
+        return tool
+    for namespace in namespaces:
+        rest = tool[len(namespace) :] if tool.casefold().startswith(namespace.casefold()) else ""
+        for joint in _JOINTS:
+            if rest.startswith(joint) and rest[len(joint) :] in offered:
+                return rest[len(joint) :]
+    return tool
+
+
+def result_text(result: CallResult) -> str:
+    """A result as agents read it, on every engine: the value, or the error."""
+    value: Json = result.value if result.error is None else {"error": result.error.model_dump(mode="json")}
+    return json.dumps(value, ensure_ascii=False)
+
+
+def valid_text(text: str) -> str:
+    """The text with halves of characters joined or replaced, since no file can hold them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

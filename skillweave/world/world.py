@@ -6,24 +6,22 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from skillweave.digest import digest_bytes
-from skillweave.errors import WorldError
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.change import RowChange
-from skillweave.schema.contract import Tool
-from skillweave.schema.entity import Comparison, Entity
-from skillweave.schema.policy import Policy
+from skillweave.base.digest import digest_bytes
+from skillweave.base.errors import WorldError
+from skillweave.schema.blueprint import Blueprint, DomainRole
+from skillweave.schema.call import RowChange
+from skillweave.schema.contract import Policy, Tool
+from skillweave.schema.entity import ColumnComparison, Entity
 from skillweave.schema.record import Row
-from skillweave.schema.role import Role
 from skillweave.schema.task import Task
 from skillweave.world import database
-from skillweave.world.diff import Reader, read_row, reader_of, snapshot
-from skillweave.world.ids import Counter, counter_of
+from skillweave.world.diff import RowReader, read_row, reader_of, snapshot
+from skillweave.world.ids import IdCounter, counter_of
 from skillweave.world.interpreter import CompiledTool, compile_tool
-from skillweave.world.noise import PlantedFaults
-from skillweave.world.pool import Pool
+from skillweave.world.noise import ToolNoise
+from skillweave.world.pool import DatabasePool
 from skillweave.world.session import ContractSession
-from skillweave.world.tools import Definition, session_tools, tool_definitions
+from skillweave.world.tools import ToolDefinition, session_tools, tool_definitions
 
 
 class World:
@@ -52,10 +50,10 @@ class World:
         }
         self._tools = {tool.name: tool for tool in blueprint.tools}
         self._compiled: dict[str, CompiledTool] = {}
-        self._roles: dict[str, Role] = {}
+        self._roles: dict[str, DomainRole] = {}
         self.content = _content(state, blueprint)
         """The database, as a file holds it."""
-        self.pool = Pool(self.content, blueprint, most_steps)
+        self.pool = DatabasePool(self.content, blueprint, most_steps)
 
     def session(
         self,
@@ -73,7 +71,7 @@ class World:
         if task is not None:
             caller = task.env_variables.LOGGED_IN_USER if task.login == "session" else None
             now, patch, hidden = task.now, task.initial_state.patch, frozenset(task.tools_hidden)
-        faults = PlantedFaults(task.noise) if task is not None and task.noise is not None else None
+        faults = ToolNoise(task.noise) if task is not None and task.noise is not None else None
         clock = self.now if now is None else now
         copy = self.pool.lend()
         return ContractSession(self, copy, caller=caller, now=clock, patch=patch, hidden=hidden, faults=faults)
@@ -99,7 +97,7 @@ class World:
         rows = self._originals[self.people.table]
         return sorted(key for key, row in rows.items() if all(row[account] is not None for account in accounts))
 
-    def role(self, tool: str) -> Role:
+    def role(self, tool: str) -> DomainRole:
         """What people are in the domain of a tool; KeyError if there is no such tool."""
         found = self._roles.get(tool)
         if found is None:
@@ -126,7 +124,7 @@ class World:
         return frozenset(tool.name for tool in self.blueprint.tools if tool.kind == "auth")
 
     @cached_property
-    def tools(self) -> list[Definition]:
+    def tools(self) -> list[ToolDefinition]:
         """OpenAI tool definitions, those of the session last."""
         return tool_definitions(self.blueprint)
 
@@ -152,11 +150,11 @@ class World:
             raise WorldError(f"no table {table!r} in {self.blueprint.server!r}; there are {', '.join(self._entities)}")
         return self._entities[table]
 
-    def reader(self, table: str) -> Reader:
+    def reader(self, table: str) -> RowReader:
         """How the rows of a table are read; KeyError if there is none."""
         return self._readers[table]
 
-    def comparison(self, table: str, column: str) -> Comparison:
+    def comparison(self, table: str, column: str) -> ColumnComparison:
         """How scores compare a column; `exact` for what the blueprint does not know."""
         return self._columns.get((table, column), "exact")
 
@@ -179,7 +177,7 @@ class World:
             self.pool.take_back(copy)
 
     @cached_property
-    def counter(self) -> Counter:
+    def counter(self) -> IdCounter:
         """The id counter of a session without a patch."""
         copy = self.pool.lend()
         try:

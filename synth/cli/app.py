@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from skillweave.command import run_command
-from synth.cli.place import CONFIG, Options, Place
+from skillweave.base.command import run_command
+from synth.cli.options import DEFAULT_CONFIG, PipelineOptions, PipelineSource
 
 app = typer.Typer(
     name="synth",
@@ -30,7 +30,7 @@ SetOption = Annotated[
 @app.command()
 def run(
     context: typer.Context,
-    config: ConfigOption = CONFIG,
+    config: ConfigOption = DEFAULT_CONFIG,
     outputs_dir: OutputsOption = None,
     seed: SeedOption = None,
     overrides: SetOption = None,
@@ -43,16 +43,16 @@ def run(
         typer.Option("--retry-rejected", help="Ask anew about what was rejected; faults go back to where they lie."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run and why; run and write nothing.")
+        bool, typer.Option("--dry-run", help="Say what would run and why; run and write_dataset_card nothing.")
     ] = False,
     runner: Annotated[str | None, typer.Option(help="Where items run: threads, dask or ray.")] = None,
     workers: Annotated[int | None, typer.Option(help="How many items run at once.")] = None,
 ) -> None:
     """Run the pipeline; what is finished and unchanged is not redone."""
-    from synth.cli.run import Selection, run_pipeline
+    from synth.cli.run import StepSelection, run_pipeline
 
-    options = Options(config, outputs_dir, overrides or [], seed=seed, runner=runner, workers=workers)
-    selection = Selection(step=step, first=first, until=until, fresh=fresh, retries_rejected=retry_rejected)
+    options = PipelineOptions(config, outputs_dir, overrides or [], seed=seed, runner=runner, workers=workers)
+    selection = StepSelection(step=step, first=first, until=until, fresh=fresh, retries_rejected=retry_rejected)
     raise typer.Exit(run_pipeline(_place(context), options, selection, dry_run=dry_run))
 
 
@@ -60,7 +60,7 @@ def run(
 def preview(
     context: typer.Context,
     service: Annotated[str, typer.Argument(help="A service area in words: `bicycle repair`.", metavar="SERVICE")],
-    config: ConfigOption = CONFIG,
+    config: ConfigOption = DEFAULT_CONFIG,
     outputs_dir: OutputsOption = None,
     seed: SeedOption = None,
     overrides: SetOption = None,
@@ -68,14 +68,14 @@ def preview(
     """Show one domain with a handful of tasks, and what a whole one costs; only models' answers are kept."""
     from synth.cli.preview import show_preview
 
-    options = Options(config, outputs_dir, overrides or [], seed=seed)
+    options = PipelineOptions(config, outputs_dir, overrides or [], seed=seed)
     raise typer.Exit(show_preview(_place(context), options, service))
 
 
 @app.command()
 def status(
     context: typer.Context,
-    config: ConfigOption = CONFIG,
+    config: ConfigOption = DEFAULT_CONFIG,
     outputs_dir: OutputsOption = None,
     questions: Annotated[
         bool, typer.Option("--questions", help="How each question went, where no model was asked, too.")
@@ -84,7 +84,7 @@ def status(
     """Show what each step came to, what was asked, and what it cost."""
     from synth.cli.status import show_status
 
-    show_status(_place(context), Options(config, outputs_dir), questions=questions)
+    show_status(_place(context), PipelineOptions(config, outputs_dir), questions=questions)
 
 
 @app.command("list-steps")
@@ -102,7 +102,9 @@ def list_steps(
 @app.command("init-config")
 def init_config(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="Where to write it; `-` is standard output.")] = CONFIG,
+    path: Annotated[
+        Path, typer.Argument(help="Where to write_dataset_card it; `-` is standard output.")
+    ] = DEFAULT_CONFIG,
 ) -> None:
     """Write a commented configuration with every default."""
     from synth.cli.init_config import write_config
@@ -114,13 +116,13 @@ def init_config(
 def explain(
     context: typer.Context,
     id: Annotated[str, typer.Argument(help="A task's id, an artifact's path, or step/item.")],
-    config: ConfigOption = CONFIG,
+    config: ConfigOption = DEFAULT_CONFIG,
     outputs_dir: OutputsOption = None,
 ) -> None:
     """Show what a task or an artifact was made from, back to its seed."""
     from synth.cli.explain import show_lineage
 
-    show_lineage(_place(context), Options(config, outputs_dir), id)
+    show_lineage(_place(context), PipelineOptions(config, outputs_dir), id)
 
 
 @app.command()
@@ -133,7 +135,7 @@ def verify(
     ] = False,
 ) -> None:
     """Prove a finished dataset again from its files."""
-    from synth.cli.verify import verify_outputs
+    from synth.cli.dataset import verify_outputs
 
     raise typer.Exit(verify_outputs(_place(context), outputs, is_quick=quick))
 
@@ -144,25 +146,25 @@ def decontaminate(
     files: Annotated[list[Path], typer.Argument(help="Files of benchmarks: .jsonl, .json, .csv, .txt or .md.")],
 ) -> None:
     """Show what a dataset has in common with benchmarks: runs of words, people, tools."""
-    from synth.cli.decontaminate import decontaminate
+    from synth.cli.dataset import decontaminate
 
     raise typer.Exit(decontaminate(outputs, files))
 
 
 @app.command()
-def card(config: ConfigOption = CONFIG, outputs_dir: OutputsOption = None) -> None:
+def card(config: ConfigOption = DEFAULT_CONFIG, outputs_dir: OutputsOption = None) -> None:
     """Write the dataset's card anew, with what an evaluation has left."""
-    from synth.cli.card import write
+    from synth.cli.dataset import write_dataset_card
 
-    write(Options(config, outputs_dir))
+    write_dataset_card(PipelineOptions(config, outputs_dir))
 
 
-def main(place: Place | None = None, arguments: list[str] | None = None) -> None:
+def main(place: PipelineSource | None = None, arguments: list[str] | None = None) -> None:
     """The whole program. Ends the process: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted."""
-    run_command(lambda: app(args=arguments, obj=place or Place()))
+    run_command(lambda: app(args=arguments, obj=place or PipelineSource()))
 
 
-def _place(context: typer.Context) -> Place:
+def _place(context: typer.Context) -> PipelineSource:
     place: Any = context.obj
-    assert isinstance(place, Place)
+    assert isinstance(place, PipelineSource)
     return place

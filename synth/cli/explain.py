@@ -10,17 +10,16 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
-from skillweave.command import one_line
-from skillweave.contracts import first
-from skillweave.dataset import Dataset
-from skillweave.errors import ArtifactError, ConfigError
-from skillweave.manifest import ItemRecord, Manifest, Output
+from skillweave.base.command import one_line
+from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.base.manifest import ItemOutput, ItemRecord, Manifest
+from skillweave.base.store import Store
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
-from skillweave.store import Store
+from skillweave.world.dataset import Dataset, first_fault
 from synth.artifacts import BLUEPRINTS, CONTRACTS, QUERIES
-from synth.cli.place import Options, Place
-from synth.cli.story import story_of
+from synth.cli.options import PipelineOptions, PipelineSource
+from synth.cli.task_story import story_of
 
 OPENING = 80
 """Characters of a first message that a list of tasks shows."""
@@ -32,7 +31,7 @@ OWN = frozenset({BLUEPRINTS.pattern, CONTRACTS.pattern})
 """Artifacts whose keys are worlds."""
 
 
-def show_lineage(place: Place, options: Options, id: str) -> None:
+def show_lineage(place: PipelineSource, options: PipelineOptions, id: str) -> None:
     """Print it; of a task its whole story first, of a world its tasks. Raises ConfigError where nothing has that id."""
     store = Store(options.folder())
     manifest = Manifest(store)
@@ -67,11 +66,11 @@ def _unknown(store: Store, id: str, known: list[str]) -> ConfigError:
     return ConfigError(f"nothing in {str(store.root)!r} is called {short!r}; {near}")
 
 
-def _show_story(store: Store, output: Output, record: dict[str, Json]) -> Task:
+def _show_story(store: Store, output: ItemOutput, record: dict[str, Json]) -> Task:
     try:
         task = Task.model_validate(record)
     except ValidationError as error:
-        raise ArtifactError(f"{output.path!r} holds no such task: {first(error)}; see also: verify") from error
+        raise ArtifactError(f"{output.path!r} holds no such task: {first_fault(error)}; see also: verify") from error
     dataset = Dataset(store.root)
     for line in story_of(task, dataset.blueprint(task.world)):
         print(line)
@@ -79,7 +78,7 @@ def _show_story(store: Store, output: Output, record: dict[str, Json]) -> Task:
     return task
 
 
-def _show_tasks(store: Store, output: Output, options: Options) -> None:
+def _show_tasks(store: Store, output: ItemOutput, options: PipelineOptions) -> None:
     """A line for each task of a world."""
     tasks = [task for _, task in _tasks(store, [output])]
     for task in tasks:
@@ -103,7 +102,7 @@ def _worlds(manifest: Manifest) -> frozenset[str]:
     return frozenset(output.key for record in manifest.items() for output in record.outputs if output.artifact in OWN)
 
 
-def _tasks(store: Store, outputs: list[Output]) -> Iterator[tuple[Output, dict[str, Json]]]:
+def _tasks(store: Store, outputs: list[ItemOutput]) -> Iterator[tuple[ItemOutput, dict[str, Json]]]:
     for output in outputs:
         if output.artifact == QUERIES.pattern and store.exists(output.path):
             for number, line in enumerate(store.read(output.path).splitlines(), start=1):
@@ -120,7 +119,7 @@ def _task(label: str, line: bytes) -> dict[str, Json]:
     return found
 
 
-def _roots(manifest: Manifest, made: dict[str, tuple[ItemRecord, Output]], id: str) -> list[ItemRecord]:
+def _roots(manifest: Manifest, made: dict[str, tuple[ItemRecord, ItemOutput]], id: str) -> list[ItemRecord]:
     """Items that made what is called `id`: a label, a path, a joined file, or `step/key`."""
     found = [record for record, output in made.values() if id in (output.label, output.path, output.artifact)] or [
         record for record in manifest.items() if id in (record.name, f"{record.step.partition('_')[0]}/{record.key}")
@@ -130,7 +129,7 @@ def _roots(manifest: Manifest, made: dict[str, tuple[ItemRecord, Output]], id: s
 
 def _lines(
     record: ItemRecord,
-    made: dict[str, tuple[ItemRecord, Output]],
+    made: dict[str, tuple[ItemRecord, ItemOutput]],
     depth: int,
     told: set[str],
     of_others: frozenset[str] = frozenset(),

@@ -9,13 +9,13 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from skillweave.config.models import Config
-from skillweave.errors import ConfigError
-from synth.cli.place import Place
+from skillweave.base.errors import ConfigError
+from skillweave.config.sections import Config
+from synth.cli.options import PipelineSource
 from synth.engine.pipeline import load_pipeline
 
 
-def write_config(place: Place, path: Path) -> None:
+def write_config(place: PipelineSource, path: Path) -> None:
     """Write it. Raises ConfigError where the file is there already."""
     text = config_text(place.package)
     if str(path) == "-":

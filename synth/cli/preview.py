@@ -15,28 +15,34 @@ from multiprocessing.util import get_temp_dir
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from skillweave.command import one_line
-from skillweave.dataset import Dataset
-from skillweave.errors import ConfigError, SkillweaveError
-from skillweave.lock import locked
-from skillweave.schema.asking import Asking, summed
+from skillweave.base.command import one_line
+from skillweave.base.errors import ConfigError, SkillweaveError
+from skillweave.base.store import locked
 from skillweave.schema.contract import Tool
+from skillweave.schema.question_metrics import QuestionMetrics, total_metrics
 from skillweave.schema.task import Task
-from synth.cli.display import LiveTable, display
-from synth.cli.expected import Expected
-from synth.cli.forecast import Forecast, Priced
-from synth.cli.place import Options, Place
-from synth.cli.questions import are_all_offline, show_questions
-from synth.cli.spent import CHARACTERS, Spent, cost_of, tokens_in_words
-from synth.cli.wording import counted
+from skillweave.world.dataset import Dataset
+from synth.cli.display import (
+    CHARACTERS_PER_TOKEN,
+    LiveTable,
+    QuestionUsage,
+    are_all_offline,
+    cost_of,
+    counted,
+    display,
+    show_questions,
+    tokens_in_words,
+)
+from synth.cli.dry_run import CostEstimate, CostForecast, ExpectedQuestions
+from synth.cli.options import PipelineOptions, PipelineSource
 from synth.engine.drive import drive
 from synth.engine.pipeline import Pipeline
-from synth.engine.run import Run
-from synth.engine.schedule import Listener
+from synth.engine.run import PipelineRun
+from synth.engine.schedule import RunListener
+from synth.engine.step import PipelineStep
 from synth.questions.sizes import ByQuestion, asked_in, together
-from synth.step import Step
 
-TOLD = "s17_task_instantiation"
+TASK_STEP = "s17_task_instantiation"
 """The step that writes the tasks."""
 ONE_DOMAIN = ("task_mode=single", "steps.s01_domain_expansion.target_domains=1")
 HANDFUL = (
@@ -56,7 +62,7 @@ SHORT = 240
 """Characters of a paragraph or a first message that are shown."""
 
 
-def show_preview(place: Place, options: Options, service: str) -> int:
+def show_preview(place: PipelineSource, options: PipelineOptions, service: str) -> int:
     """The exit status. Raises ConfigError; SkillweaveError where no tasks came of it, with the reason."""
     seed = f"domains.seeds=[{json.dumps(service, ensure_ascii=False)}]"
     whole = replace(
@@ -68,11 +74,11 @@ def show_preview(place: Place, options: Options, service: str) -> int:
     get_temp_dir()
     with TemporaryDirectory(prefix="skillweave-preview-") as folder:
         few = replace(whole, outputs=folder, overrides=(*HANDFUL, *whole.overrides))
-        run = Run(few.spec(place))
+        run = PipelineRun(few.spec(place))
         steps = needed(run.pipeline)
         run.check_authors(steps)
         run.check_sandbox()
-        spent = Spent(run.authors.ledger)
+        spent = QuestionUsage(run.authors.ledger)
         run.store.prepare()
         with locked(run.store), closing(run):
             _make(run, steps, spent)
@@ -93,9 +99,9 @@ def show_preview(place: Place, options: Options, service: str) -> int:
     return 0
 
 
-def needed(pipeline: Pipeline) -> Sequence[Step[Any]]:
+def needed(pipeline: Pipeline) -> Sequence[PipelineStep[Any]]:
     """The steps that tasks stand on, and the one that writes them."""
-    last = pipeline.step(TOLD)
+    last = pipeline.step(TASK_STEP)
     found = {last.name}
     for step in reversed(pipeline.steps):
         if step.name in found:
@@ -103,19 +109,19 @@ def needed(pipeline: Pipeline) -> Sequence[Step[Any]]:
     return [step for step in pipeline.steps if step.name in found]
 
 
-def _make(run: Run, steps: Sequence[Step[Any]], spent: Spent) -> None:
+def _make(run: PipelineRun, steps: Sequence[PipelineStep[Any]], spent: QuestionUsage) -> None:
     """Progress goes beside the preview, and only onto a terminal."""
     with redirect_stdout(sys.stderr), display(spent) as shown:
-        drive(run, (), steps, shown if isinstance(shown, LiveTable) else Listener())
+        drive(run, (), steps, shown if isinstance(shown, LiveTable) else RunListener())
 
 
-def _fault(run: Run, steps: Sequence[Step[Any]]) -> str | None:
+def _fault(run: PipelineRun, steps: Sequence[PipelineStep[Any]]) -> str | None:
     """Why there are no tasks; None where there are some."""
     records = [record for step in steps for record in run.manifest.items(step.name)]
     for record in records:
         if record.state in ("rejected", "failed"):
             return f"{record.name} {record.state}: {'; '.join(record.reasons)}"
-    figures = [record.figures for record in records if record.step == TOLD]
+    figures = [record.figures for record in records if record.step == TASK_STEP]
     if any(found.get(f"{split} tasks") for found in figures for split in ("train", "validation", "test")):
         return None
     reasons = "; ".join(reason for record in records for reason in record.rejected)
@@ -170,15 +176,15 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(one_line(text), WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
 
 
-def _show_figures(run: Run, askings: list[Asking]) -> None:
+def _show_figures(run: PipelineRun, askings: list[QuestionMetrics]) -> None:
     if not are_all_offline(askings):
         show_questions(askings)
-    took = summed(askings)
+    took = total_metrics(askings)
     print(f"this preview took {counted(took.asked, 'question')}, {tokens_in_words(took)} tokens, {cost_of(took)}")
-    whole, forecast = _whole(run), Forecast(run)
-    total = Priced.summed([forecast.of(step, 1, asked) for step, asked in whole])
+    whole, forecast = _whole(run), CostForecast(run)
+    total = CostEstimate.summed([forecast.of(step, 1, asked) for step, asked in whole])
     sizes = together([asked for _, asked in whole]).values()
-    by_characters = sum(size.prompt_chars + size.reply_chars for size in sizes) / CHARACTERS
+    by_characters = sum(size.prompt_chars + size.reply_chars for size in sizes) / CHARACTERS_PER_TOKEN
     tokens = f"{total.tokens_in + total.tokens_out:,.0f}" if total.tokens_in else f"~{by_characters:,.0f}"
     print(
         f"a whole domain takes about {total.questions:,.0f} questions, {tokens} tokens, {total.cost}: as it went here, "
@@ -186,13 +192,13 @@ def _show_figures(run: Run, askings: list[Asking]) -> None:
     )
 
 
-def _whole(run: Run) -> list[tuple[Step[Any], ByQuestion]]:
+def _whole(run: PipelineRun) -> list[tuple[PipelineStep[Any], ByQuestion]]:
     """What a whole domain asks: as it went here, but for the steps that were left out or did a part."""
-    expected = Expected(run)
+    expected = ExpectedQuestions(run)
     found = []
     for step in run.pipeline.steps:
         records = run.manifest.items(step.name)
-        is_part = step.name == TOLD or not records
+        is_part = step.name == TASK_STEP or not records
         asked = expected.of_step(step) if is_part else together([asked_in(record) for record in records])
         found.append((step, asked or {}))
     return found

@@ -5,24 +5,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from skillweave.config.models import TaskMode
-from skillweave.llm.price import dollars, in_words
-from skillweave.llm.purse import spending
-from skillweave.manifest import ItemRecord, Manifest
-from skillweave.schema.asking import summed
-from skillweave.store import Store
+from skillweave.base.manifest import ItemRecord, Manifest
+from skillweave.base.store import Store
+from skillweave.config.sections import TaskMode
+from skillweave.llm.budget import spending
+from skillweave.llm.ledger import cost_in_words, dollars
+from skillweave.schema.question_metrics import total_metrics
 from synth.artifacts import Every
-from synth.cli.place import Options, Place
-from synth.cli.questions import are_all_offline, show_questions
-from synth.cli.spent import cost_of, of_records, tokens_of
-from synth.cli.table import show_table
+from synth.cli.display import are_all_offline, cost_of, of_records, show_questions, show_table, tokens_of
+from synth.cli.options import PipelineOptions, PipelineSource
 from synth.engine.pipeline import load_pipeline
-from synth.step import Step
+from synth.engine.step import PipelineStep
 
 QUESTIONS = "--questions"
 
 
-def show_status(place: Place, options: Options, *, questions: bool = False) -> None:
+def show_status(place: PipelineSource, options: PipelineOptions, *, questions: bool = False) -> None:
     """Print a row for each step, and for each question where models were asked or `questions` wants it."""
     config = options.load()
     folder = options.folder()
@@ -42,7 +40,7 @@ def show_status(place: Place, options: Options, *, questions: bool = False) -> N
     print(f"read from {config.outputs_dir}; next: {options.command('run', '--dry-run')}")
 
 
-def show_steps(place: Place, mode: TaskMode) -> None:
+def show_steps(place: PipelineSource, mode: TaskMode) -> None:
     """Print each step with what it reads and writes."""
     steps = load_pipeline(place.package).restricted(mode).steps
     for step in steps:
@@ -51,9 +49,9 @@ def show_steps(place: Place, mode: TaskMode) -> None:
         print(f"    writes {', '.join(artifact.pattern for artifact in (*step.writes, *step.join_writes))}")
 
 
-def _row(step: Step[Any], records: list[ItemRecord]) -> list[str]:
+def _row(step: PipelineStep[Any], records: list[ItemRecord]) -> list[str]:
     states = Counter(record.state for record in records)
-    took = summed([asking for record in records for asking in record.askings])
+    took = total_metrics([asking for record in records for asking in record.askings])
     return [
         step.name,
         _state(states),
@@ -72,7 +70,7 @@ def _spending(folder: Path, budget_usd: float | None) -> Iterator[str]:
     lost = f", at most {dollars(found.lost)} lost on requests without a reply" if found.lost else ""
     reserved = f", {dollars(found.reserved)} reserved for requests under way" if found.reserved else ""
     budget = f"; the budget is {dollars(budget_usd)}" if budget_usd is not None else ""
-    spent = in_words(found.spent, found.unpriced)
+    spent = cost_in_words(found.spent, found.unpriced)
     yield f"spent by all runs on this folder, where a price is known: {spent}{lost}{reserved}{budget}"
 
 
@@ -82,6 +80,6 @@ def _state(states: "Counter[Any]") -> str:
     return "failed" if states["failed"] else "done" if states["done"] else "nothing made"
 
 
-def _reads(step: Step[Any]) -> list[str]:
+def _reads(step: PipelineStep[Any]) -> list[str]:
     reads = [read.artifact if isinstance(read, Every) else read for read in step.reads]
     return list(dict.fromkeys(artifact.pattern for artifact in [*step.listed, *reads]))

@@ -11,24 +11,23 @@ from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from skillweave.config.authors import AuthorConfig, RoleConfig
+from skillweave.base.digest import digest_file
+from skillweave.base.errors import ConfigError
+from skillweave.config.llm import AuthorConfig, RoleConfig
 from skillweave.config.load import check_section, nearest
-from skillweave.config.models import Config
-from skillweave.digest import digest_file
-from skillweave.errors import ConfigError
-from skillweave.llm import configured
-from skillweave.llm.ask import Line
-from skillweave.llm.backend import Backend
+from skillweave.config.sections import Config
+from skillweave.llm import models as configured
+from skillweave.llm.ask import AuthorChain
+from skillweave.llm.backends.backend import Backend, Reply, Request
 from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec
-from skillweave.llm.request import Reply, Request
 
 R = TypeVar("R")
 ROLES = ("textual", "coding", "judge")
 
 
-class BuiltIn(Protocol):
+class BuiltInAuthor(Protocol):
     """The offline author."""
 
     def __call__(self, request: Request) -> str: ...
@@ -43,7 +42,7 @@ class Authors:
         """`built_in` is `module:Class` of the offline author; the runs on `folder` share the budget."""
         self._config = config
         self._built_in_name = built_in
-        self._built_in: BuiltIn | None = None
+        self._built_in: BuiltInAuthor | None = None
         self._backends: dict[str, Backend] = {}
         self._identities: dict[tuple[str, str, tuple[str, ...]], str] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -51,7 +50,7 @@ class Authors:
         self.ledger = Ledger()
         self._connections = Connections(config.llm, ledger=self.ledger, folder=folder)
 
-    def line(self, step: str, role: str) -> Line | None:
+    def line(self, step: str, role: str) -> AuthorChain | None:
         """Who answers for a role in a step: the author, then those that follow where it fails. Raises ConfigError.
 
         None where nobody is named: a judge has no default.
@@ -61,7 +60,7 @@ class Authors:
             return None
         *others, last = named
         backends = [*(self._backend(author, is_last=False) for author in others), self._backend(last, is_last=True)]
-        return Line(backends, self.ledger, self._config.llm.continuations)
+        return AuthorChain(backends, self.ledger, self._config.llm.continuations)
 
     def names(self, step: str, role: str) -> list[str]:
         """`provider/model` of who is asked, one after the other as each fails; empty where nobody is named."""
@@ -126,7 +125,7 @@ class Authors:
                 self._identities[known] = self._identify(author, key, questions)
             return self._identities[known]
 
-    def _offline(self) -> BuiltIn:
+    def _offline(self) -> BuiltInAuthor:
         if self._built_in is None:
             module, _, name = self._built_in_name.partition(":")
             self._built_in = getattr(importlib.import_module(module), name)(seed=self._config.seed)

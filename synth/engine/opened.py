@@ -6,15 +6,15 @@ Kept apart from the flow, since other runners send the flow's functions to proce
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from synth.engine.run import Run, RunSpec
-from synth.engine.schedule import Schedule, Work
+from synth.engine.run import PipelineRun, RunSpec
+from synth.engine.schedule import DueItem, Schedule
 
-_RUNS: dict[RunSpec, Run] = {}
-_AGENDAS: list[tuple[Run, Schedule, list[Work]]] = []
+_RUNS: dict[RunSpec, PipelineRun] = {}
+_AGENDAS: list[tuple[PipelineRun, Schedule, list[DueItem]]] = []
 
 
 @contextmanager
-def opening(run: Run, schedule: Schedule, work: list[Work]) -> Iterator[None]:
+def opening(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> Iterator[None]:
     """Within it, the run is open, and is what the flow is about."""
     _RUNS[run.spec] = run
     _AGENDAS.append((run, schedule, work))
@@ -25,13 +25,13 @@ def opening(run: Run, schedule: Schedule, work: list[Work]) -> Iterator[None]:
         del _RUNS[run.spec]
 
 
-def agenda() -> tuple[Run, Schedule, list[Work]]:
+def agenda() -> tuple[PipelineRun, Schedule, list[DueItem]]:
     """What the flow is about."""
     return _AGENDAS[-1]
 
 
-def opened(spec: RunSpec) -> Run:
+def opened(spec: RunSpec) -> PipelineRun:
     """The run of a spec; a worker process elsewhere opens it once."""
     if spec not in _RUNS:
-        _RUNS[spec] = Run(spec)
+        _RUNS[spec] = PipelineRun(spec)
     return _RUNS[spec]

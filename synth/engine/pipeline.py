@@ -1,4 +1,4 @@
-"""The pipeline: all steps in order, and which items wait for which."""
+"""The pipeline: all steps in order, which items wait for which, and what an item sees of what others made."""
 
 import importlib
 import pkgutil
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skillweave.base.errors import ConfigError
+from skillweave.base.manifest import ItemOutput, ItemRecord
 from skillweave.config.load import nearest
-from skillweave.config.models import TaskMode
-from skillweave.errors import ConfigError
+from skillweave.config.sections import TaskMode
 from synth.artifacts import Artifact, Every
-from synth.step import JOIN, Params, Step
+from synth.engine.step import ALL, JOIN, Params, PipelineStep
 
 NAME = re.compile(r"s\d\d_\w+")
 
@@ -20,7 +21,7 @@ NAME = re.compile(r"s\d\d_\w+")
 class Wait:
     """What the items of a step wait for: the items of an earlier one."""
 
-    producer: Step[Any]
+    producer: PipelineStep[Any]
     whole: bool
     """All of its items, rather than the one of the same key."""
 
@@ -29,9 +30,9 @@ class Wait:
 class Pipeline:
     package: str
     """The package that the steps' modules are in."""
-    steps: tuple[Step[Any], ...]
+    steps: tuple[PipelineStep[Any], ...]
 
-    def step(self, name: str) -> Step[Any]:
+    def step(self, name: str) -> PipelineStep[Any]:
         """The step of that name, or the only one whose name begins so. Raises ConfigError."""
         found = [step for step in self.steps if step.name == name] or [
             step for step in self.steps if step.name.startswith(name)
@@ -46,14 +47,14 @@ class Pipeline:
             + (f"did you mean {closest[0]!r}?" if len(closest) == 1 else nearest(name, closest))
         )
 
-    def index(self, step: Step[Any]) -> int:
+    def index(self, step: PipelineStep[Any]) -> int:
         return self.steps.index(step)
 
-    def makers(self, artifact: Artifact[Any], before: Step[Any]) -> list[Step[Any]]:
+    def makers(self, artifact: Artifact[Any], before: PipelineStep[Any]) -> list[PipelineStep[Any]]:
         """Steps before one that write an artifact."""
         return [step for step in self.steps[: self.index(before)] if step.makes(artifact)]
 
-    def waits(self, step: Step[Any]) -> list[Wait]:
+    def waits(self, step: PipelineStep[Any]) -> list[Wait]:
         """What the items of a step wait for, in the order of the pipeline."""
         whole: dict[int, bool] = {}
         for read in (*step.reads, *step.listed):
@@ -79,7 +80,7 @@ def load_pipeline(package: str = "synth.steps") -> Pipeline:
     return Pipeline(package, tuple(_step_of(f"{package}.{name}") for name in names))
 
 
-def step_params(steps: Sequence[Step[Any]], sections: dict[str, dict[str, Any]]) -> dict[str, Params]:
+def step_params(steps: Sequence[PipelineStep[Any]], sections: dict[str, dict[str, Any]]) -> dict[str, Params]:
     """The parameters of each step, checked. Raises ConfigError for an unknown step or parameter."""
     from skillweave.config.load import check_section
 
@@ -98,11 +99,66 @@ def step_params(steps: Sequence[Step[Any]], sections: dict[str, dict[str, Any]])
     }
 
 
-def _step_of(module: str) -> Step[Any]:
+def _step_of(module: str) -> PipelineStep[Any]:
     loaded = importlib.import_module(module)
-    found = [value for value in vars(loaded).values() if isinstance(value, Step) and value.module == module]
+    found = [value for value in vars(loaded).values() if isinstance(value, PipelineStep) and value.module == module]
     if len(found) != 1:
         raise ConfigError(f"module {module!r} should declare one step with @step(...), not {len(found)}")
     if found[0].each is None and found[0].join is not None:
         raise ConfigError(f"step {found[0].name!r} has one item and a {JOIN!r}; join in the item itself")
     return found[0]
+
+
+VisibleOutputs = dict[tuple[str, str], ItemOutput]
+"""(pattern of an artifact, key) -> what an item that was waited for made of it."""
+
+
+def readable_by(step: PipelineStep[Any]) -> set[Artifact[Any]]:
+    """The artifacts that a step's items may read."""
+    reads = {read.artifact if isinstance(read, Every) else read for read in step.reads}
+    return reads | set(step.listed)
+
+
+def artifacts_of(step: PipelineStep[Any]) -> set[Artifact[Any]]:
+    """All artifacts that a step has to do with."""
+    return readable_by(step) | set(step.writes) | set(step.join_writes)
+
+
+def visible_to(step: PipelineStep[Any], key: str, upstream: Sequence[ItemRecord]) -> VisibleOutputs:
+    """What an item sees."""
+    patterns = {artifact.pattern for artifact in readable_by(step)}
+    if key == JOIN:
+        patterns |= {artifact.pattern for artifact in step.writes}
+    found: VisibleOutputs = {}
+    for record in upstream:
+        if record.state == "done":
+            found |= {(out.artifact, out.key): out for out in record.outputs if out.artifact in patterns}
+    return found
+
+
+def blocking_reason(
+    step: PipelineStep[Any], key: str, pipeline: Pipeline, upstream: Sequence[ItemRecord]
+) -> str | None:
+    """Why an item is to be skipped: what it stands on was not made."""
+    for wait in pipeline.waits(step):
+        records = [record for record in upstream if record.step == wait.producer.name]
+        lost = [record for record in records if record.state != "done"]
+        # Whoever reads the items of all keys goes on with what there is, and a join even where there is nothing.
+        is_enough = key == JOIN or (wait.whole and len(lost) < len(records))
+        if lost and (not is_enough or lost[0].key in (ALL, JOIN)):
+            return _blame(lost[0])
+    own = [record for record in upstream if record.step == step.name]
+    if key == JOIN and own and all(record.state != "done" for record in own):
+        return _blame(own[0])
+    if step.each and key != JOIN:
+        visible = visible_to(step, key, upstream)
+        if not any((artifact.pattern, key) in visible for artifact in step.listed):
+            return f"{step.listed[-1].label(key)} was not made"
+    return None
+
+
+def _blame(record: ItemRecord) -> str:
+    """The first cause: what was skipped hands on why."""
+    if record.state == "skipped" and record.reasons:
+        return record.reasons[0]
+    return f"{record.name} {'was rejected' if record.state == 'rejected' else 'failed'}"

@@ -12,25 +12,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from skillweave.code import CodeIndex
-from skillweave.config.models import Config
-from skillweave.digest import digest_json
-from skillweave.errors import ArtifactError
-from skillweave.llm.ask import Line
-from skillweave.manifest import Fingerprint, ItemRecord, Manifest, Output
-from skillweave.sandbox.limits import Limits
+from skillweave.base.code import CodeIndex
+from skillweave.base.digest import digest_json
+from skillweave.base.errors import ArtifactError
+from skillweave.base.manifest import Fingerprint, ItemOutput, ItemRecord, Manifest
+from skillweave.base.store import CACHE, TEMPORARY, Store
+from skillweave.config.sections import Config
+from skillweave.llm.ask import AuthorChain
+from skillweave.sandbox.limits import SandboxLimits
 from skillweave.sandbox.strength import require
-from skillweave.store import CACHE, TEMPORARY, Store
 from synth.artifacts import Artifact
-from synth.context import SEEDS_LABEL, SPLITS_LABEL, Context, Setting, keys_label, seeds_digest, splits_digest
+from synth.engine.artifact import JoinedFiles, is_unchanged
 from synth.engine.authors import Authors
-from synth.engine.decide import UNCOUNTED, Decision, decide
-from synth.engine.item import Visible, artifacts_of, obstacle, visible_to
-from synth.engine.joined import JoinedFiles, is_unchanged
-from synth.engine.perform import Performer, is_interrupted
-from synth.engine.pipeline import load_pipeline, step_params
-from synth.engine.pool import Pool
-from synth.step import Step
+from synth.engine.context import SEEDS_LABEL, SPLITS_LABEL, Context, RunSetting, keys_label, seeds_digest, splits_digest
+from synth.engine.executor import ItemExecutor, is_interrupted
+from synth.engine.pipeline import VisibleOutputs, artifacts_of, blocking_reason, load_pipeline, step_params, visible_to
+from synth.engine.process_pool import ProcessPool
+from synth.engine.staleness import LIMIT_PARAMS, RedoDecision, decide
+from synth.engine.step import PipelineStep
 
 R = TypeVar("R")
 
@@ -50,7 +49,7 @@ class RunSpec:
     """Ask authors anew about what was rejected, and send back what lies in what earlier items made."""
 
 
-class Run:
+class PipelineRun:
     def __init__(self, spec: RunSpec) -> None:
         config = spec.config
         everything = load_pipeline(spec.package)
@@ -58,11 +57,11 @@ class Run:
         self.store = Store(spec.outputs)
         self.pipeline = everything.restricted(config.task_mode)
         self.params = step_params(everything.steps, config.steps)
-        self.setting = Setting(
+        self.setting = RunSetting(
             config.seed,
             config.simulation_time,
             tuple(config.domains.seeds),
-            Limits.of(config.sandbox),
+            SandboxLimits.of(config.sandbox),
             config.splits,
         )
         self.manifest = Manifest(self.store)
@@ -72,8 +71,8 @@ class Run:
             sorted({"skillweave", "synth", "evaluator", spec.package.partition(".")[0]}),
             spec.outputs / CACHE / "code.json",
         )
-        self._pool = Pool(config.execution.workers, spec.outputs / TEMPORARY / str(os.getpid()))
-        self._performer = Performer()
+        self._pool = ProcessPool(config.execution.workers, spec.outputs / TEMPORARY / str(os.getpid()))
+        self._performer = ItemExecutor()
         self._artifacts = {found.pattern: found for step in everything.steps for found in artifacts_of(step)}
         self._fingerprints: dict[str, Fingerprint] = {}
         self._lock = threading.RLock()
@@ -82,13 +81,13 @@ class Run:
         """The artifact of that pattern, if a step has to do with it."""
         return self._artifacts.get(pattern)
 
-    def fingerprint(self, step: Step[Any]) -> Fingerprint:
+    def fingerprint(self, step: PipelineStep[Any]) -> Fingerprint:
         """What the items of a step follow from."""
         with self._lock:
             if step.name not in self._fingerprints:
                 self._fingerprints[step.name] = Fingerprint(
                     code=self._code.closure(step.module),
-                    params=self.params[step.name].model_dump(mode="json", exclude=set(UNCOUNTED)),
+                    params=self.params[step.name].model_dump(mode="json", exclude=set(LIMIT_PARAMS)),
                     prompts={question.name: question.digest for question in step.questions},
                     libraries=self._code.libraries(step.module),
                     seed=self.setting.seed,
@@ -109,13 +108,13 @@ class Run:
                     found.setdefault((at_fault.step, at_fault.key), []).extend(record.reasons)
         return found
 
-    def decide(self, step: Step[Any], key: str, upstream: Sequence[ItemRecord]) -> Decision:
+    def decide(self, step: PipelineStep[Any], key: str, upstream: Sequence[ItemRecord]) -> RedoDecision:
         """Whether an item is to be redone, all that it waits for being settled."""
-        blocked = obstacle(step, key, self.pipeline, upstream)
+        blocked = blocking_reason(step, key, self.pipeline, upstream)
         if blocked:
-            return Decision(True, blocked_by=blocked)
+            return RedoDecision(True, blocked_by=blocked)
         if step.name in self.spec.fresh:
-            return Decision(True, "asked for")
+            return RedoDecision(True, "asked for")
         previous = self.manifest.item(step.name, key)
         visible = visible_to(step, key, upstream)
         return decide(
@@ -131,7 +130,7 @@ class Run:
 
     def do(
         self,
-        step: Step[Any],
+        step: PipelineStep[Any],
         key: str,
         upstream: Sequence[ItemRecord],
         *,
@@ -172,12 +171,12 @@ class Run:
         """The complaints that the run found; those that arise in it are for the next."""
         return self.complaints() if self.spec.retries_rejected else {}
 
-    def _stands(self, step: Step[Any], record: ItemRecord) -> bool:
+    def _stands(self, step: PipelineStep[Any], record: ItemRecord) -> bool:
         """Whether a rejection is by the step and the authors as they are."""
         same = record.fingerprint == self.fingerprint(step).id
         return record.state == "rejected" and same and record.authors == self._authors_of(step, record.key)
 
-    def skip(self, step: Step[Any], key: str, reason: str) -> ItemRecord:
+    def skip(self, step: PipelineStep[Any], key: str, reason: str) -> ItemRecord:
         """Record that an item cannot be done."""
         record = ItemRecord(step=step.name, key=key, state="skipped", reasons=[reason])
         previous = self.manifest.item(step.name, key)
@@ -186,21 +185,21 @@ class Run:
             self.manifest.put(record)
         return record
 
-    def is_intact(self, output: Output) -> bool:
+    def is_intact(self, output: ItemOutput) -> bool:
         """Whether an output is there as it was written."""
         artifact = self.artifact(output.artifact)
         if artifact is not None and artifact.kind == "joined":
             return self.joined.is_intact(artifact, output)
         return is_unchanged(self.store, output)
 
-    def finish(self, step: Step[Any], records: Sequence[ItemRecord]) -> None:
+    def finish(self, step: PipelineStep[Any], records: Sequence[ItemRecord]) -> None:
         """Write the joined files of a step, all its items being settled."""
         if self.spec.read_only or any(is_interrupted(record) for record in records):
             return
         for artifact, made in _joined_values(step, records):
             self.joined.write(artifact, step.name, made)
 
-    def owed(self, step: Step[Any], records: Sequence[ItemRecord]) -> list[str]:
+    def owed(self, step: PipelineStep[Any], records: Sequence[ItemRecord]) -> list[str]:
         """Paths of the joined files of a step that `finish` would write."""
         return [
             artifact.pattern
@@ -208,7 +207,7 @@ class Run:
             if not self.joined.is_written(artifact, step.name, made)
         ]
 
-    def forget(self, steps: Sequence[Step[Any]]) -> None:
+    def forget(self, steps: Sequence[PipelineStep[Any]]) -> None:
         """Remove all that steps produced."""
         for step in steps:
             for record in self.manifest.items(step.name):
@@ -232,7 +231,7 @@ class Run:
             self.store.remove(output.path)
         self.manifest.forget(record.step, [record.key])
 
-    def check_authors(self, steps: Sequence[Step[Any]]) -> None:
+    def check_authors(self, steps: Sequence[PipelineStep[Any]]) -> None:
         """Raise ConfigError where an author that steps ask cannot be had: an unknown name, a missing key."""
         for step in steps:
             for question in step.questions:
@@ -269,7 +268,7 @@ class Run:
         if not self.spec.read_only:
             self._code.save()
 
-    def line(self, step: str, role: str) -> Line | None:
+    def line(self, step: str, role: str) -> AuthorChain | None:
         """Who is asked for a role in a step; None where nobody is named."""
         return self.authors.line(step, role)
 
@@ -283,13 +282,13 @@ class Run:
             # What cannot be logged costs nobody an item; what the item came to is in its record.
             self.store.append(f"logs/{step}.log", f"{key}: {message}\n".encode("utf-8", "backslashreplace"))
 
-    def _authors_of(self, step: Step[Any], key: str) -> dict[str, str]:
+    def _authors_of(self, step: PipelineStep[Any], key: str) -> dict[str, str]:
         roles = sorted({question.role for question in step.questions})
         asked = {role: [found.name for found in step.questions if found.role == role] for role in roles}
         found = {role: self.authors.identity(step.name, role, key, asked[role]) for role in roles}
         return {role: identity for role, identity in found.items() if identity}
 
-    def _digest_of(self, label: str, visible: Visible) -> str | None:
+    def _digest_of(self, label: str, visible: VisibleOutputs) -> str | None:
         if label == SEEDS_LABEL:
             return seeds_digest(self.setting)
         if label == SPLITS_LABEL:
@@ -316,7 +315,9 @@ class Run:
                 self.store.remove(output.path)
 
 
-def _joined_values(step: Step[Any], records: Sequence[ItemRecord]) -> Iterator[tuple[Artifact[Any], list[Output]]]:
+def _joined_values(
+    step: PipelineStep[Any], records: Sequence[ItemRecord]
+) -> Iterator[tuple[Artifact[Any], list[ItemOutput]]]:
     """Each joined file of a step, with the values that its items made for it."""
     outputs = [output for record in records if record.state == "done" for output in record.outputs]
     for artifact in dict.fromkeys((*step.writes, *step.join_writes)):

@@ -1,32 +1,93 @@
 """Fusing contracts: several domains' blueprints become one, each tool and table under a name of its own.
 
-The shared person is one table of what all domains share of it, and for each domain one table of its own columns.
-Statements that touch nothing shared go to the own table, the others to a view of both.
+The shared person is one table of what all domains share of it; each domain keeps a table of its own columns.
+Statements that touch nothing shared go to the domain's table, the others to a view of both. A name is allocated
+once and kept beside what it stands for: nothing is parsed back out of a name.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from itertools import chain
 
-from skillweave.errors import WorldError
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.contract import Effect, Guard, Parameter
-from skillweave.schema.entity import Attribute, Entity, Rows
-from skillweave.schema.fused import (
+from skillweave.base.errors import WorldError
+from skillweave.schema.blueprint import (
+    Blueprint,
     FusedBlueprint,
     FusedEntity,
     FusedEvent,
     FusedInvariant,
+    FusedMember,
     FusedTool,
-    Member,
     PersonView,
 )
-from skillweave.world.access import Accesses
-from skillweave.world.authorizer import Access
+from skillweave.schema.contract import Effect, Guard, Parameter
+from skillweave.schema.entity import Attribute, Entity, InitialRows
+from skillweave.schema.record import table_of
+from skillweave.world.authorizer import LOG_TABLE, Access
+from skillweave.world.contract.statements import StatementPreparer
 from skillweave.world.interpreter import guard_query
-from synth.fusion.names import LONGEST_TOOL, Names, fused_name, joined, namespaces, table_names
-from synth.fusion.person import PERSON_KEY, in_words, person_of, shared_person
-from synth.fusion.rewrite import rewritten
+from synth.fusion.persons import PERSON_KEY, in_words, person_of, shared_person
+from synth.fusion.rewriting import rewrite_tables
+
+SEPARATOR = "__"
+"""Between the parts of a fused name; no name of a single domain holds it."""
+LONGEST_NAMESPACE = 14
+LONGEST_TOOL = 64
+"""What model providers accept."""
+LONGEST = 120
+
+
+class Names:
+    """Gives out names, none of them twice."""
+
+    def __init__(self, taken: Collection[str] = ()) -> None:
+        self._taken = {name.lower() for name in taken}
+
+    def allocate(self, wanted: str, longest: int = LONGEST) -> str:
+        """The name, or one like it that nobody has: `Vet__Clinic`, `Vet__Clinic_2`."""
+        found, number = _cut(wanted, longest), 1
+        while found.lower() in self._taken:
+            number += 1
+            suffix = f"_{number}"
+            found = _cut(wanted, longest - len(suffix)) + suffix
+        self._taken.add(found.lower())
+        return found
+
+
+def table_names() -> Names:
+    """For the tables and views of one world, which share their names with the log of touched rows."""
+    return Names([LOG_TABLE])
+
+
+def joined(*parts: str) -> str:
+    """`DentalClinic`, `Invoice` -> `DentalClinic__Invoice`."""
+    return SEPARATOR.join(parts)
+
+
+def fused_name(servers: Sequence[str]) -> str:
+    """The name of the world of these servers: sorted, `DentalClinic__HealthPlan`."""
+    return joined(*sorted(servers))
+
+
+def namespaces(servers: Sequence[str]) -> dict[str, str]:
+    """Server -> what its tools' names begin with; no two alike."""
+    names = Names()
+    return {server: names.allocate(_namespace(server), LONGEST_NAMESPACE) for server in servers}
+
+
+def _namespace(server: str) -> str:
+    """As many of its words as have room; where not even the first has, their initials."""
+    words = [word for word in re.split(r"_+", table_of(server)) if word]
+    for count in range(len(words), 0, -1):
+        found = "_".join(words[:count])
+        if len(found) <= LONGEST_NAMESPACE:
+            return found
+    return "".join(word[0] for word in words) if len(words) > 1 else words[0]
+
+
+def _cut(name: str, longest: int) -> str:
+    return name[:longest].rstrip("_")
 
 
 def fuse(blueprints: Sequence[Blueprint]) -> FusedBlueprint:
@@ -35,7 +96,7 @@ def fuse(blueprints: Sequence[Blueprint]) -> FusedBlueprint:
     person, key, members = _Naming(ordered).members()
     with ExitStack() as stack:
         parts = [
-            stack.enter_context(closing(_Part(blueprint, member, person)))
+            stack.enter_context(closing(_DomainPart(blueprint, member, person)))
             for blueprint, member in zip(ordered, members, strict=True)
         ]
         return FusedBlueprint(
@@ -66,7 +127,7 @@ class _Naming:
         self._tools = Names()
         self._rules = 0
 
-    def members(self) -> tuple[str, str, list[Member]]:
+    def members(self) -> tuple[str, str, list[FusedMember]]:
         """The shared person's entity, its key, and the domains."""
         person = self._tables.allocate(self._person)
         shared = {one.name for blueprint in self._blueprints for one in blueprint.core.attributes if one.shared}
@@ -75,12 +136,12 @@ class _Naming:
         spaces = namespaces([blueprint.server for blueprint in self._blueprints])
         return person, key, [self._member(one, spaces[one.server], columns) for one in self._blueprints]
 
-    def _member(self, blueprint: Blueprint, namespace: str, columns: Names) -> Member:
+    def _member(self, blueprint: Blueprint, namespace: str, columns: Names) -> FusedMember:
         tables = {
             entity.table: self._tables.allocate(joined(blueprint.server, entity.name)) for entity in blueprint.tables
         }
         own = tables[blueprint.core.table]
-        return Member(
+        return FusedMember(
             server=blueprint.server,
             namespace=namespace,
             title=blueprint.title,
@@ -93,7 +154,7 @@ class _Naming:
             tools={
                 tool.name: self._tools.allocate(joined(namespace, tool.name), LONGEST_TOOL) for tool in blueprint.tools
             },
-            rules={rule: self._number() for rule in rules_of(blueprint)},
+            rules={rule: self._number() for rule in rules_in_order(blueprint)},
         )
 
     def _number(self) -> str:
@@ -101,22 +162,22 @@ class _Naming:
         return f"R{self._rules}"
 
 
-def rules_of(blueprint: Blueprint) -> list[str]:
+def rules_in_order(blueprint: Blueprint) -> list[str]:
     """The numbers of a domain's rules, in the order in which tools state them."""
     stated = [[*(one.rule for one in tool.guards), *(one.rule for one in tool.effects)] for tool in blueprint.tools]
     return list(dict.fromkeys(chain.from_iterable(stated)))
 
 
-class _Part:
+class _DomainPart:
     """One domain, put into the terms of the fused world."""
 
-    def __init__(self, blueprint: Blueprint, member: Member, shared_person: str) -> None:
+    def __init__(self, blueprint: Blueprint, member: FusedMember, shared_person: str) -> None:
         self.blueprint = blueprint
         self._member = member
         self._shared_person = shared_person
         core = blueprint.core
         self._shared = frozenset(one.name for one in core.attributes if one.shared)
-        self._accesses = Accesses(blueprint)
+        self._accesses = StatementPreparer(blueprint)
         self._own = {table.lower(): name for table, name in member.tables.items()}
         self._whole = {**self._own, core.table.lower(): member.view}
 
@@ -205,7 +266,7 @@ class _Part:
         """The statement over the fused world's tables: persons as a view only where it touches what is shared."""
         person = self.blueprint.core.table
         touched = access.reads.get(person, set()) | access.updates.get(person, set())
-        return rewritten(text, self._whole if touched & self._shared else self._own, [self._member.view])
+        return rewrite_tables(text, self._whole if touched & self._shared else self._own, [self._member.view])
 
     def _parameter(self, parameter: Parameter) -> Parameter:
         if parameter.refers_to is None:
@@ -222,7 +283,7 @@ class _Part:
             role_of=entity.role_of,
             prefix=entity.prefix,
             attributes=[self._attribute(one) for one in entity.attributes],
-            rows=Rows(),
+            rows=InitialRows(),
         )
 
     def _own_person(self) -> FusedEntity:

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.contract import Tool
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
 from skillweave.schema.fusion import BridgeProof
 from skillweave.schema.record import Json
-from skillweave.world.access import Accesses
 from skillweave.world.authorizer import Access
+from skillweave.world.contract.statements import StatementPreparer
 from skillweave.world.interpreter import guard_query
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
-from synth.fusion.bridge_trial import Step, Trial, breaks, is_lawful
+from synth.fusion.bridge_search import BridgeCall, BridgeTrial, breaks, is_lawful
 
 PERSONS = 60
 """Persons who are tried ..."""
@@ -33,8 +33,8 @@ class Witness:
     """One person's call, and what they did before it."""
 
     person: str
-    call: Step
-    before: tuple[Step, ...] = ()
+    call: BridgeCall
+    before: tuple[BridgeCall, ...] = ()
 
     @property
     def record(self) -> dict[str, Json]:
@@ -42,7 +42,7 @@ class Witness:
         return {"person": self.person, **self.call.record, "before": [step.record for step in self.before]}
 
 
-class Shown(NamedTuple):
+class BridgeWitnesses(NamedTuple):
     """What could be shown of a rule; None: not to be had."""
 
     met: Witness | None
@@ -57,7 +57,7 @@ class Shown(NamedTuple):
         return met.call == broken.call and len(met.before) > len(broken.before)
 
 
-class Bridges:
+class BridgedWorld:
     """A fused world with bridge rules on, all held by the tools: who holds a rule changes nothing of what it says."""
 
     def __init__(self, fused: FusedBlueprint, content: bytes, rules: Sequence[BridgeRule], now: str, seed: str) -> None:
@@ -73,13 +73,13 @@ class Bridges:
         """Give the world up."""
         self._world.close()
 
-    def shown(self, name: str) -> Shown:
+    def shown(self, name: str) -> BridgeWitnesses:
         """A call that meets a rule and one that breaks it and no other. sqlite3.Error where its SQL cannot be run."""
         rule = self._rules[name]
         mended = self._mended(rule, [], self._persons[:MENDED])
         if mended is not None:
             return mended
-        found = Shown(self._first(rule, breaks=False), self._first(rule, breaks=True))
+        found = BridgeWitnesses(self._first(rule, breaks=False), self._first(rule, breaks=True))
         if None not in found:
             return found
         if found.met is None:
@@ -89,9 +89,9 @@ class Bridges:
     def _must_run(self, rule: BridgeRule) -> None:
         """sqlite3.Error where the rule's SQL fails: the searches pass over values at which it does."""
         with self._world.session(caller=self._persons[0]) as session:
-            self._broken_rules(session, Step(rule.tool, {}))
+            self._broken_rules(session, BridgeCall(rule.tool, {}))
 
-    def confirms(self, name: str, shown: Shown) -> bool:
+    def confirms(self, name: str, shown: BridgeWitnesses) -> bool:
         """Whether what was shown without other rules holds with these: both witnesses do as they did."""
         met, broken = shown
         if met is None or broken is None:
@@ -107,7 +107,7 @@ class Bridges:
                 return before and is_lawful(result)
             return breaks(result, rule) and self._broken_rules(session, witness.call) == [rule.rule]
 
-    def _broken_rules(self, session: ContractSession, call: Step) -> list[str]:
+    def _broken_rules(self, session: ContractSession, call: BridgeCall) -> list[str]:
         tool = session.world.blueprint.tool(call.tool)
         bound = dict.fromkeys((parameter.name for parameter in tool.parameters), None) | call.arguments
         bound |= {"caller": session.account(tool.name), "person": session.caller, "now": session.now}
@@ -125,14 +125,14 @@ class Bridges:
         """Whether a bridge rule guards one of these tools."""
         return any(rule.tool in tools for rule in self._rules.values())
 
-    def _mended(self, rule: BridgeRule, preparing: Sequence[Tool], persons: Sequence[str]) -> Shown | None:
+    def _mended(self, rule: BridgeRule, preparing: Sequence[Tool], persons: Sequence[str]) -> BridgeWitnesses | None:
         """A call that the rule forbids before a call of another domain and not after it, somebody being prepared."""
         mending = self._mending(rule)
         for trial in self._trials(rule, persons):
             for before in trial.prepared(preparing) if preparing else [()]:
                 for step, call in trial.mended(mending):
                     met = Witness(trial.person, call, (*before, step))
-                    return Shown(met, Witness(trial.person, call, before))
+                    return BridgeWitnesses(met, Witness(trial.person, call, before))
         return None
 
     def _first(self, rule: BridgeRule, *, breaks: bool) -> Witness | None:
@@ -146,10 +146,10 @@ class Bridges:
                     return Witness(trial.person, call, before)
         return None
 
-    def _trials(self, rule: BridgeRule, persons: Sequence[str]) -> Iterator[Trial]:
+    def _trials(self, rule: BridgeRule, persons: Sequence[str]) -> Iterator[BridgeTrial]:
         for person in persons:
             with self._world.session(caller=person) as session:
-                yield Trial(self._fused, session, person, rule, self._seed)
+                yield BridgeTrial(self._fused, session, person, rule, self._seed)
 
     def _preparing(self, rule: BridgeRule) -> list[Tool]:
         """Writes that change something of what any rule of the guarded tool reads."""
@@ -163,7 +163,7 @@ class Bridges:
 
     def _changing(self, conditions: Sequence[str], servers: Collection[str]) -> list[Tool]:
         """Writes of these domains that change something of what conditions read."""
-        accesses = Accesses(self._fused)
+        accesses = StatementPreparer(self._fused)
         try:
             reads: dict[str, set[str]] = {}
             for condition in conditions:
@@ -179,23 +179,25 @@ class Bridges:
             accesses.close()
 
 
-def prove(fused: FusedBlueprint, content: bytes, rules: Sequence[BridgeRule], now: str, seed: str) -> dict[str, Shown]:
+def prove_bridges(
+    fused: FusedBlueprint, content: bytes, rules: Sequence[BridgeRule], now: str, seed: str
+) -> dict[str, BridgeWitnesses]:
     """Name of each rule -> what all of them being on lets be shown of it."""
-    bridges = Bridges(fused, content, rules, now, seed)
+    bridges = BridgedWorld(fused, content, rules, now, seed)
     try:
         return {rule.rule: bridges.shown(rule.rule) for rule in rules}
     finally:
         bridges.close()
 
 
-def goes_through(world: World, witness: Witness) -> bool:
+def is_carried_out(world: World, witness: Witness) -> bool:
     """Whether a world carries out a witness's call."""
     with world.session(caller=witness.person) as session:
         before = [session.call(*step) for step in witness.before]
         return all(result.ok for result in before) and session.peek(*witness.call).ok
 
 
-def proof_of(rule: str, shown: Shown) -> BridgeProof:
+def proof_of(rule: str, shown: BridgeWitnesses) -> BridgeProof:
     """The record; `rule` is its number. Both witnesses have to be there."""
     assert shown.met is not None
     assert shown.broken is not None

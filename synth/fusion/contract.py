@@ -1,12 +1,14 @@
-"""The contract of an item's world: of a single domain, or of domains that are joined, with their bridge rules."""
+"""The contract of an item's world, of one domain or of several joined, and the tool graph of joined domains."""
 
+from collections.abc import Mapping
 from typing import TypeVar
 
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedMember
+from skillweave.schema.template import ToolEdge, ToolGraph
 from synth.artifacts import BLUEPRINTS, CONTRACTS, MEDIATIONS
-from synth.context import Context
-from synth.step import Params
+from synth.contracts.dependencies import auth_edges
+from synth.engine.context import Context
+from synth.engine.step import Params
 
 P = TypeVar("P", bound=Params)
 
@@ -30,4 +32,29 @@ def servers_of(blueprint: Blueprint) -> list[str]:
     """The single-domain worlds that a world is made of."""
     return (
         [member.server for member in blueprint.members] if isinstance(blueprint, FusedBlueprint) else [blueprint.server]
+    )
+
+
+def fused_graph(fused: FusedBlueprint, graphs: Mapping[str, ToolGraph]) -> ToolGraph:
+    """The graph of the whole world; `graphs` are by server."""
+    own = [
+        _renamed(edge, member)
+        for member in fused.members
+        for edge in graphs[member.server].edges
+        if edge.kind != "auth"
+    ]
+    return ToolGraph(
+        server=fused.server,
+        tools=[tool.name for tool in fused.tools],
+        edges=[*auth_edges(fused), *own],
+    )
+
+
+def _renamed(edge: ToolEdge, member: FusedMember) -> ToolEdge:
+    return edge.model_copy(
+        update={
+            "source": member.tools[edge.source],
+            "target": member.tools[edge.target],
+            "rule": member.rules[edge.rule] if edge.rule is not None else None,
+        }
     )

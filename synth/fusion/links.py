@@ -8,22 +8,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint, FusedTool
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.entity import Attribute, Entity
-from skillweave.schema.fused import BridgeRule, FusedBlueprint, FusedTool
 from skillweave.schema.fusion import Link, StoryCall, Storyline
-from synth.graph.columns import origins
-from synth.graph.edges import columns_read, columns_written
+from synth.contracts.dependencies import columns_read, columns_written
+from synth.contracts.visibility import column_origins
 
-Sort = Literal["money", "time", "key", "text", "number", "flag", "any"]
+ValueSort = Literal["money", "time", "key", "text", "number", "flag", "any"]
 """What a value is, as far as a contract shows it."""
 
 _LINK = re.compile(r"(?:date\()?(?P<call>[0-9]{1,4})\.(?:(?P<row>\w+)\.)?(?P<column>\w+)\)?")
-_FITS: frozenset[tuple[Sort, Sort]] = frozenset({("key", "text"), ("number", "money"), ("money", "number")})
+_FITS: frozenset[tuple[ValueSort, ValueSort]] = frozenset({("key", "text"), ("number", "money"), ("money", "number")})
 
 
-class Place(NamedTuple):
+class LinkSource(NamedTuple):
     """Where a linked argument comes from."""
 
     call: int
@@ -34,12 +33,12 @@ class Place(NamedTuple):
     is_day: bool
 
 
-def place_of(link: str) -> Place | None:
+def link_source(link: str) -> LinkSource | None:
     """A link of a story, read; None where it is of no known form."""
     matched = _LINK.fullmatch(link)
     if matched is None or link.startswith("date(") != link.endswith(")"):
         return None
-    return Place(int(matched["call"]), matched["row"], matched["column"], link.startswith("date("))
+    return LinkSource(int(matched["call"]), matched["row"], matched["column"], link.startswith("date("))
 
 
 def links_of(story: Storyline, fused: FusedBlueprint) -> Iterator[Link]:
@@ -55,7 +54,7 @@ def links_of(story: Storyline, fused: FusedBlueprint) -> Iterator[Link]:
 
 
 def _value_link(story: Storyline, fused: FusedBlueprint, call: StoryCall, parameter: str, link: str) -> Iterator[Link]:
-    place = place_of(link)
+    place = link_source(link)
     if place is None or not 1 <= place.call <= len(story.calls):
         return
     source = story.calls[place.call - 1]
@@ -127,7 +126,7 @@ def _touched(producer: Tool, holds: str) -> tuple[str, str | None] | None:
 def _read_with(fused: FusedBlueprint, server: str, column: str) -> str | None:
     """The first read of a member that returns a column of that name."""
     for tool in fused.tools:
-        if tool.server == server and tool.kind == "read" and column in origins(tool):
+        if tool.server == server and tool.kind == "read" and column in column_origins(tool):
             return tool.origin
     return None
 
@@ -154,7 +153,7 @@ def _fault(link: Link, blueprints: Mapping[str, Blueprint]) -> str | None:
 
 
 def _value_fault(link: Link, source: Blueprint, producer: Tool, consumer: Tool) -> str | None:
-    shown = origins(producer)
+    shown = column_origins(producer)
     parameter = next((one for one in consumer.parameters if one.name == link.parameter), None)
     if link.column not in shown:
         return f"{producer.name} returns no {link.column!r}; it returns {', '.join(shown)}"
@@ -184,7 +183,7 @@ def _attribute(blueprint: Blueprint, origin: tuple[str, str] | None) -> Attribut
     return next((one for one in entity.attributes if origin and one.name == origin[1]), None) if entity else None
 
 
-def _sort(column: str, attribute: Attribute | None, blueprint: Blueprint) -> Sort:
+def _sort(column: str, attribute: Attribute | None, blueprint: Blueprint) -> ValueSort:
     if column.endswith("_cents") or (attribute and attribute.unit == "cents"):
         return "money"
     if attribute is None:
@@ -198,13 +197,13 @@ def _is_key(entity: Entity, attribute: Attribute) -> bool:
     return entity.attributes[0] is attribute
 
 
-def _sort_taken(parameter: Parameter) -> Sort:
+def _sort_taken(parameter: Parameter) -> ValueSort:
     if parameter.name.endswith("_cents"):
         return "money"
     return "key" if parameter.refers_to else _BY_TYPE.get(parameter.type, "any")
 
 
-_BY_TYPE: dict[str, Sort] = {
+_BY_TYPE: dict[str, ValueSort] = {
     "string": "text",
     "integer": "number",
     "number": "number",

@@ -10,19 +10,18 @@ from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
-from skillweave.schema.fusion import Conflict, Mediation
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
+from skillweave.schema.fusion import Mediation, PolicyConflict
 from skillweave.world.world import World
-from synth.fusion.bridge_proof import Bridges, Shown, goes_through, proof_of, prove
-from synth.fusion.bridges import bridge_faults
-from synth.fusion.seen import is_seen
-from synth.planner.search import Search
+from synth.fusion.bridge_proof import BridgedWorld, BridgeWitnesses, is_carried_out, proof_of, prove_bridges
+from synth.fusion.bridge_rules import bridge_faults, reads_show_what_decides
+from synth.search.arguments import ArgumentSearch
 
 TRIED = 12
 """Persons whose lawful calls of a guarded tool are tried against its bridge rules."""
 
 
-class Ground(NamedTuple):
+class MediatedWorld(NamedTuple):
     """The world whose domains are reconciled."""
 
     fused: FusedBlueprint
@@ -32,22 +31,22 @@ class Ground(NamedTuple):
     seed: str
 
 
-class Settled(NamedTuple):
+class SettledBridges(NamedTuple):
     """Bridge rules that hold, and those that do not."""
 
     bridges: list[BridgeRule]
     """Under their authors' names."""
-    shown: dict[str, Shown]
+    shown: dict[str, BridgeWitnesses]
     """Of each of these."""
     dropped: dict[str, str]
     """Name of another -> what is wrong with it, in words for its author."""
 
 
-def settled(ground: Ground, rules: Sequence[BridgeRule]) -> Settled:
+def settle_bridges(ground: MediatedWorld, rules: Sequence[BridgeRule]) -> SettledBridges:
     """Which of the rules hold together."""
     dropped = {name: "; ".join(faults) for name, faults in bridge_faults(rules, ground.fused).items()}
     sound = [rule for rule in rules if rule.rule not in dropped]
-    alone: dict[str, Shown] = {}
+    alone: dict[str, BridgeWitnesses] = {}
     for rule in sound:
         fault, shown = _alone(ground, rule)
         if fault:
@@ -57,16 +56,16 @@ def settled(ground: Ground, rules: Sequence[BridgeRule]) -> Settled:
     kept = [rule for rule in sound if rule.rule not in dropped]
     together = _together(ground, kept, alone)
     if isinstance(together, dict):
-        return Settled(kept, together, dropped)
+        return SettledBridges(kept, together, dropped)
     return _one_by_one(ground, kept, alone, dropped)
 
 
 def _one_by_one(
-    ground: Ground, rules: Sequence[BridgeRule], alone: dict[str, Shown], dropped: dict[str, str]
-) -> Settled:
+    ground: MediatedWorld, rules: Sequence[BridgeRule], alone: dict[str, BridgeWitnesses], dropped: dict[str, str]
+) -> SettledBridges:
     """The rules taken in one after the other, without those that lock one that is in."""
     kept: list[BridgeRule] = []
-    shown: dict[str, Shown] = {}
+    shown: dict[str, BridgeWitnesses] = {}
     for rule in rules:
         found = _together(ground, [*kept, rule], alone)
         if isinstance(found, str):
@@ -75,13 +74,15 @@ def _one_by_one(
         else:
             kept.append(rule)
             shown = found
-    return Settled(kept, shown, dropped)
+    return SettledBridges(kept, shown, dropped)
 
 
-def _together(ground: Ground, rules: Sequence[BridgeRule], alone: dict[str, Shown]) -> dict[str, Shown] | str:
+def _together(
+    ground: MediatedWorld, rules: Sequence[BridgeRule], alone: dict[str, BridgeWitnesses]
+) -> dict[str, BridgeWitnesses] | str:
     """What all rules being on lets be shown of each; or what it does not, in words."""
-    found: dict[str, Shown] = {}
-    bridges = Bridges(ground.fused, ground.content, rules, ground.now, ground.seed)
+    found: dict[str, BridgeWitnesses] = {}
+    bridges = BridgedWorld(ground.fused, ground.content, rules, ground.now, ground.seed)
     try:
         for rule in rules:
             before = alone[rule.rule]
@@ -101,16 +102,16 @@ def _together(ground: Ground, rules: Sequence[BridgeRule], alone: dict[str, Show
     return found
 
 
-def _alone(ground: Ground, rule: BridgeRule) -> tuple[str, Shown]:
+def _alone(ground: MediatedWorld, rule: BridgeRule) -> tuple[str, BridgeWitnesses]:
     """What is wrong with a rule that is the only one, empty where nothing is; and what can be shown of it."""
     try:
-        shown = prove(ground.fused, ground.content, [rule], ground.now, ground.seed)[rule.rule]
+        shown = prove_bridges(ground.fused, ground.content, [rule], ground.now, ground.seed)[rule.rule]
     except sqlite3.Error as error:
-        return f"its SQL fails on the data: {error}", Shown(None, None)
+        return f"its SQL fails on the data: {error}", BridgeWitnesses(None, None)
     return _unshown(shown), shown
 
 
-def _unshown(shown: Shown) -> str:
+def _unshown(shown: BridgeWitnesses) -> str:
     """What is missing of a proof, in words for the rule's author; empty where nothing is."""
     if shown.met is None:
         return "nobody can make a lawful call under it, on the data as they are or after calls of the other company"
@@ -120,9 +121,9 @@ def _unshown(shown: Shown) -> str:
 
 
 def mediation(
-    ground: Ground,
-    found: Settled,
-    conflicts: Sequence[Conflict],
+    ground: MediatedWorld,
+    found: SettledBridges,
+    conflicts: Sequence[PolicyConflict],
     proposed: Sequence[str],
     share: float,
 ) -> Mediation:
@@ -153,7 +154,7 @@ def agent_rules(rules: Collection[str], able: Collection[str], share: float, ran
     return frozenset(random.sample(sorted(able), min(wanted, len(able))))
 
 
-def _carried_out(ground: Ground, found: Settled) -> list[str]:
+def _carried_out(ground: MediatedWorld, found: SettledBridges) -> list[str]:
     """The rules that the agent can hold: it can see what they ask about, and a call that breaks one is carried out."""
     world = World(
         ground.fused.with_bridges([rule.model_copy(update={"enforced_by": "agent"}) for rule in found.bridges]),
@@ -165,13 +166,15 @@ def _carried_out(ground: Ground, found: Settled) -> list[str]:
         return [
             name
             for name, shown in found.shown.items()
-            if shown.broken and is_seen(ground.fused, rules[name]) and goes_through(world, shown.broken)
+            if shown.broken
+            and reads_show_what_decides(ground.fused, rules[name])
+            and is_carried_out(world, shown.broken)
         ]
     finally:
         world.close()
 
 
-def changed_by(ground: Ground, bridges: Sequence[BridgeRule]) -> dict[str, list[str]]:
+def changed_by(ground: MediatedWorld, bridges: Sequence[BridgeRule]) -> dict[str, list[str]]:
     """Bridge rule -> lawful calls of single domains, `<tool> of <person>`, that it forbids."""
     found: dict[str, list[str]] = {}
     world = World(ground.fused.with_bridges(bridges), ground.content, now=ground.now)
@@ -180,7 +183,7 @@ def changed_by(ground: Ground, bridges: Sequence[BridgeRule]) -> dict[str, list[
     for person in sorted(persons):
         with world.session(caller=person) as session:
             for name in guarded:
-                search = Search(
+                search = ArgumentSearch(
                     ground.fused,
                     ground.fused.tool(name),
                     session,

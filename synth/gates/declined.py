@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 
-from skillweave.schema.change import RowChange
+from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Json, Value
@@ -19,12 +19,11 @@ from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
-from synth.gates.attempt import carry_out, opened
-from synth.gates.rejection import Rejected
-from synth.graph.deciding import seen_in, unknown
-from synth.planner.broken import broken_by
-from synth.planner.search import search_in
-from synth.tasks.breach import implied_by
+from synth.contracts.visibility import columns_seen, columns_to_look_up
+from synth.search.arguments import argument_search
+from synth.search.blocking_rules import broken_rules
+from synth.tasks.kinds.refuse import implied_rules
+from synth.tasks.replay import Rejected, make_calls, open_session
 
 TRIES = 4
 """Calls of one other tool that are tried."""
@@ -33,7 +32,7 @@ Meant = Mapping[tuple[int, str], Json]
 """Call and parameter to the value that the argument has in another reading."""
 
 
-def declined(world: World, combination: Combination) -> dict[str, Json]:
+def check_declined(world: World, combination: Combination) -> dict[str, Json]:
     """The figure of a `refuse` task, nothing for others: the rule, who holds it, and what was tried beside."""
     if combination.kind != "refuse":
         return {}
@@ -46,8 +45,8 @@ def declined(world: World, combination: Combination) -> dict[str, Json]:
     if guard is None or broken != combination.forbidden:
         raise Rejected("not forbidden by that rule", f"{asked.tool} breaks {broken}, not {combination.forbidden}")
     figure: dict[str, Json] = {"rule": guard.rule, "held_by": guard.enforced_by, "goes_with": [*broken[1:]]}
-    with opened(world, combination) as session:
-        results = carry_out(session, combination.golden)
+    with open_session(world, combination) as session:
+        results = make_calls(session, combination.golden)
         arguments = rebound(asked, results)
         if guard.enforced_by == "tool":
             _check_refused(session, combination, tool, arguments)
@@ -55,7 +54,9 @@ def declined(world: World, combination: Combination) -> dict[str, Json]:
         made = _made_unlawfully(session, combination, tool, arguments)
         others = sum(1 for _ in _others(session, combination, tool, arguments, made))
     _check_known(world, combination, tool, guard)
-    return {"declined": {**figure, "shown_by": [*sorted(showing(world, combination))], "other_ways": others}}
+    return {
+        "declined": {**figure, "shown_by": [*sorted(calls_showing_reason(world, combination))], "other_ways": others}
+    }
 
 
 def rules_broken(world: World, combination: Combination, meant: Meant) -> list[str] | None:
@@ -63,8 +64,8 @@ def rules_broken(world: World, combination: Combination, meant: Meant) -> list[s
     asked, place = combination.asked, len(combination.golden)
     if asked is None:
         return None
-    with opened(world, combination) as session:
-        results = carry_out(session, combination.golden, instead=meant)
+    with open_session(world, combination) as session:
+        results = make_calls(session, combination.golden, instead=meant)
         given = {name: value for (at, name), value in meant.items() if at == place}
         kept = {name: source for name, source in asked.grounding.items() if name not in given}
         try:
@@ -73,16 +74,16 @@ def rules_broken(world: World, combination: Combination, meant: Meant) -> list[s
             return None
         if session.caller is None:
             return None
-        return broken_by(session, world.blueprint.tool(asked.tool), {**arguments, **given})
+        return broken_rules(session, world.blueprint.tool(asked.tool), {**arguments, **given})
 
 
-def showing(world: World, combination: Combination) -> set[int]:
+def calls_showing_reason(world: World, combination: Combination) -> set[int]:
     """Golden calls that show what decides a rule which no tool upholds."""
     wanted, asked = _to_know(world, combination)
     return {
         place
         for place, call in enumerate(combination.golden)
-        if asked and seen_in(world.blueprint, asked, tool_of(world.blueprint, call.tool), call.arguments) & wanted
+        if asked and columns_seen(world.blueprint, asked, tool_of(world.blueprint, call.tool), call.arguments) & wanted
     }
 
 
@@ -91,7 +92,9 @@ def _to_know(world: World, combination: Combination) -> tuple[frozenset[tuple[st
         return frozenset(), None
     tool = world.blueprint.tool(combination.asked.tool)
     rules = [guard.rule for guard in tool.guards if guard.rule in combination.forbidden]
-    return frozenset[tuple[str, str]]().union(*(unknown(world.blueprint, tool, rule) for rule in rules)), tool
+    return frozenset[tuple[str, str]]().union(
+        *(columns_to_look_up(world.blueprint, tool, rule) for rule in rules)
+    ), tool
 
 
 def _check_refused(
@@ -103,7 +106,7 @@ def _check_refused(
         raise Rejected("not forbidden by that rule", f"{tool.name} is refused by {rule}")
     if len(combination.forbidden) > 1:
         random = Random(f"{combination.id}/{rule}")
-        alike = implied_by(search_in(session, tool, random), session, combination.forbidden[0])
+        alike = implied_rules(argument_search(session, tool, random), session, combination.forbidden[0])
         apart = [other for other in combination.forbidden if other not in alike]
         if apart:
             raise Rejected("several rules forbid it", f"{rule} does not bring {apart[0]} with it")
@@ -126,8 +129,8 @@ def _check_known(world: World, combination: Combination, tool: Tool, guard: Guar
     """The golden calls show all columns that decide the rule."""
     seen = set[tuple[str, str]]()
     for call in combination.golden:
-        seen |= seen_in(world.blueprint, tool, tool_of(world.blueprint, call.tool), call.arguments)
-    missing = unknown(world.blueprint, tool, guard.rule) - seen
+        seen |= columns_seen(world.blueprint, tool, tool_of(world.blueprint, call.tool), call.arguments)
+    missing = columns_to_look_up(world.blueprint, tool, guard.rule) - seen
     if missing:
         raise Rejected("cannot be known", f"{guard.rule} turns on {sorted(missing)[0]}, which no golden call shows")
 
@@ -145,7 +148,7 @@ def _others(
         if other.kind != "write" or other.name in combination.hidden:
             continue
         fixed = {p.name: _scalar(rows[p.refers_to]) for p in other.parameters if p.refers_to in rows}
-        search = search_in(session, other, Random(f"{combination.id}/{other.name}"), fixed, nodes=40)
+        search = argument_search(session, other, Random(f"{combination.id}/{other.name}"), fixed, nodes=40)
         for found in [*islice(search.meeting(), TRIES)]:
             mark = session.mark()
             result = session.call(other.name, found)

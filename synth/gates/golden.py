@@ -4,13 +4,12 @@ from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
 from skillweave.world.canonical import dump
 from skillweave.world.world import World
-from synth.gates.attempt import Attempt, attempt
-from synth.gates.rejection import Rejected
+from synth.tasks.replay import GoldenRun, Rejected, run_golden
 
 
-def golden(world: World, combination: Combination) -> tuple[Attempt, dict[str, Json]]:
+def check_golden(world: World, combination: Combination) -> tuple[GoldenRun, dict[str, Json]]:
     """The golden run, and the gate's figure."""
-    first, second = attempt(world, combination), attempt(world, combination)
+    first, second = run_golden(world, combination), run_golden(world, combination)
     failed = next((result for result in first.results if not result.ok), None)
     if failed:
         raise Rejected("golden call fails", f"{failed.call.tool}: {failed.error}")

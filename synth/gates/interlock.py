@@ -1,34 +1,88 @@
-"""Gate for joined worlds, interlock: with any one domain left out, what remains is carried out as far as it goes.
+"""Gate for fused worlds, interlock: no domain can be left out.
 
-A link is shown where a remaining write then breaks a rule, or has lost an argument's only source: the user does not say
-it, no remaining call returns it, and no read that the remaining domains offer can. That the joint goal is missed shows
-nothing. The links have to join all domains; one direction is enough. A mere day is never a link.
+Without any one domain, a remaining write must break a rule or lose the only source of an argument. A request to
+be declined is interlocked if the rule that forbids it is decided by what all other domains show.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from skillweave.schema.blueprint import FusedBlueprint, FusedTool
 from skillweave.schema.call import CallResult
 from skillweave.schema.combination import Combination
-from skillweave.schema.contract import STRUCTURAL, Tool
-from skillweave.schema.fused import FusedBlueprint
-from skillweave.schema.fusion import Crossing
+from skillweave.schema.contract import STRUCTURAL, Guard, Tool
+from skillweave.schema.fusion import ProvenLink
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
-from skillweave.world.replay import source_of, value_at
+from skillweave.world.replay import result_reference, value_at
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
-from synth.gates.across import declined_across
-from synth.gates.attempt import opened
-from synth.gates.known import Known, in_reads, in_results, is_known, said_by_user
-from synth.gates.rejection import Rejected
-from synth.gates.views import rows_of
-from synth.graph.edges import columns_read
-from synth.tasks.words import kind_of
+from synth.contracts.dependencies import columns_read
+from synth.contracts.wording import value_type
+from synth.gates.declined import calls_showing_reason
+from synth.tasks.knowledge import KnownValue, is_known, known_from_reads, known_from_results, said_by_user
+from synth.tasks.replay import Rejected, open_session, rows_of
 
 
-class Broken(NamedTuple):
+def refusable_bridge_rules(fused: FusedBlueprint) -> list[str]:
+    """Bridge rules by which a request of a joined world may be declined: held by the agent, joining all its domains."""
+    return [guard.rule for tool in fused.tools for guard in _bridging(fused, tool) if not _unread(fused, tool, guard)]
+
+
+def check_declined_interlock(world: World, combination: Combination) -> dict[str, Json]:
+    """The figure of a `refuse` task of a joined world. Rejected where a domain could be left out."""
+    fused, asked = world.blueprint, combination.asked
+    assert isinstance(fused, FusedBlueprint)
+    if asked is None:
+        raise Rejected("not interlocked", "nothing is asked for")
+    tool = fused.tool(asked.tool)
+    assert isinstance(tool, FusedTool)
+    guard = next((guard for guard in _bridging(fused, tool) if [guard.rule] == combination.forbidden), None)
+    if guard is None:
+        raise Rejected("not interlocked", f"no bridge rule that the agent holds is all that forbids {tool.name}")
+    shown = {
+        fused.member_of(combination.golden[place].tool).server for place in calls_showing_reason(world, combination)
+    }
+    others = sorted({member.server for member in fused.members} - {tool.server})
+    apart = [*_unread(fused, tool, guard), *(server for server in others if server not in shown)]
+    if apart:
+        raise Rejected("not interlocked", f"{guard.rule} is not decided by what {apart[0]} shows")
+    found = [
+        ProvenLink(
+            kind="rule",
+            source=server,
+            target=tool.server,
+            call=len(combination.golden),
+            tool=tool.name,
+            rule=guard.rule,
+            held_by="agent",
+        )
+        for server in others
+    ]
+    return {
+        "crossings": [crossing.model_dump(mode="json") for crossing in found],
+        "without": {
+            **dict.fromkeys(others, f"what decides {guard.rule} cannot be known"),
+            tool.server: "nothing is asked for",
+        },
+        "demanded": {},
+    }
+
+
+def _bridging(fused: FusedBlueprint, tool: FusedTool) -> Iterator[Guard]:
+    """Bridge rules of a tool that the agent holds."""
+    yield from (one for one in tool.guards if one.rule in fused.bridge_rules and one.enforced_by == "agent")
+
+
+def _unread(fused: FusedBlueprint, tool: FusedTool, guard: Guard) -> list[str]:
+    """Other domains than the tool's own, of which the guard reads nothing."""
+    read = {table for table, _ in columns_read(guard.holds)}
+    owners = {entity.server for entity in [*fused.entities, *fused.relationships] if entity.table in read}
+    return [member.server for member in fused.members if member.server not in {*owners, tool.server}]
+
+
+class BrokenWrite(NamedTuple):
     """A write that could not be carried out, or not lawfully."""
 
     call: int
@@ -40,10 +94,12 @@ class Broken(NamedTuple):
     """... and by whom it is held."""
 
 
-def interlock(world: World, combination: Combination, said: Sequence[Known] | None = None) -> dict[str, Json]:
+def check_interlock(
+    world: World, combination: Combination, said: Sequence[KnownValue] | None = None
+) -> dict[str, Json]:
     """The figure: the links that were shown, and what happened without each domain. `said`: all that the user says."""
     if combination.kind == "refuse":
-        return declined_across(world, combination)
+        return check_declined_interlock(world, combination)
     found = crossings(world, combination, said)
     without: dict[str, Json] = {member.server: "carried out all the same" for member in _fused(world).members}
     for crossing in reversed(found):
@@ -52,11 +108,13 @@ def interlock(world: World, combination: Combination, said: Sequence[Known] | No
     return {
         "crossings": [crossing.model_dump(mode="json") for crossing in found],
         "without": without,
-        "demanded": {rule: [*calls] for rule, calls in sorted(demanded(world, combination, said).items())},
+        "demanded": {rule: [*calls] for rule, calls in sorted(demanded_calls(world, combination, said).items())},
     }
 
 
-def demanded(world: World, combination: Combination, said: Sequence[Known] | None = None) -> dict[str, list[int]]:
+def demanded_calls(
+    world: World, combination: Combination, said: Sequence[KnownValue] | None = None
+) -> dict[str, list[int]]:
     """Bridge rule -> golden writes, counted from 0, without any one of which a later call breaks it."""
     words = said_by_user(combination) if said is None else said
     bridges = _fused(world).bridge_rules
@@ -74,12 +132,12 @@ def demanded(world: World, combination: Combination, said: Sequence[Known] | Non
     return found
 
 
-def crossings(world: World, combination: Combination, said: Sequence[Known] | None = None) -> list[Crossing]:
+def crossings(world: World, combination: Combination, said: Sequence[KnownValue] | None = None) -> list[ProvenLink]:
     """The links that a combination shows. Rejected where they do not join all domains, or a call is for nothing."""
-    words = said_by_user(combination) if said is None else [*said, Known("today", combination.now[:10])]
+    words = said_by_user(combination) if said is None else [*said, KnownValue("today", combination.now[:10])]
     fused = _fused(world)
     owners = [fused.member_of(call.tool).server for call in combination.golden]
-    found: list[Crossing] = []
+    found: list[ProvenLink] = []
     for member in fused.members:
         left_out = {place for place, owner in enumerate(owners) if owner == member.server}
         broken = Remainder(world, combination, left_out, words).carried_out()
@@ -103,12 +161,12 @@ def crossings(world: World, combination: Combination, said: Sequence[Known] | No
 
 
 def _is_owed_to(
-    fused: FusedBlueprint, combination: Combination, server: str, left_out: Collection[int], broken: Broken
+    fused: FusedBlueprint, combination: Combination, server: str, left_out: Collection[int], broken: BrokenWrite
 ) -> bool:
     """Whether what broke needs that domain itself, and not merely another call that broke before."""
     call = combination.golden[broken.call]
     if broken.parameter is not None:
-        source = source_of(call.grounding[broken.parameter])
+        source = result_reference(call.grounding[broken.parameter])
         return source is not None and source.call in left_out
     guard = next(guard for guard in fused.tool(call.tool).guards if guard.rule == broken.rule)
     own = {entity.table for entity in [*fused.entities, *fused.relationships] if entity.server == server}
@@ -120,9 +178,9 @@ def _fused(world: World) -> FusedBlueprint:
     return world.blueprint
 
 
-def _crossing(combination: Combination, source: str, target: str, broken: Broken) -> Crossing:
+def _crossing(combination: Combination, source: str, target: str, broken: BrokenWrite) -> ProvenLink:
     call = combination.golden[broken.call]
-    return Crossing(
+    return ProvenLink(
         kind="value" if broken.parameter else "rule",
         source=source,
         target=target,
@@ -135,7 +193,7 @@ def _crossing(combination: Combination, source: str, target: str, broken: Broken
     )
 
 
-def _apart(servers: Sequence[str], found: Sequence[Crossing]) -> list[str]:
+def _apart(servers: Sequence[str], found: Sequence[ProvenLink]) -> list[str]:
     """Domains that no chain of links joins with the first."""
     reached = {servers[0]}
     for _ in servers:
@@ -152,17 +210,17 @@ class Remainder:
     world: World
     combination: Combination
     left_out: Collection[int]
-    said: Sequence[Known]
+    said: Sequence[KnownValue]
     forgetful: bool = True
     """What has lost its source is forgotten unless it can be known otherwise; False: it keeps its value."""
     _results: list[CallResult | None] = field(default_factory=list)
     _failed: bool = False
     """Whether a call that was not left out could not be made: what follows may only follow from that."""
 
-    def carried_out(self) -> list[Broken]:
+    def carried_out(self) -> list[BrokenWrite]:
         """The writes that broke. Rejected where a call fails for a reason that is no link."""
-        found: list[Broken] = []
-        with opened(self.world, self.combination) as session:
+        found: list[BrokenWrite] = []
+        with open_session(self.world, self.combination) as session:
             for place, call in enumerate(self.combination.golden):
                 if place in self.left_out and call.tool not in self.world.sign_ins:
                     self._results.append(None)
@@ -170,23 +228,23 @@ class Remainder:
                 found += self._make(session, place, call)
         return found
 
-    def _make(self, session: ContractSession, place: int, call: GoldenCall) -> list[Broken]:
+    def _make(self, session: ContractSession, place: int, call: GoldenCall) -> list[BrokenWrite]:
         tool = self.world.blueprint.tool(call.tool)
         arguments, lost = self._bound(session, call)
         if lost:
             self._results.append(None)
             self._failed = True
-            return [Broken(place, parameter=name) for name in lost] if tool.kind == "write" else []
+            return [BrokenWrite(place, parameter=name) for name in lost] if tool.kind == "write" else []
         result = session.call(call.tool, arguments)
         self._results.append(result if result.ok else None)
         if result.ok:
             broke = result.violations if tool.kind == "write" else []
-            return [Broken(place, rule=rule, held_by="agent") for rule in broke]
+            return [BrokenWrite(place, rule=rule, held_by="agent") for rule in broke]
         broken = self._refused(place, tool, result)
         self._failed = True
         return [broken] if broken else []
 
-    def _refused(self, place: int, tool: Tool, result: CallResult) -> Broken | None:
+    def _refused(self, place: int, tool: Tool, result: CallResult) -> BrokenWrite | None:
         """The rule at which a call failed; None where that is no wonder, or no harm."""
         rule = result.error.rule if result.error else None
         guard = next((guard for guard in tool.guards if guard.rule == rule), None)
@@ -194,33 +252,33 @@ class Remainder:
             if self.forgetful and not self._failed:
                 raise Rejected("interlock cannot be tried", f"call {place} ({tool.name}) fails: {result.error}")
             return None
-        return Broken(place, rule=guard.rule, held_by="tool") if tool.kind == "write" else None
+        return BrokenWrite(place, rule=guard.rule, held_by="tool") if tool.kind == "write" else None
 
     def _bound(self, session: ContractSession, call: GoldenCall) -> tuple[dict[str, Json], list[str]]:
         """The call's arguments, and those of them that nobody can know any more."""
         arguments = dict(call.arguments)
-        lost: dict[str, list[Known]] = {}
+        lost: dict[str, list[KnownValue]] = {}
         for name, golden in call.arguments.items():
-            source = source_of(call.grounding.get(name, ""))
+            source = result_reference(call.grounding.get(name, ""))
             if source is None:
                 continue
             result = self._results[source.call]
             if result is not None:
                 arguments[name] = _taken(result, source.path, golden, source.as_date)
-            elif self.forgetful and kind_of(golden) != "date":
+            elif self.forgetful and value_type(golden) != "date":
                 # A day is no secret: there are few, and people try some.
-                lost[name] = [Known(name, golden), Known(source.path.rpartition(".")[2], golden)]
+                lost[name] = [KnownValue(name, golden), KnownValue(source.path.rpartition(".")[2], golden)]
         for known in self._all_known(session) if lost else ():
             lost = {name: wanted for name, wanted in lost.items() if not is_known(wanted, known)}
         return arguments, list(lost)
 
-    def _all_known(self, session: ContractSession) -> Iterator[Known]:
+    def _all_known(self, session: ContractSession) -> Iterator[KnownValue]:
         """All that can be known at this moment without what was left out."""
         yield from self.said
-        yield from in_results(self._results)
+        yield from known_from_results(self._results)
         servers = {_fused(self.world).member_of(self.combination.golden[place].tool).server for place in self.left_out}
         reads = [tool for tool in _fused(self.world).tools if tool.kind == "read" and tool.server not in servers]
-        yield from in_reads(session, reads, self.said)
+        yield from known_from_reads(session, reads, self.said)
 
 
 def _taken(result: CallResult, path: str, golden: Json, as_date: bool) -> Json:

@@ -6,11 +6,10 @@ from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
-from synth.gates.attempt import Attempt
-from synth.gates.rejection import Rejected
+from synth.tasks.replay import GoldenRun, Rejected
 
 
-def lawful(world: World, combination: Combination, made: Attempt, stated: Collection[str]) -> dict[str, Json]:
+def check_lawful(world: World, combination: Combination, made: GoldenRun, stated: Collection[str]) -> dict[str, Json]:
     """The gate's figure: the agent's rules that were in play, all of them kept."""
     broken = [rule for result in made.results for rule in result.violations]
     if broken:

@@ -12,17 +12,15 @@ from skillweave.schema.task import Criteria
 from skillweave.world.canonical import dump
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
-from synth.gates.attempt import Attempt, attempt
-from synth.gates.declined import showing
-from synth.gates.rejection import Rejected
-from synth.gates.views import rows_of
+from synth.gates.declined import calls_showing_reason
+from synth.tasks.replay import GoldenRun, Rejected, rows_of, run_golden
 
 _FROM_CALL = re.compile(r"call (\d+) ")
 MOST = 6
 """Golden writes of which every part is left out; of more, one, two and three at once."""
 
 
-def minimal(world: World, combination: Combination, criteria: Criteria, made: Attempt) -> dict[str, Json]:
+def check_minimal(world: World, combination: Combination, criteria: Criteria, made: GoldenRun) -> dict[str, Json]:
     """The gate's figure: how many writes were left out in turn, alone and several at once."""
     kinds = [tool_of(world.blueprint, call.tool).kind for call in combination.golden]
     writes = [place for place, kind in enumerate(kinds) if kind == "write"]
@@ -43,17 +41,17 @@ def minimal(world: World, combination: Combination, criteria: Criteria, made: At
 
 
 def _same_without(world: World, combination: Combination, criteria: Criteria, without: set[int]) -> bool:
-    made = attempt(world, combination, without=without)
+    made = run_golden(world, combination, without=without)
     return check_state(criteria, made.changes, world.comparison).score == 1
 
 
-def _needed(world: World, combination: Combination, made: Attempt, kinds: Sequence[str]) -> set[int]:
+def _needed(world: World, combination: Combination, made: GoldenRun, kinds: Sequence[str]) -> set[int]:
     """Calls that change something, sign in, hand over, hold what is told or what a rule turns on, or give an argument
     to one that is needed, be it only asked for."""
     calls = combination.calls
     needed = {place for place, kind in enumerate(kinds) if kind != "read" or calls[place].tool in SESSION_TOOLS}
     needed |= {place for place in range(len(kinds)) if _tells(combination, made, place)}
-    needed |= {*range(len(kinds), len(calls)), *showing(world, combination)}
+    needed |= {*range(len(kinds), len(calls)), *calls_showing_reason(world, combination)}
     for place in reversed(range(len(calls))):
         if place in needed:
             sources = calls[place].grounding.values()
@@ -61,6 +59,6 @@ def _needed(world: World, combination: Combination, made: Attempt, kinds: Sequen
     return needed
 
 
-def _tells(combination: Combination, made: Attempt, place: int) -> bool:
+def _tells(combination: Combination, made: GoldenRun, place: int) -> bool:
     held = {dump(value) for row in rows_of(made.results[place]) for value in row.values()}
     return any(dump(value) in held for fact in combination.communicate for value in fact.values)

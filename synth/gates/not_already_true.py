@@ -5,13 +5,13 @@ from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria, Kind
 from skillweave.world.world import World
-from synth.gates.rejection import Rejected
+from synth.tasks.replay import Rejected
 
 RECORDED: frozenset[Kind] = frozenset({"refuse", "unavailable"})
 """Kinds of task in which nothing is to change, and what is recorded counts: doing nothing records nothing."""
 
 
-def not_already_true(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
+def check_not_already_true(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
     """The gate's figure: what doing nothing scores in each check."""
     state = check_state(criteria, [], world.comparison).score
     told = float(not criteria.communicate)

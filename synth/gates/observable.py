@@ -15,19 +15,18 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria
 from skillweave.world.canonical import dump
-from skillweave.world.replay import source_of
+from skillweave.world.replay import result_reference
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
-from synth.gates.attempt import Attempt, attempt, carry_out, opened
-from synth.gates.rejection import Rejected
-from synth.planner.search import search_in
-from synth.tasks.fills import filled_by
+from synth.contracts.dependencies import columns_filled_by
+from synth.search.arguments import argument_search
+from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, run_golden
 
 OTHERS = 3
 """Other values of one argument that are tried."""
 
 
-def observable(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
+def check_observable(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
     """The figure: arguments that were varied, and how many other values were tried of them."""
     arguments = tried = 0
     for place, call in enumerate(combination.golden):
@@ -37,14 +36,14 @@ def observable(world: World, combination: Combination, criteria: Criteria) -> di
         for name in call.arguments:
             if tool.parameter(name).observable is False:
                 raise Rejected("unobservable argument", f"{tool.name}.{name}")
-            if source_of(call.grounding[name]) and tool.parameter(name).refers_to is None:
+            if result_reference(call.grounding[name]) and tool.parameter(name).refers_to is None:
                 continue
             if _fills_only_free(world, tool, name):
                 continue
             arguments += 1
             for value in _others(world, combination, place, name):
                 tried += 1
-                made = attempt(world, combination, instead={(place, name): value})
+                made = run_golden(world, combination, instead={(place, name): value})
                 if _same_writes(world, combination, made):
                     continue
                 if made.succeeded and check_state(criteria, made.changes, world.comparison).score == 1:
@@ -52,7 +51,7 @@ def observable(world: World, combination: Combination, criteria: Criteria) -> di
     return {"arguments": arguments, "others_tried": tried}
 
 
-def _same_writes(world: World, combination: Combination, made: Attempt) -> bool:
+def _same_writes(world: World, combination: Combination, made: GoldenRun) -> bool:
     """Whether just the golden writes were made: a later argument is looked up anew, and may be what was replaced."""
     writes = {tool.name for tool in world.blueprint.tools if tool.kind == "write"}
     made_now = [(result.call.tool, dump(result.call.arguments)) for result in made.results]
@@ -65,19 +64,19 @@ def _others(world: World, combination: Combination, place: int, name: str) -> It
     """Other values of an argument with which its call goes through where it stands."""
     call = combination.golden[place]
     tool = world.blueprint.tool(call.tool)
-    with opened(world, combination) as session:
-        results = carry_out(session, combination.golden[:place])
+    with open_session(world, combination) as session:
+        results = make_calls(session, combination.golden[:place])
         del results
         fixed = {other: _scalar(value) for other, value in call.arguments.items() if other != name}
         fixed |= {p.name: None for p in tool.parameters if p.name not in call.arguments}
         random = Random(f"{combination.id}/{place}/{name}")
-        search = search_in(session, tool, random, fixed, nodes=40)
+        search = argument_search(session, tool, random, fixed, nodes=40)
         found = (arguments.get(name) for arguments in search.meeting())
         yield from islice((value for value in found if value is not None and value != call.arguments[name]), OTHERS)
 
 
 def _fills_only_free(world: World, tool: Tool, name: str) -> bool:
-    filled = filled_by(tool, name)
+    filled = columns_filled_by(tool, name)
     return filled is not None and all(
         world.comparison(table, column) == "free" for table, columns in filled.items() for column in columns
     )

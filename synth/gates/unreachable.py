@@ -9,12 +9,11 @@ from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
 from skillweave.world.world import World
-from synth.gates.attempt import carry_out, opened
-from synth.gates.rejection import Rejected
-from synth.gates.written import changed_in, places_written
+from synth.contracts.writes import changed_pairs, written_pairs
+from synth.tasks.replay import Rejected, make_calls, open_session
 
 
-def unreachable(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
+def check_unreachable(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
     """The figure of an `unavailable` task, nothing for others: what is changed, and which tools are left."""
     if combination.kind != "unavailable":
         return {}
@@ -28,7 +27,7 @@ def unreachable(world: World, combination: Combination, criteria: Criteria) -> d
     if last.tool != TRANSFER or last.arguments.get("reason") != "no_tool":
         raise Rejected("not unavailable", "it is not handed over")
     wanted = _changed(world, combination)
-    within = sorted(tool.name for tool in offered if places_written(world, tool) & wanted)
+    within = sorted(tool.name for tool in offered if written_pairs(world, tool) & wanted)
     if within:
         raise Rejected("within reach", f"{within[0]} writes what {asked.tool} changes")
     left = {(table, column) for table, columns in criteria.beyond.items() for column in columns}
@@ -42,9 +41,9 @@ def _changed(world: World, combination: Combination) -> set[tuple[str, str]]:
     """Tables and columns that the call changes where it is offered."""
     asked = combination.asked
     assert asked is not None
-    with opened(world, combination.model_copy(update={"hidden": []})) as session:
-        carry_out(session, combination.golden[:-1])
+    with open_session(world, combination.model_copy(update={"hidden": []})) as session:
+        make_calls(session, combination.golden[:-1])
         result = session.call(asked.tool, asked.arguments)
         if not result.ok or result.violations:
             raise Rejected("not unavailable", f"{asked.tool} would not go through: {result.error or result.violations}")
-        return changed_in(session.diff())
+        return changed_pairs(session.diff())

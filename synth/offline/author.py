@@ -8,39 +8,39 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.resources import files
 
-from skillweave.code import CodeIndex
-from skillweave.digest import digest_json, digest_text
-from skillweave.errors import AuthorError
-from skillweave.llm.compact import compact, plain
-from skillweave.llm.request import Request
+from skillweave.base.code import CodeIndex
+from skillweave.base.digest import digest_json, digest_text
+from skillweave.base.errors import AuthorError
+from skillweave.llm.backends.backend import Request
+from skillweave.llm.json_text import compact_json, plain_json
 from skillweave.schema.record import Json
-from synth.offline.answers.asked import Answer, Asked
+from synth.offline.question import Answer, OfflineQuestion
 
 ANSWERS = {
-    "domains.expand": "world:expand",
-    "entities.extract": "world:entities",
-    "graph.relate": "world:relations",
-    "blueprint.book": "world:book",
-    "blueprint.relationships": "world:relationships",
-    "blueprint.contracts": "world:contracts",
-    "blueprint.rules": "world:rules",
-    "blueprint.mend": "world:mend",
-    "database.generator": "generator:generator",
-    "policy.write": "policy:write",
-    "policy.reword": "policy:reword",
-    "tools.stories": "tasks:stories",
-    "server.write": "server:server",
-    "server.tests": "server:tests",
-    "fusion.links": "fusion:links",
-    "fusion.stories": "fusion:stories",
-    "fusion.mediate": "mediate:mediate",
-    "policy.merge": "mediate:merge",
-    "tasks.goals": "tasks:goals",
-    "tasks.references": "tasks:references",
-    "tasks.tell": "tell:tell",
+    "domains.expand": "answers.worlds:expand",
+    "entities.extract": "answers.worlds:entities",
+    "graph.relate": "answers.worlds:relations",
+    "blueprint.book": "answers.worlds:book",
+    "blueprint.relationships": "answers.worlds:relationships",
+    "blueprint.contracts": "answers.worlds:contracts",
+    "blueprint.rules": "answers.worlds:rules",
+    "blueprint.mend": "answers.worlds:mend",
+    "database.generator": "answers.worlds:table_generator",
+    "policy.write": "answers.worlds:policy_manual",
+    "policy.reword": "answers.worlds:policy_sentences",
+    "tools.stories": "answers.tasks:stories",
+    "server.write": "coding.server:answer_server",
+    "server.tests": "coding.server:answer_server_tests",
+    "fusion.links": "answers.fusion:links",
+    "fusion.stories": "answers.fusion:stories",
+    "fusion.mediate": "answers.fusion:mediate",
+    "policy.merge": "answers.fusion:merge",
+    "tasks.goals": "answers.tasks:goals",
+    "tasks.references": "answers.tasks:references",
+    "tasks.tell": "answers.tasks:tell",
 }
 """Question -> `module:function` of `synth.offline.answers`; a module is loaded when it is first needed."""
-PACKAGE = "synth.offline.answers"
+PACKAGE = "synth.offline"
 
 
 class OfflineAuthor:
@@ -51,7 +51,7 @@ class OfflineAuthor:
 
     def __call__(self, request: Request) -> str:
         """The text of the answer. AuthorError where the catalogue has none."""
-        asked = Asked(question=request.question, key=request.key, variables=request.variables, seed=self.seed)
+        asked = OfflineQuestion(question=request.question, key=request.key, variables=request.variables, seed=self.seed)
         return _text(_answer(request.question)(asked), request.schema)
 
     def digest(self, key: str, questions: Sequence[str]) -> str:
@@ -116,9 +116,9 @@ def _text(answer: object, schema: Mapping[str, Json] | None) -> str:
     """The answer as a model would write it: in JSON as an object, what is none in the only field of one."""
     if isinstance(answer, str):
         return answer
-    found = plain(answer)
+    found = plain_json(answer)
     properties = (schema or {}).get("properties")
     if not isinstance(found, dict) and isinstance(properties, dict):
         (under,) = properties
         found = {under: found}
-    return compact(found)
+    return compact_json(found)

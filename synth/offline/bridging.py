@@ -14,29 +14,28 @@ from typing import Any
 
 import yaml
 
-from skillweave.schema.fused import BridgeRule, FusedBlueprint, FusedEntity, FusedTool, Member
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint, FusedEntity, FusedMember, FusedTool
 from skillweave.schema.fusion import StoryCall, Storyline
 from skillweave.schema.record import Record
-from synth.graph.columns import origins
-from synth.offline.service import LOADER, environment
-from synth.offline.variation import Variant, variant
+from synth.contracts.visibility import column_origins
+from synth.offline.services import LOADER, ServiceVariant, environment, variant
 
 MOST_MERGED = 4
 """Stories of larger sets that are merged from those of pairs."""
 
 
-class Header(Record):
+class BridgeHeader(Record):
     sides: dict[str, str]
     """Alias -> service."""
 
 
 @dataclass(frozen=True)
-class Side:
+class BridgeSide:
     """One company, as the templates see it."""
 
     fused: FusedBlueprint
-    member: Member
-    variant: Variant
+    member: FusedMember
+    variant: ServiceVariant
 
     @property
     def words(self) -> dict[str, str]:
@@ -75,7 +74,7 @@ class Side:
     def has(self, tool: str, name: str) -> bool:
         """Whether it has a tool that returns or takes that."""
         found = self._tools.get(tool)
-        return found is not None and (name in origins(found) or name in {one.name for one in found.parameters})
+        return found is not None and (name in column_origins(found) or name in {one.name for one in found.parameters})
 
     def entity(self, *names: str) -> str:
         """`Server.Entity` of the first of these entities that there is."""
@@ -118,25 +117,25 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Bridge:
+class BridgeFile:
     """A file of the catalogue."""
 
-    header: Header
+    header: BridgeHeader
     template: str
 
-    def rules(self, sides: dict[str, Side]) -> dict[str, BridgeRule]:
+    def rules(self, sides: dict[str, BridgeSide]) -> dict[str, BridgeRule]:
         """Its rules between these companies, by name, those left out that speak of what is not there."""
         fused = next(iter(sides.values())).fused
         return {rule.rule: rule for raw in self._rendered(sides).get("rules") or [] if (rule := _rule(raw, fused))}
 
-    def stories(self, sides: dict[str, Side], known: Mapping[str, BridgeRule]) -> list[Storyline]:
+    def stories(self, sides: dict[str, BridgeSide], known: Mapping[str, BridgeRule]) -> list[Storyline]:
         """The same of its stories; beside its own rules they may lean on those `known` of other files."""
         fused = next(iter(sides.values())).fused
         rules = {**known, **self.rules(sides)}
         found = (_story(raw, rules, fused) for raw in self._rendered(sides).get("stories") or [])
         return [story for story in found if story is not None]
 
-    def _rendered(self, sides: dict[str, Side]) -> dict[str, Any]:
+    def _rendered(self, sides: dict[str, BridgeSide]) -> dict[str, Any]:
         return yaml.load(environment().from_string(self.template).render(**sides), LOADER) or {}
 
 
@@ -148,7 +147,7 @@ def stories_between(fused: FusedBlueprint, seed: int) -> list[Storyline]:
     return list({story.name: story for story in reversed(found)}.values())[::-1]
 
 
-def _told(fused: FusedBlueprint, members: Sequence[Member], seed: int) -> Iterator[Storyline]:
+def _told(fused: FusedBlueprint, members: Sequence[FusedMember], seed: int) -> Iterator[Storyline]:
     pairs = combinations(members, 2) if len(members) > 2 else ()
     known = {
         name: rule
@@ -160,7 +159,9 @@ def _told(fused: FusedBlueprint, members: Sequence[Member], seed: int) -> Iterat
         yield from bridge.stories(sides, known)
 
 
-def _standing(fused: FusedBlueprint, members: Sequence[Member], seed: int) -> Iterator[tuple[Bridge, dict[str, Side]]]:
+def _standing(
+    fused: FusedBlueprint, members: Sequence[FusedMember], seed: int
+) -> Iterator[tuple[BridgeFile, dict[str, BridgeSide]]]:
     """The files whose services these companies are, with who stands on which side."""
     services = [variant(seed, member.server).service.header.service for member in members]
     for bridge in bridges().values():
@@ -173,8 +174,8 @@ def _standing(fused: FusedBlueprint, members: Sequence[Member], seed: int) -> It
                 yield bridge, {alias: _side(fused, members[place], seed) for place, alias in placed}
 
 
-def _side(fused: FusedBlueprint, member: Member, seed: int) -> Side:
-    return Side(fused, member, variant(seed, member.server))
+def _side(fused: FusedBlueprint, member: FusedMember, seed: int) -> BridgeSide:
+    return BridgeSide(fused, member, variant(seed, member.server))
 
 
 def _merged(fused: FusedBlueprint, seed: int) -> list[Storyline]:
@@ -248,7 +249,7 @@ def _story(raw: dict[str, Any], rules: dict[str, BridgeRule], fused: FusedBluepr
 
 
 @cache
-def bridges() -> dict[str, Bridge]:
+def bridges() -> dict[str, BridgeFile]:
     """All files by name."""
     found = {}
     for file in sorted(files("synth.offline").joinpath("bridges").iterdir(), key=lambda file: file.name):
@@ -256,5 +257,7 @@ def bridges() -> dict[str, Bridge]:
             header, template = re.split(
                 r"^---[ \t]*\n", file.read_text("utf-8").removeprefix("---\n"), maxsplit=1, flags=re.MULTILINE
             )
-            found[file.name.removesuffix(".yaml")] = Bridge(Header.model_validate(yaml.load(header, LOADER)), template)
+            found[file.name.removesuffix(".yaml")] = BridgeFile(
+                BridgeHeader.model_validate(yaml.load(header, LOADER)), template
+            )
     return found

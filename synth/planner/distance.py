@@ -8,18 +8,18 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from skillweave.schema.change import ANY, NEW, Cells, RowChange
+from skillweave.schema.call import ANY, NEW, Cells, RowChange
 from skillweave.schema.record import Json
-from skillweave.world.compare import Columns, normalise
-from synth.planner.writes import Column, Writes
+from skillweave.world.compare import ComparisonLookup, normalise
+from synth.contracts.writes import Column, ToolWrites
 
 MADE, GONE = "+", "-"
 """Stand for a column where a row is made or removed."""
-FAR = 3
+MOST_DISTANCE = 3
 """Distances are told apart up to this one."""
 
 
-class Want(NamedTuple):
+class RemainingWork(NamedTuple):
     """What is left to do until one end is reached."""
 
     cells: frozenset[Column]
@@ -33,16 +33,16 @@ class Want(NamedTuple):
     def none(self) -> bool:
         return not (self.cells or self.rows or self.removed)
 
-    def after(self, writes: Writes) -> "Want":
+    def after(self, writes: ToolWrites) -> "RemainingWork":
         """What is left at least, once a tool was called."""
-        return Want(
+        return RemainingWork(
             self.cells - writes.updates,
             tuple((table, count) for table, count in _left(self.rows, writes) if count),
             self.removed - writes.deletes,
         )
 
 
-def _left(rows: Sequence[tuple[str, int]], writes: Writes) -> list[tuple[str, int]]:
+def _left(rows: Sequence[tuple[str, int]], writes: ToolWrites) -> list[tuple[str, int]]:
     found = []
     for table, count in rows:
         most = writes.inserts.get(table, 0)
@@ -53,35 +53,37 @@ def _left(rows: Sequence[tuple[str, int]], writes: Writes) -> list[tuple[str, in
 class Distance:
     """To a set of ends, by calls of these tools."""
 
-    def __init__(self, ends: Sequence[Sequence[RowChange]], tools: Mapping[str, Writes], comparison: Columns) -> None:
+    def __init__(
+        self, ends: Sequence[Sequence[RowChange]], tools: Mapping[str, ToolWrites], comparison: ComparisonLookup
+    ) -> None:
         self.tools = tools
         self._comparison = comparison
         self._ends = [_End(end) for end in ends]
         self._removable = {table for writes in tools.values() for table in writes.deletes}
         self._updated = {column for writes in tools.values() for column in writes.updates}
-        self._known: dict[Want, int | None] = {}
+        self._known: dict[RemainingWork, int | None] = {}
 
-    def wants(self, changes: Sequence[RowChange]) -> list[Want]:
+    def wants(self, changes: Sequence[RowChange]) -> list[RemainingWork]:
         """What is left for each end that is not out of reach."""
         found = [self._want(end, changes) for end in self._ends]
         return [want for want in found if want is not None]
 
-    def least(self, wants: Sequence[Want]) -> int | None:
+    def least(self, wants: Sequence[RemainingWork]) -> int | None:
         """Writes at least, up to `FAR`; None: out of reach."""
         found = [self._least(want) for want in wants]
         return min((number for number in found if number is not None), default=None)
 
-    def leads(self, tool: str, wants: Sequence[Want], left: int) -> bool:
+    def leads(self, tool: str, wants: Sequence[RemainingWork], left: int) -> bool:
         """Whether a call of the tool can be one of the `left` writes that are still allowed."""
         after = self.least([want.after(self.tools[tool]) for want in wants])
         return after is not None and after <= left - 1
 
-    def _least(self, want: Want) -> int | None:
+    def _least(self, want: RemainingWork) -> int | None:
         if want not in self._known:
             self._known[want] = self._cover(want)
         return self._known[want]
 
-    def _cover(self, want: Want) -> int | None:
+    def _cover(self, want: RemainingWork) -> int | None:
         """The fewest tools that together can do it; more, where rows are to be made and one call makes too few."""
         if want.none:
             return 0
@@ -106,16 +108,16 @@ class Distance:
             return 0
         sizes = (
             size
-            for size in range(1, FAR)
+            for size in range(1, MOST_DISTANCE)
             if any(set().union(*c).issuperset(asked) for c in combinations(helpful, size))
         )
-        return next(sizes, FAR)
+        return next(sizes, MOST_DISTANCE)
 
-    def _times(self, makers: Sequence[Writes], table: str, count: int) -> int:
+    def _times(self, makers: Sequence[ToolWrites], table: str, count: int) -> int:
         most = [writes.inserts[table] for writes in makers]
         return 1 if None in most else -(-count // max(number for number in most if number is not None))
 
-    def _want(self, end: "_End", changes: Sequence[RowChange]) -> Want | None:
+    def _want(self, end: "_End", changes: Sequence[RowChange]) -> RemainingWork | None:
         cells: set[Column] = set()
         removed: set[str] = set()
         rows: dict[str, int] = dict(end.rows)
@@ -129,7 +131,9 @@ class Distance:
         for table, found in made.items():
             if not self._add_made(table, found, end.made.get(table, []), cells, removed, rows):
                 return None
-        return Want(frozenset(cells), tuple(sorted((t, n) for t, n in rows.items() if n > 0)), frozenset(removed))
+        return RemainingWork(
+            frozenset(cells), tuple(sorted((t, n) for t, n in rows.items() if n > 0)), frozenset(removed)
+        )
 
     def _add(
         self,
@@ -211,7 +215,7 @@ class _End:
         self.rows = {table: len(made) for table, made in self.made.items()}
 
 
-def _reach(writes: Writes) -> set[Column]:
+def _reach(writes: ToolWrites) -> set[Column]:
     """Columns that a tool changes, and tables in which it makes or removes rows."""
     return {*writes.updates, *((t, MADE) for t in writes.inserts), *((t, GONE) for t in writes.deletes)}
 

@@ -1,56 +1,171 @@
-"""Plans: the shortest ways from a state to an end, found without having seen one.
+"""Plans: the shortest sequences of lawful writes from a state to an end, searched without the golden calls.
 
-Iterative deepening over writes, with savepoints. What reads show is looked up in each state that is gone on from. Plans
-are the shortest by writes; two of them are one where they make the same calls in another order.
+The search deepens by one write at a time. Two plans count as one if they make the same calls in another order.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
 from typing import Literal, NamedTuple
 
 from evaluator.checks.state import check_state
-from skillweave.schema.call import CallResult
-from skillweave.schema.change import RowChange
-from skillweave.schema.record import Json
+from skillweave.schema.call import ANY, NEW, CallResult, RowChange
+from skillweave.schema.contract import Tool
+from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria, FactToTell
 from skillweave.world.canonical import canonical, dump
 from skillweave.world.session import ContractSession
-from synth.planner.distance import Distance, Want
-from synth.planner.knowledge import Knowledge, Reading
-from synth.planner.looking import Looking, Memory
-from synth.planner.moves import Moves
-from synth.planner.problem import Bounds, Budget, Exhausted, Problem
-from synth.planner.writes import writes_of
+from synth.contracts.writes import Column, ToolWrites, writes_of
+from synth.planner.distance import Distance, RemainingWork, is_same
+from synth.planner.problem import (
+    BudgetExhausted,
+    ExpansionBudget,
+    Knowledge,
+    PlannerBounds,
+    PlanningProblem,
+    ShownResult,
+)
+from synth.planner.reads import ReadExplorer, ResultsByCall
+from synth.search.arguments import Arguments, ArgumentSearch, DesiredGuard, ParameterNames
+from synth.search.slots import Slot, slots
 
-Status = Literal["proved", "undecided", "not_reached"]
-MOST = 120
+
+@dataclass
+class KnownValuesSearch(ArgumentSearch):
+    """The search for arguments, among given values and no others."""
+
+    given: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    budget: ExpansionBudget = field(default_factory=lambda: ExpansionBudget(0))
+
+    def _values(
+        self, slot: Slot, wishes: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int], broken: bool
+    ) -> list[Value]:
+        name = slot.parameter.name
+        return self._agreeing_with(name, list(self.given[name]), wishes, bound, budget)
+
+    def _together(self) -> ParameterNames:
+        return ()
+
+    def _agreeing(
+        self,
+        names: ParameterNames,
+        values: list[tuple[Value, ...]],
+        width: int,
+        wishes: list[DesiredGuard],
+        bound: Mapping[str, Value],
+    ) -> list[tuple[Value, ...]]:
+        self.budget.spend()
+        return super()._agreeing(names, values, width, wishes, bound)
+
+
+class LawfulWrites:
+    """The writes of one problem."""
+
+    def __init__(self, problem: PlanningProblem, budget: ExpansionBudget) -> None:
+        self._problem = problem
+        self._budget = budget
+        made = {change.table for end in problem.ends for change in end if change.op == "insert"}
+        writes = writes_of(problem.world)
+        self.tools = {tool.name: tool for tool in problem.tools if tool.kind == "write"}
+        """Those of which not every call makes a row that no end has."""
+        while True:
+            self._removable = {table for name in self.tools for table in writes[name].deletes}
+            useless = [name for name in self.tools if writes[name].makes - made - self._removable]
+            if not useless:
+                break
+            self.tools = {name: tool for name, tool in self.tools.items() if name not in useless}
+        self._updated = {column for name in self.tools for column in writes[name].updates}
+        self.writes: dict[str, ToolWrites] = {name: writes[name] for name in self.tools}
+
+    def calls(
+        self, session: ContractSession, tool: Tool, known: Knowledge, *, last: bool = False
+    ) -> Iterator[Arguments]:
+        """Arguments with which the tool is lawfully called. Exhausted where the budget ends.
+
+        `last`: nothing comes after it, so what it makes has to be right at once.
+        """
+        fixed = self._fixed(tool, last)
+        given = {
+            name: self._useful(known.values(slot), fixed.get(name, ()), session) for name, slot in slots(tool).items()
+        }
+        if not all(given.values()):
+            return
+        search = KnownValuesSearch(
+            session.world.blueprint,
+            tool,
+            session,
+            session.account(tool.name),
+            session.now,
+            Random(0),
+            nodes=1 << 60,
+            person=session.caller,
+            given=given,
+            budget=self._budget,
+        )
+        yield from search.meeting()
+
+    def _fixed(self, tool: Tool, last: bool) -> dict[str, list[Column]]:
+        """Parameter -> columns of the row made that nothing changes any more."""
+        writes = self.writes[tool.name]
+        updated = writes.updates if last else self._updated
+        removable = writes.deletes if last else self._removable
+        return {
+            name: [column for column in sorted(columns) if column not in updated and column[0] not in removable]
+            for name, columns in writes.flows.items()
+        }
+
+    def _useful(self, values: Sequence[Value], columns: Sequence[Column], session: ContractSession) -> list[Value]:
+        """The values with which the row that the call makes can be one of an end state."""
+        return [value for value in values if all(self._fits(column, value, session) for column in columns)]
+
+    def _fits(self, column: Column, value: Value, session: ContractSession) -> bool:
+        how = self._problem.world.comparison(*column)
+        return how == "free" or any(
+            _is_allowed(cell, value, how == "normalised", session.minted) for cell in self._cells(column)
+        )
+
+    def _cells(self, column: Column) -> Iterator[Json]:
+        for end in self._problem.ends:
+            for change in end:
+                if change.op == "insert" and change.table == column[0]:
+                    yield (change.after or {}).get(column[1])
+
+
+def _is_allowed(cell: Json, value: Value, normalised: bool, minted: Sequence[str]) -> bool:
+    if isinstance(cell, dict):
+        return ANY in cell or (NEW in cell and any(one in str(value) for one in minted))
+    return is_same(cell, value.strip(" ") if isinstance(value, str) else value, normalised) or cell == value
+
+
+PlanStatus = Literal["proved", "undecided", "not_reached"]
+MOST_PLANS = 120
 """Plans that are kept of one state."""
 
 
-class Minted(NamedTuple):
+class MintedArgument(NamedTuple):
     """An argument that a write on the way has minted."""
 
-    by: "Move"
+    by: "PlannedWrite"
     number: int
 
 
-class Move(NamedTuple):
+class PlannedWrite(NamedTuple):
     """A write, whatever its session calls the rows that it makes."""
 
     tool: str
-    arguments: tuple[tuple[str, Json | Minted], ...]
+    arguments: tuple[tuple[str, Json | MintedArgument], ...]
 
 
-Plan = tuple[Move, ...]
+WritePlan = tuple[PlannedWrite, ...]
 
 
-class Plans(NamedTuple):
+class PlanSearchResult(NamedTuple):
     """What a search came to."""
 
-    status: Status
+    status: PlanStatus
     """`proved`: these are all of the shortest plans. `undecided`: the bound on expansions was met. `not_reached`: no
     plan leads to an end within the bound on calls."""
-    plans: list[Plan]
+    plans: list[WritePlan]
     """In every order in which they can be carried out."""
     dead_ends: int
     """Lawful calls of the last round from which no end was in reach."""
@@ -59,9 +174,9 @@ class Plans(NamedTuple):
     """Writes of a plan in the last round."""
 
     @property
-    def distinct(self) -> dict[tuple[Move, ...], Plan]:
+    def distinct(self) -> dict[tuple[PlannedWrite, ...], WritePlan]:
         """One order of each set of calls."""
-        found: dict[tuple[Move, ...], Plan] = {}
+        found: dict[tuple[PlannedWrite, ...], WritePlan] = {}
         for plan in self.plans:
             found.setdefault(tuple(sorted(plan, key=repr)), plan)
         return found
@@ -71,12 +186,12 @@ class Plans(NamedTuple):
 class _Node:
     """A state on the way."""
 
-    path: Plan
-    results: tuple[Reading, ...]
-    shown: Memory
+    path: WritePlan
+    results: tuple[ShownResult, ...]
+    shown: ResultsByCall
     """What reads show here."""
     changes: list[RowChange]
-    wants: list[Want]
+    wants: list[RemainingWork]
 
 
 class Planner:
@@ -84,36 +199,36 @@ class Planner:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: PlanningProblem,
         session: ContractSession,
-        bounds: Bounds,
+        bounds: PlannerBounds,
         *,
-        given: Sequence[Reading] = (),
+        given: Sequence[ShownResult] = (),
         memo: bool = True,
     ) -> None:
         """`given`: what calls before have returned."""
         self._problem = problem
         self._session = session
         self.bounds = bounds
-        self._budget = Budget(bounds.expansions)
-        self._looking = Looking(problem, self._budget)
-        self._moves = Moves(problem, self._budget)
+        self._budget = ExpansionBudget(bounds.expansions)
+        self._looking = ReadExplorer(problem, self._budget)
+        self._moves = LawfulWrites(problem, self._budget)
         self._criteria = Criteria(
             state=list(problem.ends[0]), any_of=[*map(list, problem.ends[1:])], reward_basis=["state"]
         )
         self._distance = Distance(problem.ends, self._moves.writes, problem.world.comparison)
         self._given = tuple(given)
-        self._memo: dict[tuple[object, ...], frozenset[Plan]] | None = {} if memo else None
-        self._minted: dict[str, Minted] = {}
+        self._memo: dict[tuple[object, ...], frozenset[WritePlan]] | None = {} if memo else None
+        self._minted: dict[str, MintedArgument] = {}
         self._dead_ends = 0
-        self.first: Memory = {}
+        self.first: ResultsByCall = {}
         """What reads show at the start."""
 
-    def search(self) -> Plans:
+    def search(self) -> PlanSearchResult:
         """All shortest plans, as far as the bounds go."""
         mark = self._session.mark()
-        depth, found = 0, frozenset[Plan]()
-        status: Status = "not_reached"
+        depth, found = 0, frozenset[WritePlan]()
+        status: PlanStatus = "not_reached"
         try:
             self.first = self._looking.look(self._session, self._given, {}, None)
             node = self._node((), self._given, self.first)
@@ -125,12 +240,12 @@ class Planner:
                 if found:
                     status = "proved"
                     break
-        except Exhausted:
+        except BudgetExhausted:
             status, found = "undecided", frozenset()
         self._session.forget(mark)
-        return Plans(status, sorted(found, key=repr), self._dead_ends, self._budget.used, depth)
+        return PlanSearchResult(status, sorted(found, key=repr), self._dead_ends, self._budget.used, depth)
 
-    def _below(self, node: _Node, left: int) -> frozenset[Plan]:
+    def _below(self, node: _Node, left: int) -> frozenset[WritePlan]:
         """The plans of `left` writes from here."""
         if left == 0:
             return frozenset({()}) if self._is_end(node) else frozenset()
@@ -138,18 +253,18 @@ class Planner:
         if self._memo is not None and key in self._memo:
             return self._memo[key]
         known = Knowledge(self._problem, [*self.first.values(), *node.shown.values()], node.results)
-        found: set[Plan] = set()
+        found: set[WritePlan] = set()
         for name, tool in self._moves.tools.items():
             if self._distance.leads(name, node.wants, left):
                 # All of them before any is made: they are sought in the state as it is here.
                 for arguments in list(self._moves.calls(self._session, tool, known, last=left == 1)):
                     found |= self._through(node, name, dict(arguments), left - 1)
-        kept = frozenset(sorted(found, key=repr)[:MOST])
+        kept = frozenset(sorted(found, key=repr)[:MOST_PLANS])
         if self._memo is not None:
             self._memo[key] = kept
         return kept
 
-    def _through(self, node: _Node, tool: str, arguments: dict[str, Json], left: int) -> set[Plan]:
+    def _through(self, node: _Node, tool: str, arguments: dict[str, Json], left: int) -> set[WritePlan]:
         """The plans that begin with this call and have `left` writes behind it."""
         self._budget.spend()
         mark = self._session.mark()
@@ -157,9 +272,9 @@ class Planner:
             result = self._session.call(tool, arguments)
             if not result.ok or result.violations:
                 return set()
-            move = Move(tool, tuple((name, self._named(value)) for name, value in sorted(arguments.items())))
+            move = PlannedWrite(tool, tuple((name, self._named(value)) for name, value in sorted(arguments.items())))
             for number, minted in enumerate(result.minted):
-                self._minted[minted] = Minted(move, number)
+                self._minted[minted] = MintedArgument(move, number)
             after = self._after(node, move, result, left)
             found = {(move, *plan) for plan in self._below(after, left)} if after else set()
             self._dead_ends += not found
@@ -167,25 +282,27 @@ class Planner:
         finally:
             self._session.forget(mark)
 
-    def _after(self, node: _Node, move: Move, result: CallResult, left: int) -> _Node | None:
+    def _after(self, node: _Node, move: PlannedWrite, result: CallResult, left: int) -> _Node | None:
         """The state behind a call; None where no end is in reach from it."""
-        after = self._node((*node.path, move), (*node.results, Reading(self._problem, result)), node.shown)
+        after = self._node((*node.path, move), (*node.results, ShownResult(self._problem, result)), node.shown)
         least = self._distance.least(after.wants)
         if least is None or least > left:
             return None
         return replace(after, shown=self._look(node, move.tool, after.results)) if left else after
 
-    def _node(self, path: Plan, results: tuple[Reading, ...], shown: Memory) -> _Node:
+    def _node(self, path: WritePlan, results: tuple[ShownResult, ...], shown: ResultsByCall) -> _Node:
         changes = self._session.diff()
         return _Node(path, results, shown, changes, self._distance.wants(changes))
 
-    def look_after(self, looking: Looking, tool: str, results: Sequence[Reading], shown: Memory) -> Memory:
+    def look_after(
+        self, looking: ReadExplorer, tool: str, results: Sequence[ShownResult], shown: ResultsByCall
+    ) -> ResultsByCall:
         """What reads show once a tool was called, where `shown` is what they showed before."""
         writes = writes_of(self._problem.world)[tool]
         changed = {table for table, _ in writes.updates} | writes.inserts.keys() | writes.deletes
         return looking.look(self._session, results, shown, changed)
 
-    def _look(self, node: _Node, tool: str, results: Sequence[Reading]) -> Memory:
+    def _look(self, node: _Node, tool: str, results: Sequence[ShownResult]) -> ResultsByCall:
         return self.look_after(self._looking, tool, results, node.shown)
 
     def _is_end(self, node: _Node) -> bool:
@@ -198,10 +315,10 @@ class Planner:
         shown = self._look(node, node.path[-1].tool, node.results)
         return all(self._tells([*shown.values()], fact) for fact in untold)
 
-    def _tells(self, readings: Sequence[Reading], fact: FactToTell) -> bool:
+    def _tells(self, readings: Sequence[ShownResult], fact: FactToTell) -> bool:
         return any(reading.shows(value) for reading in readings for value in fact.values)
 
-    def _named(self, value: Json) -> Json | Minted:
+    def _named(self, value: Json) -> Json | MintedArgument:
         return self._minted.get(value, value) if isinstance(value, str) else value
 
     def _key(self, node: _Node, left: int) -> tuple[object, ...]:
@@ -212,8 +329,9 @@ class Planner:
         return rows, tuple(sorted(map(repr, node.path))), tuple(returned), left
 
 
-def bound(move: Move, minted: Mapping[Move, Sequence[str]]) -> dict[str, Json]:
+def bind_minted(move: PlannedWrite, minted: Mapping[PlannedWrite, Sequence[str]]) -> dict[str, Json]:
     """A move's arguments, with ids as this session has minted them."""
     return {
-        name: minted[value.by][value.number] if isinstance(value, Minted) else value for name, value in move.arguments
+        name: minted[value.by][value.number] if isinstance(value, MintedArgument) else value
+        for name, value in move.arguments
     }

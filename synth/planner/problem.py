@@ -1,31 +1,34 @@
-"""A problem for the planner: what the user says, what the session gives, and the goal; never the golden calls.
+"""The planner's problem: what the user says, what the session gives, the goal, and what is known at a moment.
 
-Made from a combination by leaving out all that says how it is done: the calls, their places, and the keys of rows.
+The problem never contains the golden calls: the planner has to find its own way.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from pydantic import Field
 
-from skillweave.schema.change import RowChange
+from skillweave.schema.call import CallResult, RowChange
 from skillweave.schema.combination import Combination
-from skillweave.schema.contract import Tool
-from skillweave.schema.record import Json
+from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria, FactToTell
 from skillweave.world.ids import prefix_of
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
-from synth.gates.known import Known, said_by_user
-from synth.step import Params
+from synth.contracts.wording import value_type
+from synth.engine.step import Params
+from synth.search.slots import Slot
+from synth.tasks.knowledge import KnownValue, said_by_user
+from synth.tasks.replay import rows_of
 
 Columns = Mapping[str, Json]
 """Columns of a row, with their values."""
 
 
-class Bounds(NamedTuple):
+class PlannerBounds(NamedTuple):
     """How far the planner looks. What lies beyond `calls` is not reached; beyond `expansions` it is undecided."""
 
     calls: int = 6
@@ -34,31 +37,31 @@ class Bounds(NamedTuple):
     """Calls made and guards looked up in one search, at most."""
 
 
-BOUNDS = Bounds()
-MOST = Bounds(calls=20, expansions=100_000)
+DEFAULT_BOUNDS = PlannerBounds()
+WIDEST_BOUNDS = PlannerBounds(calls=20, expansions=100_000)
 """No search is wider, whoever asks for it: that of one task takes minutes then."""
 
 
 class PlannerParams(Params):
     """How far each task's planner looks, for the steps that put tasks through the gates."""
 
-    planner_calls: int = Field(default=BOUNDS.calls, ge=1, le=MOST.calls)
+    planner_calls: int = Field(default=DEFAULT_BOUNDS.calls, ge=1, le=WIDEST_BOUNDS.calls)
     """Writes of a plan that the planner looks for, at most."""
-    planner_expansions: int = Field(default=BOUNDS.expansions, ge=1, le=MOST.expansions)
+    planner_expansions: int = Field(default=DEFAULT_BOUNDS.expansions, ge=1, le=WIDEST_BOUNDS.expansions)
     """Calls that the planner makes, and guards that it looks up, for one task, at most; then it is undecided."""
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> PlannerBounds:
         """As the planner takes them."""
-        return Bounds(self.planner_calls, self.planner_expansions)
+        return PlannerBounds(self.planner_calls, self.planner_expansions)
 
 
-class Exhausted(Exception):
+class BudgetExhausted(Exception):
     """The bound on expansions is met."""
 
 
 @dataclass
-class Budget:
+class ExpansionBudget:
     """Expansions, counted."""
 
     most: int | None = None
@@ -68,12 +71,12 @@ class Budget:
     def spend(self) -> None:
         """Count one; Exhausted where there is none left."""
         if self.most is not None and self.used >= self.most:
-            raise Exhausted
+            raise BudgetExhausted
         self.used += 1
 
 
 @dataclass(frozen=True)
-class Problem:
+class PlanningProblem:
     world: World
     caller: str | None
     """Who the channel has signed in; None: the user has to be identified."""
@@ -84,7 +87,7 @@ class Problem:
     """What the user gives to be identified."""
     rows: tuple[Columns, ...]
     """What the user knows of each row that they speak of."""
-    said: tuple[Known, ...]
+    said: tuple[KnownValue, ...]
     """All that the user says."""
     ends: tuple[Sequence[RowChange], ...]
     """End states that are right, as differences."""
@@ -114,10 +117,10 @@ class Problem:
         )
 
 
-def problem_of(world: World, combination: Combination, criteria: Criteria) -> Problem:
+def problem_of(world: World, combination: Combination, criteria: Criteria) -> PlanningProblem:
     """The problem behind a combination."""
     rows = {repr(sorted(row.columns.items())): row.columns for row in combination.rows if row.columns}
-    return Problem(
+    return PlanningProblem(
         world=world,
         caller=combination.caller if combination.login == "session" else None,
         now=combination.now,
@@ -131,5 +134,143 @@ def problem_of(world: World, combination: Combination, criteria: Criteria) -> Pr
     )
 
 
-def _hashable(known: Known) -> Known:
-    return known if isinstance(known.value, (str, int, float, bool)) else Known(known.name, str(known.value))
+def _hashable(known: KnownValue) -> KnownValue:
+    return known if isinstance(known.value, (str, int, float, bool)) else KnownValue(known.name, str(known.value))
+
+
+MOST_KEYS = 400
+"""Keys of one entity that an argument ranges over."""
+MOST_VALUES = 300
+"""Values that an argument which is no key ranges over."""
+
+
+class ShownResult:
+    """What one call returned."""
+
+    def __init__(self, problem: PlanningProblem, result: CallResult) -> None:
+        self.tool = result.call.tool
+        self.arguments = result.call.arguments
+        self.rows = rows_of(result)
+        is_one = not isinstance(result.value, list)
+        self.meant = [row for row in self.rows if is_one or problem.is_meant(row)]
+        """Rows that the user speaks of, and the one row of a result that has only one."""
+
+    @cached_property
+    def near(self) -> list[KnownValue]:
+        """The cells of the rows that are meant."""
+        return [KnownValue(name, value) for row in self.meant for name, value in row.items() if value is not None]
+
+    @cached_property
+    def cells(self) -> list[KnownValue]:
+        """All cells."""
+        return [KnownValue(name, value) for row in self.rows for name, value in row.items() if value is not None]
+
+    def shows(self, value: Json, *, meant: bool = False) -> bool:
+        """Whether a row, of those meant or of all, holds the value, or the moment on a day that is asked for."""
+        return any(_gives(known.value, value) for known in (self.near if meant else self.cells))
+
+
+def _gives(shown: Json, value: Json) -> bool:
+    if isinstance(shown, bool) or isinstance(value, bool):
+        return shown is value
+    if shown == value:
+        return True
+    return (
+        isinstance(shown, str) and isinstance(value, str) and value_type(value) == "date" and shown[:11] == f"{value} "
+    )
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """All that is known at a moment."""
+
+    problem: PlanningProblem
+    readings: Sequence[ShownResult]
+    """What reads show, or have shown."""
+    results: Sequence[ShownResult] = ()
+    """What the writes on the way returned."""
+
+    @cached_property
+    def keys(self) -> dict[str, dict[str, None]]:
+        """Entity -> keys that calls have shown, those of rows that are meant first."""
+        found: dict[str, dict[str, None]] = {}
+        for known in [*self._near, *(known for reading in self.readings for known in reading.cells)]:
+            entity = self._entity_of(known.value)
+            if entity is not None:
+                found.setdefault(entity, {})[str(known.value)] = None
+        return found
+
+    @cached_property
+    def meant(self) -> dict[str, dict[str, None]]:
+        """The same of rows that are meant, and of what writes returned."""
+        found: dict[str, dict[str, None]] = {}
+        for known in self._near:
+            entity = self._entity_of(known.value)
+            if entity is not None:
+                found.setdefault(entity, {})[str(known.value)] = None
+        return found
+
+    def values(self, slot: Slot) -> list[Value]:
+        """What a parameter ranges over; NULL first where it may be left out."""
+        parameter = slot.parameter
+        found: Iterable[Value]
+        if parameter.refers_to:
+            found = list(self.keys.get(parameter.refers_to.partition(".")[0], {}))[:MOST_KEYS]
+        elif parameter.enum:
+            found = parameter.enum
+        elif parameter.type == "boolean":
+            found = (True, False)
+        else:
+            found = self._plain(slot)[:MOST_VALUES]
+        return list(dict.fromkeys([*(() if parameter.required else (None,)), *found]))
+
+    def _plain(self, slot: Slot) -> list[Value]:
+        parameter = slot.parameter
+        said = self.problem.said
+        named = [known for known in said if known.name == parameter.name]
+        shown = [known for known in self._near if _may_give(known, parameter)]
+        values = [_as(known.value, parameter) for known in (*named, *said, *shown)]
+        if parameter.type in ("integer", "number"):
+            values += [int(number) if number == int(number) else number for number in slot.literals]
+        return list({(type(value), value): value for value in values if value is not None}.values())
+
+    @cached_property
+    def _near(self) -> list[KnownValue]:
+        """What is at hand: what writes returned, then rows that are meant."""
+        cells = [known for result in self.results for known in result.cells]
+        return [*cells, *(known for reading in self.readings for known in reading.near)]
+
+    def _entity_of(self, value: Json) -> str | None:
+        if not isinstance(value, str):
+            return None
+        return self.problem.prefixes.get(value.rpartition("-")[0])
+
+
+def _may_give(known: KnownValue, parameter: Parameter) -> bool:
+    """Whether a value that a call returned may be meant by a parameter: money is money, other numbers have names."""
+    match parameter.type:
+        case "integer" | "number":
+            both = known.name.endswith("_cents") and parameter.name.endswith("_cents")
+            return both or known.name == parameter.name
+        case "string" | "date" | "datetime":
+            return isinstance(known.value, str)
+        case _:
+            return False
+
+
+def _as(value: Json, parameter: Parameter) -> Value:
+    """The value as an argument; None where its type does not fit."""
+    kind = value_type(value)
+    if isinstance(value, (list, dict)) or value is None:
+        return None
+    match parameter.type:
+        case "date":
+            return str(value)[:10] if kind in ("date", "datetime") else None
+        case "datetime" | "integer":
+            return value if kind == parameter.type else None
+        case "number":
+            return value if kind in ("integer", "number") else None
+        case "string":
+            return value if isinstance(value, str) else None
+        case _:
+            return None

@@ -10,10 +10,18 @@ from dataclasses import dataclass, field
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Effect, Guard
-from synth.policy.demands import Demand, choices, demands
-from synth.policy.manual import no_prose
-from synth.policy.quantity import Found, Quantity, in_words, quantities
-from synth.policy.words import asserts, names, places, stems
+from synth.policy.demands import Demand, demands, numbers_by_value
+from synth.policy.manual import non_prose_in
+from synth.policy.wording import (
+    Quantity,
+    StatedQuantity,
+    asserts_value,
+    in_words,
+    names_value,
+    places_of_value,
+    quantities,
+    stems,
+)
 
 _HELD = "~"
 """Stands for a value that the SQL holds."""
@@ -71,7 +79,7 @@ def differences(rule: Rule, blueprint: Blueprint, common: frozenset[str]) -> lis
     if len(rule.says) != 1:
         return [f"it is told in {len(rule.says)} ways; tell it in one"]
     sentence = rule.says[0]
-    mark = no_prose(sentence)
+    mark = non_prose_in(sentence)
     if mark or not sentence.strip() or "\n" in sentence.strip():
         return [f"it holds {mark!r}; give plain words" if mark else "it is to be one line of plain words"]
     asked = [demands(sql, blueprint) for sql in rule.sql]
@@ -79,7 +87,9 @@ def differences(rule: Rule, blueprint: Blueprint, common: frozenset[str]) -> lis
     found = quantities(sentence)
     beside = _beside(rule, blueprint)
     faults = [*_unsaid(every, sentence, found, beside), *_unfounded(every, found), *_foreign(every, sentence, common)]
-    faults += [fault for sql in rule.sql for pairs in choices(sql) for fault in _mixed_up(pairs, sentence, found)]
+    faults += [
+        fault for sql in rule.sql for pairs in numbers_by_value(sql) for fault in _mixed_up(pairs, sentence, found)
+    ]
     return list(dict.fromkeys(faults))
 
 
@@ -93,21 +103,21 @@ def _beside(rule: Rule, blueprint: Blueprint) -> str:
     return " ".join(others)
 
 
-def _unsaid(every: Sequence[Demand], sentence: str, found: Sequence[Found], beside: str) -> Iterator[str]:
+def _unsaid(every: Sequence[Demand], sentence: str, found: Sequence[StatedQuantity], beside: str) -> Iterator[str]:
     said = {reading for one in found for reading in one.readings}
     unsaid = []
     for demand in every:
-        if demand.counted and not any(names(sentence, value) for value in demand.siblings):
+        if demand.counted and not any(names_value(sentence, value) for value in demand.siblings):
             continue
-        if demand.required and not (names(sentence, demand.word) if demand.word else _meet(demand.options, said)):
+        if demand.required and not (names_value(sentence, demand.word) if demand.word else _meet(demand.options, said)):
             unsaid.append(demand)
     elsewhere = {reading for one in quantities(beside) for reading in one.readings} if unsaid else set[Quantity]()
     for demand in unsaid:
-        if not (names(beside, demand.word) if demand.word else _meet(demand.options, elsewhere)):
+        if not (names_value(beside, demand.word) if demand.word else _meet(demand.options, elsewhere)):
             yield f"the SQL says {demand.text}, the sentence does not"
 
 
-def _unfounded(every: Sequence[Demand], found: Sequence[Found]) -> Iterator[str]:
+def _unfounded(every: Sequence[Demand], found: Sequence[StatedQuantity]) -> Iterator[str]:
     held = frozenset(option for demand in every for option in demand.options)
     for one in found:
         if one.firm and not _meet(held, set(one.readings)):
@@ -121,7 +131,7 @@ def _foreign(every: Sequence[Demand], sentence: str, common: frozenset[str]) -> 
         left = left.replace(word.replace("_", " "), _HELD)
     for demand in every:
         for value in demand.siblings:
-            if value in held or not asserts(left, value):
+            if value in held or not asserts_value(left, value):
                 continue
             if _listed(left, value) or not common.issuperset(stems(value)):
                 yield f"the sentence says {value.replace('_', ' ')!r}, the SQL does not"
@@ -134,14 +144,16 @@ def _listed(left: str, value: str) -> bool:
     return re.search(rf"{_HELD}{between}{words}\b|\b{words}{between}{_HELD}", left) is not None
 
 
-def _mixed_up(pairs: Sequence[tuple[str, frozenset[Quantity]]], sentence: str, found: Sequence[Found]) -> Iterator[str]:
+def _mixed_up(
+    pairs: Sequence[tuple[str, frozenset[Quantity]]], sentence: str, found: Sequence[StatedQuantity]
+) -> Iterator[str]:
     """Values whose number stands at another value: `25 % for saver, 50 % for flexible` told the wrong way round."""
-    spots = {value: places(sentence, value) for value, _ in pairs}
+    spots = {value: places_of_value(sentence, value) for value, _ in pairs}
     if not all(spots.values()):
         return
     every = sorted(spot for found_at in spots.values() for spot in found_at)
 
-    def beside(spot: tuple[int, int], after: bool) -> list[Found]:
+    def beside(spot: tuple[int, int], after: bool) -> list[StatedQuantity]:
         if after:
             end = min((start for start, _ in every if start > spot[0]), default=len(sentence))
             return [one for one in found if one.firm and spot[1] <= one.start < end]

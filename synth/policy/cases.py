@@ -13,8 +13,8 @@ from itertools import product
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Record, Value
+from synth.policy.expressions import TimeSpan
 from synth.policy.formula import Formula, NoCaseError, Variable, formula_of
-from synth.policy.moment import Step
 
 MOST = 3
 """Pairs of cases for one rule."""
@@ -22,7 +22,7 @@ TRIED = 600
 """Bound on the situations of one guard that are run."""
 
 
-class Case(Record):
+class RuleCase(Record):
     """A situation that one rule decides."""
 
     text: str
@@ -41,15 +41,15 @@ class Option:
 
 
 @dataclass(frozen=True)
-class RuleCases:
+class CasesOfRule:
     rule: str
     sentence: str
-    cases: tuple[Case, ...]
+    cases: tuple[RuleCase, ...]
     why_none: str = ""
     """Why no case could be put into words."""
 
 
-def cases_of(blueprint: Blueprint, now: str) -> list[RuleCases]:
+def cases_of(blueprint: Blueprint, now: str) -> list[CasesOfRule]:
     """The cases of each guard's rule, in the order in which tools state them; its first guard stands for a rule."""
     first: dict[str, tuple[Tool, Guard]] = {}
     for tool in blueprint.tools:
@@ -62,17 +62,17 @@ def cases_of(blueprint: Blueprint, now: str) -> list[RuleCases]:
         connection.close()
 
 
-def _of_rule(tool: Tool, guard: Guard, blueprint: Blueprint, connection: sqlite3.Connection, now: str) -> RuleCases:
+def _of_rule(tool: Tool, guard: Guard, blueprint: Blueprint, connection: sqlite3.Connection, now: str) -> CasesOfRule:
     try:
         formula = formula_of(guard.holds, tool, blueprint)
     except NoCaseError as reason:
-        return RuleCases(guard.rule, guard.says, (), str(reason))
+        return CasesOfRule(guard.rule, guard.says, (), str(reason))
     pairs = list(_pairs(formula, connection, now))[:MOST]
     cases = tuple(dict.fromkeys(case for pair in pairs for case in pair))
-    return RuleCases(guard.rule, guard.says, cases, "" if cases else "nothing that it reads decides it alone")
+    return CasesOfRule(guard.rule, guard.says, cases, "" if cases else "nothing that it reads decides it alone")
 
 
-def _pairs(formula: Formula, connection: sqlite3.Connection, now: str) -> Iterator[tuple[Case, Case]]:
+def _pairs(formula: Formula, connection: sqlite3.Connection, now: str) -> Iterator[tuple[RuleCase, RuleCase]]:
     options = {variable.name: _options(variable, connection, now) for variable in formula.variables}
     tried = list(_tried(formula, options, connection, now))
     for variable in formula.variables:
@@ -129,7 +129,7 @@ def _closest(
     return best[1] if best else None
 
 
-def _case(formula: Formula, situation: Situation, held: bool) -> Case:
+def _case(formula: Formula, situation: Situation, held: bool) -> RuleCase:
     facts = []
     for variable in formula.variables:
         told = situation[variable.name].words
@@ -139,7 +139,7 @@ def _case(formula: Formula, situation: Situation, held: bool) -> Case:
             after = next((other.noun for other in formula.variables if other.name == variable.base), "")
             facts.append(f"{variable.noun} is {told.format(base=after)}")
     text = "; ".join(facts)
-    return Case(text=text[:1].upper() + text[1:] + ".", holds=held)
+    return RuleCase(text=text[:1].upper() + text[1:] + ".", holds=held)
 
 
 def _options(variable: Variable, connection: sqlite3.Connection, now: str) -> list[Option]:
@@ -185,7 +185,7 @@ def _times(variable: Variable, connection: sqlite3.Connection, now: str) -> Iter
         if not variable.base:
             value = connection.execute(f"SELECT {function}(?, ?)", (now, modifier)).fetchone()[0]
         yield Option(
-            value, _distance(Step(Fraction(abs(count)), unit), count, bool(variable.base), variable.dates), order
+            value, _distance(TimeSpan(Fraction(abs(count)), unit), count, bool(variable.base), variable.dates), order
         )
 
 
@@ -198,7 +198,7 @@ _LENGTHS = {
 }
 
 
-def _distance(step: Step, count: int, from_other: bool, dates: bool) -> str:
+def _distance(step: TimeSpan, count: int, from_other: bool, dates: bool) -> str:
     if count == 0:
         return "the same as {base}" if from_other else ("today" if dates else "now")
     told = f"{int(step.number)} {step.unit}{'' if step.number == 1 else 's'}"

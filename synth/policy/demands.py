@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world.sql import parse
-from synth.policy.place import COMPARISONS, Place, days_apart, is_near, names_around, ratios, upward
-from synth.policy.quantity import Quantity, duration, in_words
+from synth.policy.literals import COMPARISONS, NumberContext, days_apart, is_near, names_around, ratios, upward
+from synth.policy.wording import Quantity, duration, in_words
 
 _MODIFIER = re.compile(r"[+-]? ?(?P<number>\d+(?:\.\d+)?) (?P<unit>minute|hour|day|month|year)s?", re.IGNORECASE)
 _CALENDAR = re.compile("%[wum]")
@@ -48,7 +48,7 @@ class Demand:
 def demands(sql: str, blueprint: Blueprint) -> list[Demand]:
     """What the sentence of a guard's condition or of an effect's statement has to say."""
     tree = parse(sql).tree
-    reader = _Reader(_schema(blueprint), _takes_hundredths(tree))
+    reader = _LiteralReader(_schema(blueprint), _takes_hundredths(tree))
     return [demand for literal in _literals(tree) for demand in reader.read(literal)]
 
 
@@ -128,7 +128,7 @@ def _takes_hundredths(tree: exp.Expr) -> bool:
     return any(isinstance(one, exp.Literal) and Fraction(str(one.this)) % 100 == 0 for one in divisors)
 
 
-class _Reader:
+class _LiteralReader:
     def __init__(self, schema: _Schema, hundredths: bool) -> None:
         self._schema = schema
         self._hundredths = hundredths
@@ -183,7 +183,7 @@ class _Reader:
             return Demand(frozenset({Quantity(number, "plain")}), required=False)
         if number in (0, 1) and self._schema.booleans.intersection(names_around(literal)):
             return Demand(frozenset({Quantity(number, "plain")}), required=False)
-        place = Place.of(literal, self._schema.money)
+        place = NumberContext.of(literal, self._schema.money)
         options = {Quantity(number, "plain"), *(Quantity(share, "share") for share in ratios(literal))}
         if place.factor and len(options) == 1:
             options |= _shares(number)
@@ -234,7 +234,7 @@ def _feeds_a_date(literal: exp.Literal) -> bool:
     )
 
 
-def choices(sql: str) -> Iterator[list[tuple[str, frozenset[Quantity]]]]:
+def numbers_by_value(sql: str) -> Iterator[list[tuple[str, frozenset[Quantity]]]]:
     """For each CASE that gives numbers by value: the values with what the sentence may say for each number, 0 apart."""
     for case in parse(sql).tree.find_all(exp.Case):
         pairs = []

@@ -12,18 +12,22 @@ from sqlglot import exp
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.world.sql import parse
-from synth.policy.moment import Step, is_date_function, steps_of
-from synth.policy.noun import Kind, Nouns, count_of
-from synth.policy.shape import (
+from synth.policy.expressions import (
+    Nouns,
+    TimeSpan,
+    VariableKind,
     conjuncts,
+    count_of,
     gives_a_time,
     inside_count,
     is_count,
+    is_date_function,
     is_shifted,
     is_timed,
     names_the_row,
-    readings,
+    parts_read,
     sides_of,
+    time_spans,
 )
 
 
@@ -38,11 +42,11 @@ class Variable:
     name: str
     """The binding in the formula's SQL."""
     noun: str
-    kind: Kind
+    kind: VariableKind
     numbers: set[Fraction] = field(default_factory=set)
     """Numbers that it is compared with."""
     choices: list[str] = field(default_factory=list)
-    steps: set[Step] = field(default_factory=set)
+    steps: set[TimeSpan] = field(default_factory=set)
     """For a time: distances from its base."""
     base: str = ""
     """The binding that a time is counted from; empty for now."""
@@ -151,11 +155,11 @@ class _Builder:
         if any(isinstance(side, exp.Literal) and side.is_string for side in sides) and not is_timed(node):
             return self._chosen(node)
         copy = node.copy()
-        originals = [part for side in sides for part in readings(side)]
+        originals = [part for side in sides for part in parts_read(side)]
         for side in sides_of(copy):
             if gives_a_time(side):
                 side.replace(side.this.expressions[0].copy())
-        copies = [part for side in sides_of(copy) for part in list(readings(side))]
+        copies = [part for side in sides_of(copy) for part in list(parts_read(side))]
         found = [self._put(*pair) for pair in zip(originals, copies, strict=True)]
         read = [variable for variable in found if variable is not None]
         if any(variable.kind == "time" for variable in read):
@@ -222,7 +226,7 @@ class _Builder:
         found[0].numbers |= numbers
 
     def _time(self, copy: exp.Expr, found: list[Variable]) -> None:
-        steps = steps_of(copy)
+        steps = time_spans(copy)
         if steps is None or any(variable.kind != "time" for variable in found) or len(found) > 2:
             raise NoCaseError("a span that the data give")
         first, *others = found
@@ -234,7 +238,7 @@ class _Builder:
         if (first.steps and first.base != base) or first.fixed or (others and others[0].steps):
             raise NoCaseError("a time that is counted from two others")
         first.base = base
-        first.steps |= steps or {Step(Fraction(0), "day" if first.dates else "hour")}
+        first.steps |= steps or {TimeSpan(Fraction(0), "day" if first.dates else "hour")}
         for other in others:
             other.fixed = True
 
@@ -251,13 +255,13 @@ class _Builder:
             return self._atom(select.expressions[0])
         return node
 
-    def _kind(self, atom: exp.Expr) -> Kind:
+    def _kind(self, atom: exp.Expr) -> VariableKind:
         kind = self._nouns.kind(atom)
         if kind is None:
             raise NoCaseError(f"a {type(atom).__name__.lower()} that is no plain figure")
         return kind
 
-    def _variable(self, atom: exp.Expr, kind: Kind) -> Variable:
+    def _variable(self, atom: exp.Expr, kind: VariableKind) -> Variable:
         atom = self._atom(atom)
         noun = self._nouns.noun(atom)
         if noun is None:

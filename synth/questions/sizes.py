@@ -13,11 +13,11 @@ from typing import Self
 
 from pydantic import Field
 
-from skillweave.errors import ConfigError
-from skillweave.manifest import ItemRecord, Manifest
-from skillweave.schema.asking import Asking
+from skillweave.base.errors import ConfigError
+from skillweave.base.manifest import ItemRecord, Manifest
+from skillweave.base.store import Store
+from skillweave.schema.question_metrics import QuestionMetrics
 from skillweave.schema.record import Record
-from skillweave.store import Store
 from synth.artifacts import DOMAIN_COMBINATIONS, DOMAIN_TOPICS
 
 FILE = "sizes.json"
@@ -126,7 +126,7 @@ def times(sizes: ByQuestion, count: float) -> ByQuestion:
     return {question: size.times(count) for question, size in sizes.items()} if count else {}
 
 
-def _size(asking: Asking) -> Size:
+def _size(asking: QuestionMetrics) -> Size:
     return Size(asked=asking.asked, prompt_chars=asking.prompt_chars, reply_chars=asking.reply_chars)
 
 

@@ -4,13 +4,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from skillweave.schema.bounds import Description, Label, ScalarRow, Sentence, Sql
+from skillweave.schema.blueprint import BridgeRule
 from skillweave.schema.contract import Concern, ContractParameter, Event, Invariant, Returns, ToolKind
 from skillweave.schema.entity import Entity
-from skillweave.schema.fused import BridgeRule
-from skillweave.schema.fusion import Conflict
-from skillweave.schema.names import FusedName, Name
-from skillweave.schema.record import Record
+from skillweave.schema.fusion import PolicyConflict
+from skillweave.schema.record import Description, FusedName, Label, Name, Record, ScalarRow, Sentence, Sql
 
 RuleKind = Concern | Literal["effect"]
 
@@ -124,6 +122,6 @@ class RowWords(Record):
 class Mediated(Record):
     """How rules of several companies are reconciled."""
 
-    conflicts: list[Conflict] = Field(max_length=40)
+    conflicts: list[PolicyConflict] = Field(max_length=40)
     bridges: list[BridgeRule] = Field(default_factory=list, max_length=24)
     """Under the names that stories call them by; who holds them is decided later."""

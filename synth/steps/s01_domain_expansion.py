@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from skillweave.errors import AuthorError
+from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
-from skillweave.schema.domain import Domain
+from skillweave.schema.entity import Domain
 from synth.artifacts import DOMAIN_TOPICS
-from synth.context import Context
-from synth.step import Params, step
+from synth.engine.context import Context
+from synth.engine.step import Params, step
 
 EXPAND = question("domains.expand", returns=list[Domain], most=64, under="domains")
 

@@ -9,16 +9,15 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from skillweave.errors import AuthorError
-from skillweave.llm.parts import Parts
+from skillweave.base.errors import AuthorError
+from skillweave.llm.elements import ElementCheck
 from skillweave.llm.question import question
-from skillweave.schema.domain import Domain
-from skillweave.schema.entity import Entity
+from skillweave.schema.entity import Domain, Entity
 from synth.artifacts import DOMAIN_TOPICS, ENTITIES
-from synth.context import Context
-from synth.draft import draft_of, of_tables, table_faults
-from synth.history.population import SHARED
-from synth.step import Params, step
+from synth.engine.context import Context
+from synth.engine.step import Params, step
+from synth.simulation.generation import SHARED_ATTRIBUTES
+from synth.trial.draft import draft_of, faults_by_table, table_faults
 
 EXTRACT = question("entities.extract", returns=list[Entity], most=32, under="entities")
 
@@ -31,8 +30,8 @@ class EntityParams(Params):
 @step(each=DOMAIN_TOPICS, reads=[DOMAIN_TOPICS], writes=[ENTITIES], params=EntityParams, questions=[EXTRACT])
 async def entity_extraction(ctx: Context[EntityParams], key: str) -> None:
     domain = ctx.read(DOMAIN_TOPICS)
-    parts: Parts[list[Entity]] = Parts(
-        lambda answer: of_tables(faults(domain, answer), answer) if answer else [], lambda entity: entity.name
+    parts: ElementCheck[list[Entity]] = ElementCheck(
+        lambda answer: faults_by_table(faults(domain, answer), answer) if answer else [], lambda entity: entity.name
     )
     found = await ctx.ask(
         EXTRACT,
@@ -65,11 +64,11 @@ def faults(domain: Domain, entities: Sequence[Entity]) -> list[str]:
 
 def _person_faults(core: Entity) -> list[str]:
     shared = {attribute.name: attribute.type for attribute in core.attributes if attribute.shared}
-    known = ", ".join(f"{name} ({kind})" for name, kind in SHARED.items())
+    known = ", ".join(f"{name} ({kind})" for name, kind in SHARED_ATTRIBUTES.items())
     found = [
         f"{core.name}.{name} ({kind}) cannot be shared; what may be is {known}"
         for name, kind in shared.items()
-        if SHARED.get(name) != kind
+        if SHARED_ATTRIBUTES.get(name) != kind
     ]
     if "full_name" not in shared:
         found.append(f"{core.name} must have the shared attribute 'full_name' (string)")

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import networkx as nx
 
 from skillweave.llm.question import question
-from skillweave.schema.entity import Entity
-from skillweave.schema.graph import EntityGraph, Relation
-from skillweave.schema.names import table_of
+from skillweave.schema.entity import Entity, EntityGraph, Relation
+from skillweave.schema.record import table_of
 from synth.artifacts import DOMAIN_TOPICS, ENTITIES, ENTITY_GRAPH
-from synth.context import Context
-from synth.step import Params, step
+from synth.engine.context import Context
+from synth.engine.step import Params, step
 
 RELATE = question("graph.relate", returns=list[Relation], most=64, under="relations")
 

@@ -16,29 +16,27 @@ from itertools import pairwise
 
 from pydantic import Field
 
-from skillweave.errors import AuthorError
-from skillweave.llm.parts import Parts
+from skillweave.base.errors import AuthorError
+from skillweave.llm.elements import ElementCheck
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import STRUCTURAL, Enforcer, Guard
-from skillweave.schema.domain import Domain
-from skillweave.schema.entity import Entity
-from skillweave.schema.graph import EntityGraph
+from skillweave.schema.entity import Domain, Entity, EntityGraph
 from skillweave.world.contract import problems
 from synth.artifacts import DOMAIN_TOPICS, DRAFTS, ENTITIES, ENTITY_GRAPH
-from synth.context import Context
-from synth.contracting.book import book_faults, contract_faults, tools_of
-from synth.draft import draft_of, fatal_faults, of_tables, table_faults, told
-from synth.graph.deciding import unseen
-from synth.history.simulation import Plan
-from synth.partial import sound_part
-from synth.policy.settled import DECIDE, REWORD, SettledParams, settled
+from synth.contracts.visibility import hidden_deciding_columns
+from synth.engine.context import Context
+from synth.engine.step import step
+from synth.policy.review import DECIDE, REWORD, ReviewParams, review_rules
+from synth.questions.partial import ask_partial
 from synth.questions.types import Contract, Mended, RuleBook, Rules
-from synth.step import step
+from synth.simulation.history import HistoryPlan
 from synth.steps.s03_entity_graph import reachable
-from synth.trial.faults import Fault
-from synth.trial.mended import REASONS, concerned, mended, mended_faults, without
-from synth.trial.trial import Tried, tried
+from synth.trial.draft import draft_of, fatal_faults, faults_by_table, problem_text, table_faults
+from synth.trial.faults import BlueprintFault
+from synth.trial.repair import REMOVAL_REASONS, apply_repair, repair_context, repair_faults, without_part
+from synth.trial.rule_book import book_faults, contract_faults, tools_of
+from synth.trial.trial import TrialOutcome, try_blueprint
 
 RELATIONSHIPS = question("blueprint.relationships", returns=list[Entity], most=32, under="relationships")
 BOOK = question("blueprint.book", returns=RuleBook)
@@ -47,7 +45,7 @@ RULES = question("blueprint.rules", returns=Rules)
 MEND = question("blueprint.mend", returns=Mended)
 
 
-class BlueprintParams(SettledParams):
+class BlueprintParams(ReviewParams):
     agent_rules: float = Field(default=0.4, ge=0, le=1)
     """Share of the business rules that the agent holds, not the tool."""
     tools: int = Field(default=14, ge=3, le=40)
@@ -85,7 +83,7 @@ async def blueprint_generation(ctx: Context[BlueprintParams], key: str) -> None:
     )
     draft = draft_of(domain, entities, relationships, book.title)
     draft = draft.model_copy(update={"tools": tools_of(book, await _contracts(ctx, domain, draft, book))})
-    draft = await settled(ctx, draft)
+    draft = await review_rules(ctx, draft)
     _must_be_a_world(ctx, draft)
     rules = await ctx.ask(
         RULES,
@@ -97,7 +95,7 @@ async def blueprint_generation(ctx: Context[BlueprintParams], key: str) -> None:
     )
     blueprint = await _lived_in(ctx, domain, _with_rules(draft, rules))
     for problem in problems(blueprint):
-        ctx.log(f"note: {told(problem)}")
+        ctx.log(f"note: {problem_text(problem)}")
     ctx.count("tools", len(blueprint.tools))
     ctx.count("guards", sum(len(tool.guards) for tool in blueprint.tools))
     ctx.write(DRAFTS, key, blueprint)
@@ -108,7 +106,7 @@ async def _contracts(ctx: Context[BlueprintParams], domain: Domain, draft: Bluep
 
     async def some(names: Sequence[str]) -> list[Contract]:
         try:
-            return await sound_part(
+            return await ask_partial(
                 ctx,
                 CONTRACTS,
                 lambda answer: [contract_faults(one, draft, book) for one in answer],
@@ -140,7 +138,7 @@ def in_groups(names: Sequence[str], most: int) -> list[Sequence[str]]:
 
 async def _lived_in(ctx: Context[BlueprintParams], domain: Domain, blueprint: Blueprint) -> Blueprint:
     """The blueprint after its trial: mended by its author where anything went wrong, or without what stayed wrong."""
-    sent_back = [Fault("company", "", reason, fatal=False) for reason in ctx.sent_back]
+    sent_back = [BlueprintFault("company", "", reason, fatal=False) for reason in ctx.sent_back]
     blueprint, trial = await _tried(ctx, blueprint)
     for _ in range(ctx.params.mends):
         faults = [*sent_back, *trial.faults]
@@ -150,15 +148,15 @@ async def _lived_in(ctx: Context[BlueprintParams], domain: Domain, blueprint: Bl
         sent_back = []
         blueprint, trial = await _tried(ctx, changed)
     while (fault := next((fault for fault in trial.faults if fault.fatal), None)) is not None:
-        left = without(blueprint, fault)
+        left = without_part(blueprint, fault)
         if left is None:
             raise AuthorError(f"{ctx.key} cannot be lived in: {fault.says}")
-        ctx.reject(f"{fault.name}: {fault.says}", REASONS[fault.part])
+        ctx.reject(f"{fault.name}: {fault.says}", REMOVAL_REASONS[fault.part])
         for also in trial.faults:
             # Nothing leans on these, so that all can go at once.
             if also.part in ("invariant", "event") and also != fault and also.fatal:
-                left = without(left, also) or left
-                ctx.reject(f"{also.name}: {also.says}", REASONS[also.part])
+                left = without_part(left, also) or left
+                ctx.reject(f"{also.name}: {also.says}", REMOVAL_REASONS[also.part])
         _must_be_a_world(ctx, left)
         blueprint, trial = await _tried(ctx, left)
     for noted in trial.faults:
@@ -166,17 +164,17 @@ async def _lived_in(ctx: Context[BlueprintParams], domain: Domain, blueprint: Bl
     return blueprint
 
 
-async def _tried(ctx: Context[BlueprintParams], blueprint: Blueprint) -> tuple[Blueprint, Tried]:
+async def _tried(ctx: Context[BlueprintParams], blueprint: Blueprint) -> tuple[Blueprint, TrialOutcome]:
     """The blueprint with its rules' enforcers settled, and what its trial has shown."""
     shuffle = ctx.random(ctx.key, "enforcers").shuffle
     held = with_enforcers(blueprint, ctx.params.agent_rules, shuffle)
-    plan = Plan(visits=ctx.params.trial_visits, days=60)
-    trial = await ctx.offload(tried, held, ctx.seed, ctx.now, ctx.sandbox, plan)
+    plan = HistoryPlan(visits=ctx.params.trial_visits, days=60)
+    trial = await ctx.offload(try_blueprint, held, ctx.seed, ctx.now, ctx.sandbox, plan)
     return held_by_tools(held, trial.unsound), trial
 
 
 async def _mended(
-    ctx: Context[BlueprintParams], domain: Domain, blueprint: Blueprint, faults: Sequence[Fault]
+    ctx: Context[BlueprintParams], domain: Domain, blueprint: Blueprint, faults: Sequence[BlueprintFault]
 ) -> Blueprint:
     """The blueprint as its author mends it; as it is where they do not."""
     try:
@@ -184,16 +182,18 @@ async def _mended(
             MEND,
             domain=domain,
             blueprint=blueprint,
-            concerned=concerned(blueprint, faults),
+            concerned=repair_context(blueprint, faults),
             faults=[fault.says for fault in faults],
             now=ctx.now,
-            check=lambda answer: mended_faults(blueprint, answer) or _world_faults(ctx, mended(blueprint, answer)),
+            check=lambda answer: (
+                repair_faults(blueprint, answer) or _world_faults(ctx, apply_repair(blueprint, answer))
+            ),
         )
     except AuthorError as error:
         ctx.log(f"not mended: {error}")
         return blueprint
-    changed = mended(blueprint, given)
-    return blueprint if changed == mended(blueprint, Mended()) else changed
+    changed = apply_repair(blueprint, given)
+    return blueprint if changed == apply_repair(blueprint, Mended()) else changed
 
 
 def _must_be_a_world(ctx: Context[BlueprintParams], draft: Blueprint) -> None:
@@ -229,7 +229,7 @@ def with_enforcers(blueprint: Blueprint, share: float, shuffle: Callable[[list[s
             concerns.setdefault(guard.rule, set()).add(guard.concern)
     soft = sorted(rule for rule, found in concerns.items() if not found & STRUCTURAL)
     shuffle(soft)
-    hidden = {rule for _, rule, _ in unseen(blueprint)}
+    hidden = {rule for _, rule, _ in hidden_deciding_columns(blueprint)}
     agents = [rule for rule in soft if rule not in hidden][: round(len(soft) * share)]
     return _enforced(blueprint, lambda guard: "agent" if guard.rule in agents else "tool")
 
@@ -266,9 +266,9 @@ async def _relationships(
             if attribute.shared
         ]
         found += [f"{one.name} is in no relation; leave it out" for one in answer if one.name not in wanted]
-        return of_tables(found or table_faults(draft_of(domain, entities, answer)), answer) if answer else []
+        return faults_by_table(found or table_faults(draft_of(domain, entities, answer)), answer) if answer else []
 
     if not wanted:
         return []
-    parts: Parts[list[Entity]] = Parts(faults, lambda entity: entity.name, sorted(wanted))
+    parts: ElementCheck[list[Entity]] = ElementCheck(faults, lambda entity: entity.name, sorted(wanted))
     return await ctx.ask(RELATIONSHIPS, domain=domain, entities=entities, relations=relations, now=ctx.now, check=parts)

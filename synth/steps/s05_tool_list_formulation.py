@@ -4,14 +4,14 @@ The one place where servers are seen side by side: rules are numbered, ids get p
 has, the shared attributes of a person must agree; domains that are to be held out must be there. It asks no author.
 """
 
-from skillweave.errors import AuthorError, ConfigError
+from skillweave.base.errors import AuthorError, ConfigError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world.tools import tool_definitions
 from synth.artifacts import BLUEPRINTS, DOMAIN_TOPICS, DRAFTS, TOOL_LISTS
-from synth.context import Context
-from synth.formulated import formulated, server_initials
-from synth.step import Params, step
+from synth.engine.context import Context
+from synth.engine.step import Params, step
 from synth.tasks.splits import holdout_fault
+from synth.trial.draft import formulate, server_initials
 
 
 @step(each=None, reads=[DOMAIN_TOPICS, DRAFTS], writes=[BLUEPRINTS, TOOL_LISTS], params=Params)
@@ -28,7 +28,7 @@ async def tool_list_formulation(ctx: Context[Params], key: str) -> None:
         if clash:
             ctx.reject(server, clash)
             continue
-        blueprint = formulated(draft, initials[server])
+        blueprint = formulate(draft, initials[server])
         ctx.write(BLUEPRINTS, server, blueprint)
         ctx.write(TOOL_LISTS, server, tool_definitions(blueprint))
         written += 1

@@ -11,7 +11,7 @@ from random import Random
 
 from pydantic import Field
 
-from skillweave.errors import AuthorError
+from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.sandbox.strength import strength
 from skillweave.schema.blueprint import Blueprint
@@ -19,12 +19,12 @@ from skillweave.schema.record import Row
 from skillweave.world import database
 from skillweave.world.world import World
 from synth.artifacts import BLUEPRINTS, DATABASE, ENTITY_ROWS, GENERATORS, RELATIONSHIP_ROWS, SUMMARIES
-from synth.context import Context
-from synth.history.build import Built, build, completed, fullest
-from synth.history.generation import filled_tables, generated, people_of, state_of
-from synth.history.simulation import Plan
-from synth.planner.nearest import nobody_can
-from synth.step import Params, step
+from synth.engine.context import Context
+from synth.engine.step import Params, step
+from synth.search.blocking_rules import why_nobody_can
+from synth.simulation.build import HistoryResult, close_gaps, fullest, simulate_history
+from synth.simulation.generation import filled_tables, people_of, run_generator, state_of
+from synth.simulation.history import HistoryPlan
 
 GENERATOR = question("database.generator", returns=str, role="coding", form="code")
 
@@ -84,13 +84,13 @@ async def database_generation(ctx: Context[DatabaseParams], key: str) -> None:
     ctx.count("guards unmet", len(summary.coverage.unmet))
 
 
-async def _generate(ctx: Context[DatabaseParams], blueprint: Blueprint) -> tuple[str, Built]:
+async def _generate(ctx: Context[DatabaseParams], blueprint: Blueprint) -> tuple[str, HistoryResult]:
     """The generator, and what came of its rows: a world in which every tool can be used, or one that is defective."""
-    lived: dict[str, Built] = {}
+    lived: dict[str, HistoryResult] = {}
     ctx.log(f"sandbox strength: {strength()}")
 
     async def faults(script: str) -> Sequence[str]:
-        rows, found = await asyncio.to_thread(generated, script, blueprint, ctx.seed, ctx.now, ctx.sandbox)
+        rows, found = await asyncio.to_thread(run_generator, script, blueprint, ctx.seed, ctx.now, ctx.sandbox)
         if found:
             return found
         if script not in lived:
@@ -113,26 +113,28 @@ async def _generate(ctx: Context[DatabaseParams], blueprint: Blueprint) -> tuple
     return script, lived[script]
 
 
-def idle_tools(blueprint: Blueprint, built: Built, now: str) -> list[str]:
+def idle_tools(blueprint: Blueprint, built: HistoryResult, now: str) -> list[str]:
     """The tools that nobody could use, in words for the author of the rows. Other defects are not theirs to mend."""
     if built.summary is None or not built.summary.coverage.failing_tools:
         return []
     world = World(blueprint, state_of(built.rows, blueprint), now=now)
     return [
-        f"people lived with these rows, and {nobody_can(world, blueprint.tool(name), Random(name))}; give rows "
+        f"people lived with these rows, and {why_nobody_can(world, blueprint.tool(name), Random(name))}; give rows "
         "with which several persons can"
         for name in built.summary.coverage.failing_tools
     ]
 
 
-async def _live(ctx: Context[DatabaseParams], blueprint: Blueprint, rows: Mapping[str, Sequence[Row]]) -> Built:
-    plan = Plan(visits=ctx.params.visits, days=ctx.params.days)
+async def _live(ctx: Context[DatabaseParams], blueprint: Blueprint, rows: Mapping[str, Sequence[Row]]) -> HistoryResult:
+    plan = HistoryPlan(visits=ctx.params.visits, days=ctx.params.days)
     seeds = [f"{ctx.seed}/{blueprint.server}/{number}" for number in range(ctx.params.histories)]
-    histories = await asyncio.gather(*(ctx.offload(build, blueprint, rows, ctx.now, plan, seed) for seed in seeds))
+    histories = await asyncio.gather(
+        *(ctx.offload(simulate_history, blueprint, rows, ctx.now, plan, seed) for seed in seeds)
+    )
     broken = next((built for built in histories if built.fault), None)
     if broken is not None:
         return broken
-    return await ctx.offload(completed, blueprint, fullest(histories), ctx.now, f"{ctx.seed}/{blueprint.server}")
+    return await ctx.offload(close_gaps, blueprint, fullest(histories), ctx.now, f"{ctx.seed}/{blueprint.server}")
 
 
 def _defective(world: str, found: Sequence[str]) -> AuthorError:

@@ -2,11 +2,9 @@
 
 from skillweave.llm.question import question
 from synth.artifacts import BLUEPRINTS, POLICIES, SUMMARIES
-from synth.context import Context
-from synth.policy.assembly import assembled
-from synth.policy.manual import faults, sentences_of, stated_rules
-from synth.policy.parts import ManualParts
-from synth.step import Params, step
+from synth.engine.context import Context
+from synth.engine.step import Params, step
+from synth.policy.manual import ManualParts, assemble_manual, manual_faults, sentences_of, stated_rules
 
 WRITE = question("policy.write", returns=ManualParts)
 
@@ -21,7 +19,7 @@ async def policy_generation(ctx: Context[Params], key: str) -> None:
         blueprint=blueprint,
         rules={tool.name: list(stated_rules(tool)) for tool in blueprint.tools},
         sentences=sentences,
-        check=lambda answer: faults(answer, blueprint),
+        check=lambda answer: manual_faults(answer, blueprint),
     )
     ctx.count("rules", len(sentences))
-    ctx.write(POLICIES, key, assembled(manual, blueprint))
+    ctx.write(POLICIES, key, assemble_manual(manual, blueprint))

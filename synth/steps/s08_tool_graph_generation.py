@@ -9,15 +9,15 @@ from random import Random
 
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.tool_graph import ToolEdge, ToolGraph
+from skillweave.schema.template import ToolEdge, ToolGraph
 from skillweave.world.world import World
 from synth.artifacts import BLUEPRINTS, DATABASE, TOOL_GRAPHS
-from synth.context import Context
-from synth.graph.edges import auth_edges, data_edges, state_edges
-from synth.graph.proof import Prover
-from synth.partial import sound_part
+from synth.contracts.dependencies import auth_edges, data_edges, state_edges
+from synth.engine.context import Context
+from synth.engine.step import Params, step
+from synth.questions.partial import ask_partial
 from synth.questions.types import Story
-from synth.step import Params, step
+from synth.simulation.edge_proof import EdgeProver
 
 STORIES = question("tools.stories", returns=list[Story], most=64, under="stories")
 
@@ -25,7 +25,7 @@ STORIES = question("tools.stories", returns=list[Story], most=64, under="stories
 @step(each=BLUEPRINTS, reads=[BLUEPRINTS, DATABASE], writes=[TOOL_GRAPHS], params=Params, questions=[STORIES])
 async def tool_graph_generation(ctx: Context[Params], key: str) -> None:
     blueprint, database = ctx.read(BLUEPRINTS), ctx.path(DATABASE)
-    stories = await sound_part(
+    stories = await ask_partial(
         ctx,
         STORIES,
         lambda answer: [story_faults(story, blueprint) for story in answer],
@@ -50,7 +50,7 @@ def run_edges(blueprint: Blueprint, database: Path, now: str, seed: str) -> list
     world = World(blueprint, database, now=now)
     with world.session() as session:
         callers = [str(row[blueprint.core.key]) for row in session.rows(blueprint.core.table)]
-    prover = Prover(world, callers, Random(seed))
+    prover = EdgeProver(world, callers, Random(seed))
     proven = prover.proven([*data_edges(blueprint), *state_edges(blueprint)])
     return [*auth_edges(blueprint), *(edge for edge in proven if edge.kind == "data" or edge.proof == "executed")]
 

@@ -10,17 +10,17 @@ from itertools import combinations
 
 from pydantic import Field
 
-from skillweave.errors import AuthorError
+from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.fusion import DomainCombination, Link
 from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS
-from synth.context import Context
-from synth.fusion.choose import choose, world_names
+from synth.contracts.visibility import column_origins
+from synth.engine.context import Context
+from synth.engine.step import Params, step
+from synth.fusion.combinations import choose_combinations, world_names
 from synth.fusion.links import link_faults
-from synth.graph.columns import origins
-from synth.partial import sound_part
-from synth.step import Params, step
+from synth.questions.partial import ask_partial
 
 LINKS = question("fusion.links", returns=list[Link], most=200, under="links")
 LARGEST = 5
@@ -50,7 +50,7 @@ async def domain_combos_selection(ctx: Context[CombinationParams], key: str) -> 
     pairs = [(person, pair) for person, servers in persons.items() for pair in combinations(sorted(servers), 2)]
     answers = await asyncio.gather(*(_links(ctx, person, pair, blueprints) for person, pair in pairs))
     links = {pair: found for (_, pair), found in zip(pairs, answers, strict=True)}
-    chosen = choose(persons, links, ctx.params.cross_domain_combinations, ctx.params.max_domains_per_combo)
+    chosen = choose_combinations(persons, links, ctx.params.cross_domain_combinations, ctx.params.max_domains_per_combo)
     names = world_names([one.domains for one in chosen.combinations])
     for one in chosen.combinations:
         name = names[one.domains]
@@ -67,9 +67,9 @@ async def _links(
 ) -> list[Link]:
     """What two domains offer each other, less what cannot be; nothing where no author knows of anything."""
     both = {name: blueprints[name] for name in pair}
-    columns = {name: {tool.name: list(origins(tool)) for tool in own.tools} for name, own in both.items()}
+    columns = {name: {tool.name: list(column_origins(tool)) for tool in own.tools} for name, own in both.items()}
     try:
-        return await sound_part(
+        return await ask_partial(
             ctx,
             LINKS,
             lambda links: [link_faults([link], both) for link in links],

@@ -7,21 +7,21 @@ what remains must break, at a rule or at an argument that has lost its only sour
 
 from pydantic import Field
 
-from skillweave.errors import AuthorError
+from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
-from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.blueprint import FusedBlueprint
 from skillweave.schema.fusion import Storyline
 from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS, ENTITY_ROWS, FUSIONS, TOOL_GRAPHS, every
-from synth.context import Context
+from synth.contracts.visibility import column_origins
+from synth.engine.context import Context
+from synth.engine.step import Params, step
 from synth.fusion.blueprint import fuse
-from synth.fusion.graph import fused_graph
-from synth.fusion.story_faults import faults_by_story
-from synth.fusion.trials import Ground, tried
-from synth.graph.columns import origins
-from synth.partial import sound_part
+from synth.fusion.contract import fused_graph
+from synth.questions.partial import ask_partial
 from synth.questions.types import RowWords
-from synth.step import Params, step
 from synth.steps.s14_task_template_generation import NO_WORDS, word_faults
+from synth.stories.faults import faults_by_story
+from synth.stories.proof import StoryWorlds, try_stories
 
 STORIES = question("fusion.stories", returns=list[Storyline], most=64, under="storylines")
 REFERENCES = question("tasks.references", returns=list[RowWords], most=128, under="references")
@@ -44,8 +44,8 @@ async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
     combination = ctx.read(DOMAIN_COMBINATIONS)
     blueprints = {server: ctx.read(BLUEPRINTS, server) for server in combination.domains}
     fused = fuse(list(blueprints.values()))
-    columns = {tool.name: list(origins(tool)) for tool in fused.tools}
-    stories = await sound_part(
+    columns = {tool.name: list(column_origins(tool)) for tool in fused.tools}
+    stories = await ask_partial(
         ctx,
         STORIES,
         lambda answer: faults_by_story(answer, fused),
@@ -60,7 +60,7 @@ async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
         ctx.reject(f"{len(stories) - ctx.params.stories} stories", "more than were asked for")
         stories = stories[: ctx.params.stories]
     people = ctx.read(ENTITY_ROWS, combination.person)
-    ground = Ground(
+    ground = StoryWorlds(
         fused=fused,
         blueprints=blueprints,
         databases={server: ctx.path(DATABASE, server) for server in combination.domains},
@@ -70,7 +70,7 @@ async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
         now=ctx.now,
         seed=f"{ctx.seed}/{key}",
     )
-    fusion = await ctx.offload(tried, ground, stories)
+    fusion = await ctx.offload(try_stories, ground, stories)
     for lost in fusion.pruned:
         ctx.reject(f"{lost.storyline} ({lost.reason})", "not feasible on a single world")
     for name, reason in fusion.rejected.items():
@@ -89,7 +89,7 @@ async def _words(
 ) -> dict[str, list[str]]:
     """By which columns people refer to the rows of each read."""
     reads = {tool.name: columns[tool.name] for tool in fused.tools if tool.kind == "read"}
-    words = await sound_part(
+    words = await ask_partial(
         ctx,
         REFERENCES,
         lambda answer: [word_faults(row, reads) for row in answer],

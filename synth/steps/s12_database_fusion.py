@@ -9,10 +9,9 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from skillweave.errors import AuthorError, WorldError
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.fused import FusedBlueprint
-from skillweave.schema.fusion import Rewrite
+from skillweave.base.errors import AuthorError, WorldError
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint
+from skillweave.schema.fusion import StatementRewrite
 from skillweave.schema.record import Row
 from skillweave.world import database
 from skillweave.world.world import World
@@ -28,16 +27,16 @@ from synth.artifacts import (
     TOOL_GRAPHS,
     every,
 )
-from synth.context import Context
+from synth.engine.context import Context
+from synth.engine.step import Params, step
 from synth.fusion.blueprint import fuse
-from synth.fusion.goldens import differing
-from synth.fusion.graph import fused_graph
-from synth.fusion.proof import proven
-from synth.fusion.rows import fused_state
-from synth.step import Params, step
+from synth.fusion.contract import fused_graph
+from synth.fusion.persons import fused_state
+from synth.fusion.replay import replay_differences
+from synth.fusion.rewriting import prove_rewrites
 
 
-class Joined(NamedTuple):
+class FusedWorld(NamedTuple):
     """A fused world, or why there is none."""
 
     contract: FusedBlueprint | None
@@ -45,7 +44,7 @@ class Joined(NamedTuple):
     """Its database, as a file holds it."""
     rows: dict[str, list[Row]]
     """By entity."""
-    rewrites: list[Rewrite]
+    rewrites: list[StatementRewrite]
     fault: str
 
 
@@ -73,25 +72,25 @@ async def database_fusion(ctx: Context[Params], key: str) -> None:
 
 def joined(
     blueprints: Sequence[Blueprint], files: Mapping[str, Path], people: Sequence[Row], now: str, seed: str
-) -> Joined:
+) -> FusedWorld:
     """The world of these domains, with its proofs. `files` are their databases, by server."""
     try:
         contract = fuse(blueprints)
-        rewrites = proven(blueprints, contract)
+        rewrites = prove_rewrites(blueprints, contract)
         state = fused_state(contract, blueprints, files, people)
     except WorldError as error:
-        return Joined(None, b"", {}, [], str(error))
+        return FusedWorld(None, b"", {}, [], str(error))
     fused = World(contract, state, now=now)
     for blueprint in blueprints:
         single = World(blueprint, files[blueprint.server], now=now)
-        differences = differing(single, fused, Random(f"{seed}/{blueprint.server}"))
+        differences = replay_differences(single, fused, Random(f"{seed}/{blueprint.server}"))
         if differences:
-            return Joined(None, b"", {}, [], f"the fused world answers otherwise: {differences[0]}")
+            return FusedWorld(None, b"", {}, [], f"the fused world answers otherwise: {differences[0]}")
     rows = {entity.name: database.rows(state, entity) for entity in contract.tables}
-    return Joined(contract, fused.content, rows, rewrites, "")
+    return FusedWorld(contract, fused.content, rows, rewrites, "")
 
 
-def _write(ctx: Context[Params], contract: FusedBlueprint, made: Joined) -> None:
+def _write(ctx: Context[Params], contract: FusedBlueprint, made: FusedWorld) -> None:
     ctx.write(CONTRACTS, ctx.key, contract)
     ctx.write(REWRITES, ctx.key, made.rewrites)
     with ctx.write_path(DATABASE, ctx.key) as path:

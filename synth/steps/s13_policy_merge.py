@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from skillweave.errors import AuthorError
+from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
-from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.blueprint import FusedBlueprint
+from skillweave.schema.contract import Policy
 from skillweave.schema.fusion import Fusion, Mediation
-from skillweave.schema.policy import Policy
 from skillweave.world.tools import tool_definitions
 from synth.artifacts import (
     CONTRACTS,
@@ -27,16 +27,13 @@ from synth.artifacts import (
     TOOL_LISTS,
     every,
 )
-from synth.codegen.write import QUESTIONS, SERVER_REPORTS, written_server
-from synth.context import Context
-from synth.fusion.conflicts import conflict_faults
-from synth.fusion.mediation import Ground, Settled, mediation, settled
-from synth.policy.assembly import jointly
-from synth.policy.manual import sentences_of, stated_rules
-from synth.policy.merged import merged_faults
-from synth.policy.parts import JointParts
+from synth.engine.context import Context
+from synth.engine.step import Params, step
+from synth.fusion.bridge_rules import conflict_faults
+from synth.fusion.mediation import MediatedWorld, SettledBridges, mediation, settle_bridges
+from synth.policy.manual import JointParts, assemble_joint_manual, joint_manual_faults, sentences_of, stated_rules
 from synth.questions.types import Mediated
-from synth.step import Params, step
+from synth.servers.writing import QUESTIONS, SERVER_REPORTS, written_server
 
 MEDIATE = question("fusion.mediate", returns=Mediated)
 MERGE = question("policy.merge", returns=JointParts)
@@ -51,7 +48,7 @@ class Agreed(NamedTuple):
     """A mediator's answer, and which of its rules hold."""
 
     answer: Mediated
-    rules: Settled
+    rules: SettledBridges
 
 
 @step(
@@ -64,7 +61,7 @@ class Agreed(NamedTuple):
 )
 async def policy_merge(ctx: Context[MergeParams], key: str) -> None:
     fusion, contract, database = ctx.read(FUSIONS), ctx.read(CONTRACTS), ctx.path(DATABASE).read_bytes()
-    made = await _mediation(ctx, Ground(contract, database, ctx.now, f"{ctx.seed}/{key}"), fusion)
+    made = await _mediation(ctx, MediatedWorld(contract, database, ctx.now, f"{ctx.seed}/{key}"), fusion)
     whole = contract.with_bridges(made.bridges)
     ctx.write(POLICIES, key, await _policy(ctx, whole, made))
     ctx.write(MEDIATIONS, key, made)
@@ -75,7 +72,7 @@ async def policy_merge(ctx: Context[MergeParams], key: str) -> None:
     ctx.write(SERVER_REPORTS, key, written.report)
 
 
-async def _mediation(ctx: Context[MergeParams], ground: Ground, fusion: Fusion) -> Mediation:
+async def _mediation(ctx: Context[MergeParams], ground: MediatedWorld, fusion: Fusion) -> Mediation:
     agreed = await _agreed(ctx, ground, fusion)
     proposed = [rule.rule for story in fusion.storylines for rule in story.bridges]
     made = await ctx.offload(mediation, ground, agreed.rules, agreed.answer.conflicts, proposed, ctx.params.agent_rules)
@@ -88,7 +85,7 @@ async def _mediation(ctx: Context[MergeParams], ground: Ground, fusion: Fusion) 
     return made
 
 
-async def _agreed(ctx: Context[MergeParams], ground: Ground, fusion: Fusion) -> Agreed:
+async def _agreed(ctx: Context[MergeParams], ground: MediatedWorld, fusion: Fusion) -> Agreed:
     """The last answer of the mediator, less the rules with which something was wrong to the end.
 
     AuthorError where there is none, or none whose conflicts can be printed.
@@ -98,7 +95,7 @@ async def _agreed(ctx: Context[MergeParams], ground: Ground, fusion: Fusion) -> 
 
     async def check(answer: Mediated) -> Sequence[str]:
         known = [before.rules for before in last if before.answer.bridges == answer.bridges]
-        found = known[0] if known else await ctx.offload(settled, ground, answer.bridges)
+        found = known[0] if known else await ctx.offload(settle_bridges, ground, answer.bridges)
         last.append(Agreed(answer, found))
         wrong = [f"bridge rule {name}: {reason}" for name, reason in found.dropped.items()]
         return [*conflict_faults(answer.conflicts, ground.fused), *wrong]
@@ -129,6 +126,6 @@ async def _policy(ctx: Context[MergeParams], whole: FusedBlueprint, made: Mediat
         },
         conflicts=made.conflicts,
         bridges=made.bridges,
-        check=lambda answer: merged_faults(answer, whole),
+        check=lambda answer: joint_manual_faults(answer, whole),
     )
-    return jointly(manual, whole, made.conflicts, made.bridges)
+    return assemble_joint_manual(manual, whole, made.conflicts, made.bridges)

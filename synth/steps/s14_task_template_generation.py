@@ -9,27 +9,25 @@ from collections.abc import Collection, Mapping, Sequence
 
 from pydantic import Field
 
-from skillweave.errors import AuthorError
+from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
-from skillweave.schema.goal import Goal
-from skillweave.schema.template import TaskTemplate
-from skillweave.schema.tool_graph import ToolGraph
+from skillweave.schema.template import Goal, TaskTemplate, ToolGraph
 from synth.artifacts import BLUEPRINTS, CONTRACTS, DATABASE, FUSIONS, MEDIATIONS, SUMMARIES, TEMPLATES, TOOL_GRAPHS
-from synth.context import Context
+from synth.contracts.visibility import column_origins
+from synth.engine.context import Context
+from synth.engine.step import Params, step
 from synth.fusion.contract import fused_contract, is_fused
-from synth.fusion.stories import NoTemplate, template_of
-from synth.gates.across import refusable
-from synth.graph.columns import origins
-from synth.partial import sound_part
+from synth.gates.interlock import refusable_bridge_rules
+from synth.questions.partial import ask_partial
 from synth.questions.types import RowWords
-from synth.step import Params, step
-from synth.tasks.feasible import able, infeasible
-from synth.tasks.kinds.derived import derived
-from synth.tasks.kinds.refusals import refusals
-from synth.tasks.referring import unclear
-from synth.tasks.templates import goal_faults, template
+from synth.search.row_words import ambiguous_reads
+from synth.stories.proof import NoTemplateError, template_of
+from synth.tasks.feasibility import infeasible_templates, persons_able
+from synth.tasks.kinds.derived import derived_templates
+from synth.tasks.kinds.refuse import refuse_templates
+from synth.tasks.templates import goal_faults, template_of_goal
 
 GOALS = question("tasks.goals", returns=list[Goal], most=200, under="goals")
 REFERENCES = question("tasks.references", returns=list[RowWords], most=128, under="references")
@@ -71,15 +69,15 @@ async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
             ctx.log(f"no goals for {', '.join(tool.name for tool in _unwanted(goals, blueprint))}: {error}")
     made = [trials.template(goal) for goal in goals]
     # Where nobody wants anything, nobody wants what is forbidden either.
-    return [*made, *(derived(made, blueprint, graph, trials.referred_by) if made else [])]
+    return [*made, *(derived_templates(made, blueprint, graph, trials.referred_by) if made else [])]
 
 
 async def _asked(ctx: Context[TemplateParams], trials: "Trials", known: list[Goal]) -> list[Goal]:
     """Sound goals; with some known, further ones that need the writes that those leave out."""
     blueprint, summary = trials.blueprint, ctx.read(SUMMARIES)
-    able_to, persons = await ctx.offload(able, blueprint, ctx.path(DATABASE), ctx.now)
+    able_to, persons = await ctx.offload(persons_able, blueprint, ctx.path(DATABASE), ctx.now)
     most = ctx.params.goals - len(known)
-    goals = await sound_part(
+    goals = await ask_partial(
         ctx,
         GOALS,
         trials.faults,
@@ -124,7 +122,7 @@ class Trials:
         referred_by: Mapping[str, Sequence[str]],
     ) -> None:
         self.blueprint, self.graph, self.referred_by = blueprint, graph, referred_by
-        self.columns = {tool.name: list(origins(tool)) for tool in blueprint.tools}
+        self.columns = {tool.name: list(column_origins(tool)) for tool in blueprint.tools}
         self.failed: dict[str, Goal] = {}
         """Goals that nobody can have, by name."""
         self.why: dict[str, str] = {}
@@ -135,7 +133,7 @@ class Trials:
 
     def template(self, goal: Goal) -> TaskTemplate:
         """What a goal becomes."""
-        return template(goal, self.blueprint, self.graph, self.referred_by)
+        return template_of_goal(goal, self.blueprint, self.graph, self.referred_by)
 
     async def faults(self, goals: Sequence[Goal]) -> list[list[str]]:
         """What is wrong with each goal, in words for its author."""
@@ -155,7 +153,12 @@ class Trials:
         new = {one.id: one for one in templates if one.model_dump_json() not in self._why}
         if new:
             stuck = await ctx.offload(
-                infeasible, self.blueprint, ctx.path(DATABASE), ctx.now, [*new.values()], f"{ctx.seed}/combinations"
+                infeasible_templates,
+                self.blueprint,
+                ctx.path(DATABASE),
+                ctx.now,
+                [*new.values()],
+                f"{ctx.seed}/combinations",
             )
             self._why |= {one.model_dump_json(): stuck.get(one.id) for one in new.values()}
 
@@ -169,14 +172,17 @@ async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
     for story in ctx.read(FUSIONS).storylines:
         try:
             kept.append(template_of(story, contract, graph, referred_by, numbers))
-        except NoTemplate as fault:
+        except NoTemplateError as fault:
             ctx.reject(f"{story.name} ({fault})", "a bridge rule that it leans on was not kept")
-    return [*kept, *(refusals(kept, contract, graph, referred_by, refusable(contract)) if kept else [])]
+    return [
+        *kept,
+        *(refuse_templates(kept, contract, graph, referred_by, refusable_bridge_rules(contract)) if kept else []),
+    ]
 
 
 async def _referred_by(ctx: Context[TemplateParams], blueprint: Blueprint) -> dict[str, list[str]]:
     """Read -> the columns by which people refer to its rows."""
-    reads = {tool.name: list(origins(tool)) for tool in blueprint.tools if tool.kind == "read"}
+    reads = {tool.name: list(column_origins(tool)) for tool in blueprint.tools if tool.kind == "read"}
     told: set[str] = set()
 
     async def judge(answer: Sequence[RowWords]) -> list[list[str]]:
@@ -184,13 +190,15 @@ async def _referred_by(ctx: Context[TemplateParams], blueprint: Blueprint) -> di
         if is_fused(ctx):
             return found
         columns = {row.read: row.columns for row, faults in zip(answer, found, strict=True) if not faults}
-        vague = await ctx.offload(unclear, blueprint, ctx.path(DATABASE), ctx.now, columns, f"{ctx.seed}/referring")
+        vague = await ctx.offload(
+            ambiguous_reads, blueprint, ctx.path(DATABASE), ctx.now, columns, f"{ctx.seed}/referring"
+        )
         # Told once: the author knows whether people would say more.
         new = {name: [fault] for name, fault in vague.items() if name not in told}
         told.update(new)
         return [faults or new.get(row.read, []) for row, faults in zip(answer, found, strict=True)]
 
-    words = await sound_part(
+    words = await ask_partial(
         ctx,
         REFERENCES,
         judge,

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination
-from skillweave.schema.coverage import Lacking
-from skillweave.schema.policy import Policy
+from skillweave.schema.contract import Policy
+from skillweave.schema.reports import TemplateWithoutTasks
 from skillweave.schema.task import Kind, Split
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
@@ -29,23 +29,21 @@ from synth.artifacts import (
     TEMPLATES,
     VALIDATED,
 )
-from synth.context import Context
+from synth.engine.context import Context
+from synth.engine.step import step
 from synth.fusion.contract import fused_contract, is_fused, servers_of
-from synth.gates.instances import instances
-from synth.gates.roundabout import leads_there
-from synth.gates.withheld import needs_no_asking
+from synth.gates.clarification_needed import no_clarification_reason
+from synth.gates.indirect_route import indirect_route_reason
+from synth.gates.judging import judged_instances
 from synth.planner.problem import PlannerParams
-from synth.step import step
-from synth.tasks.combine import combinations_of
+from synth.tasks.combinations import combinations_of
 from synth.tasks.instance import NoInstance
-from synth.tasks.mix import balanced
-from synth.tasks.persons import SPARE, Want, allotted
-from synth.tasks.splits import splits_of
+from synth.tasks.splits import SPARE_FACTOR, SplitDemand, allot_persons, balanced_combinations, splits_of
 
 MISFITS: Mapping[Kind, Callable[[World, Combination], str | None]] = {
-    "clarify": needs_no_asking,
-    "refuse": leads_there,
-    "unavailable": leads_there,
+    "clarify": no_clarification_reason,
+    "refuse": indirect_route_reason,
+    "unavailable": indirect_route_reason,
 }
 """Kind -> why a combination of it will not do, before it comes to the gates."""
 
@@ -104,7 +102,7 @@ async def _choose(ctx: Context[ComboParams], key: str) -> None:
 async def _validate(ctx: Context[ComboParams], key: str) -> None:
     templates = ctx.read(TEMPLATES)
     made = await ctx.offload(
-        instances,
+        judged_instances,
         fused_contract(ctx),
         ctx.path(DATABASE),
         ctx.now,
@@ -124,7 +122,9 @@ async def _validate(ctx: Context[ComboParams], key: str) -> None:
     ctx.write(LACKING, key, made.lacking)
 
 
-def _tell_lacking(ctx: Context[ComboParams], lacking: list[Lacking], templates: list[TaskTemplate]) -> None:
+def _tell_lacking(
+    ctx: Context[ComboParams], lacking: list[TemplateWithoutTasks], templates: list[TaskTemplate]
+) -> None:
     """Goals without an instance are told one by one; of what was derived from rules and goals, how many of a kind."""
     kinds = {template.id: template.kind for template in templates}
     for one in lacking:
@@ -149,7 +149,7 @@ def choose(
     params: ComboParams,
     seed: str,
     splits: Mapping[str, Split],
-) -> tuple[list[Combination], list[Lacking]]:
+) -> tuple[list[Combination], list[TemplateWithoutTasks]]:
     """Instances of all templates, and for each template that has none the commonest reason.
 
     Where the other kinds outnumber goals, goals have further instances, as far as there are any.
@@ -158,21 +158,23 @@ def choose(
     with world.session() as session:
         callers = [str(row[blueprint.core.key]) for row in session.rows(blueprint.core.table)]
     made: dict[str, list[Combination | NoInstance]] = {}
-    wants: list[Want] = []
+    wants: list[SplitDemand] = []
     for template in templates:
         most = params.most_of(template.kind)
         misfit = partial(MISFITS[template.kind], world) if template.kind in MISFITS else None
-        made[template.id] = list(combinations_of(world, template, callers, SPARE * most, seed, misfit=misfit))
+        made[template.id] = list(combinations_of(world, template, callers, SPARE_FACTOR * most, seed, misfit=misfit))
         persons = frozenset(one.caller for one in made[template.id] if isinstance(one, Combination))
-        wants.append(Want(splits[template.id], persons, most))
-    place = allotted(callers, wants)
+        wants.append(SplitDemand(splits[template.id], persons, most))
+    place = allot_persons(callers, wants)
     fitting: dict[str, list[Combination]] = {}
-    lacking: list[Lacking] = []
+    lacking: list[TemplateWithoutTasks] = []
     for template in templates:
         found = [one for one in made[template.id] if isinstance(one, Combination)]
         fitting[template.id] = [one for one in found if place[one.caller] == splits[template.id]]
         failed = [str(one) for one in made[template.id] if isinstance(one, NoInstance)]
         failed = ["other splits have everybody who could have it"] if found else failed
         if not fitting[template.id] and failed:
-            lacking.append(Lacking(template=template.id, reason=max(sorted(set(failed)), key=failed.count)))
-    return balanced(templates, fitting, {one.id: params.most_of(one.kind) for one in templates}), lacking
+            lacking.append(
+                TemplateWithoutTasks(template=template.id, reason=max(sorted(set(failed)), key=failed.count))
+            )
+    return balanced_combinations(templates, fitting, {one.id: params.most_of(one.kind) for one in templates}), lacking

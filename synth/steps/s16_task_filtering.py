@@ -14,9 +14,9 @@ from pydantic import Field
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, ValidatedTask
-from skillweave.schema.coverage import Lacking
-from skillweave.schema.fusion import Replays
-from skillweave.schema.policy import Policy
+from skillweave.schema.contract import Policy
+from skillweave.schema.fusion import FusedReplays
+from skillweave.schema.reports import TemplateWithoutTasks
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.artifacts import (
@@ -31,13 +31,13 @@ from synth.artifacts import (
     TEMPLATES,
     VALIDATED,
 )
-from synth.context import Context
-from synth.fusion.replays import Home, replayed_in
-from synth.gates.gauntlet import Gauntlet
-from synth.gates.rejection import Rejected
-from synth.planner.problem import BOUNDS, Bounds, PlannerParams
-from synth.step import step
-from synth.tasks.mix import beyond_share, in_turns
+from synth.engine.context import Context
+from synth.engine.step import step
+from synth.fusion.replay import SingleWorld, replay_goldens
+from synth.gates.judging import CombinationJudge
+from synth.planner.problem import DEFAULT_BOUNDS, PlannerBounds, PlannerParams
+from synth.tasks.replay import Rejected
+from synth.tasks.splits import alternate_goals, combinations_over_share
 
 TOO_MANY = "more than its share of the world's tasks"
 """Why something that passed all gates is left out."""
@@ -54,14 +54,16 @@ async def replay_fused(ctx: Context[FilterParams], keys: list[str]) -> None:
     """Replay the golden calls of all single domains in the fused worlds."""
     kept = {key: [one.combination for one in ctx.read(VALIDATED, key)] for key in keys}
 
-    async def replay(name: str) -> Replays:
+    async def replay(name: str) -> FusedReplays:
         contract = ctx.read(CONTRACTS, name)
         homes = [
-            Home(ctx.read(BLUEPRINTS, member.server), ctx.path(DATABASE, member.server), kept.get(member.server, []))
+            SingleWorld(
+                ctx.read(BLUEPRINTS, member.server), ctx.path(DATABASE, member.server), kept.get(member.server, [])
+            )
             for member in contract.members
         ]
         bridges = ctx.read(MEDIATIONS, name).bridges
-        return await ctx.offload(replayed_in, contract, bridges, ctx.path(DATABASE, name), ctx.now, homes)
+        return await ctx.offload(replay_goldens, contract, bridges, ctx.path(DATABASE, name), ctx.now, homes)
 
     mediated = set(ctx.keys(MEDIATIONS))
     found = await asyncio.gather(*(replay(name) for name in ctx.keys(CONTRACTS) if name in mediated))
@@ -94,7 +96,7 @@ async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
         ctx.params.bounds,
         ctx.params.most,
     )
-    cut = beyond_share([one.combination for one in passed], templates, ctx.params.share)
+    cut = combinations_over_share([one.combination for one in passed], templates, ctx.params.share)
     passed = [one for one in passed if one.combination.id not in cut]
     fallen += [(identity, TOO_MANY, "") for identity in sorted(cut)]
     for identity, reason, detail in fallen:
@@ -104,14 +106,14 @@ async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
     ctx.write(FALLEN, key, lacking(passed, fallen))
 
 
-def lacking(passed: Sequence[ValidatedTask], fallen: Sequence[tuple[str, str, str]]) -> list[Lacking]:
+def lacking(passed: Sequence[ValidatedTask], fallen: Sequence[tuple[str, str, str]]) -> list[TemplateWithoutTasks]:
     """Templates of which nothing passed, each with the commonest reason."""
     kept = {one.combination.template for one in passed}
     reasons: dict[str, list[str]] = {}
     for identity, reason, _ in fallen:
         reasons.setdefault(identity.rpartition("/")[0], []).append(reason)
     return [
-        Lacking(template=template, reason=max(sorted(set(found)), key=found.count))
+        TemplateWithoutTasks(template=template, reason=max(sorted(set(found)), key=found.count))
         for template, found in reasons.items()
         if template not in kept
     ]
@@ -124,15 +126,15 @@ def judge(
     templates: list[TaskTemplate],
     combinations: list[Combination],
     stated: list[str],
-    bounds: Bounds = BOUNDS,
+    bounds: PlannerBounds = DEFAULT_BOUNDS,
     most: int = 0,
 ) -> tuple[list[ValidatedTask], list[tuple[str, str, str]]]:
     """Combinations that pass all gates, and the others with their reason and its detail."""
     world = World(blueprint, database, now=now)
-    gauntlet = Gauntlet(world, templates, stated, bounds)
+    gauntlet = CombinationJudge(world, templates, stated, bounds)
     passed: list[ValidatedTask] = []
     fallen: list[tuple[str, str, str]] = []
-    for combination in in_turns(combinations, templates) if most else combinations:
+    for combination in alternate_goals(combinations, templates) if most else combinations:
         if most and len(passed) == most:
             break
         try:

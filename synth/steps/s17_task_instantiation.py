@@ -11,14 +11,13 @@ from random import Random
 
 from pydantic import Field
 
-from skillweave.errors import AuthorError
+from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import SESSION_TOOLS
-from skillweave.schema.combination import Combination, ValidatedTask
-from skillweave.schema.policy import Policy
+from skillweave.schema.combination import Combination, Telling, UserRequest, ValidatedTask
+from skillweave.schema.contract import Policy
 from skillweave.schema.task import Task
-from skillweave.schema.telling import Request, Telling
 from skillweave.user_prompt import day_in_words
 from skillweave.world.tools import name_of
 from skillweave.world.world import World
@@ -40,25 +39,23 @@ from synth.artifacts import (
     TOOL_LISTS,
     VALIDATED,
 )
-from synth.context import Context
-from synth.coverage.rules import rules_of
-from synth.diversity.diversity import diversity_of
-from synth.diversity.duplicates import REASONS, without_duplicates
-from synth.diversity.overlaps import is_undecided
+from synth.engine.context import Context
+from synth.engine.step import Params, step
 from synth.fusion.contract import contract_of, is_fused, servers_of
-from synth.gates.rejection import Rejected
-from synth.partial import sound_part
-from synth.planner.problem import BOUNDS
-from synth.planner.steps import truths
-from synth.step import Params, step
-from synth.tasks.assemble import Assembly
-from synth.tasks.batches import MOST, Untold, batch_faults, batches, numbered, untold
-from synth.tasks.noise import KINDS, noisy
-from synth.tasks.persona import persona_of
-from synth.tasks.request import request_of
+from synth.planner.problem import DEFAULT_BOUNDS
+from synth.planner.solutions import step_truths
+from synth.questions.partial import ask_partial
+from synth.reports.diversity import diversity_of
+from synth.reports.duplicates import REASONS, is_undecided, without_duplicates
+from synth.reports.rule_coverage import rules_of
+from synth.tasks.assembly import TaskAssembler, persona_of
+from synth.tasks.noise import NOISY_KINDS, with_planted_faults
+from synth.tasks.replay import Rejected
+from synth.tasks.requests import request_of
 from synth.tasks.splits import family_of, splits_of
+from synth.tasks.tellings import BATCH_SIZE, UntoldTask, batch_faults, numbered_tasks, telling_batches, untold_task
 
-TELL = question("tasks.tell", returns=list[Telling], under="tellings", most=MOST)
+TELL = question("tasks.tell", returns=list[Telling], under="tellings", most=BATCH_SIZE)
 NO_WORDS = "no words for it"
 """Why a task is left out."""
 
@@ -111,17 +108,17 @@ async def report(ctx: Context[InstantiationParams], keys: list[str]) -> None:
 async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> None:
     blueprint = contract_of(ctx)
     world = World(blueprint, ctx.path(DATABASE), now=ctx.now)
-    assembly = Assembly(world, [ctx.read(DOMAIN_TOPICS, server) for server in servers_of(blueprint)])
+    assembly = TaskAssembler(world, [ctx.read(DOMAIN_TOPICS, server) for server in servers_of(blueprint)])
     usable = set(Policy(world=key, text=ctx.read(POLICIES)).tools) & {name_of(tool) for tool in ctx.read(TOOL_LISTS)}
     templates = {template.id: template for template in ctx.read(TEMPLATES)}
     splits = splits_of(templates.values(), servers_of(blueprint), ctx.splits, str(ctx.seed))
 
-    def asked(combination: Combination) -> Untold:
+    def asked(combination: Combination) -> UntoldTask:
         template, random = templates[combination.template], ctx.random(combination.id)
         persona = persona_of(assembly.person(combination.caller), ctx.now, random)
-        return untold(combination, request_of(blueprint, template, combination, persona, random), blueprint)
+        return untold_task(combination, request_of(blueprint, template, combination, persona, random), blueprint)
 
-    def made(validated: ValidatedTask, request: Request, telling: Telling) -> Task:
+    def made(validated: ValidatedTask, request: UserRequest, telling: Telling) -> Task:
         name = validated.combination.id
         task = assembly.task(validated, request, telling, splits[validated.combination.template])
         drawn = ctx.random(name, "noise")
@@ -134,7 +131,9 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
         else:
             ctx.reject(validated.combination.id, "a golden tool is not offered, or not in the policy")
     requests = {name: asked(validated.combination) for name, validated in kept.items()}
-    tellings = await asyncio.gather(*(tellings_of(ctx, blueprint, batch) for batch in batches([*requests.values()])))
+    tellings = await asyncio.gather(
+        *(tellings_of(ctx, blueprint, batch) for batch in telling_batches([*requests.values()]))
+    )
     words = {name: telling for batch in tellings for name, telling in batch.items()}
     families = {name: family_of(template) for name, template in templates.items()}
     told = [made(kept[name], requests[name].request, words[name]) for name in kept if name in words]
@@ -151,18 +150,20 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
     if ctx.params.step_truth:
         known = ctx.read(VALIDATED)
         ctx.write(
-            STEP_TRUTH, key, await ctx.offload(truths, blueprint, ctx.path(DATABASE), ctx.now, known, tasks, BOUNDS)
+            STEP_TRUTH,
+            key,
+            await ctx.offload(step_truths, blueprint, ctx.path(DATABASE), ctx.now, known, tasks, DEFAULT_BOUNDS),
         )
 
 
 async def tellings_of(
-    ctx: Context[InstantiationParams], blueprint: Blueprint, tasks: Sequence[Untold]
+    ctx: Context[InstantiationParams], blueprint: Blueprint, tasks: Sequence[UntoldTask]
 ) -> dict[str, Telling]:
     """Combination -> its words, asked for in one question. Where there is no answer at all, each half is asked for by
     itself: what one task was refused for is not laid on the others."""
-    asked, first = numbered(tasks), tasks[0].combination.id
+    asked, first = numbered_tasks(tasks), tasks[0].combination.id
     try:
-        told = await sound_part(
+        told = await ask_partial(
             ctx,
             TELL,
             lambda answer: batch_faults(answer, asked),
@@ -187,10 +188,10 @@ async def tellings_of(
 
 def with_noise(ctx: Context[InstantiationParams], world: World, task: Task, random: Random) -> Task:
     """The task with faults planted in it; as it is where none can be, or the golden calls do not come through."""
-    if task.kind not in KINDS:
+    if task.kind not in NOISY_KINDS:
         return task
     try:
-        planted = noisy(world, task, random)
+        planted = with_planted_faults(world, task, random)
     except Rejected as rejected:
         ctx.count(f"left without noise: {rejected.reason}")
         return task

@@ -11,43 +11,51 @@ from random import Random
 from typing import NamedTuple
 
 from skillweave.schema.call import CallResult
-from skillweave.schema.combination import SaidRow, SaidValue
+from skillweave.schema.combination import MentionedRow, MentionedValue
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import GoldenCall
 from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
-from synth.graph.columns import origins
-from synth.graph.deciding import needed, reads_that_show, seen_in, unknown
-from synth.planner.broken import broken_by
-from synth.planner.fitting import Columns, choices, fitting
-from synth.planner.nearest import nearest_rule
-from synth.planner.search import Arguments, search_in
-from synth.tasks.breach import breaches, can_be_known
-from synth.tasks.instance import Instance, NoInstance, Stop
-from synth.tasks.linked import Linked, Links, Shown
-from synth.tasks.looked_up import looked_up_for, unfound
-from synth.tasks.lookup import Finder, Given, Lookup
-from synth.tasks.telling import NothingToTell, facts_to_tell
-from synth.tasks.unsaid import leave_open
+from synth.contracts.visibility import (
+    column_origins,
+    columns_seen,
+    columns_to_look_up,
+    reads_that_show,
+    required_parameters,
+)
+from synth.search.arguments import Arguments, argument_search
+from synth.search.blocking_rules import blocking_guard, broken_rules
+from synth.search.lookup import LookupArgument, LookupFinder, RowLookup
+from synth.search.values import AllowedValues, keys_of_matching_rows, row_choices
+from synth.tasks.grounding import ArgumentLinks, LinkedArgument, ShownRow, find_lookups, why_no_lookup
+from synth.tasks.instance import (
+    FailurePoint,
+    Instance,
+    NoInstance,
+    NothingToTell,
+    facts_to_tell,
+    settle_optional_arguments,
+)
+from synth.tasks.kinds.refuse import breaking_calls, is_rule_visible
 
-TRIES = 8
+MOST_TRIES = 8
 """Sets of arguments of one call that are tried."""
-ROWS = 12
+MOST_ROWS = 12
 """Rows of another domain that one argument is tried with."""
 
 
-class _State(NamedTuple):
+class _Savepoint(NamedTuple):
     """What is taken back to."""
 
     mark: int
     lengths: tuple[int, ...]
-    shown: dict[tuple[int, str], Shown]
+    shown: dict[tuple[int, str], ShownRow]
 
 
 @dataclass
-class Builder:
+class InstanceBuilder:
     """Builds one instance for one caller."""
 
     world: World
@@ -55,7 +63,7 @@ class Builder:
     session: ContractSession
     random: Random
     made: Instance = field(default_factory=Instance)
-    spoken: list[Lookup] = field(default_factory=list)
+    spoken: list[RowLookup] = field(default_factory=list)
     """Rows that the user speaks of, as they were when they were looked up."""
     alone: bool = True
     """Whether the rule that is to be broken has to be the only one."""
@@ -67,23 +75,23 @@ class Builder:
     """Why there is no instance: what stopped the call that lay furthest on."""
 
     def __post_init__(self) -> None:
-        self._links = Links(self.made)
+        self._links = ArgumentLinks(self.made)
         self._deepest = 0
         self._unlinked = ""
-        self._stop = Stop(0, -1)
+        self._stop = FailurePoint(0, -1)
 
     def build(self) -> Instance:
         """The instance; NoInstance where there is none for this caller."""
-        if self.template.forbidden and not can_be_known(self.world.blueprint, self.template):
+        if self.template.forbidden and not is_rule_visible(self.world.blueprint, self.template):
             raise NoInstance(f"what decides {self.template.forbidden} cannot be known")
         if not self._from(0):
             raise NoInstance(self.reason, self._deepest, self._stop if self.explains else None)
-        leave_open(self.world.blueprint, self.made)
-        shown = {tool.name: origins(tool) for tool in self.world.blueprint.tools if tool.kind == "read"}
+        settle_optional_arguments(self.world.blueprint, self.made)
+        shown = {tool.name: column_origins(tool) for tool in self.world.blueprint.tools if tool.kind == "read"}
         try:
             told = facts_to_tell(self.template, self.made, self.session.now, self.random, shown)
         except NothingToTell as why:
-            stop = Stop(len(self.template.calls), 0, str(why), why.example)
+            stop = FailurePoint(len(self.template.calls), 0, str(why), why.example)
             raise NoInstance("no value worth telling", stop=stop) from None
         self.made.communicate, about = told
         self.made.rows += about
@@ -101,14 +109,14 @@ class Builder:
             reason = reason or f"no {f'call that {rule} forbids' if rule else 'lawful call'} of {tool.name}"
             found = (one for one in self._arguments(tool, call, named, linked) if not _is_row_twice(tool, one))
             is_stuck = self.explains
-            for arguments in islice(found, TRIES):
+            for arguments in islice(found, MOST_TRIES):
                 is_stuck = False
-                looked_up = looked_up_for(self._finder(), tool, call, arguments, named, linked)
+                looked_up = find_lookups(self._finder(), tool, call, arguments, named, linked)
                 if looked_up is None:
                     reason = f"a row for {tool.name} {'is not shown, or ' if rule else ''}cannot be told apart"
                     if self.explains:
-                        rows = unfound(self._finder(), tool, call, arguments, linked)
-                        self._stop = max(self._stop, Stop(place, len(tool.guards), rows))
+                        rows = why_no_lookup(self._finder(), tool, call, arguments, linked)
+                        self._stop = max(self._stop, FailurePoint(place, len(tool.guards), rows))
                     continue
                 before = self._state()
                 if self._carry_out(tool, call, arguments, looked_up, linked):
@@ -119,72 +127,74 @@ class Builder:
                     self.spare -= 1
                 self._back_to(before)
             if is_stuck:
-                at = nearest_rule(search_in(self.session, tool, self.random, _fixed(call, named, linked)))
-                self._stop = max(self._stop, Stop(place, -1 if at is None else at))
+                at = blocking_guard(argument_search(self.session, tool, self.random, _fixed(call, named, linked)))
+                self._stop = max(self._stop, FailurePoint(place, -1 if at is None else at))
         if not reason:
-            self._stop = max(self._stop, Stop(place, -1, self._unlinked))
+            self._stop = max(self._stop, FailurePoint(place, -1, self._unlinked))
         if place >= self._deepest:
             self._deepest, self.reason = place, reason or self._unlinked
         return False
 
-    def _state(self) -> "_State":
+    def _state(self) -> "_Savepoint":
         made = self.made
-        return _State(
+        return _Savepoint(
             self.session.mark(),
             (len(made.golden), len(made.rows), len(made.values), len(made.steps), len(self.spoken), made.fresh_from),
             dict(self._links.shown),
         )
 
-    def _back_to(self, state: "_State") -> None:
+    def _back_to(self, state: "_Savepoint") -> None:
         self.session.undo(state.mark)
         golden, rows, values, steps, spoken, fresh_from = state.lengths
         del self.made.golden[golden:], self.made.results[golden:], self.made.rows[rows:], self.made.values[values:]
         del self.made.steps[steps:], self.spoken[spoken:]
         self.made.fresh_from, self._links.shown = fresh_from, dict(state.shown)
 
-    def _supplied(self, call: TemplateCall, number: int) -> Iterator[tuple[dict[str, Lookup], dict[str, Linked]]]:
+    def _supplied(
+        self, call: TemplateCall, number: int
+    ) -> Iterator[tuple[dict[str, RowLookup], dict[str, LinkedArgument]]]:
         """What is not left to choose: rows of other domains that the caller is shown, and what is linked."""
-        for named in islice(self._named(call), ROWS):
+        for named in islice(self._named(call), MOST_ROWS):
             try:
                 yield named, self._links.of(call, number, named)
             except NoInstance as fault:
                 self._unlinked = str(fault)
 
-    def _named(self, call: TemplateCall) -> Iterator[dict[str, Lookup]]:
+    def _named(self, call: TemplateCall) -> Iterator[dict[str, RowLookup]]:
         """Rows of other domains whose keys the call can be given, each as it is looked up."""
         finder = self._finder()
-        shown: list[list[Lookup]] = []
+        shown: list[list[RowLookup]] = []
         for parameter, reference in call.names.items():
             sources = call.found_by.get(parameter, [])
             keys = self._allowed(finder.keys(reference, sources), reference, call.rows.get(parameter))
             self.random.shuffle(keys)
             found = (finder.find(reference, key, sources) for key in keys)
-            shown.append([*islice((lookup for lookup in found if lookup), ROWS)])
+            shown.append([*islice((lookup for lookup in found if lookup), MOST_ROWS)])
         for rows in product(*shown):
             yield dict(zip(call.names, rows, strict=True))
 
-    def _finder(self) -> Finder:
-        return Finder(self.world.blueprint, self.template, self.session, self.random, spoken=self.spoken)
+    def _finder(self) -> LookupFinder:
+        return LookupFinder(self.world.blueprint, self.template, self.session, self.random, spoken=self.spoken)
 
     def _arguments(
-        self, tool: Tool, call: TemplateCall, named: Mapping[str, Lookup], linked: Mapping[str, Linked]
+        self, tool: Tool, call: TemplateCall, named: Mapping[str, RowLookup], linked: Mapping[str, LinkedArgument]
     ) -> Iterator[Arguments]:
         fixed = _fixed(call, named, linked)
         optional = 0.4 if tool.kind == "write" else 0.0
         wanted = {name: columns for name, columns in call.rows.items() if name not in fixed}
-        for chosen in choices(self.world.blueprint, tool, wanted, self.session, self.random):
-            search = search_in(self.session, tool, self.random, {**fixed, **chosen}, optional=optional)
+        for chosen in row_choices(self.world.blueprint, tool, wanted, self.session, self.random):
+            search = argument_search(self.session, tool, self.random, {**fixed, **chosen}, optional=optional)
             rule = self._broken(call)
-            yield from breaches(search, self.session, rule, alone=self.alone) if rule else search.meeting()
+            yield from breaking_calls(search, self.session, rule, alone=self.alone) if rule else search.meeting()
 
     def _broken(self, call: TemplateCall) -> str | None:
         """The rule that a call is to break: then it is asked for, and not made."""
         return self.template.forbidden if call is self.template.calls[-1] else None
 
-    def _allowed(self, keys: list[str], reference: str, columns: Columns | None) -> list[str]:
+    def _allowed(self, keys: list[str], reference: str, columns: AllowedValues | None) -> list[str]:
         if not columns:
             return keys
-        fit = set(fitting(self.world.blueprint, reference, columns, self.session))
+        fit = set(keys_of_matching_rows(self.world.blueprint, reference, columns, self.session))
         return [key for key in keys if key in fit]
 
     def _carry_out(
@@ -192,19 +202,19 @@ class Builder:
         tool: Tool,
         call: TemplateCall,
         arguments: Arguments,
-        lookups: Mapping[str, Lookup],
-        linked: Mapping[str, Linked],
+        lookups: Mapping[str, RowLookup],
+        linked: Mapping[str, LinkedArgument],
     ) -> bool:
         """Make the look-ups and the call; whether it went through lawfully. What a rule forbids is not made."""
         places = {name: self._emit(lookup) for name, lookup in lookups.items()}
         rule = self._broken(call)
         if rule and not self._show(tool, rule, lookups):
             return False
-        found = {name: Shown(lookup.row, places[name], lookup) for name, lookup in lookups.items()}
+        found = {name: ShownRow(lookup.row, places[name], lookup) for name, lookup in lookups.items()}
         golden = self._worded(call, arguments, lookups, linked, found)
         self.made.steps.append(len(self.made.golden))
         if rule:
-            self.made.asked, self.made.forbidden = golden, broken_by(self.session, tool, arguments)
+            self.made.asked, self.made.forbidden = golden, broken_rules(self.session, tool, arguments)
             return True
         result = self._call(golden)
         if not result.ok or result.violations:
@@ -219,9 +229,9 @@ class Builder:
         self,
         call: TemplateCall,
         arguments: Arguments,
-        lookups: Mapping[str, Lookup],
-        linked: Mapping[str, Linked],
-        found: Mapping[str, Shown],
+        lookups: Mapping[str, RowLookup],
+        linked: Mapping[str, LinkedArgument],
+        found: Mapping[str, ShownRow],
     ) -> GoldenCall:
         """The call with the source of each argument, and what the user says for it."""
         step = len(self.made.golden)
@@ -237,28 +247,31 @@ class Builder:
         for name, value in arguments.items():
             if name not in grounding:
                 grounding[name] = "user"
-                self.made.values.append(SaidValue(call=step, parameter=name, value=value))
+                self.made.values.append(MentionedValue(call=step, parameter=name, value=value))
         given = {name: source for name, source in grounding.items() if name in arguments}
         return GoldenCall(tool=call.tool, arguments=dict(arguments), grounding=given, demanded_by=call.demanded_by)
 
-    def _show(self, tool: Tool, rule: str, lookups: Mapping[str, Lookup]) -> bool:
+    def _show(self, tool: Tool, rule: str, lookups: Mapping[str, RowLookup]) -> bool:
         """Make the reads that show what decides a rule that no tool upholds; False where none does."""
         blueprint = self.world.blueprint
         rows = {tool.parameter(name).refers_to: lookup for name, lookup in lookups.items()}
-        seen = (seen_in(blueprint, tool, blueprint.tool(call.tool), call.arguments) for call in self.made.golden)
-        missing = unknown(blueprint, tool, rule).difference(*seen)
+        seen = (columns_seen(blueprint, tool, blueprint.tool(call.tool), call.arguments) for call in self.made.golden)
+        missing = columns_to_look_up(blueprint, tool, rule).difference(*seen)
         reads = reads_that_show(blueprint, missing, rows)
         for read in reads or ():
-            self._read(read.name, {p.name: Given(rows[p.refers_to].key, rows[p.refers_to]) for p in needed(read)})
+            self._read(
+                read.name,
+                {p.name: LookupArgument(rows[p.refers_to].key, rows[p.refers_to]) for p in required_parameters(read)},
+            )
         return reads is not None
 
-    def _emit(self, lookup: Lookup) -> str:
+    def _emit(self, lookup: RowLookup) -> str:
         """Make a look-up's call unless it stands already since the last write; where its row stands: `call 3 [2].`."""
         place = self._read(lookup.read, lookup.arguments)
         many = isinstance(self.made.results[place].value, list)
         return f"call {place} [{lookup.index}]." if many else f"call {place} "
 
-    def _read(self, read: str, given_by: Mapping[str, Given]) -> int:
+    def _read(self, read: str, given_by: Mapping[str, LookupArgument]) -> int:
         """The place of a read's call, with those that it needs itself before it."""
         grounding: dict[str, str] = {}
         arguments = {name: given.value for name, given in given_by.items()}
@@ -278,11 +291,11 @@ class Builder:
                 elif given.row:
                     self._said_row(place, name, given.row)
                 elif not given.source:
-                    self.made.values.append(SaidValue(call=place, parameter=name, value=given.value))
+                    self.made.values.append(MentionedValue(call=place, parameter=name, value=given.value))
         return place
 
-    def _said_row(self, call: int, parameter: str, lookup: Lookup) -> None:
-        said = SaidRow(
+    def _said_row(self, call: int, parameter: str, lookup: RowLookup) -> None:
+        said = MentionedRow(
             call=call,
             parameter=parameter,
             entity=lookup.entity,
@@ -299,7 +312,9 @@ class Builder:
         return result
 
 
-def _fixed(call: TemplateCall, named: Mapping[str, Lookup], linked: Mapping[str, Linked]) -> dict[str, Value]:
+def _fixed(
+    call: TemplateCall, named: Mapping[str, RowLookup], linked: Mapping[str, LinkedArgument]
+) -> dict[str, Value]:
     """The arguments that are not left to choose."""
     fixed: dict[str, Value] = {**call.given}
     fixed |= {parameter: _scalar(lookup.key) for parameter, lookup in named.items()}

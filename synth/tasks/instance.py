@@ -1,14 +1,25 @@
-"""An instance of a template: golden calls for one caller, and how each row and value in them is known."""
+"""An instance of a template: golden calls for one caller, the facts that the user asks for, and what stays open."""
 
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import NamedTuple
 
+from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import CallResult
-from skillweave.schema.combination import SaidRow, SaidValue
+from skillweave.schema.combination import MentionedRow, MentionedValue
+from skillweave.schema.contract import Tool
+from skillweave.schema.entity import AttributeType
+from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell, GoldenCall
+from skillweave.schema.template import RequestedValue, TaskTemplate
+from synth.contracts.dependencies import columns_filled_by
+from synth.contracts.wording import has_ended
+from synth.search.row_words import distinguishing_columns
 
 
-class Stop(NamedTuple):
+class FailurePoint(NamedTuple):
     """Where a caller who has no instance got stuck, comparable by how far they got."""
 
     call: int
@@ -25,7 +36,7 @@ class Stop(NamedTuple):
 class NoInstance(Exception):
     """Why no instance came of a template for a caller; the message is the reason that is counted."""
 
-    def __init__(self, reason: str, call: int = 0, stop: Stop | None = None) -> None:
+    def __init__(self, reason: str, call: int = 0, stop: FailurePoint | None = None) -> None:
         super().__init__(reason)
         self.call = call
         """The template's call, counted from 0, beyond which it did not get."""
@@ -40,8 +51,8 @@ class Instance:
     golden: list[GoldenCall] = field(default_factory=list)
     results: list[CallResult] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
-    rows: list[SaidRow] = field(default_factory=list)
-    values: list[SaidValue] = field(default_factory=list)
+    rows: list[MentionedRow] = field(default_factory=list)
+    values: list[MentionedValue] = field(default_factory=list)
     open_columns: dict[str, list[str]] = field(default_factory=dict)
     communicate: list[FactToTell] = field(default_factory=list)
     asked: GoldenCall | None = None
@@ -50,3 +61,187 @@ class Instance:
     """The rules that it would break."""
     fresh_from: int = 0
     """Index of the first golden call since the last write: look-ups from there on still show the present state."""
+
+
+_WORDS_OF_ENDED_ROWS = frozenset(
+    {"cancelled", "cancellation", "decision", "fee", "reason", "refund", "rejected", "withdrawn"}
+)
+"""Words in names of columns that tell of rows that came to nothing."""
+ResultRows = list[dict[str, Json]]
+
+
+ColumnOrigins = Mapping[str, tuple[str, str] | None]
+"""Column of a result -> the table and column that it shows."""
+
+
+class NothingToTell(Exception):
+    """No value is worth telling; the message is why not, in words for the goal's author."""
+
+    def __init__(self, why: str, example: Json = None) -> None:
+        super().__init__(why)
+        self.example = "" if example is None else repr(example)
+        """A value of which that is so."""
+
+
+def facts_to_tell(
+    template: TaskTemplate, made: Instance, now: str, random: Random, shown: Mapping[str, ColumnOrigins]
+) -> tuple[list[FactToTell], list[MentionedRow]]:
+    """The facts that the template's `tell` asks for, with the rows they are about.
+
+    NothingToTell where one is not worth it.
+
+    `shown` says of each read what its results show.
+    """
+    facts: list[FactToTell] = []
+    about: list[MentionedRow] = []
+    places: dict[int, tuple[int, MentionedRow | None]] = {}
+    for number, told in enumerate(template.tell):
+        step = made.steps[told.call - 1]
+        value = made.results[step].value
+        rows = [row for row in (value if isinstance(value, list) else [value]) if isinstance(row, dict)]
+        if step not in places:
+            places[step] = place = _row_asked_about(template, made, told.call, rows, now, random)
+            about += [place[1]] if place[1] else []
+        index = places[step][0]
+        if index >= len(rows) or told.column not in rows[index]:
+            raise NothingToTell(f"the result has no {told.column}")
+        if worthless := _worthless(rows, index, told.column):
+            raise NothingToTell(worthless, rows[index][told.column])
+        facts.append(_fact(number, told, rows[index][told.column], [*_rival_values(made, step, told.column, shown)]))
+    return facts, about
+
+
+def _row_asked_about(
+    template: TaskTemplate, made: Instance, call: int, rows: ResultRows, now: str, random: Random
+) -> tuple[int, MentionedRow | None]:
+    """Which row of a result is asked about, and how the user refers to it; NothingToTell where none can be."""
+    step, asked = made.steps[call - 1], [told for told in template.tell if told.call == call]
+    wanted = [told.column for told in asked]
+    read = made.golden[step].tool
+    if not isinstance(made.results[step].value, list):
+        return 0, None
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    columns = [column for column in template.referred_by.get(read, []) if column not in wanted]
+    why: Counter[str] = Counter()
+    examples: dict[str, Json] = {}
+    for index in order:
+        if fault := next(_not_asked(rows, index, asked, now), None):
+            why[fault[0]] += 1
+            examples.setdefault(*fault)
+            continue
+        usable = [c for c in columns if not any(_same_day(rows[index].get(c), rows[index].get(w)) for w in wanted)]
+        said = distinguishing_columns(rows, index, usable, random)
+        if said:
+            return index, MentionedRow(call=step, parameter=None, entity=None, key=None, read=read, columns=said)
+        why[f"the row asked about cannot be told apart by {', '.join(usable) or 'anything that people say of it'}"] += 1
+    commonest = max(why, key=lambda one: why[one], default=f"{read} lists nothing")
+    raise NothingToTell(commonest, examples.get(commonest))
+
+
+def _not_asked(rows: ResultRows, index: int, asked: Sequence[RequestedValue], now: str) -> Iterator[tuple[str, Json]]:
+    """Why nobody asks for this of a row, and a value of which that is so."""
+    for told in asked:
+        value = rows[index].get(told.column)
+        if worthless := _worthless(rows, index, told.column):
+            yield worthless, value
+        elif told.coming and not _lies_ahead(rows[index], told.column, now):
+            yield f"{told.column} is of a row whose day is past, and `coming` is set", value
+        elif _is_of_ended_row(rows[index], told.column):
+            yield f"{told.column} is of a record that came to nothing, or is paid", value
+
+
+def _lies_ahead(row: dict[str, Json], column: str, now: str) -> bool:
+    """Whether the value is a day to come or, where it is no day, whether the row has one."""
+    days = [row[column]] if _fact_type(row[column]) in ("date", "datetime") else list(row.values())
+    return any(_fact_type(day) in ("date", "datetime") and str(day)[:10] >= now[:10] for day in days)
+
+
+def _is_of_ended_row(row: dict[str, Json], column: str) -> bool:
+    """Whether a question about the row has a false premise: what was cancelled, nobody waits for, and what is paid, is
+    no longer due. What there is of such rows alone may be asked: the refund, the fee."""
+    words = column.split("_")
+    if "due" in words and row.get("status") == "paid":
+        return True
+    return has_ended(row) and not _WORDS_OF_ENDED_ROWS & {*words}
+
+
+def _same_day(said: Json, asked: Json) -> bool:
+    """Whether what is said of a row would give the answer away: a moment of the very day that is asked for."""
+    moments = _fact_type(said) in ("date", "datetime") and _fact_type(asked) in ("date", "datetime")
+    return moments and str(said)[:10] == str(asked)[:10]
+
+
+def _worthless(rows: ResultRows, index: int, column: str) -> str:
+    """Why a value is not worth telling: none, to be guessed, or to be taken for another row's; empty where it is."""
+    value = rows[index].get(column)
+    if value is None or isinstance(value, (bool, list, dict)) or value == "":
+        return f"{column} is a yes or no" if isinstance(value, bool) else f"{column} is empty"
+    if isinstance(value, (int, float)) and abs(value) < (1000 if column.endswith("_cents") else 10):
+        return f"{column} is below {'10.00' if column.endswith('_cents') else 10}, which could be guessed"
+    if any(row.get(column) == value for place, row in enumerate(rows) if place != index):
+        return f"{column} is the same in several rows"
+    return ""
+
+
+def _fact(number: int, told: RequestedValue, value: Json, alike: Sequence[Json]) -> FactToTell:
+    return FactToTell(
+        fact=f"told_{number + 1}",
+        noun=told.noun,
+        values=[value],
+        type=_fact_type(value),
+        unit="cents" if told.column.endswith("_cents") else None,
+        rivals=[other for other in dict.fromkeys(alike) if other not in (None, value)],
+    )
+
+
+def _rival_values(made: Instance, step: int, column: str, shown: Mapping[str, ColumnOrigins]) -> Iterator[Json]:
+    """What the same column holds in other rows, of this result and of all that the golden reads return."""
+    place = shown.get(made.golden[step].tool, {}).get(column)
+    for at, (call, result) in enumerate(zip(made.golden, made.results, strict=True)):
+        names = [name for name, origin in shown.get(call.tool, {}).items() if place is not None and origin == place]
+        for row in result.value if isinstance(result.value, list) else [result.value]:
+            if isinstance(row, dict):
+                yield from (row[name] for name in names or [column] * (at == step) if name in row)
+
+
+def _fact_type(value: Json) -> AttributeType:
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    text = str(value)
+    if len(text) in (10, 19) and text[4:5] == "-" and text[7:8] == "-":
+        return "date" if len(text) == 10 else "datetime"
+    return "string"
+
+
+def settle_optional_arguments(blueprint: Blueprint, made: Instance) -> None:
+    """Optional arguments left out: their columns stay open, or the user says that nothing is wanted.
+
+    A column that another call fills with something the user said cannot stay open: it would not be compared there; nor
+    can one that names a row. Of a call that a rule forbids all is said: what was left open might lift the ban.
+    """
+    calls = [*made.golden, *([made.asked] if made.asked else [])]
+    tools = [(step, blueprint.tool(calls[step].tool)) for step in made.steps]
+    writes = [(step, tool, calls[step].arguments) for step, tool in tools if tool.kind == "write" or made.asked]
+    said = {place for _, tool, arguments in writes for name in arguments for place in _columns_filled(tool, name)}
+    for step, tool, arguments in writes:
+        for parameter in tool.parameters:
+            places = _columns_filled(tool, parameter.name)
+            if parameter.name in arguments:
+                continue
+            # Whose bill it is, or which approval is used, is never a matter of taste.
+            if parameter.refers_to or not places or said & {*places} or made.asked:
+                made.values.append(MentionedValue(call=step, parameter=parameter.name, value=None))
+                continue
+            for table, column in places:
+                kept = made.open_columns.setdefault(table, [])
+                kept += [column] if column not in kept else []
+
+
+def _columns_filled(tool: Tool, parameter: str) -> list[tuple[str, str]]:
+    """Tables and columns that an argument merely fills."""
+    return [
+        (table, column) for table, columns in (columns_filled_by(tool, parameter) or {}).items() for column in columns
+    ]

@@ -8,30 +8,29 @@ from random import Random
 
 from skillweave.schema.call import SESSION_TOOLS, Call, CallResult
 from skillweave.schema.record import Json
-from skillweave.schema.task import Fault, GoldenCall, Kind, Noise, PlantedFault, Task
-from skillweave.tool_call import shown
+from skillweave.schema.task import FaultKind, GoldenCall, Kind, Noise, PlantedFault, Task
 from skillweave.world.canonical import dump
-from skillweave.world.noise import ERRORS, PlantedFaults
-from skillweave.world.replay import Replay, rebound, replay
-from skillweave.world.undisturbed import MADE_AGAIN, renumbered
+from skillweave.world.noise import ERRORS, ToolNoise
+from skillweave.world.replay import REPEATED_FAULTS, Replay, rebound, renumbered, replay
+from skillweave.world.tools import result_text
 from skillweave.world.world import World
-from synth.gates.disturbed import disturbed
-from synth.gates.rejection import Rejected
-from synth.tasks.assemble import hash_of
+from synth.gates.noise import check_noise
+from synth.tasks.assembly import hash_of
+from synth.tasks.replay import Rejected
 
-KINDS: frozenset[Kind] = frozenset({"do", "inform", "clarify"})
+NOISY_KINDS: frozenset[Kind] = frozenset({"do", "inform", "clarify"})
 """Kinds of task in which faults are planted: there is something to carry on with."""
-HOW_MANY = (1, 1, 2, 3)
+FAULT_COUNTS = (1, 1, 2, 3)
 """Golden calls that are befallen: one of these."""
-TWICE = 0.25
+TWICE_SHARE = 0.25
 """Share of the calls that are not carried out which are not carried out a second time either."""
-TRAPS = 1 / 3
+TRAP_SHARE = 1 / 3
 """Share of the tasks in which a read made again behind a write is stale, though no golden call makes it again."""
-MOST_MAKINGS = 4
+MOST_ATTEMPTS = 4
 """Of one golden call."""
 
 
-def noisy(world: World, task: Task, random: Random) -> Task:
+def with_planted_faults(world: World, task: Task, random: Random) -> Task:
     """The task with faults planted in it, proved. Rejected where none can be, or the golden calls do not come through.
 
     It is another task: its id is its own.
@@ -58,7 +57,7 @@ def noisy(world: World, task: Task, random: Random) -> Task:
             ),
         }
     )
-    figures = {**task.gates.golden, **disturbed(world, made)}
+    figures = {**task.gates.golden, **check_noise(world, made)}
     return made.model_copy(update={"gates": task.gates.model_copy(update={"golden": figures})})
 
 
@@ -66,17 +65,17 @@ def _drawn(world: World, task: Task, calm: Replay, random: Random) -> Iterator[P
     """Faults on some golden calls; the first making of each such call is befallen."""
     fitting = {place: _fitting(world, calm.results, place) for place in range(len(calm.results))}
     places = [place for place, faults in fitting.items() if faults]
-    chosen = sorted(random.sample(places, min(len(places), random.choice(HOW_MANY))))
+    chosen = sorted(random.sample(places, min(len(places), random.choice(FAULT_COUNTS))))
     for place in chosen:
         fault = random.choice(fitting[place])
         result, making = calm.results[place], _making(calm.results, place)
         # Words in an argument of a write are the agent's own, and so are ids that are minted on its way.
         is_any = (fault in ERRORS and bool(result.changed)) or _holds_minted(calm.results, place)
         arguments = None if is_any else result.call.arguments
-        last = making + (fault in ERRORS and random.random() < TWICE)
+        last = making + (fault in ERRORS and random.random() < TWICE_SHARE)
         for occurrence in range(making, last + 1):
             yield PlantedFault(tool=result.call.tool, arguments=arguments, occurrence=occurrence, fault=fault)
-    if random.random() < TRAPS:
+    if random.random() < TRAP_SHARE:
         yield from _trap(world, calm.results, chosen, random)
 
 
@@ -96,12 +95,12 @@ def _trap(world: World, results: Sequence[CallResult], taken: Sequence[int], ran
         yield PlantedFault(tool=call.tool, arguments=call.arguments, occurrence=makings + 1, fault="stale_read")
 
 
-def _fitting(world: World, results: Sequence[CallResult], place: int) -> list[Fault]:
+def _fitting(world: World, results: Sequence[CallResult], place: int) -> list[FaultKind]:
     """The faults that show in a call's result."""
     result = results[place]
     if not _is_open(world, result.call):
         return []
-    found: list[Fault] = ["timeout", "temporary_error"]
+    found: list[FaultKind] = ["timeout", "temporary_error"]
     rows = result.value if isinstance(result.value, list) else [result.value]
     if isinstance(result.value, list) and len(rows) > 1:
         found.append("partial_page")
@@ -128,20 +127,20 @@ def _holds_minted(results: Sequence[CallResult], place: int) -> bool:
 
 def _carried_through(world: World, task: Task, noise: Noise, calm: Replay) -> tuple[list[GoldenCall], dict[int, int]]:
     """The golden calls in a session with the faults, each made until it is carried out; and where each stands now."""
-    faults = PlantedFaults(noise)
+    faults = ToolNoise(noise)
     golden: list[GoldenCall] = []
     places: dict[int, int] = {}
     with world.session(task) as session:
         for number, call in enumerate(task.golden):
             planned = renumbered(call, places)
-            for _ in range(MOST_MAKINGS):
+            for _ in range(MOST_ATTEMPTS):
                 made = Call(tool=call.tool, arguments=_bound(planned, session.results))
                 befalling = faults.befalling(made, session.results)
                 result = session.call(made.tool, made.arguments)
-                is_met = befalling is not None and shown(result) != shown(calm.results[number])
+                is_met = befalling is not None and result_text(result) != result_text(calm.results[number])
                 fault = befalling.fault if befalling is not None and is_met else None
                 golden.append(planned.model_copy(update={"fault": fault}))
-                if fault not in MADE_AGAIN:
+                if fault not in REPEATED_FAULTS:
                     break
             places[number] = len(golden) - 1
     return golden, places

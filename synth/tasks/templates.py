@@ -4,19 +4,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
-from skillweave.schema.goal import Goal
-from skillweave.schema.template import Source, TaskTemplate, TemplateCall
-from skillweave.schema.tool_graph import ToolGraph
-from synth.graph.columns import rows_told, subject
+from skillweave.schema.template import Goal, RowSource, TaskTemplate, TemplateCall, ToolGraph
+from synth.contracts.visibility import subject_entity, subject_keys
 
 
-def template(
+def template_of_goal(
     goal: Goal, blueprint: Blueprint, graph: ToolGraph, referred_by: Mapping[str, Sequence[str]]
 ) -> TaskTemplate:
     """The template of a goal."""
     calls = [
         TemplateCall(
-            tool=call.tool, same=call.same, found_by=sources_of(blueprint.tool(call.tool), blueprint, graph, call.same)
+            tool=call.tool, same=call.same, found_by=row_sources(blueprint.tool(call.tool), blueprint, graph, call.same)
         )
         for call in goal.calls
     ]
@@ -26,7 +24,7 @@ def template(
         kind=goal.kind,
         title=goal.title,
         calls=calls,
-        lookups=lookups_of(blueprint, graph),
+        lookups=lookup_sources(blueprint, graph),
         referred_by={read: list(columns) for read, columns in referred_by.items()},
         tell=goal.tell,
         reasons=goal.reasons,
@@ -60,7 +58,7 @@ def _call_faults(
             yield from (f"call {place}: {fault}" for fault in _link_faults(place, name, link, tools, goal, columns))
         for parameter in tool.parameters:
             open_row = parameter.refers_to and parameter.required and parameter.name not in call.same
-            if open_row and not sources_of(tool, blueprint, graph, {}).get(parameter.name):
+            if open_row and not row_sources(tool, blueprint, graph, {}).get(parameter.name):
                 yield f"call {place}: no read shows the row that {tool.name}.{parameter.name} names; leave the goal out"
     if goal.kind == "do" and not any(call.tool in tools and tools[call.tool].kind == "write" for call in goal.calls):
         yield "a `do` goal needs a write; `inform` is the kind of one that only asks"
@@ -105,22 +103,24 @@ def _tell_faults(goal: Goal, columns: Mapping[str, Sequence[str]]) -> Iterator[s
             yield f"tell names {told.column!r} of call {told.call}; {returned}"
 
 
-def lookups_of(blueprint: Blueprint, graph: ToolGraph) -> dict[str, dict[str, list[Source]]]:
+def lookup_sources(blueprint: Blueprint, graph: ToolGraph) -> dict[str, dict[str, list[RowSource]]]:
     """Read -> parameter that names a row -> the reads that show it."""
     reads = [tool for tool in blueprint.tools if tool.kind == "read"]
-    return {tool.name: sources for tool in reads if (sources := sources_of(tool, blueprint, graph, []))}
+    return {tool.name: sources for tool in reads if (sources := row_sources(tool, blueprint, graph, []))}
 
 
-def sources_of(tool: Tool, blueprint: Blueprint, graph: ToolGraph, given: Collection[str]) -> dict[str, list[Source]]:
+def row_sources(
+    tool: Tool, blueprint: Blueprint, graph: ToolGraph, given: Collection[str]
+) -> dict[str, list[RowSource]]:
     """Parameter -> the reads whose rows tell which row is meant: those that list such rows, or else what has them."""
-    own: dict[str, list[Source]] = {}
-    others: dict[str, list[Source]] = {}
+    own: dict[str, list[RowSource]] = {}
+    others: dict[str, list[RowSource]] = {}
     for edge in graph.edges:
         if edge.kind != "data" or edge.target != tool.name or edge.parameter in given or not edge.parameter:
             continue
         entity = (tool.parameter(edge.parameter).refers_to or "").partition(".")[0]
         source = blueprint.tool(edge.source)
-        if source.kind == "read" and edge.column in rows_told(blueprint, source).get(entity, ()):
-            found = own if subject(blueprint, source) == entity else others
-            found.setdefault(edge.parameter, []).append(Source(tool=edge.source, column=edge.column))
+        if source.kind == "read" and edge.column in subject_keys(blueprint, source).get(entity, ()):
+            found = own if subject_entity(blueprint, source) == entity else others
+            found.setdefault(edge.parameter, []).append(RowSource(tool=edge.source, column=edge.column))
     return {**others, **own}

@@ -10,9 +10,9 @@ from graphlib import CycleError, TopologicalSorter
 from pprint import pformat
 from textwrap import indent
 
-from skillweave.errors import AuthorError
+from skillweave.base.errors import AuthorError
 from skillweave.schema.entity import Attribute, Entity, Generate
-from skillweave.schema.names import table_of
+from skillweave.schema.record import table_of
 
 HEAD = '''"""Rows of {server} that are there before anybody uses a tool.
 

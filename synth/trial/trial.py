@@ -10,24 +10,22 @@ from random import Random
 
 from sqlglot import exp
 
-from skillweave.errors import AuthorError
-from skillweave.sandbox.limits import Limits
+from skillweave.base.errors import AuthorError
+from skillweave.sandbox.limits import SandboxLimits
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Row
 from skillweave.world.sql import parse
 from skillweave.world.world import World
-from synth.draft import NOTHING
-from synth.formulated import prefixed, server_initials
-from synth.history.build import Built, build, completed
-from synth.history.generation import filled_tables, generated, state_of
-from synth.history.invariants import all_broken
-from synth.history.simulation import Plan
-from synth.planner.nearest import nobody_can
-from synth.trial.faults import Fault, Part, hidden, unfilled
-from synth.trial.findable import alike_to_people
+from synth.search.blocking_rules import why_nobody_can
+from synth.simulation.build import HistoryResult, close_gaps, simulate_history
+from synth.simulation.events import broken_invariants
+from synth.simulation.generation import filled_tables, run_generator, state_of
+from synth.simulation.history import HistoryPlan
+from synth.trial.draft import PLACEHOLDER_INVARIANT, server_initials, with_prefixes
+from synth.trial.faults import BlueprintFault, BlueprintPart, hidden_rows, indistinguishable_rows, unfilled_tables
 from synth.trial.generator import write_generator
-from synth.trial.mended import without
+from synth.trial.repair import without_part
 
 LONGER = 4
 """Times as many visits are lived where a tool was of no use to anybody."""
@@ -36,47 +34,47 @@ MOST_BROKEN = 8
 
 
 @dataclass(frozen=True)
-class Tried:
+class TrialOutcome:
     """What a trial has shown."""
 
-    faults: list[Fault]
+    faults: list[BlueprintFault]
     unsound: Collection[str] = ()
     """Rules whose breach would spoil the data: no agent may be trusted with them."""
 
 
-def tried(blueprint: Blueprint, seed: int, now: str, limits: Limits, plan: Plan) -> Tried:
+def try_blueprint(blueprint: Blueprint, seed: int, now: str, limits: SandboxLimits, plan: HistoryPlan) -> TrialOutcome:
     """Try a blueprint."""
-    seen = [*unfilled(blueprint), *hidden(blueprint)]
+    seen = [*unfilled_tables(blueprint), *hidden_rows(blueprint)]
     if any(fault.fatal for fault in seen):
-        return Tried(seen)
-    ready = prefixed(blueprint, server_initials([blueprint.server])[blueprint.server])
+        return TrialOutcome(seen)
+    ready = with_prefixes(blueprint, server_initials([blueprint.server])[blueprint.server])
     rows, wrong = _drawn(ready, seed, now, limits)
     if wrong:
-        return Tried([*seen, *wrong])
+        return TrialOutcome([*seen, *wrong])
     built, broken = _built(ready, rows, now, plan, f"{seed}/{ready.server}/trial")
-    return Tried([*seen, *broken, *_lived(ready, built, now)], built.unsound)
+    return TrialOutcome([*seen, *broken, *_lived(ready, built, now)], built.unsound)
 
 
 def _built(
-    blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, plan: Plan, seed: str
-) -> tuple[Built, list[Fault]]:
+    blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, plan: HistoryPlan, seed: str
+) -> tuple[HistoryResult, list[BlueprintFault]]:
     """A history, and the parts that broke in it: each is told, and the history lived again without it."""
-    broken: list[Fault] = []
-    while (built := build(blueprint, rows, now, plan, seed)).fault:
+    broken: list[BlueprintFault] = []
+    while (built := simulate_history(blueprint, rows, now, plan, seed)).fault:
         tools = (built.broken,) if built.part == "tool" else ()
-        broken.append(Fault(built.part, built.broken, f"{built.fault}{_text(blueprint, built)}", tools=tools))
-        left = without(blueprint, broken[-1])
+        broken.append(BlueprintFault(built.part, built.broken, f"{built.fault}{_text(blueprint, built)}", tools=tools))
+        left = without_part(blueprint, broken[-1])
         if left is None or len(broken) == MOST_BROKEN:
             break
         blueprint = left
     if built.summary is not None and built.summary.coverage.failing_tools:
         # Some can be used only once others have been: a longer history, whose end is made for them, is their chance.
-        again = build(blueprint, rows, now, replace(plan, visits=LONGER * plan.visits), seed)
-        built = completed(blueprint, again if again.summary else built, now, seed)
+        again = simulate_history(blueprint, rows, now, replace(plan, visits=LONGER * plan.visits), seed)
+        built = close_gaps(blueprint, again if again.summary else built, now, seed)
     return built, broken
 
 
-def _text(blueprint: Blueprint, built: Built) -> str:
+def _text(blueprint: Blueprint, built: HistoryResult) -> str:
     """What its author has to see of a part that broke; contracts are shown anyway."""
     if built.part == "tool":
         return ""
@@ -87,23 +85,27 @@ def _text(blueprint: Blueprint, built: Built) -> str:
     return f" (no row may ever come of {never!r}). Mend the invariant, or what broke it"
 
 
-def _drawn(blueprint: Blueprint, seed: int, now: str, limits: Limits) -> tuple[dict[str, list[Row]], list[Fault]]:
+def _drawn(
+    blueprint: Blueprint, seed: int, now: str, limits: SandboxLimits
+) -> tuple[dict[str, list[Row]], list[BlueprintFault]]:
     """The rows that are there before anybody uses a tool, and what is wrong with them."""
     filled = filled_tables(blueprint)
     try:
         script = write_generator(blueprint.server, blueprint.core_entity, filled, blueprint.tables)
     except AuthorError as error:
-        return {}, [Fault("company", "", str(error))]
+        return {}, [BlueprintFault("company", "", str(error))]
     # Tables first: an invariant can only be judged on rows that are there.
-    rows, wrong = generated(script, blueprint.model_copy(update={"invariants": [NOTHING]}), seed, now, limits)
+    rows, wrong = run_generator(
+        script, blueprint.model_copy(update={"invariants": [PLACEHOLDER_INVARIANT]}), seed, now, limits
+    )
     if wrong:
-        return {}, [Fault(*_place(text, blueprint), f"drawing the first rows: {text}") for text in wrong]
+        return {}, [BlueprintFault(*_place(text, blueprint), f"drawing the first rows: {text}") for text in wrong]
     connection = state_of(rows, blueprint)
-    broken = all_broken(connection, blueprint)
+    broken = broken_invariants(connection, blueprint)
     connection.close()
     never = {one.id: one.never for one in blueprint.invariants}
     return rows, [
-        Fault(
+        BlueprintFault(
             "invariant",
             one.invariant,
             f"of the first rows, drawn as the tables say: {one} ({never[one.invariant]!r}). Let `generate` draw rows "
@@ -113,7 +115,7 @@ def _drawn(blueprint: Blueprint, seed: int, now: str, limits: Limits) -> tuple[d
     ]
 
 
-def _place(text: str, blueprint: Blueprint) -> tuple[Part, str]:
+def _place(text: str, blueprint: Blueprint) -> tuple[BlueprintPart, str]:
     """The table that a complaint about rows is about: whose rows were being drawn, or that is named first."""
     drawing = [entity.name for entity in blueprint.tables if f", in rows_of_{entity.table}\n" in text]
     if drawing:
@@ -125,18 +127,18 @@ def _place(text: str, blueprint: Blueprint) -> tuple[Part, str]:
     return ("table", found) if found else ("company", "")
 
 
-def _lived(blueprint: Blueprint, built: Built, now: str) -> Iterator[Fault]:
+def _lived(blueprint: Blueprint, built: HistoryResult, now: str) -> Iterator[BlueprintFault]:
     if built.summary is None:
         return
     world = World(blueprint, state_of(built.rows, blueprint), now=now)
-    yield from alike_to_people(world)
+    yield from indistinguishable_rows(world)
     for name in built.summary.coverage.failing_tools:
-        why = nobody_can(world, blueprint.tool(name), Random(name))
-        yield Fault("tool", name, f"people lived with the company for weeks, and {why}", tools=(name,))
+        why = why_nobody_can(world, blueprint.tool(name), Random(name))
+        yield BlueprintFault("tool", name, f"people lived with the company for weeks, and {why}", tools=(name,))
     for entity in blueprint.tables:
         if not built.summary.rows.get(entity.table):
             makers = [tool.name for tool in blueprint.tools if _inserts(tool, entity.table)]
-            yield Fault(
+            yield BlueprintFault(
                 "table",
                 entity.name,
                 f"the table {entity.table} stays empty, though {', '.join(makers)} could fill it",

@@ -9,7 +9,7 @@ import pytest
 
 import skillweave as sw
 from evaluator import score
-from skillweave.errors import ArtifactError
+from skillweave.base.errors import ArtifactError
 from tests.pipeline.small import ROOT
 
 SKETCH = """

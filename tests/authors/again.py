@@ -5,12 +5,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from skillweave.llm.ask import ask
-from skillweave.llm.backend import Backend
-from skillweave.llm.cassette import Take
+from skillweave.llm.backends.backend import Backend
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.parse import parse
 from skillweave.llm.question import Question
-from skillweave.schema.message import Message
+from skillweave.llm.replay import CassetteEntry
+from skillweave.schema.trajectory import Message
 from synth.engine.pipeline import load_pipeline
 
 
@@ -30,7 +30,7 @@ class _Again(Question[Any]):
         return system, user
 
 
-async def asked_again(take: Take, backend: Backend, ledger: Ledger, *, repairs: int = 2) -> bool:
+async def asked_again(take: CassetteEntry, backend: Backend, ledger: Ledger, *, repairs: int = 2) -> bool:
     """Ask what a take was asked, until the right answer comes. Raises AuthorError, ProviderError."""
     found = questions()[take.question]
     question = _Again(**{field.name: getattr(found, field.name) for field in fields(found)}, said=tuple(take.messages))

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from skillweave.llm.cassette import Take
+from skillweave.llm.fault_injection import PROSE, InjectedFault, spoil
 from skillweave.llm.parse import MAX_CHARACTERS
-from skillweave.llm.question import Form
-from skillweave.llm.wrappers.faults import PROSE, Fault, spoil
+from skillweave.llm.question import AnswerForm
+from skillweave.llm.replay import CassetteEntry
 from skillweave.schema.record import Json
 from tests.authors.again import questions
 from tests.authors.apis import Said
@@ -30,61 +30,61 @@ CHOICES = ("kind", "type")
 GERMAN = "Leider kann ich diese Frage nur auf Deutsch beantworten. Welche der beiden Angaben war gemeint?"
 JAVASCRIPT = "const server = require('server');\nserver.listen(() => console.log(`ready`));\n"
 
-InWords = Callable[[str, Form, Random], Said | None]
+InWords = Callable[[str, AnswerForm, Random], Said | None]
 """The reply in place of the right one; None where the right one has no place for the fault."""
 OnItsWay = Callable[[Due], Act]
 
 
-def _truncated(text: str, form: Form, random: Random) -> Said | None:
+def _truncated(text: str, form: AnswerForm, random: Random) -> Said | None:
     return Said(text[: random.randrange(1, len(text))], stop="length") if len(text) > 1 else None
 
 
-def _fenced(text: str, form: Form, random: Random) -> Said | None:
+def _fenced(text: str, form: AnswerForm, random: Random) -> Said | None:
     return Said(f"```{'json' if form == 'json' else 'python'}\n{text}\n```") if form != "text" else None
 
 
-def _trailing_comma(text: str, form: Form, random: Random) -> Said | None:
+def _trailing_comma(text: str, form: AnswerForm, random: Random) -> Said | None:
     return Said(f"{text.rstrip()[:-1]},{text.rstrip()[-1]}") if form == "json" and text.rstrip()[-1] in "]}" else None
 
 
-def _wrong_language(text: str, form: Form, random: Random) -> Said | None:
+def _wrong_language(text: str, form: AnswerForm, random: Random) -> Said | None:
     return {"json": Said(GERMAN), "code": Said(JAVASCRIPT), "text": None}[form]
 
 
-def _refused(text: str, form: Form, random: Random) -> Said | None:
+def _refused(text: str, form: AnswerForm, random: Random) -> Said | None:
     return Said("I cannot help with that.", stop="refusal")
 
 
-def _empty(text: str, form: Form, random: Random) -> Said | None:
+def _empty(text: str, form: AnswerForm, random: Random) -> Said | None:
     return Said("")
 
 
-def _extra_prose(text: str, form: Form, random: Random) -> Said | None:
+def _extra_prose(text: str, form: AnswerForm, random: Random) -> Said | None:
     return Said(f"Certainly! Here it is:\n\n{text}\n\nShall I go on?") if form != "text" else None
 
 
-def _unknown_tool(text: str, form: Form, random: Random) -> Said | None:
+def _unknown_tool(text: str, form: AnswerForm, random: Random) -> Said | None:
     return Said(stop="tools", calls=(("look_up_records", '{"name": "all"}'),))
 
 
-def _huge(text: str, form: Form, random: Random) -> Said | None:
+def _huge(text: str, form: AnswerForm, random: Random) -> Said | None:
     return Said("lorem ipsum " * (MAX_CHARACTERS // 10))
 
 
-def _wrong_choice(text: str, form: Form, random: Random) -> Said | None:
+def _wrong_choice(text: str, form: AnswerForm, random: Random) -> Said | None:
     return _changed(text, form, lambda value: _choose(value, random))
 
 
-def _syntax_error(text: str, form: Form, random: Random) -> Said | None:
+def _syntax_error(text: str, form: AnswerForm, random: Random) -> Said | None:
     first, _, rest = text.partition("\n")
     broken = "def broken(:\n"
     return None if form != "code" else Said(f"{first}\n{broken}{rest}" if first.startswith("```") else broken + text)
 
 
-def _as_in_process(name: Fault) -> InWords:
+def _as_in_process(name: InjectedFault) -> InWords:
     """A fault that replies of other backends are spoiled with, too."""
 
-    def spoiled(text: str, form: Form, random: Random) -> Said | None:
+    def spoiled(text: str, form: AnswerForm, random: Random) -> Said | None:
         found = spoil(text, name, random) if form == "json" else PROSE
         return None if found in (PROSE, text) else Said(found)
 
@@ -129,7 +129,7 @@ assert len(FAULTS) == 20
 class Faults:
     """Spoils the replies of a served author."""
 
-    def __init__(self, takes: Sequence[Take], seed: int) -> None:
+    def __init__(self, takes: Sequence[CassetteEntry], seed: int) -> None:
         self._seed = seed
         self._forms = {name: question.form for name, question in questions().items()}
         self.dealt = self._deal([take for take in takes if take.attempt == 0])
@@ -146,7 +146,7 @@ class Faults:
         made = IN_WORDS[name](said.text, self._forms[place.question], random)
         return None if made is None else Spoilt(name, replace(made, model=said.model))
 
-    def _deal(self, takes: Sequence[Take]) -> dict[tuple[str, str], str]:
+    def _deal(self, takes: Sequence[CassetteEntry]) -> dict[tuple[str, str], str]:
         """A fault for a quarter of the questions, each fault at least once."""
         random = Random(self._seed)
         left = sorted(takes, key=lambda take: (take.question, take.key))
@@ -166,7 +166,7 @@ class Faults:
         fitting = [name for name in FAULTS if name in ON_ITS_WAY or IN_WORDS[name](text, form, random) is not None]
         return random.choice([name for name in fitting if name != "refused" or place.question in LEAVES])
 
-    def _fits(self, name: str, take: Take) -> bool:
+    def _fits(self, name: str, take: CassetteEntry) -> bool:
         if name == "refused" and take.question not in LEAVES:
             return False
         form, place = self._forms[take.question], Place(take.question, take.key, 0)
@@ -176,7 +176,7 @@ class Faults:
         return Random(f"{self._seed}/{'/'.join(map(str, place))}")
 
 
-def _changed(text: str, form: Form, change: Callable[[Json], bool]) -> Said | None:
+def _changed(text: str, form: AnswerForm, change: Callable[[Json], bool]) -> Said | None:
     """The answer with a change made in it."""
     if form != "json":
         return None

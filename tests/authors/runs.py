@@ -14,9 +14,9 @@ from unittest.mock import patch
 import pytest
 from rich.console import Console
 
-from skillweave.schema.asking import Asking, summed
+from skillweave.schema.question_metrics import QuestionMetrics, total_metrics
 from synth.cli.app import main
-from synth.cli.place import Place
+from synth.cli.options import PipelineSource
 from tests.pipeline.small import ROOT
 
 SMALLEST = (
@@ -48,10 +48,14 @@ class Ran:
         found: dict[str, Any] = json.loads((self.outputs / "manifest.json").read_text())
         return found
 
-    def asked(self) -> Asking:
+    def asked(self) -> QuestionMetrics:
         """All that the manifest says was asked."""
-        return summed(
-            [Asking.model_validate(asking) for item in self.manifest["items"] for asking in item.get("askings", ())]
+        return total_metrics(
+            [
+                QuestionMetrics.model_validate(asking)
+                for item in self.manifest["items"]
+                for asking in item.get("askings", ())
+            ]
         )
 
 
@@ -78,7 +82,7 @@ class Runner:
             prefect_to(shown),
             pytest.raises(SystemExit) as ended,
         ):
-            main(Place(), arguments)
+            main(PipelineSource(), arguments)
         assert isinstance(ended.value.code, int)
         return Ran(ended.value.code, outputs, shown.getvalue())
 

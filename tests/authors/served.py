@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from skillweave.llm.cassette import Take
-from skillweave.llm.continuation import GO_ON
+from skillweave.llm.ask import GO_ON
+from skillweave.llm.replay import CassetteEntry
 from tests.authors.apis import Said, Spoken, Turn, act_of, understood
 from tests.authors.tellings import Tellings
 from tests.llm.scripted import Act, Heard, ScriptedServer, fault
@@ -163,12 +163,12 @@ def key_of(heard: Heard) -> str:
     return heard.headers.get("x-api-key") or heard.headers["authorization"].removeprefix("Bearer ")
 
 
-def read_takes(cassette: Path) -> list[Take]:
+def read_takes(cassette: Path) -> list[CassetteEntry]:
     """The lines of a cassette."""
-    return [Take.model_validate_json(line) for line in cassette.read_text("ascii").splitlines()]
+    return [CassetteEntry.model_validate_json(line) for line in cassette.read_text("ascii").splitlines()]
 
 
-def turns_of(take: Take) -> tuple[Turn, ...]:
+def turns_of(take: CassetteEntry) -> tuple[Turn, ...]:
     """What was said before a take's reply, as an endpoint sees it."""
     said = [(message.role, message.content or "") for message in take.messages]
     return tuple((str(role), text) for role, text in said if text.strip())

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from skillweave.llm.cassette import Take
+from skillweave.llm.replay import CassetteEntry
 from skillweave.schema.record import Json
 
 QUESTION = "tasks.tell"
@@ -15,14 +15,14 @@ _TASK = re.compile(r"^Task \d+\n", re.MULTILINE)
 class Tellings:
     """What a cassette tells of each task."""
 
-    def __init__(self, takes: Sequence[Take]) -> None:
+    def __init__(self, takes: Sequence[CassetteEntry]) -> None:
         self._whole = [take for take in takes if take.question == QUESTION and take.attempt == 0]
         self._told: dict[str, dict[str, Json]] = {}
         for take in self._whole:
             answer = json.loads(take.reply.text)["tellings"]
             self._told |= dict(zip(_tasks(take.messages[1].content or ""), answer, strict=True))
 
-    def part(self, said: str) -> Take | None:
+    def part(self, said: str) -> CassetteEntry | None:
         """The take of a question whose tasks were all told in others; None where it is another question."""
         tasks = _tasks(said)
         if not tasks or not {*tasks} <= self._told.keys():

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.config.authors import AuthorConfig, LlmConfig
-from skillweave.errors import AuthorError
-from skillweave.llm.cassette import Take
+from skillweave.base.errors import AuthorError
+from skillweave.config.llm import AuthorConfig, LlmConfig
 from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import Ledger
+from skillweave.llm.replay import CassetteEntry
 from tests.authors.again import asked_again
 from tests.authors.conftest import SEED, Direct, Faulty
 from tests.authors.faults import FAULTS, Faults
@@ -70,7 +70,7 @@ def test_every_way_to_a_model_stands_the_faults(run: Runner, direct: Direct, tmp
     assert_no_worse(direct, ran)
 
 
-async def put_all(asked: Mapping[str, Take], author: ServedAuthor, way: Way) -> dict[str, object]:
+async def put_all(asked: Mapping[str, CassetteEntry], author: ServedAuthor, way: Way) -> dict[str, object]:
     """The outcome for each fault; what is entered is what the server counted."""
     ledger = Ledger()
     connections = Connections(LlmConfig(timeout=3.0, outage_s=20.0), ledger=ledger, caches=False)

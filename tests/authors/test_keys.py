@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.config.authors import AuthorConfig, LlmConfig
+from skillweave.config.llm import AuthorConfig, LlmConfig
+from skillweave.llm.backends.backend import Request
 from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.request import Request
 from tests.authors.conftest import KEYS, Direct, Faulty
 from tests.authors.served import Answered, ServedAuthor
 from tests.authors.ways import CHAT, MESSAGES, RESPONSES, Way

@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
-from skillweave.config.authors import AuthorConfig, LlmConfig
+from skillweave.config.llm import AuthorConfig, LlmConfig
+from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.request import Reply, Request
 from tests.authors.again import asked_again, questions
 from tests.authors.apis import Said
 from tests.authors.conftest import Direct

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.report import Conversation
+from evaluator.report import ShownConversation
 from tests.browser.chromium import Browser
 from tests.evaluator.report.trials import BOOK, a_conversation, a_miss, a_page, a_pass, agent, answer, persona, user
 
@@ -21,14 +21,14 @@ PLANTED = " ".join(HOSTILE)
 REORDERING = "abc\u202edef"
 
 
-def hostile() -> Conversation:
+def hostile() -> ShownConversation:
     """A conversation with such text wherever somebody else may put it."""
     booking = agent(PLANTED, (PLANTED, {PLANTED: PLANTED}), (BOOK.tool, {**BOOK.arguments, "note": PLANTED}))
     messages = [user(f"{PLANTED} {REORDERING}"), booking, answer(PLANTED, booking), answer(PLANTED, booking, 1)]
     return a_conversation(messages, id=PLANTED, agent=PLANTED, persona=persona(PLANTED), world=PLANTED)
 
 
-def opened(tab: Browser, folder: Path, *conversations: Conversation) -> Browser:
+def opened(tab: Browser, folder: Path, *conversations: ShownConversation) -> Browser:
     tab.open(a_page(folder, conversations))
     return tab
 

@@ -6,18 +6,16 @@ from typing import Any
 import pytest
 import yaml
 
-from evaluator.ladder import write_ladder
-from skillweave.config.models import CardConfig
-from skillweave.dataset import Dataset
-from skillweave.manifest import ItemRecord, Manifest
-from skillweave.schema.evaluation import AgentSummary, UserFigures
-from skillweave.schema.ladder import Ladder, Rung, Step
-from skillweave.store import Store
-from synth.card.card import JUDGED_STEP, card_of, write_card
-from synth.card.markdown import table, text
-from synth.card.sections import users
+from evaluator.report.results import write_ladder
+from skillweave.base.manifest import ItemRecord, Manifest
+from skillweave.base.store import Store
+from skillweave.config.sections import CardConfig
+from skillweave.schema.evaluation import AgentSummary, Ladder, PassCount, Rung, UserFigures
+from skillweave.world.dataset import Dataset
 from synth.cli.app import main
-from synth.cli.place import Place
+from synth.cli.options import PipelineSource
+from synth.reports.card import JUDGED_STEP, card_of, write_card
+from synth.reports.card_sections import table, text, users
 from tests.rollout.offline_agents.clinic import a_dataset
 
 
@@ -43,7 +41,9 @@ def test_the_card_counts_tasks_by_kind_and_is_the_same_every_time(tmp_path: Path
 @pytest.mark.parametrize("is_its_own", [True, False])
 def test_a_ladder_is_shown_where_it_is_of_this_very_dataset(tmp_path: Path, is_its_own: bool) -> None:
     dataset = a_dataset(tmp_path)
-    rung = Rung(agent="oracle", overall=Step(tasks=5, passed=5), reward=1.0, by_kind={"do": Step(tasks=5, passed=5)})
+    rung = Rung(
+        agent="oracle", overall=PassCount(tasks=5, passed=5), reward=1.0, by_kind={"do": PassCount(tasks=5, passed=5)}
+    )
     digest = dataset.digest if is_its_own else "0" * 64
     write_ladder(Store(tmp_path / "evaluation"), Ladder(dataset=digest, seed=7, sample=None, tasks=5, rungs=[rung]))
     assert ("| oracle | 100.0 % | 100.0 % |" in card_of(dataset, "unknown")) is is_its_own
@@ -96,6 +96,6 @@ def test_the_command_says_how_to_verify_the_folder(tmp_path: Path, capsys: pytes
     outputs = tmp_path / "an outputs folder"
     a_dataset(outputs)
     with pytest.raises(SystemExit) as ended:
-        main(Place(), ["card", "--outputs-dir", str(outputs)])
+        main(PipelineSource(), ["card", "--outputs-dir", str(outputs)])
     assert ended.value.code == 0
     assert capsys.readouterr().out.rstrip().endswith(f"next: python -m synth verify '{outputs}'")

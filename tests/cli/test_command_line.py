@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from skillweave.config.load import load_config
-from skillweave.config.models import Config
+from skillweave.config.sections import Config
 from synth.cli.app import main
-from synth.cli.place import Place
+from synth.cli.options import PipelineSource
 
-PLACE = Place("tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor")
+PLACE = PipelineSource("tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor")
 
 
 def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[object, list[str]]:

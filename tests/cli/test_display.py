@@ -5,13 +5,12 @@ from io import StringIO
 import pytest
 from rich.console import Console, Group
 
-from skillweave.llm.ledger import Ledger, Place
-from skillweave.manifest import ItemRecord
-from skillweave.schema.asking import Asking
-from synth.cli.display import _table
-from synth.cli.spent import Spent, cost_of, note
+from skillweave.base.manifest import ItemRecord
+from skillweave.llm.ledger import Ledger, LedgerKey
+from skillweave.schema.question_metrics import QuestionMetrics
+from synth.cli.display import QuestionUsage, _table, cost_of, usage_note
 
-HERE = Place("s02_entities", "entities.extract", "openai/m")
+HERE = LedgerKey("s02_entities", "entities.extract", "openai/m")
 
 
 @pytest.fixture
@@ -21,7 +20,7 @@ def ledger() -> Ledger:
     return found
 
 
-def shown(spent: Spent) -> str:
+def shown(spent: QuestionUsage) -> str:
     console = Console(file=StringIO(), width=160, force_terminal=False)
     progress = _table(spent)
     progress.add_task("s01_domains", total=1, rate="", note="")
@@ -32,7 +31,7 @@ def shown(spent: Spent) -> str:
 
 
 def test_a_step_that_runs_shows_what_it_has_taken_so_far(ledger: Ledger) -> None:
-    first, second, total = shown(Spent(ledger)).splitlines()
+    first, second, total = shown(QuestionUsage(ledger)).splitlines()
     assert "tokens" not in first
     assert second.rstrip().endswith("1,234 tokens, $0.50")
     assert total == "in all 1,234 tokens, $0.50"
@@ -40,26 +39,29 @@ def test_a_step_that_runs_shows_what_it_has_taken_so_far(ledger: Ledger) -> None
 
 def test_where_no_model_is_asked_nothing_is_said_of_cost() -> None:
     offline = Ledger()
-    offline.add(Place("s02_entities", "q", "offline/author"), asked=1, replies=1)
-    assert "tokens" not in shown(Spent(offline))
-    assert "in all" not in shown(Spent(offline))
+    offline.add(LedgerKey("s02_entities", "q", "offline/author"), asked=1, replies=1)
+    assert "tokens" not in shown(QuestionUsage(offline))
+    assert "in all" not in shown(QuestionUsage(offline))
 
 
 def test_items_that_were_done_elsewhere_count_by_their_records() -> None:
-    spent = Spent(Ledger())
-    asking = Asking(question="q", author="openai/m", requests=1, input_tokens=10, unpriced=1)
+    spent = QuestionUsage(Ledger())
+    asking = QuestionMetrics(question="q", author="openai/m", requests=1, input_tokens=10, unpriced=1)
     spent.settled(ItemRecord(step="s02_entities", key="a", state="done", askings=[asking, asking]))
     spent.settled(ItemRecord(step="s03_graph", key="a", state="done", askings=[asking]))
-    assert (note(spent.of("s02_entities")), note(spent.of("s03_graph"))) == ("20 tokens, unknown", "10 tokens, unknown")
-    assert note(spent.total()) == "30 tokens, unknown"
+    assert (usage_note(spent.of("s02_entities")), usage_note(spent.of("s03_graph"))) == (
+        "20 tokens, unknown",
+        "10 tokens, unknown",
+    )
+    assert usage_note(spent.total()) == "30 tokens, unknown"
 
 
 def test_items_that_were_done_here_are_not_counted_twice(ledger: Ledger) -> None:
-    spent = Spent(ledger)
+    spent = QuestionUsage(ledger)
     spent.settled(ItemRecord(step=HERE.step, key="a", state="done", askings=ledger.askings()))
     assert spent.total().input_tokens == 1_000
 
 
 def test_what_may_have_been_charged_stands_beside_the_cost() -> None:
-    asking = Asking(question="q", author="a", cost_usd=1.0, unpriced=2, lost=1, lost_usd=0.25)
+    asking = QuestionMetrics(question="q", author="a", cost_usd=1.0, unpriced=2, lost=1, lost_usd=0.25)
     assert cost_of(asking) == "$1.00 and 2 requests of unknown price, at most $0.25 lost"

@@ -7,10 +7,10 @@ import pytest
 
 from skillweave.config.load import load_config
 from skillweave.sandbox import strength
-from skillweave.sandbox.limits import Limits
+from skillweave.sandbox.limits import SandboxLimits
 from synth.cli.app import main
-from synth.cli.place import Place
-from synth.engine.run import Run, RunSpec
+from synth.cli.options import PipelineSource
+from synth.engine.run import PipelineRun, RunSpec
 
 TOY = ("tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor")
 
@@ -20,9 +20,9 @@ def weak(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine without any means."""
     monkeypatch.setattr(strength, "_probe", list)
     monkeypatch.setenv("PATH", "/nowhere")
-    strength.offer.cache_clear()
+    strength.machine_support.cache_clear()
     yield
-    strength.offer.cache_clear()
+    strength.machine_support.cache_clear()
 
 
 def test_too_weak_a_machine_is_refused_in_a_line(
@@ -31,7 +31,7 @@ def test_too_weak_a_machine_is_refused_in_a_line(
     (tmp_path / "config.yaml").write_text("sandbox: {minimum: namespaces}")
     arguments = ["run", "--config", str(tmp_path / "config.yaml"), "--outputs-dir", str(tmp_path / "out")]
     with pytest.raises(SystemExit) as ended:
-        main(Place(*TOY), arguments)
+        main(PipelineSource(*TOY), arguments)
     lines = capsys.readouterr().err.splitlines()
     assert (ended.value.code, len(lines)) == (2, 1)
     assert "sandbox.minimum is 'namespaces', but this machine offers 'limits' at most" in lines[0]
@@ -42,8 +42,8 @@ def test_items_get_the_limits_of_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("sandbox: {memory_mb: 100, wall_s: 7, processes: 3}")
     config = load_config(tmp_path / "config.yaml", (), {})
     (tmp_path / "out").mkdir()
-    run = Run(RunSpec(config, tmp_path / "out", *TOY, read_only=True))
+    run = PipelineRun(RunSpec(config, tmp_path / "out", *TOY, read_only=True))
     try:
-        assert run.setting.sandbox == Limits(memory_bytes=100 << 20, seconds=7, threads=3)
+        assert run.setting.sandbox == SandboxLimits(memory_bytes=100 << 20, seconds=7, threads=3)
     finally:
         run.close()

@@ -3,7 +3,7 @@
 import pytest
 
 from skillweave.world.world import World
-from synth.codegen.proof import Proof, prepare
+from synth.servers.suite import DifferentialSuite, prepare_suite
 from tests.world.clinic import a_world
 
 
@@ -13,5 +13,5 @@ def clinic() -> World:
 
 
 @pytest.fixture(scope="session")
-def proof(clinic: World) -> Proof:
-    return prepare(clinic.blueprint, clinic.content, clinic.now, "7")
+def proof(clinic: World) -> DifferentialSuite:
+    return prepare_suite(clinic.blueprint, clinic.content, clinic.now, "7")

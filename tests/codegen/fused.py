@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.record import Json, Row
 from skillweave.world.world import World
 from synth.fusion.blueprint import fuse
-from synth.fusion.rows import fused_rows
-from synth.history.generation import state_of
+from synth.fusion.persons import fused_rows
+from synth.simulation.generation import state_of
 from tests.codegen.served import serve_from
 from tests.fusion.libraries import NOW, databases, library, people
 

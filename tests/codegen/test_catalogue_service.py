@@ -7,11 +7,11 @@ import pytest
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world import database
-from synth.codegen.proof import Proof, faults, prepare
-from synth.history.build import build
-from synth.history.generation import state_of
-from synth.history.simulation import Plan
 from synth.offline.coding.server import write_server
+from synth.servers.suite import DifferentialSuite, prepare_suite, run_suite
+from synth.simulation.build import simulate_history
+from synth.simulation.generation import state_of
+from synth.simulation.history import HistoryPlan
 from tests.codegen.mutants import Mutant, mutants
 from tests.history.worlds import NOW, a_blueprint, reference_rows
 
@@ -19,14 +19,14 @@ SERVICE = "DentalClinic"
 
 
 @cache
-def proved() -> Proof:
+def proved() -> DifferentialSuite:
     blueprint = a_blueprint(SERVICE)
-    lived = build(blueprint, reference_rows(SERVICE), NOW, Plan(visits=400, days=60), "7")
+    lived = simulate_history(blueprint, reference_rows(SERVICE), NOW, HistoryPlan(visits=400, days=60), "7")
     content = database.to_bytes(state_of(lived.rows, blueprint), blueprint)
-    return prepare(blueprint, content, NOW, "7")
+    return prepare_suite(blueprint, content, NOW, "7")
 
 
-def of_tool(proof: Proof, tool: str) -> Proof:
+def of_tool(proof: DifferentialSuite, tool: str) -> DifferentialSuite:
     """The proof with that tool's cases, to be quick."""
     whole = proof.expected
     pairs = [pair for pair in zip(whole.cases, whole.observed, strict=True) if pair[0].about.startswith(f"{tool},")]
@@ -38,7 +38,7 @@ def alive(blueprint: Blueprint, *kinds: str) -> list[Mutant]:
     """Planted errors that no case tells from a right server."""
     parts = {tool.name: of_tool(proved(), tool.name) for tool in blueprint.tools}
     planted = mutants(write_server(blueprint, NOW), kinds)
-    return [mutant for mutant in planted if not faults(parts[mutant.tool], mutant.source)]
+    return [mutant for mutant in planted if not run_suite(parts[mutant.tool], mutant.source)]
 
 
 @pytest.mark.long

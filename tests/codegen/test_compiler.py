@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import WorldError
+from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Json
 from skillweave.world import database
 from skillweave.world.world import World
-from synth.codegen.static import static_faults
-from synth.offline.coding.expression import Translator
 from synth.offline.coding.scope import Scope
 from synth.offline.coding.server import write_server
-from synth.offline.service import catalogue
+from synth.offline.coding.translator import Translator
+from synth.offline.services import catalogue
+from synth.servers.static_check import static_faults
 from tests.codegen.served import serve_from
 from tests.world.clinic import ROWS, a_blueprint, blueprint_data
 

@@ -9,9 +9,9 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import DECLINE
 from skillweave.world import database
 from skillweave.world.world import World
-from synth.codegen.differential import Expected
-from synth.codegen.proof import Proof, faults, prepare
 from synth.offline.coding.server import write_server
+from synth.servers.differential import ExpectedAnswers
+from synth.servers.suite import DifferentialSuite, prepare_suite, run_suite
 from tests.codegen.mutants import Mutant, mutants
 from tests.world.clinic import ROWS, a_blueprint, blueprint_data
 
@@ -25,7 +25,7 @@ def planted(*kinds: str) -> Iterator[Mutant]:
             yield mutant
 
 
-def of_tool(proof: Proof, tool: str) -> Proof:
+def of_tool(proof: DifferentialSuite, tool: str) -> DifferentialSuite:
     """The proof with the cases that begin with that tool, to be quick."""
     whole = proof.expected
     pairs = [pair for pair in zip(whole.cases, whole.observed, strict=True) if pair[0].about.startswith(f"{tool},")]
@@ -33,45 +33,45 @@ def of_tool(proof: Proof, tool: str) -> Proof:
     return replace(proof, expected=replace(whole, cases=cases, observed=observed))
 
 
-def test_a_right_server_is_equal_to_its_contract(clinic: World, proof: Proof) -> None:
-    assert faults(proof, write_server(clinic.blueprint, clinic.now)) == []
+def test_a_right_server_is_equal_to_its_contract(clinic: World, proof: DifferentialSuite) -> None:
+    assert run_suite(proof, write_server(clinic.blueprint, clinic.now)) == []
     assert proof.guards_unmet == ()
     assert proof.tools_unmet == ()
 
 
-def test_every_dropped_refusal_is_found(proof: Proof) -> None:
-    alive = [m for m in planted("dropped") if not faults(of_tool(proof, m.tool), m.source)]
+def test_every_dropped_refusal_is_found(proof: DifferentialSuite) -> None:
+    alive = [m for m in planted("dropped") if not run_suite(of_tool(proof, m.tool), m.source)]
     assert [(m.tool, m.was) for m in alive] == []
 
 
 @pytest.mark.parametrize(
     "tool", ["book_appointment", "cancel_appointment", "move_appointment", "pay_fee", "find_slots"]
 )
-def test_every_turned_comparison_and_changed_number_is_found(proof: Proof, tool: str) -> None:
+def test_every_turned_comparison_and_changed_number_is_found(proof: DifferentialSuite, tool: str) -> None:
     found = [m for m in planted("turned", "number") if m.tool == tool]
-    alive = [m for m in found if not faults(of_tool(proof, m.tool), m.source)]
+    alive = [m for m in found if not run_suite(of_tool(proof, m.tool), m.source)]
     assert found
     assert [(m.line, m.was) for m in alive] == []
 
 
-def test_changed_rounding_is_found(proof: Proof, clinic: World) -> None:
+def test_changed_rounding_is_found(proof: DifferentialSuite, clinic: World) -> None:
     right = write_server(clinic.blueprint, clinic.now)
     assert "s.price_cents / 2" in right
     for wrong in ("(s.price_cents + 1) / 2", "CAST(ROUND(s.price_cents * 0.5) AS INTEGER)"):
-        assert faults(of_tool(proof, "cancel_appointment"), right.replace("s.price_cents / 2", wrong))
+        assert run_suite(of_tool(proof, "cancel_appointment"), right.replace("s.price_cents / 2", wrong))
 
 
-def test_a_rule_of_the_agent_that_the_server_enforces_is_found(proof: Proof, clinic: World) -> None:
+def test_a_rule_of_the_agent_that_the_server_enforces_is_found(proof: DifferentialSuite, clinic: World) -> None:
     data = blueprint_data()
     held = [
         {**tool, "guards": [{**guard, "enforced_by": "tool"} for guard in tool.get("guards", [])]}
         for tool in data["tools"]
     ]
     strict = Blueprint.model_validate({**data, "tools": held})
-    assert faults(proof, write_server(strict, clinic.now))
+    assert run_suite(proof, write_server(strict, clinic.now))
 
 
-def test_declining_is_tried_like_any_tool(proof: Proof) -> None:
+def test_declining_is_tried_like_any_tool(proof: DifferentialSuite) -> None:
     answers = [
         answer["value"] if answer["ok"] else answer["error"]["code"]  # type: ignore[index,call-overload]
         for case, seen in zip(proof.expected.cases, proof.expected.observed, strict=True)
@@ -94,15 +94,17 @@ def test_declining_is_tried_like_any_tool(proof: Proof) -> None:
         ("server = Server(", "print('hello')\nserver = Server(", ""),
     ],
 )
-def test_other_errors_are_told(proof: Proof, clinic: World, old: str, new: str, told: str) -> None:
+def test_other_errors_are_told(proof: DifferentialSuite, clinic: World, old: str, new: str, told: str) -> None:
     right = write_server(clinic.blueprint, clinic.now)
     assert old in right
-    wrong = faults(proof, right.replace(old, new))
+    wrong = run_suite(proof, right.replace(old, new))
     assert bool(wrong) == bool(told)
     assert told in "".join(map(str, wrong))
 
 
-def test_a_server_that_hangs_dies_or_reaches_out_is_told_with_its_reason(proof: Proof, clinic: World) -> None:
+def test_a_server_that_hangs_dies_or_reaches_out_is_told_with_its_reason(
+    proof: DifferentialSuite, clinic: World
+) -> None:
     right = write_server(clinic.blueprint, clinic.now)
     anchor = "    fee = db.one("
     short = replace(proof, expected=_quick(proof.expected))
@@ -112,7 +114,7 @@ def test_a_server_that_hangs_dies_or_reaches_out_is_told_with_its_reason(proof: 
         ("    import socket; socket.create_connection(('127.0.0.1', 80))\n", "PermissionError"),
         ("    import os; [os.fork() for _ in range(3)]\n", ""),
     ):
-        wrong = faults(short, right.replace(anchor, act + anchor))
+        wrong = run_suite(short, right.replace(anchor, act + anchor))
         assert wrong
         assert told in "".join(map(str, wrong))
 
@@ -130,28 +132,30 @@ def test_a_server_that_hangs_dies_or_reaches_out_is_told_with_its_reason(proof: 
     ],
 )
 def test_a_wrong_use_of_the_runtime_is_told_with_its_line_and_the_right_one(
-    proof: Proof, clinic: World, old: str, new: str, told: str
+    proof: DifferentialSuite, clinic: World, old: str, new: str, told: str
 ) -> None:
     right = write_server(clinic.blueprint, clinic.now)
     assert old in right
-    assert told in "\n".join(map(str, faults(proof, right.replace(old, new))))
+    assert told in "\n".join(map(str, run_suite(proof, right.replace(old, new))))
 
 
-def test_equal_causes_are_one_line_that_shows_the_place_and_both_values(proof: Proof, clinic: World) -> None:
+def test_equal_causes_are_one_line_that_shows_the_place_and_both_values(
+    proof: DifferentialSuite, clinic: World
+) -> None:
     right = write_server(clinic.blueprint, clinic.now)
     old = "SELECT fee_id, "
     assert old in right
-    wrong = faults(proof, right.replace(old, "SELECT fee_id || '' AS fee_id, "))
+    wrong = run_suite(proof, right.replace(old, "SELECT fee_id || '' AS fee_id, "))
     assert wrong == []
     late = right.replace("SET status = 'cancelled'", "SET note = 'gone', status = 'cancelled'")
     assert late != right
-    told = [str(one) for one in faults(proof, late)]
+    told = [str(one) for one in run_suite(proof, late)]
     assert len(told) == 1
     assert "\n" not in told[0]
     assert told[0].startswith("cancel_appointment(appointment_id='APT-0001'")
     assert ".note: contract leaves it as it was, server 'gone' (and " in told[0]
     assert told[0].endswith("more calls differ in note in rows of appointment)")
-    assert {tool for one in faults(proof, late) for tool in one.tools} == {"cancel_appointment"}
+    assert {tool for one in run_suite(proof, late) for tool in one.tools} == {"cancel_appointment"}
 
 
 def test_a_boolean_is_one_in_contract_and_server_wherever_it_comes_from() -> None:
@@ -174,19 +178,19 @@ def test_a_boolean_is_one_in_contract_and_server_wherever_it_comes_from() -> Non
         rows = session.call("list_fees", {}).value
     assert isinstance(rows, list)
     assert {type(row["flag"]) for row in rows} == {bool}  # type: ignore[index,call-overload]
-    made = prepare(blueprint, content, "2025-01-20 09:00:00", "7")
-    assert faults(made, write_server(blueprint)) == []
+    made = prepare_suite(blueprint, content, "2025-01-20 09:00:00", "7")
+    assert run_suite(made, write_server(blueprint)) == []
 
 
-def _quick(expected: Expected) -> Expected:
+def _quick(expected: ExpectedAnswers) -> ExpectedAnswers:
     pairs = [
         pair for pair in zip(expected.cases, expected.observed, strict=True) if pair[0].about.startswith("pay_fee,")
     ]
     return replace(expected, cases=tuple(c for c, _ in pairs), observed=tuple(o for _, o in pairs))
 
 
-def test_the_same_seed_gives_the_same_cases(clinic: World, proof: Proof) -> None:
-    again = prepare(clinic.blueprint, clinic.content, clinic.now, "7")
+def test_the_same_seed_gives_the_same_cases(clinic: World, proof: DifferentialSuite) -> None:
+    again = prepare_suite(clinic.blueprint, clinic.content, clinic.now, "7")
     assert again.expected.cases == proof.expected.cases
     assert again.expected.observed == proof.expected.observed
 
@@ -208,5 +212,5 @@ def test_a_guard_that_no_case_reaches_is_reported() -> None:
     connection = database.create(blueprint)
     for entity in blueprint.tables:
         database.insert(connection, entity, ROWS[entity.name])
-    made = prepare(blueprint, database.to_bytes(connection, blueprint), "2025-01-20 09:00:00", "7")
+    made = prepare_suite(blueprint, database.to_bytes(connection, blueprint), "2025-01-20 09:00:00", "7")
     assert made.guards_unmet == ("set_reminders R99",)

@@ -2,14 +2,14 @@
 
 from skillweave.schema.call import Call
 from skillweave.schema.contract import Returns, Tool
-from synth.codegen.case import Case, Observed
-from synth.codegen.example import LARGEST, examples_of
+from synth.servers.cases import Observed, ServerCase
+from synth.servers.own_tests import LARGEST, examples_of
 
 LIST = Tool(name="list_it", kind="read", description="", returns=Returns(rows="many", select="SELECT 1 AS one"))
 
 
-def listed(length: int) -> tuple[Case, Observed]:
-    case = Case("", (Call(tool="list_it"),), "A-0001")
+def listed(length: int) -> tuple[ServerCase, Observed]:
+    case = ServerCase("", (Call(tool="list_it"),), "A-0001")
     return case, Observed(({"ok": True, "value": ["x" * length]},), [])
 
 

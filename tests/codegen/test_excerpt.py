@@ -2,9 +2,9 @@
 
 import pytest
 
-from skillweave.llm.patch import PatchError
-from synth.codegen.excerpt import excerpt
+from skillweave.llm.parse import PatchError
 from synth.offline.coding.server import write_server
+from synth.servers.writing import excerpt
 from tests.world.clinic import a_blueprint
 
 SOURCE = write_server(a_blueprint())

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from skillweave.schema.blueprint import FusedBlueprint
 from skillweave.schema.call import Call
-from skillweave.schema.fused import FusedBlueprint
 from skillweave.schema.fusion import BridgeProof
 from skillweave.world.world import World
-from synth.codegen.case import Case, observe
-from synth.codegen.proof import Proof, faults, prepare
-from synth.codegen.static import static_faults
 from synth.fusion.blueprint import fuse
 from synth.offline.coding.server import write_server
+from synth.servers.cases import ServerCase, observe
+from synth.servers.static_check import static_faults
+from synth.servers.suite import DifferentialSuite, prepare_suite, run_suite
 from tests.codegen.fused import BOTH, FINED, ONLY_NORTH, two_libraries
 from tests.codegen.mutants import mutants
 from tests.fusion.awkward import READS, WRITES
@@ -26,8 +26,8 @@ def made() -> tuple[FusedBlueprint, World]:
 
 
 @pytest.fixture(scope="module")
-def joint(made: tuple[FusedBlueprint, World]) -> Proof:
-    return prepare(made[0], made[1].content, NOW, "7")
+def joint(made: tuple[FusedBlueprint, World]) -> DifferentialSuite:
+    return prepare_suite(made[0], made[1].content, NOW, "7")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def source(made: tuple[FusedBlueprint, World]) -> str:
     return write_server(made[0], NOW)
 
 
-def answers(proof: Proof) -> list[tuple[Case, Call, str]]:
+def answers(proof: DifferentialSuite) -> list[tuple[ServerCase, Call, str]]:
     """Case, call and what it answered: `ok` or the error's code."""
     return [
         (case, call, "ok" if answer["ok"] else str(answer["error"]["code"]))  # type: ignore[index,call-overload]
@@ -44,16 +44,16 @@ def answers(proof: Proof) -> list[tuple[Case, Call, str]]:
     ]
 
 
-def test_the_server_is_its_contract(made: tuple[FusedBlueprint, World], joint: Proof, source: str) -> None:
+def test_the_server_is_its_contract(made: tuple[FusedBlueprint, World], joint: DifferentialSuite, source: str) -> None:
     assert static_faults(source, made[0]) == []
-    assert faults(joint, source) == []
+    assert run_suite(joint, source) == []
 
 
-def test_every_tool_and_every_rule_is_reached(joint: Proof) -> None:
+def test_every_tool_and_every_rule_is_reached(joint: DifferentialSuite) -> None:
     assert (joint.tools_unmet, joint.guards_unmet) == ((), ())
 
 
-def test_cases_mix_domains_accounts_and_sign_ins(joint: Proof) -> None:
+def test_cases_mix_domains_accounts_and_sign_ins(joint: DifferentialSuite) -> None:
     seen = answers(joint)
     assert {"no_account_here", "already_authenticated", "fined_in_the_south"} <= {code for _, _, code in seen}
     strangers = {call.tool for case, call, code in seen if case.caller == ONLY_NORTH and code == "no_account_here"}
@@ -69,7 +69,7 @@ def test_cases_mix_domains_accounts_and_sign_ins(joint: Proof) -> None:
 
 
 def test_the_agents_bridge_rule_is_broken_by_a_call_that_goes_through(
-    made: tuple[FusedBlueprint, World], joint: Proof, source: str
+    made: tuple[FusedBlueprint, World], joint: DifferentialSuite, source: str
 ) -> None:
     refusing = source.replace(
         'copy = db.one("SELECT status FROM South__Copy',
@@ -79,7 +79,7 @@ def test_the_agents_bridge_rule_is_broken_by_a_call_that_goes_through(
         '    copy = db.one("SELECT status FROM South__Copy',
     )
     assert refusing != source
-    assert any("south__mark_copy" in told.tools for told in faults(joint, refusing))
+    assert any("south__mark_copy" in told.tools for told in run_suite(joint, refusing))
     docstring = next(
         ast.get_docstring(node) or ""
         for node in ast.parse(source).body
@@ -101,28 +101,28 @@ def test_the_agents_bridge_rule_is_broken_by_a_call_that_goes_through(
         ("FROM South__Reader__person AS reader WHERE reader_id", "FROM South__Reader__person AS reader WHERE points"),
     ],
 )
-def test_a_mistake_between_domains_is_found(joint: Proof, source: str, right: str, wrong: str) -> None:
+def test_a_mistake_between_domains_is_found(joint: DifferentialSuite, source: str, right: str, wrong: str) -> None:
     assert right in source
-    assert faults(joint, source.replace(right, wrong)) != []
+    assert run_suite(joint, source.replace(right, wrong)) != []
 
 
-def test_every_dropped_refusal_is_found(joint: Proof, source: str) -> None:
+def test_every_dropped_refusal_is_found(joint: DifferentialSuite, source: str) -> None:
     planted = [*mutants(source, ("dropped",))]
     assert len(planted) == 9
-    assert [(one.tool, one.was) for one in planted if not faults(joint, one.source)] == []
+    assert [(one.tool, one.was) for one in planted if not run_suite(joint, one.source)] == []
 
 
 def test_awkward_statements_are_served_as_the_contract_has_them() -> None:
     libraries = [library("North", reads=READS, writes=WRITES), library("South")]
     fused = fuse(libraries)
     world = fused_world(fused, libraries)
-    proof = prepare(fused, world.content, NOW, "7")
+    proof = prepare_suite(fused, world.content, NOW, "7")
     assert proof.tools_unmet == ()
     # One success of each is enough here.
     pairs = zip(proof.expected.cases, proof.expected.observed, strict=True)
     few = [pair for pair in pairs if pair[0].about.endswith("succeeds") or len(pair[0].calls) > 1]
     expected = replace(proof.expected, cases=tuple(c for c, _ in few), observed=tuple(o for _, o in few))
-    assert faults(replace(proof, expected=expected), write_server(fused, NOW)) == []
+    assert run_suite(replace(proof, expected=expected), write_server(fused, NOW)) == []
 
 
 def test_proofs_of_bridge_rules_become_cases(made: tuple[FusedBlueprint, World]) -> None:
@@ -133,7 +133,7 @@ def test_proofs_of_bridge_rules_become_cases(made: tuple[FusedBlueprint, World])
         met={"person": BOTH, **call, "before": [{"tool": "north__change_phone", "arguments": {"phone": "+9"}}]},
         broken={"person": FINED, "tool": call["tool"], "arguments": {"loan_id": "LOA-0021"}, "before": []},
     )
-    cases = prepare(fused, world.content, NOW, "7", (), (proof,)).expected.cases
+    cases = prepare_suite(fused, world.content, NOW, "7", (), (proof,)).expected.cases
     met, broken = (next(one for one in cases if one.about == f"bridge rule B1 {word}") for word in ("met", "broken"))
     assert [one.tool for one in met.calls] == ["north__change_phone", "north__renew_loan"]
     seen = [observe(world, case) for case in (met, broken)]
@@ -146,5 +146,5 @@ def test_enumerations_of_the_same_values_keep_their_own_order() -> None:
         library("South", statuses=("lost", "lent", "here")),
     ]
     fused = fuse(libraries)
-    proof = prepare(fused, fused_world(fused, libraries).content, NOW, "7")
-    assert faults(proof, write_server(fused, NOW)) == []
+    proof = prepare_suite(fused, fused_world(fused, libraries).content, NOW, "7")
+    assert run_suite(proof, write_server(fused, NOW)) == []

@@ -8,9 +8,9 @@ from random import Random
 from typing import Any, get_args
 
 from skillweave.schema.record import Json
-from skillweave.schema.task import Fault, Task
-from skillweave.tool_call import shown
+from skillweave.schema.task import FaultKind, Task
 from skillweave.world.noise import FIELDS, INSTRUCTIONS
+from skillweave.world.tools import result_text
 from skillweave.world.world import World
 from tests.codegen.fused import BOTH, ONLY_NORTH, serve_libraries, two_libraries
 from tests.codegen.served import serve_from
@@ -58,7 +58,7 @@ def drawn(random: Random, pool: Calls) -> tuple[dict[str, Json], Calls]:
             "tool": tool,
             "arguments": random.choice([None, arguments]),
             "occurrence": random.choice([1, 1, 2, 3]),
-            "fault": random.choice(get_args(Fault)),
+            "fault": random.choice(get_args(FaultKind)),
         }
         for tool, arguments in random.choices(pool, k=6)
     ]
@@ -80,7 +80,7 @@ def server_answers(server: Path, talks: list[tuple[str, Calls]]) -> list[str]:
 
 def contract_answers(world: World, task: Task, calls: Calls) -> list[str]:
     with world.session(task) as session:
-        return [shown(session.call(tool, arguments)) for tool, arguments in calls]
+        return [result_text(session.call(tool, arguments)) for tool, arguments in calls]
 
 
 def as_lines(tasks: list[Task]) -> tuple[Json, ...]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from synth.codegen.own_tests import failures
+from synth.servers.own_tests import failures
 
 TEST = "def test_one():\n    assert True\n"
 

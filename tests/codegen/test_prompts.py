@@ -1,13 +1,11 @@
 """What a server's author is shown: all that is needed of a contract, and little else."""
 
 from skillweave.schema.blueprint import Blueprint
-from synth.codegen.excerpt import excerpt
-from synth.codegen.proof import Proof
-from synth.codegen.sheet import sheets_of, tables_of
-from synth.codegen.skeleton import registry
-from synth.codegen.write import REPAIR, TESTS, WRITE
-from synth.history.generation import filled_tables
 from synth.offline.coding.server import write_server
+from synth.servers.skeleton import registry
+from synth.servers.suite import DifferentialSuite
+from synth.servers.writing import REPAIR, TESTS, WRITE, excerpt, tables_used, tool_outlines
+from synth.simulation.generation import filled_tables
 from synth.steps.s06_database_generation import GENERATOR
 from tests.codegen.fused import two_libraries
 from tests.history.worlds import NOW, a_blueprint
@@ -20,7 +18,7 @@ def written(blueprint: Blueprint) -> tuple[str, str]:
         {
             "blueprint": blueprint,
             "registry": "\n".join(registry(blueprint, NOW)),
-            "sheets": sheets_of(blueprint),
+            "sheets": tool_outlines(blueprint),
             "tables": [*blueprint.tables, *views],
         }
     )
@@ -28,13 +26,13 @@ def written(blueprint: Blueprint) -> tuple[str, str]:
 
 
 def repaired(blueprint: Blueprint, *names: str) -> str:
-    sheets = sheets_of(blueprint, names)
+    sheets = tool_outlines(blueprint, names)
     others = {tool.name for tool in blueprint.tools} - set(names)
     messages = REPAIR.render(
         {
             "blueprint": blueprint,
             "sheets": sheets,
-            "tables": tables_of(blueprint, sheets),
+            "tables": tables_used(blueprint, sheets),
             "source": excerpt(write_server(blueprint, NOW), others).text,
             "failures": ["pay_invoice(): it differs"],
         }
@@ -86,7 +84,7 @@ def test_what_is_of_several_companies_is_told_only_where_they_are() -> None:
     assert system == written(small())[0]
 
 
-def test_examples_are_calls_in_python_with_few_words(proof: Proof) -> None:
+def test_examples_are_calls_in_python_with_few_words(proof: DifferentialSuite) -> None:
     _, user = TESTS.render({"blueprint": small(), "examples": list(proof.examples)})
     text = str(user.content)
     assert "is refused: 'not_your_appointment', rule 'R2'" in text

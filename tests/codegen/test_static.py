@@ -2,9 +2,9 @@
 
 import pytest
 
-from synth.codegen import static
-from synth.codegen.static import static_faults
 from synth.offline.coding.server import write_server
+from synth.servers import static_check as static
+from synth.servers.static_check import static_faults
 from tests.world.clinic import a_blueprint
 
 RIGHT = write_server(a_blueprint())
@@ -59,6 +59,6 @@ def test_endless_source_is_refused_before_it_is_parsed() -> None:
 
 
 def test_tests_must_call_every_tool() -> None:
-    assert "no function whose name begins with test_" in static.test_faults("x = 1", a_blueprint())[0]
-    told = static.test_faults("def test_one():\n    pass\n", a_blueprint())
+    assert "no function whose name begins with test_" in static.own_test_faults("x = 1", a_blueprint())[0]
+    told = static.own_test_faults("def test_one():\n    pass\n", a_blueprint())
     assert "no test calls the tool 'pay_fee'" in told

@@ -10,26 +10,24 @@ from typing import TypeVar
 
 import pytest
 
-from skillweave.digest import digest_bytes
-from skillweave.errors import AuthorError
-from skillweave.llm.ask import Line
-from skillweave.llm.backends.offline import OfflineBackend
+from skillweave.base.digest import digest_bytes
+from skillweave.base.errors import AuthorError
+from skillweave.base.manifest import ItemOutput
+from skillweave.base.store import Store
+from skillweave.llm.ask import AuthorChain
+from skillweave.llm.backends.backend import OfflineBackend, Request
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.request import Request
-from skillweave.manifest import Output
-from skillweave.sandbox.limits import Limits
+from skillweave.sandbox.limits import SandboxLimits
 from skillweave.schema.blueprint import Blueprint
-from skillweave.store import Store
 from skillweave.world.world import World
 from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_TESTS, SERVERS, Artifact
-from synth.codegen.differential import differences
-from synth.codegen.proof import Proof, prepare
-from synth.codegen.write import written_server
-from synth.context import Context, Setting
-from synth.engine.codec import encode
-from synth.offline.coding.server import write_server
-from synth.offline.coding.tests import write_tests
-from synth.step import JOIN
+from synth.engine.artifact import encode
+from synth.engine.context import Context, RunSetting
+from synth.engine.step import JOIN
+from synth.offline.coding.server import write_server, write_tests
+from synth.servers.differential import differences
+from synth.servers.suite import DifferentialSuite, prepare_suite
+from synth.servers.writing import written_server
 from synth.steps.s09_mcp_server_implementation import ServerParams, mcp_server_implementation, write_runtime
 from tests.codegen.fused import two_libraries
 
@@ -66,13 +64,13 @@ class Services:
     def __init__(self, author: Coder) -> None:
         self.author = OfflineBackend(author)
 
-    def line(self, step: str, role: str) -> Line:
+    def line(self, step: str, role: str) -> AuthorChain:
         assert role == "coding"
-        return Line([self.author], Ledger())
+        return AuthorChain([self.author], Ledger())
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         # Nearly all tests ask for the proof of the same world.
-        about = str(arguments[3]) if function is prepare else ""
+        about = str(arguments[3]) if function is prepare_suite else ""
         if about not in KNOWN:
             found = function(*arguments)
             KNOWN.update({about: found} if about else {})
@@ -87,11 +85,11 @@ def a_context(folder: Path, world: World, author: Coder, key: str = "SmallClinic
     store = Store(folder)
     store.prepare()
 
-    def given(artifact: Artifact[object], content: bytes) -> Output:
+    def given(artifact: Artifact[object], content: bytes) -> ItemOutput:
         path = "blueprint.json" if artifact.kind == "joined" else artifact.path("SmallClinic")
         stamp = store.write(path, content)
         label = artifact.label("SmallClinic")
-        return Output(
+        return ItemOutput(
             artifact=artifact.pattern,
             key="SmallClinic",
             label=label,
@@ -109,7 +107,7 @@ def a_context(folder: Path, world: World, author: Coder, key: str = "SmallClinic
         mcp_server_implementation,
         key,
         params=ServerParams(),
-        setting=Setting(seed=7, now=world.now, seeds=()),
+        setting=RunSetting(seed=7, now=world.now, seeds=()),
         store=store,
         visible={(output.artifact, output.key): output for output in outputs},
         services=Services(author),
@@ -194,13 +192,13 @@ def test_the_server_of_a_fused_world_is_written_and_repaired_alike(tmp_path: Pat
     assert (written.report.rounds, written.report.guards_unmet, written.report.tools_unmet) == (1, [], [])
 
 
-def test_a_server_that_never_answers_is_stopped_and_told(proof: Proof, clinic: World) -> None:
+def test_a_server_that_never_answers_is_stopped_and_told(proof: DifferentialSuite, clinic: World) -> None:
     right = write_server(clinic.blueprint, clinic.now)
     endless = right.replace("    fee = db.one(", "    for _ in iter(int, 1):\n        pass\n    fee = db.one(")
     calls = zip(proof.expected.cases, proof.expected.observed, strict=True)
     few = [pair for pair in calls if pair[0].about.startswith("pay_fee,")][:3]
     expected = replace(proof.expected, cases=tuple(c for c, _ in few), observed=tuple(o for _, o in few))
-    told = differences(expected, endless, limits=Limits(seconds=2, cpu_seconds=2))
+    told = differences(expected, endless, limits=SandboxLimits(seconds=2, cpu_seconds=2))
     assert len(told) == 1
     assert "pay_fee" in str(told[0])
     assert "gave no answer" in str(told[0])

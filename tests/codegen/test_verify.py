@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from synth.codegen.runtime_files import runtime_files
-from synth.codegen.verify import runtime_faults, server_faults
+from synth.servers.runtime_files import runtime_files
+from synth.verification.servers import runtime_faults, server_faults
 from tests.codegen.mutants import mutants
 from tests.codegen.served import serve_from
 from tests.world.clinic import a_world

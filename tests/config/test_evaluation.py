@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
+from skillweave.base.errors import ConfigError
 from skillweave.config.load import check_section
-from skillweave.config.models import EvaluationConfig
-from skillweave.errors import ConfigError
+from skillweave.config.sections import EvaluationConfig
 
 
 def test_nothing_is_judged_unless_it_is_asked_for() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from skillweave.base.errors import ConfigError
 from skillweave.config.load import load_config
-from skillweave.errors import ConfigError
 from synth.cli.init_config import config_text
 from synth.engine.pipeline import load_pipeline, step_params
 

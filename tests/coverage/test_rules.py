@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from skillweave.schema.coverage import Lacking, RuleCoverage
+from skillweave.schema.reports import RuleCoverage, TemplateWithoutTasks
 from skillweave.schema.task import Task
 from skillweave.world.world import World
-from synth.coverage.rules import coverage_faults, rules_covered
+from synth.reports.rule_coverage import coverage_faults, rules_covered
 from tests.evaluator.tasks import a_task
 from tests.gates.clinic_tasks import APPOINTMENTS, MOVE, SLOTS, WORLD, a_template, call
 from tests.gates.services import PAID_FIRST, world
@@ -60,7 +60,7 @@ def test_leaving_out_a_demanded_call_breaks_the_rule_that_demands_it() -> None:
 
 def test_what_is_not_exercised_has_its_reason() -> None:
     template = a_template(id="SmallClinic/refuse_cancel_appointment_R10", kind="refuse", forbidden="R10")
-    lacking = [Lacking(template=template.id, reason="cannot be known")]
+    lacking = [TemplateWithoutTasks(template=template.id, reason="cannot be known")]
     rules = covered(a_move(), templates=[template], lacking=lacking)
     assert all(one.why for one in rules.values() if not (one.kept and one.broken))
     assert rules["R10"].why == "not kept: no task carries out cancel_appointment; not broken: cannot be known"
@@ -101,9 +101,9 @@ def test_a_bridge_rule_that_leaves_a_domain_out_is_not_broken_for_that() -> None
 def test_a_bridge_rule_whose_requests_were_lacking_is_not_broken_for_the_same_reason() -> None:
     joined = world("Clinic", "Insurer", bridges=[OF_THE_AGENT])
     tried = [a_template(id=f"refuse_{number}", kind="refuse", forbidden="B1") for number in range(2)]
-    lacking = [Lacking(template=one.id, reason="lawful after another call") for one in tried]
+    lacking = [TemplateWithoutTasks(template=one.id, reason="lawful after another call") for one in tried]
     assert why(joined, templates=tried, lacking=lacking) == not_broken("lawful after another call")
-    lacking[1] = Lacking(template=tried[1].id, reason="nobody is in all domains")
+    lacking[1] = TemplateWithoutTasks(template=tried[1].id, reason="nobody is in all domains")
     both = not_broken("lawful after another call, nobody is in all domains")
     assert why(joined, templates=tried, lacking=lacking) == both
     untold = not_broken("the tasks that would break it were left out when they were put into words")

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.errors import ConfigError
+from skillweave.base.errors import ConfigError
 from synth.cli.app import main
-from synth.diversity.benchmark import Schema, read_benchmark
-from synth.diversity.decontamination import Comparison, parts_of
+from synth.reports.decontamination import BenchmarkComparison, BenchmarkTool, parts_of, read_benchmark
 from tests.diversity.told import told
 
 TEXT = "Please move my appointment with Dr Iyer to the first free slot on a Friday afternoon in March, will you?"
@@ -16,7 +15,7 @@ TASKS = [
     told("a", TEXT, ("verify", {"email": "ana@example.org"}), name="Ana Lopez"),
     told("b", "Cancel it.", name="Bo Ek"),
 ]
-TOOLS = {"Clinic/move_appointment": Schema("move_appointment", frozenset({"appointment_id", "slot_id"}))}
+TOOLS = {"Clinic/move_appointment": BenchmarkTool("move_appointment", frozenset({"appointment_id", "slot_id"}))}
 OPENAI = {
     "type": "function",
     "function": {
@@ -26,8 +25,8 @@ OPENAI = {
 }
 
 
-def compared(file: Path) -> Comparison:
-    found = Comparison(TASKS, TOOLS)
+def compared(file: Path) -> BenchmarkComparison:
+    found = BenchmarkComparison(TASKS, TOOLS)
     found.add(file.name, read_benchmark(file))
     return found
 
@@ -72,7 +71,7 @@ def test_the_nearest_tool_is_found(tmp_path: Path) -> None:
 
 
 def test_names_are_compared_in_one_form() -> None:
-    camel = Schema("moveAppointment", frozenset({"appointmentId", "slotId"}))
+    camel = BenchmarkTool("moveAppointment", frozenset({"appointmentId", "slotId"}))
     assert parts_of(camel) == parts_of(TOOLS["Clinic/move_appointment"])
 
 

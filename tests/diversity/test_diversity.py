@@ -1,8 +1,7 @@
 """Diversity: what golden calls reach of a contract, and what they leave."""
 
-from skillweave.schema.diversity import Duplicates
-from synth.diversity.coverage import coverage_of
-from synth.diversity.diversity import diversity_of
+from skillweave.schema.reports import DuplicateCounts
+from synth.reports.diversity import coverage_of, diversity_of
 from tests.diversity.told import told
 from tests.world.clinic import a_world
 
@@ -47,7 +46,7 @@ def test_worlds_are_told_apart_and_together() -> None:
         "SmallClinic": [told("a", "Hi", LIST), told("b", "Good day to you", CANCEL, split="test")],
         "Elsewhere": [told("c", "Hello", LIST)],
     }
-    removed = {"SmallClinic": Duplicates(tasks=3, exact=1, near=0, across=0)}
+    removed = {"SmallClinic": DuplicateCounts(tasks=3, exact=1, near=0, across=0)}
     found = diversity_of(tasks, {"SmallClinic": CLINIC, "Elsewhere": CLINIC}, removed, ["Elsewhere"])
     assert (found.tasks, found.structures, found.splits) == (3, 3, {"train": 2, "validation": 0, "test": 1})
     assert found.duplicates == removed["SmallClinic"]

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from synth.diversity.duplicates import MANY, jaccard, near_duplicates, shingles, without_duplicates
+from synth.reports.duplicates import MANY, jaccard, near_duplicates, shingles, without_duplicates
 from tests.diversity.told import told
 
 MOVE = ("move_appointment", {"appointment_id": "APT-0001", "slot_id": "SLO-0004"})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skillweave.schema.task import Task
-from synth.diversity.overlaps import AXES, Axis, overlaps, split_faults
+from synth.reports.duplicates import AXES, Axis, overlaps, split_faults
 from tests.diversity.told import told
 from tests.evaluator.tasks import BASE
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from synth.diversity.wording import distinct, self_bleu, skeletons_of, wording_of
+from synth.reports.diversity import distinct, self_bleu, skeletons_of, wording_of
 from tests.diversity.told import told
 
 VARIED = [

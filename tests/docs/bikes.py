@@ -6,7 +6,6 @@ from pathlib import Path
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.message import Message
 from skillweave.schema.record import Row
 from skillweave.schema.task import (
     Criteria,
@@ -17,20 +16,21 @@ from skillweave.schema.task import (
     Gates,
     GoldenCall,
     InitialState,
-    Lineage,
     Persona,
     Scenario,
     Task,
     TaskInfo,
+    TaskLineage,
 )
+from skillweave.schema.trajectory import Message
 from skillweave.world.canonical import canonical
 from skillweave.world.world import World
-from synth.formulated import formulated
-from synth.history.build import Built, build
-from synth.history.generation import filled_tables, generated, state_of
-from synth.history.simulation import Plan
-from synth.offline.service import Knob, Service
+from synth.offline.services import Knob, Service
+from synth.simulation.build import HistoryResult, simulate_history
+from synth.simulation.generation import filled_tables, run_generator, state_of
+from synth.simulation.history import HistoryPlan
 from synth.steps.s04_blueprint_generation import with_enforcers
+from synth.trial.draft import formulate
 from synth.trial.generator import write_generator
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -57,17 +57,17 @@ def blueprint(knobs: Mapping[str, Knob] | None = None) -> Blueprint:
         invariants=found.invariants,
         events=found.events,
     )
-    return formulated(with_enforcers(draft, 0.4, Random(1).shuffle), "BH")
+    return formulate(with_enforcers(draft, 0.4, Random(1).shuffle), "BH")
 
 
 @cache
-def lived() -> Built:
+def lived() -> HistoryResult:
     """A short history of the example."""
     made = blueprint()
     script = write_generator(made.server, made.core_entity, filled_tables(made), made.tables)
-    rows, faults = generated(script, made, 7, NOW)
+    rows, faults = run_generator(script, made, 7, NOW)
     assert faults == []
-    return build(made, rows, NOW, Plan(visits=60, days=40), "bikes")
+    return simulate_history(made, rows, NOW, HistoryPlan(visits=60, days=40), "bikes")
 
 
 def a_world() -> World:
@@ -139,7 +139,9 @@ def a_task(first_message: str = "Hi, a bike please.") -> Task:
             trajectory_hash="",
             combo_id="BikeHire/hire_a_bike/001",
         ),
-        lineage=Lineage(template="BikeHire/hire_a_bike", combo="BikeHire/hire_a_bike/001", seed_domain="bicycle hire"),
+        lineage=TaskLineage(
+            template="BikeHire/hire_a_bike", combo="BikeHire/hire_a_bike/001", seed_domain="bicycle hire"
+        ),
     )
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.llm.request import Reply, Request
-from skillweave.schema.message import Message
+from skillweave.llm.backends.backend import Reply, Request
+from skillweave.schema.trajectory import Message
 from skillweave.world.contract import problems
 from synth.engine.pipeline import load_pipeline
 from tests.docs import bikes

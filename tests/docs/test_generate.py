@@ -6,10 +6,8 @@ import pytest
 from pydantic import BaseModel
 
 from docs import config, formats, generate, pipeline
-from docs.fields import fields_of
-from docs.markdown import table
-from docs.source import readable
-from skillweave.config.models import Config
+from docs.reference import fields_of, readable, table
+from skillweave.config.sections import Config
 from skillweave.schema.record import Record
 from synth.engine.pipeline import load_pipeline
 

@@ -10,8 +10,8 @@ from tests.docs.test_extending import blocks
 ROOT = Path(__file__).parents[2]
 BACKEND = """
 import json, re
-from skillweave.llm.request import Reply
-from skillweave.schema.message import FunctionCall, ToolCall
+from skillweave.llm.backends.backend import Reply
+from skillweave.schema.trajectory import FunctionCall, ToolCall
 
 
 class Adder:

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.samples import main, samples
-from docs.task_page import task_section
+from docs.samples import main, samples, task_section
 from tests.docs import bikes
 
 

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from synth.cli.app import main
-from synth.cli.place import Place
+from synth.cli.options import PipelineSource
 
-PLACE = Place("tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor")
+PLACE = PipelineSource("tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor")
 UNSTABLE = (".prefect", ".cache", "logs", "manifest.json")
 
 

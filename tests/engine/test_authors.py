@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from skillweave.base.errors import ConfigError
 from skillweave.config.load import check_section
-from skillweave.config.models import Config
-from skillweave.errors import ConfigError
+from skillweave.config.sections import Config
 from synth.engine.authors import Authors
 from synth.engine.run import OFFLINE_AUTHOR
 

@@ -8,26 +8,26 @@ from typing import Any
 
 import pytest
 
-from skillweave.config.models import Config, DomainsConfig
-from skillweave.errors import ArtifactError
+from skillweave.base.errors import ArtifactError
+from skillweave.base.manifest import ItemRecord
+from skillweave.config.sections import Config, DomainsConfig
 from skillweave.llm.question import question
-from skillweave.manifest import ItemRecord
 from synth.artifacts import each, joined, text
-from synth.context import Context
-from synth.engine.item import visible_to
-from synth.engine.run import Run, RunSpec
-from synth.step import Params
+from synth.engine.context import Context
+from synth.engine.pipeline import visible_to
+from synth.engine.run import PipelineRun, RunSpec
+from synth.engine.step import Params
 
 Ctx = Context[Any]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> PipelineRun:
     config = Config(domains=DomainsConfig(seeds=["alpha", "beta"]))
-    return Run(RunSpec(config, tmp_path / "out", "tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor"))
+    return PipelineRun(RunSpec(config, tmp_path / "out", "tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor"))
 
 
-def do(run: Run, name: str, key: str, upstream: list[ItemRecord], work: Callable[[Ctx], object]) -> ItemRecord:
+def do(run: PipelineRun, name: str, key: str, upstream: list[ItemRecord], work: Callable[[Ctx], object]) -> ItemRecord:
     """Do an item of a toy step, with other work in it."""
 
     async def instead(ctx: Ctx, key: str) -> None:
@@ -36,7 +36,7 @@ def do(run: Run, name: str, key: str, upstream: list[ItemRecord], work: Callable
     return run.do(replace(run.pipeline.step(name), run=instead), key, upstream)
 
 
-def words(run: Run) -> ItemRecord:
+def words(run: PipelineRun) -> ItemRecord:
     return run.do(run.pipeline.step("s01"), "all", [])
 
 
@@ -55,13 +55,13 @@ NOT_DECLARED = text("other/{key}.md")
         (lambda ctx: ctx.write(joined("lengths.json", int), "alpha", "three"), "cannot hold this value"),
     ],
 )
-def test_what_is_not_declared_fails_the_item(run: Run, work: Callable[[Ctx], object], reason: str) -> None:
+def test_what_is_not_declared_fails_the_item(run: PipelineRun, work: Callable[[Ctx], object], reason: str) -> None:
     record = do(run, "s02", "alpha", [words(run)], work)
     assert record.state == "failed"
     assert reason in record.reasons[0]
 
 
-def test_a_question_has_to_be_declared(run: Run) -> None:
+def test_a_question_has_to_be_declared(run: PipelineRun) -> None:
     def work(ctx: Ctx) -> None:
         asyncio.get_running_loop()
         with pytest.raises(ArtifactError, match="declare it"):
@@ -70,14 +70,14 @@ def test_a_question_has_to_be_declared(run: Run) -> None:
     assert do(run, "s02", "alpha", [words(run)], work).state == "done"
 
 
-def test_reads_are_recorded_with_their_digests(run: Run) -> None:
+def test_reads_are_recorded_with_their_digests(run: PipelineRun) -> None:
     made = words(run)
     record = do(run, "s02", "alpha", [made], lambda ctx: ctx.read(joined("words.json", str)))
     (digest,) = [output.digest for output in made.outputs if output.key == "alpha"]
     assert record.reads == {"words.json[alpha]": digest}
 
 
-def test_an_item_that_fails_leaves_nothing(run: Run) -> None:
+def test_an_item_that_fails_leaves_nothing(run: PipelineRun) -> None:
     def work(ctx: Ctx) -> None:
         ctx.write(joined("lengths.json", int), "alpha", 3)
         raise ValueError("too late")
@@ -87,7 +87,7 @@ def test_an_item_that_fails_leaves_nothing(run: Run) -> None:
     assert not (run.store.root / ".cache/items/s02_lengths").exists()
 
 
-def test_a_path_has_one_writer(run: Run) -> None:
+def test_a_path_has_one_writer(run: PipelineRun) -> None:
     notes = text("notes/{key}.md")
     upstream = [words(run)]
     do(run, "s03", "alpha", upstream, lambda ctx: ctx.write(notes, "same", "a"))
@@ -95,7 +95,7 @@ def test_a_path_has_one_writer(run: Run) -> None:
     assert record.reasons == ["wrote 'notes/same.md', which s03_notes/alpha writes; a path has one writer"]
 
 
-def test_randomness_has_a_name(run: Run) -> None:
+def test_randomness_has_a_name(run: PipelineRun) -> None:
     drawn: list[float] = []
 
     def work(ctx: Ctx) -> None:
@@ -105,11 +105,11 @@ def test_randomness_has_a_name(run: Run) -> None:
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_an_item_sees_only_what_its_step_reads(run: Run) -> None:
+def test_an_item_sees_only_what_its_step_reads(run: PipelineRun) -> None:
     assert set(visible_to(run.pipeline.step("s04"), "alpha", [words(run)])) == set()
 
 
-def test_parameters_of_a_step_are_its_own(run: Run) -> None:
+def test_parameters_of_a_step_are_its_own(run: PipelineRun) -> None:
     assert isinstance(run.params["s02_lengths"], Params)
     assert run.fingerprint(run.pipeline.step("s02")).params == {"repairs": 2, "most": 100}
     assert each("x/{key}.json", int).path("k") == "x/k.json"

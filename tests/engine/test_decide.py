@@ -2,8 +2,8 @@
 
 import pytest
 
-from skillweave.manifest import Fingerprint, ItemRecord, Output
-from synth.engine.decide import Decision, decide
+from skillweave.base.manifest import Fingerprint, ItemOutput, ItemRecord
+from synth.engine.staleness import RedoDecision, decide
 
 BEFORE = Fingerprint(
     code={"synth.a": "1", "synth.b": "1"},
@@ -13,7 +13,7 @@ BEFORE = Fingerprint(
     seed=7,
     now="2025-03-17 09:00:00",
 )
-OUTPUT = Output(artifact="a/{key}.md", key="k", label="a/k.md", path="a/k.md", digest="d", size=1, mtime_ns=1)
+OUTPUT = ItemOutput(artifact="a/{key}.md", key="k", label="a/k.md", path="a/k.md", digest="d", size=1, mtime_ns=1)
 RECORD = ItemRecord(
     step="s01_a",
     key="k",
@@ -31,12 +31,12 @@ def decision(
     author: str = "offline/author#1",
     read: str | None = "r",
     intact: bool = True,
-) -> Decision:
+) -> RedoDecision:
     return decide(record, BEFORE, now, {"textual": author}, lambda label: read, lambda output: intact)
 
 
 def test_nothing_changed() -> None:
-    assert decision() == Decision(False, "up to date")
+    assert decision() == RedoDecision(False, "up to date")
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_nothing_changed() -> None:
     ],
 )
 def test_each_part_of_the_fingerprint_is_a_reason(change: dict[str, object], reason: str) -> None:
-    assert decision(now=BEFORE.model_copy(update=change)) == Decision(True, reason)
+    assert decision(now=BEFORE.model_copy(update=change)) == RedoDecision(True, reason)
 
 
 def test_other_reasons() -> None:
-    assert decision(None) == Decision(True, "new")
+    assert decision(None) == RedoDecision(True, "new")
     assert decision(RECORD.model_copy(update={"state": "failed"})).reason == "failed last time"
     assert decision(author="offline/author#2").reason == "author of textual changed"
     assert decision(author="openai/gpt-5#").reason == "author of textual changed offline/author -> openai/gpt-5"

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.lock import locked
-from skillweave.store import Store
+from skillweave.base.store import Store, locked
 from tests.engine.conftest import Toy, done
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.llm.purse import SPENDING, spending
+from skillweave.llm.budget import SPENDING, spending
 from synth.cli.app import main
 from tests.engine.conftest import PLACE, Toy, done
 from tests.llm.protocols import a_completion

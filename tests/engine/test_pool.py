@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.engine.pool import Pool
+from synth.engine.process_pool import ProcessPool
 
 
 def die_once(marker: str) -> int:
@@ -22,7 +22,7 @@ def fail() -> None:
 
 
 def test_a_process_that_dies_costs_one_more_try(tmp_path: Path) -> None:
-    pool = Pool(1, tmp_path / "temporary")
+    pool = ProcessPool(1, tmp_path / "temporary")
     try:
         assert asyncio.run(pool.call(die_once, str(tmp_path / "marker"))) != os.getpid()
         with pytest.raises(ValueError, match="as it should"):

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.errors import ConfigError
-from synth.engine.api_server import require_answer
-from synth.engine.prefect_environment import environment, server_environment
+from skillweave.base.errors import ConfigError
+from synth.engine.prefect_server import prefect_environment, require_answer, server_environment
 
 USERS = {
     "PATH": "/bin",
@@ -20,7 +19,10 @@ USERS = {
 
 
 def test_only_where_a_server_is_counts(tmp_path: Path) -> None:
-    own, given = environment(tmp_path, USERS), environment(tmp_path, USERS | {"PREFECT_API_URL": "http://x/api"})
+    own, given = (
+        prefect_environment(tmp_path, USERS),
+        prefect_environment(tmp_path, USERS | {"PREFECT_API_URL": "http://x/api"}),
+    )
     assert own["PREFECT_LOGGING_LEVEL"] == given["PREFECT_LOGGING_LEVEL"] == "CRITICAL"
     assert "PREFECT_PROFILE" not in own
     assert "PREFECT_API_KEY" not in own
@@ -30,7 +32,7 @@ def test_only_where_a_server_is_counts(tmp_path: Path) -> None:
 
 
 def test_no_proxy_stands_between_us_and_our_server(tmp_path: Path) -> None:
-    found = environment(tmp_path, USERS)
+    found = prefect_environment(tmp_path, USERS)
     assert found["NO_PROXY"] == found["no_proxy"] == "example.com,127.0.0.1,localhost"
 
 

@@ -3,15 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
-from skillweave.config.models import Config, DomainsConfig, SplitsConfig
-from skillweave.manifest import ItemRecord
-from synth.engine.run import Run, RunSpec
+from skillweave.base.manifest import ItemRecord
+from skillweave.config.sections import Config, DomainsConfig, SplitsConfig
+from synth.engine.run import PipelineRun, RunSpec
 from tests.engine.test_context import Ctx
 
 
-def opened(folder: Path, splits: SplitsConfig) -> Run:
+def opened(folder: Path, splits: SplitsConfig) -> PipelineRun:
     config = Config(domains=DomainsConfig(seeds=["alpha"]), splits=splits)
-    return Run(RunSpec(config, folder, "tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor"))
+    return PipelineRun(RunSpec(config, folder, "tests.engine.toy.steps", "tests.engine.toy.author:ToyAuthor"))
 
 
 def reason(folder: Path, splits: SplitsConfig, made: ItemRecord) -> str:

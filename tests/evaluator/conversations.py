@@ -2,14 +2,11 @@
 
 from typing import Any
 
-from evaluator.execution import execute_messages
-from evaluator.golden import golden_of
-from evaluator.recorded import Recorded
-from evaluator.trial import Trial
-from skillweave.conversation import until_end
-from skillweave.schema.message import FunctionCall, Message, ToolCall
+from evaluator.replay.execution import execute_messages
+from evaluator.replay.golden import golden_execution_of
+from evaluator.replay.trial import RecordedTrajectory, Trial
 from skillweave.schema.task import Task
-from skillweave.schema.trajectory import UserTurn
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall, UserTurn, until_end
 from skillweave.world.world import World
 
 
@@ -29,8 +26,10 @@ def agent(words: str | None = None, *calls: tuple[str, Any]) -> Message:
 
 def a_conversation(world: World, task: Task, *messages: Message, turns: list[UserTurn] | None = None) -> Trial:
     """The trial in which that was said and done; `turns` is what the user recorded."""
-    golden = golden_of(world, task, prune=False)
+    golden = golden_execution_of(world, task, prune=False)
     assert golden.fault is None
     with world.session(task) as session:
         made = execute_messages(session, until_end(messages, turns or ()))
-    return Trial(task, world, golden, Recorded(id=f"{task.id}#0", messages=list(messages), user_turns=turns), made)
+    return Trial(
+        task, world, golden, RecordedTrajectory(id=f"{task.id}#0", messages=list(messages), user_turns=turns), made
+    )

@@ -2,19 +2,18 @@ from math import comb
 
 import pytest
 
-from evaluator.compare import compare, flips, show_comparison, show_flips, sides_of
-from skillweave.schema.comparison import Comparison
-from skillweave.schema.result import Result
+from evaluator.report.compare import compare, flips, results_by_agent, show_comparison, show_flips
+from skillweave.schema.result import AgentComparison, Result
 from tests.evaluator.results import a_failure, a_result, an_error
 
 
-def of_two(a: list[Result], b: list[Result]) -> Comparison:
+def of_two(a: list[Result], b: list[Result]) -> AgentComparison:
     """The comparison of two files that hold one agent each."""
-    [found] = compare(sides_of(a), sides_of(b))
+    [found] = compare(results_by_agent(a), results_by_agent(b))
     return found
 
 
-def compared(found: list[Comparison]) -> list[tuple[str, str, str, str]]:
+def compared(found: list[AgentComparison]) -> list[tuple[str, str, str, str]]:
     """Who was compared with whom."""
     return [(one.agent_a, one.user_a, one.agent_b, one.user_b) for one in found]
 
@@ -113,7 +112,9 @@ def test_a_comparison_is_shown_with_its_versions_and_flips(capsys: pytest.Captur
 
 
 def test_the_agents_of_one_folder_are_compared_pair_by_pair() -> None:
-    sides = sides_of([a_result("A", agent=name, user="u", passed=name != "bad") for name in ("good", "bad", "other")])
+    sides = results_by_agent(
+        [a_result("A", agent=name, user="u", passed=name != "bad") for name in ("good", "bad", "other")]
+    )
     assert compared(compare(sides)) == [
         ("bad", "u", "good", "u"),
         ("bad", "u", "other", "u"),
@@ -126,8 +127,8 @@ def test_the_agents_of_one_folder_are_compared_pair_by_pair() -> None:
 
 
 def test_in_two_folders_each_agent_is_compared_with_itself_or_with_the_one_named() -> None:
-    old = sides_of([a_result("A", agent=name, passed=False) for name in ("one", "two")])
-    new = sides_of([a_result("A", agent=name) for name in ("two", "three")])
+    old = results_by_agent([a_result("A", agent=name, passed=False) for name in ("one", "two")])
+    new = results_by_agent([a_result("A", agent=name) for name in ("two", "three")])
     [found] = compare(old, new)
     assert (found.agent_a, found.agent_b, found.rate_a, found.rate_b) == ("two", "two", 0.0, 1.0)
     [found] = compare(old, new, agents=["one", "three"])
@@ -137,7 +138,7 @@ def test_in_two_folders_each_agent_is_compared_with_itself_or_with_the_one_named
 
 def test_agents_are_compared_with_the_same_user_where_they_have_one() -> None:
     users = [("one", "u"), ("one", "v"), ("two", "v"), ("two", "w")]
-    sides = sides_of([a_result("A", agent=agent, user=user) for agent, user in users])
+    sides = results_by_agent([a_result("A", agent=agent, user=user) for agent, user in users])
     assert compared(compare(sides)) == [("one", "v", "two", "v")]
 
 

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 
 from evaluator.explain import explain
-from evaluator.explain.text import LONGEST
-from evaluator.trial import Scored
-from skillweave.schema.change import RowChange
+from evaluator.explain.evidence import LONGEST
+from evaluator.replay.trial import ScoredTrial
+from skillweave.schema.call import RowChange
 from skillweave.schema.result import FailureClass, FailureRecord
 from skillweave.schema.score import Checks, PolicyCheck, StateCheck
 from skillweave.schema.task import GoldenCall
@@ -263,7 +263,7 @@ def test_who_should_decline_is_told_by_how_it_declined(kind: str, made: list[Mad
 def test_conduct_is_told_with_its_call(kind: str, check: PolicyCheck, expected: FailureClass) -> None:
     asks = {"must_ask": [{"facts": ["slot.day"], "tool": "book_appointment"}]} if kind == "clarify" else {}
     trial = a_trial(WORLD, a_task_of(WORLD, BOOK, criteria={**POLICY, **asks}, kind=kind), BOOKED)
-    found = explain(Scored(trial, Checks(state=StateCheck(score=1), policy=check), 0.0))
+    found = explain(ScoredTrial(trial, Checks(state=StateCheck(score=1), policy=check), 0.0))
     assert found.class_ == expected
     assert found.first_divergence.call == (None if "other" in str(check.violations) else 0)
 
@@ -278,5 +278,5 @@ def test_hostile_text_stays_on_one_short_line() -> None:
 
 def test_the_class_does_not_rest_on_which_checks_were_asked_for() -> None:
     whole = scored(a_trial(WORLD, a_task_of(WORLD, BOOK), a_call("book_appointment", slot_id="SLO-0006")))
-    alone = Scored(whole.trial, Checks(state=whole.checks.state), 0.0)
+    alone = ScoredTrial(whole.trial, Checks(state=whole.checks.state), 0.0)
     assert explain(alone) == explain(whole)

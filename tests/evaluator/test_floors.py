@@ -4,8 +4,8 @@ import pytest
 
 from evaluator.floors import TRIALS, floor_nothing, floor_random
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.message import Message
 from skillweave.schema.task import GoldenCall, Task
+from skillweave.schema.trajectory import Message
 from skillweave.world.replay import replay
 from tests.evaluator.tasks import a_task
 from tests.world.clinic import a_world, blueprint_data

@@ -6,10 +6,10 @@ import pytest
 
 from evaluator.checks.actions import check_actions
 from evaluator.explain import explain
-from evaluator.golden import golden_of
-from evaluator.trial import Trial
-from evaluator.variants.candidates import keys_of
-from evaluator.variants.workbench import Workbench
+from evaluator.replay.golden import golden_execution_of
+from evaluator.replay.trial import Trial
+from evaluator.variants.arguments import keys_of
+from evaluator.variants.executor import VariantExecutor
 from skillweave.schema.task import GoldenCall
 from skillweave.world.world import World
 from tests.evaluator.trials import Made, a_call, a_golden, a_task_of, a_trial, policy_of, scored
@@ -79,11 +79,11 @@ def test_a_bridge_rule_of_the_tool_makes_the_call_that_it_demands_needed() -> No
     bridged = a_fused_world([BRIDGE])
     reading = a_golden("insurer__list_visits")
     task = a_task_of(bridged, FINISH, reading, VISIT, **TASK)
-    assert golden_of(bridged, task).pruned == {1}
-    assert golden_of(bridged, task).fault is None
+    assert golden_execution_of(bridged, task).pruned == {1}
+    assert golden_execution_of(bridged, task).fault is None
 
 
 def test_candidates_for_an_argument_are_the_callers_own_rows_of_that_domain() -> None:
-    bench = Workbench(WORLD, a_task_of(WORLD, a_golden("gym__set_note"), **TASK))
+    bench = VariantExecutor(WORLD, a_task_of(WORLD, a_golden("gym__set_note"), **TASK))
     visit = WORLD.blueprint.tool("insurer__finish").parameter("visit_id")
     assert keys_of(bench, visit.refers_to or "", bench.random("keys")) == ["IV-0001"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.ledger import Ledger
+from evaluator.text.facts import UserKnowledge
 from skillweave.schema.task import Persona, Scenario
 
 FACTS: list[dict[str, Any]] = [
@@ -15,7 +15,7 @@ FACTS: list[dict[str, Any]] = [
     {"id": "pay.amount_cents", "text": "Amount: 40.00.", "value": 4000, "tell": "asked"},
     {"id": "therapy.name", "text": "It is growth pain therapy.", "value": "growth pain therapy", "tell": "asked"},
 ]
-LEDGER = Ledger(
+LEDGER = UserKnowledge(
     Scenario.model_validate({"goal": "You want to cancel your visit.", "reason": "I travel.", "facts": FACTS}),
     Persona(name="Ana Lopez", age=43, style="brief", patience=4),
     now="2025-01-17 09:00:00",

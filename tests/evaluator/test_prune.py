@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.execution import execute_golden
-from evaluator.prune import needless
+from evaluator.replay.execution import execute_golden
+from evaluator.replay.golden import needless_calls
 from skillweave.schema.task import GoldenCall
 from tests.evaluator.tasks import BASE
 from tests.evaluator.trials import a_golden, a_task_of
@@ -26,7 +26,7 @@ def pruned(*golden: GoldenCall, **changes: Any) -> list[int]:
         execution = execute_golden(session, task.golden)
     assert not execution.defects
     assert all(step.ok for step in execution.steps)
-    return sorted(needless(WORLD, task, execution))
+    return sorted(needless_calls(WORLD, task, execution))
 
 
 def test_writes_that_matter_are_needed() -> None:

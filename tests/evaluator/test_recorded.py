@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.recorded import MOST_CALLS, UnreadableError, read
+from evaluator.replay.trial import MOST_CALLS, UnreadableTrajectoryError, read_trajectory
 
 USER = {"role": "user", "content": "Hello"}
 
@@ -13,15 +13,15 @@ def a_line(**changes: Any) -> bytes:
 
 
 def test_the_task_and_the_trial_stand_in_the_id_where_nothing_else_says_them() -> None:
-    found = read(a_line())
+    found = read_trajectory(a_line())
     assert (found.task_id, found.trial) == ("T-1", 2)
-    assert read(a_line(task_id="T-9", trial=4)).task_id == "T-9"
-    assert read(a_line(id="T-1")).task_id == "T-1"
+    assert read_trajectory(a_line(task_id="T-9", trial=4)).task_id == "T-9"
+    assert read_trajectory(a_line(id="T-1")).task_id == "T-1"
 
 
 @pytest.mark.parametrize("absent", [{}, {"tool_calls": None, "content": None}, {"tool_calls": []}])
 def test_null_and_absent_are_alike(absent: dict[str, Any]) -> None:
-    found = read(a_line(messages=[USER, {"role": "assistant", **absent}]))
+    found = read_trajectory(a_line(messages=[USER, {"role": "assistant", **absent}]))
     assert not found.messages[1].tool_calls
     assert not found.messages[1].content
     assert found.calls == 0
@@ -34,7 +34,9 @@ def test_what_other_programs_write_in_other_ways_is_read() -> None:
         {"role": "user", "content": [{"type": "text", "text": "Hello"}, {"type": "image_url", "image_url": {}}]},
         {"role": "assistant", "tool_calls": [call, call]},
     ]
-    found = read(a_line(messages=messages, usage="none", metadata=7, agent="gpt", domains=None, trial="x", world=3))
+    found = read_trajectory(
+        a_line(messages=messages, usage="none", metadata=7, agent="gpt", domains=None, trial="x", world=3)
+    )
     assert [message.role for message in found.messages] == ["system", "user", "assistant"]
     assert found.messages[1].content == "Hello"
     assert [given.id for given in found.messages[2].tool_calls or ()] == ["call_2_0", "call_2_1"]
@@ -51,12 +53,12 @@ def test_tool_use_and_function_calls_are_calls() -> None:
         {"role": "assistant", "content": None, "function_call": {"name": "pay", "arguments": '{"fee": 2}'}},
         {"role": "function", "name": "pay", "content": "{}"},
     ]
-    found = read(a_line(messages=messages))
+    found = read_trajectory(a_line(messages=messages))
     calls = [call.function for message in found.messages for call in message.tool_calls or ()]
     assert [(call.name, call.arguments) for call in calls] == [("book", {"slot": 1}), ("pay", '{"fee": 2}')]
     assert [message.role for message in found.messages] == ["user", "assistant", "tool", "assistant", "tool"]
     assert found.messages[1].content == "I book it."
-    old = read(a_line(messages=[USER, messages[3]]))
+    old = read_trajectory(a_line(messages=[USER, messages[3]]))
     assert old.calls == 1
 
 
@@ -70,7 +72,7 @@ def test_tool_use_and_function_calls_are_calls() -> None:
     ],
 )
 def test_two_fields_are_enough(line: dict[str, Any], id: str, task_id: str, agent: str | None) -> None:
-    found = read(json.dumps({**line, "messages": [USER]}).encode())
+    found = read_trajectory(json.dumps({**line, "messages": [USER]}).encode())
     assert (found.id, found.task_id, found.agent_name) == (id, task_id, agent)
 
 
@@ -88,12 +90,12 @@ def test_two_fields_are_enough(line: dict[str, Any], id: str, task_id: str, agen
     ],
 )
 def test_what_cannot_be_read_says_so(line: bytes) -> None:
-    with pytest.raises(UnreadableError):
-        read(line)
+    with pytest.raises(UnreadableTrajectoryError):
+        read_trajectory(line)
 
 
 def test_more_calls_than_anybody_makes_are_refused() -> None:
     call = {"id": "c", "function": {"name": "book", "arguments": "{}"}}
     message = {"role": "assistant", "tool_calls": [call] * (MOST_CALLS + 1)}
-    with pytest.raises(UnreadableError, match=str(MOST_CALLS)):
-        read(a_line(messages=[message]))
+    with pytest.raises(UnreadableTrajectoryError, match=str(MOST_CALLS)):
+        read_trajectory(a_line(messages=[message]))

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.rollouts import LONGEST_LINE, Key, find_rollouts
-from skillweave.errors import ConfigError
+from evaluator.replay.rollouts import LONGEST_LINE, TrajectoryKey, find_rollouts
+from skillweave.base.errors import ConfigError
 
 
 def a_line(id: str, said: str = "Hello", **changes: Any) -> str:
@@ -19,7 +19,7 @@ def failed(kind: str) -> dict[str, Any]:
 def counting(root: Path, id: str) -> str:
     """What the user says in the line that counts."""
     found = find_rollouts(root)
-    place = found.places[Key("", "", id)]
+    place = found.places[TrajectoryKey("", "", id)]
     with found.files[place.file].open("rb") as stream:
         stream.seek(place.offset)
         said: str = json.loads(stream.read(place.length))["messages"][0]["content"]

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from evaluator import score
-from skillweave.schema.message import Message
 from skillweave.schema.task import GoldenCall, Task
+from skillweave.schema.trajectory import Message
 from skillweave.world.replay import replay
 from tests.evaluator.tasks import a_task
 from tests.world.clinic import a_world

@@ -9,8 +9,8 @@ from statistics import mean
 
 import pytest
 
-from evaluator import statistics
-from evaluator.statistics import (
+from evaluator.report import statistics
+from evaluator.report.statistics import (
     Row,
     binomial,
     bootstrap,

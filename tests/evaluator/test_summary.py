@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from evaluator.summary import Summary, summarise
-from evaluator.terminal.summary import show
-from skillweave.schema.evaluation import AgentSummary, EvaluationSummary, Floors
+from evaluator.report.summary import SummaryBuilder, summarise
+from evaluator.report.terminal import show_summary
+from skillweave.schema.evaluation import AgentSummary, EvaluationSummary, RewardFloors
 from skillweave.schema.result import Result
 from tests.evaluator.results import a_failure, a_result, an_error
 
@@ -159,8 +159,8 @@ def test_floors_are_means_over_the_groups_tasks_and_not_over_trials() -> None:
             a_result("B", floor_nothing=0.0),
         ]
     )
-    assert found.overall.floors == Floors(nothing=0.25, random=0.25)
-    assert found.by["kind"]["do"].floors == Floors(nothing=0.0, random=None)
+    assert found.overall.floors == RewardFloors(nothing=0.25, random=0.25)
+    assert found.by["kind"]["do"].floors == RewardFloors(nothing=0.0, random=None)
 
 
 def test_failures_are_counted_by_class_with_their_share() -> None:
@@ -226,7 +226,7 @@ def test_a_user_that_leaves_more_than_two_percent_is_warned_of(
     results = [with_user(f"T{at}", left=at == 0, user="v/rude") for at in range(conversations)]
     found = summarise([*results, *(with_user(f"T{at}") for at in range(200))])
     assert [one.simulated_user.is_unreliable for one in found.by_agent] == [False, is_unreliable]
-    show(found)
+    show_summary(found)
     shown = capsys.readouterr().out
     assert ("WARNING: v/rude left 2.0% of its conversations with vendor/strong early" in shown) is is_unreliable
     assert "lost to the user: not scored, because the user's text could not be used" in shown
@@ -278,7 +278,7 @@ def test_another_agent_beside_it_changes_no_figure_of_an_agent() -> None:
 
 
 def test_the_terminal_shows_each_agent_by_itself_and_all_of_them_by_kind(capsys: pytest.CaptureFixture[str]) -> None:
-    show(
+    show_summary(
         summarise(
             [
                 *(a_result(task, agent="v/one", kind=kind) for task, kind in (("A", "do"), ("B", "refuse"))),
@@ -299,14 +299,14 @@ def test_the_terminal_shows_each_agent_by_itself_and_all_of_them_by_kind(capsys:
 
 
 def test_unknown_tasks_take_no_memory() -> None:
-    summary = Summary()
+    summary = SummaryBuilder()
     for number in range(50):
         summary.add(an_error("task", f"Nowhere-{number}"))
     assert summary.record().by_agent[0].overall.tasks == 0
 
 
 def test_hostile_names_are_shown_as_they_are_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    show(
+    show_summary(
         summarise(
             [
                 a_result("A", agent="evil\x1b[31m\nagent", world="[bold]World[/bold]"),
@@ -329,7 +329,7 @@ def test_rich_reads_no_markup_on_a_terminal(
     results = [a_result("A", world="[red]W[/red]"), a_result("B", world=":smile:", passed=False)]
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    show(summarise(results))
+    show_summary(summarise(results))
     shown = capsys.readouterr().out
     assert "[red]W[/red]" in shown
     assert ":smile:" in shown

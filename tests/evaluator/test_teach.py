@@ -4,12 +4,11 @@ from random import Random
 
 import pytest
 
-from evaluator.results import of_one_agent, results_in
-from evaluator.teach import NEVER_SOLVED, TAUGHT, TAUGHT_TASKS, show_teaching, teach, write
-from skillweave.errors import ConfigError
-from skillweave.schema.result import Result
-from skillweave.schema.taught import NeverSolved, Taught
-from skillweave.store import Store
+from evaluator.report.results import results_in, results_of_agent
+from evaluator.report.teach import NEVER_SOLVED, TAUGHT, TAUGHT_TASKS, show_teaching, teach, write_teaching
+from skillweave.base.errors import ConfigError
+from skillweave.base.store import Store
+from skillweave.schema.result import NeverSolved, Result, TeachingRecord
 from tests.evaluator.results import a_failure, a_result, an_error
 
 
@@ -32,9 +31,9 @@ def results() -> list[Result]:
 
 def test_each_task_is_marked_with_model_trials_and_passes() -> None:
     assert teach(results()).taught == [
-        Taught(task_id="Easy", world="SmallClinic", model="vendor/strong", trials=4, passes=4),
-        Taught(task_id="Hard", world="SmallClinic", model="vendor/strong", trials=3, passes=0),
-        Taught(task_id="Some", world="SmallClinic", model="vendor/strong", trials=4, passes=1),
+        TeachingRecord(task_id="Easy", world="SmallClinic", model="vendor/strong", trials=4, passes=4),
+        TeachingRecord(task_id="Hard", world="SmallClinic", model="vendor/strong", trials=3, passes=0),
+        TeachingRecord(task_id="Some", world="SmallClinic", model="vendor/strong", trials=4, passes=1),
     ]
 
 
@@ -52,11 +51,11 @@ def test_of_several_agents_one_is_chosen(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text("".join(one.model_dump_json(by_alias=True) + "\n" for one in held))
     file = results_in(tmp_path)
-    assert list(of_one_agent(file, "v/two", None)) == [held[1]]
-    assert list(of_one_agent(file, "unnamed", "offline/user")) == [held[2]]
+    assert list(results_of_agent(file, "v/two", None)) == [held[1]]
+    assert list(results_of_agent(file, "unnamed", "offline/user")) == [held[2]]
     for agent, user in ((None, None), ("v/three", None), ("v/one", "v/user")):
         with pytest.raises(ConfigError, match="v/one with offline/user; v/two with offline/user"):
-            of_one_agent(file, agent, user)
+            results_of_agent(file, agent, user)
 
 
 def test_what_was_never_solved_has_its_most_frequent_class_and_where_it_began() -> None:
@@ -72,7 +71,7 @@ def test_what_was_never_solved_has_its_most_frequent_class_and_where_it_began() 
 
 
 def test_the_files_are_written_beside_the_results(tmp_path: Path) -> None:
-    write(Store(tmp_path), teach(results()), max_rate=0.5)
+    write_teaching(Store(tmp_path), teach(results()), max_rate=0.5)
     assert (tmp_path / TAUGHT_TASKS).read_text() == "Some\n"
     marks = [json.loads(line) for line in (tmp_path / TAUGHT).read_text().splitlines()]
     assert marks[2] == {

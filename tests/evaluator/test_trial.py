@@ -2,10 +2,10 @@
 
 from evaluator.checks.communicate import check_communicate
 from evaluator.checks.replay import check_replay
+from evaluator.replay.trial import Trial
 from evaluator.score import score
-from evaluator.trial import Trial
-from skillweave.schema.message import Message
 from skillweave.schema.task import Task
+from skillweave.schema.trajectory import Message
 from skillweave.world.replay import replay
 from tests.evaluator.conversations import a_conversation, agent, user
 from tests.evaluator.tasks import a_task

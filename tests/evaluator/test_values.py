@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator.tokens import spoken, tokens
-from evaluator.values import forms, said
+from evaluator.text.facts import states_value, value_forms
+from evaluator.text.tokens import normalised_text, tokens
 from skillweave.schema.record import Json
 
 NOW = "2025-03-17 09:00:00"
@@ -63,7 +63,7 @@ CENTS = {"unit": "cents"}
     ],
 )
 def test_usual_forms_of_a_value_are_found(text: str, value: Json, how: dict[str, Any]) -> None:
-    assert said(text, value, now=NOW, **how)
+    assert states_value(text, value, now=NOW, **how)
 
 
 @pytest.mark.parametrize(
@@ -100,38 +100,40 @@ def test_usual_forms_of_a_value_are_found(text: str, value: Json, how: dict[str,
     ],
 )
 def test_other_values_are_not_taken_for_it(text: str, value: Json, how: dict[str, Any]) -> None:
-    assert not said(text, value, now=NOW, **how)
+    assert not states_value(text, value, now=NOW, **how)
 
 
 def test_the_day_of_a_time_may_have_been_said_before() -> None:
-    assert said("The one at 10:30, please.", "2025-03-22 10:30:00", now=NOW, earlier=["On 22 March: 9:00, 10:30"])
-    assert not said("The one at 10:30, please.", "2025-03-22 10:30:00", now=NOW, earlier=["On 23 March: 10:30"])
-    assert not said("At 10:30 on 23 March.", "2025-03-22 10:30:00", now=NOW, earlier=["On 22 March: 10:30"])
+    assert states_value(
+        "The one at 10:30, please.", "2025-03-22 10:30:00", now=NOW, earlier=["On 22 March: 9:00, 10:30"]
+    )
+    assert not states_value("The one at 10:30, please.", "2025-03-22 10:30:00", now=NOW, earlier=["On 23 March: 10:30"])
+    assert not states_value("At 10:30 on 23 March.", "2025-03-22 10:30:00", now=NOW, earlier=["On 22 March: 10:30"])
 
 
 @given(st.integers(min_value=0, max_value=10**9))
 def test_every_form_of_an_amount_is_found_and_no_form_of_the_next(cents: int) -> None:
-    for form in forms(cents, unit="cents"):
-        assert said(f"It is {form}, as I said.", cents, unit="cents")
-        assert not said(f"It is {form}, as I said.", cents + 100, unit="cents")
+    for form in value_forms(cents, unit="cents"):
+        assert states_value(f"It is {form}, as I said.", cents, unit="cents")
+        assert not states_value(f"It is {form}, as I said.", cents + 100, unit="cents")
 
 
 @given(st.datetimes().filter(lambda when: when.year > 1000))
 def test_every_form_of_a_moment_is_found(when: Any) -> None:
     value = when.strftime("%Y-%m-%d %H:%M:00")
-    for form in forms(value, "datetime"):
-        assert said(f"It is on {form}.", value, type="datetime")
-    for form in forms(value[:10], "date"):
-        assert said(f"It is on {form}.", value[:10], type="date")
+    for form in value_forms(value, "datetime"):
+        assert states_value(f"It is on {form}.", value, type="datetime")
+    for form in value_forms(value[:10], "date"):
+        assert states_value(f"It is on {form}.", value[:10], type="date")
 
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_cut_into_tokens(text: str) -> None:
-    assert all(token.text in spoken(text) for token in tokens(text))
+    assert all(token.text in normalised_text(text) for token in tokens(text))
 
 
 def test_hostile_texts_are_read_to_a_bound() -> None:
     odd = ["1 " * 60_000, "a-" * 60_000 + "1@", "jan 1 or " * 20_000, "<think>" * 20_000, "+44 7" * 30_000]
-    assert [len(spoken(text)) <= 20_000 for text in odd] == [True] * len(odd)
+    assert [len(normalised_text(text)) <= 20_000 for text in odd] == [True] * len(odd)
     assert [len(tokens(text)) <= 20_000 for text in odd] == [True] * len(odd)
-    assert not any(said(text, "2025-03-22 10:30:00", now=NOW, earlier=odd) for text in odd)
+    assert not any(states_value(text, "2025-03-22 10:30:00", now=NOW, earlier=odd) for text in odd)

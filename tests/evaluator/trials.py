@@ -5,15 +5,14 @@ from typing import Any
 from evaluator.checks.actions import check_actions
 from evaluator.checks.communicate import check_communicate
 from evaluator.checks.state import check_state
-from evaluator.evaluate import CHECKS, Settings
-from evaluator.execution import execute_messages
-from evaluator.golden import golden_of
-from evaluator.recorded import Recorded, RecordedError
+from evaluator.replay.execution import execute_messages
+from evaluator.replay.golden import golden_execution_of
+from evaluator.replay.trial import RecordedError, RecordedTrajectory, ScoredTrial, Trial
 from evaluator.score import reward_of
-from evaluator.trial import Scored, Trial
-from skillweave.schema.message import FunctionCall, Message, ToolCall
+from evaluator.scoring.evaluate import CHECKS, CheckSettings
 from skillweave.schema.score import Checks, PolicyCheck
 from skillweave.schema.task import GoldenCall, Task
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 from skillweave.world.replay import replay
 from skillweave.world.world import World
 from tests.evaluator.tasks import a_task
@@ -44,14 +43,14 @@ def a_trial(
     """A trial in which an agent did all this, one message for each."""
     messages = [Message(role="user", content="Hello"), *(_message(at, one) for at, one in enumerate(made))]
     fault = RecordedError(kind="agent", message=error) if error else None
-    recorded = Recorded(id="SmallClinic-1#0", messages=messages, stop_reason=stop, error=fault)
-    golden = golden_of(world, task, prune=prune)
+    recorded = RecordedTrajectory(id="SmallClinic-1#0", messages=messages, stop_reason=stop, error=fault)
+    golden = golden_execution_of(world, task, prune=prune)
     assert golden.fault is None
     with world.session(task) as session:
         return Trial(task, world, golden, recorded, execute_messages(session, messages))
 
 
-def scored(trial: Trial) -> Scored:
+def scored(trial: Trial) -> ScoredTrial:
     """The trial with the checks that say why it failed."""
     task = trial.task
     checks = Checks(
@@ -60,12 +59,12 @@ def scored(trial: Trial) -> Scored:
         communicate=check_communicate(task.criteria.communicate, trial.messages, trial.made.steps, task.now),
         policy=policy_of(trial),
     )
-    return Scored(trial, checks, reward_of(task, checks))
+    return ScoredTrial(trial, checks, reward_of(task, checks))
 
 
 def policy_of(trial: Trial) -> PolicyCheck:
     """The check of its conduct."""
-    found = CHECKS["policy"](trial, Settings())
+    found = CHECKS["policy"](trial, CheckSettings())
     assert isinstance(found, PolicyCheck)
     return found
 

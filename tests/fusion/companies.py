@@ -3,14 +3,13 @@
 from functools import cache
 from typing import Any
 
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
+from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint
 from skillweave.schema.record import Row
 from skillweave.world import database
 from synth.fusion.blueprint import fuse
-from synth.fusion.mediation import Ground
-from synth.fusion.rows import fused_rows
-from synth.history.generation import state_of
+from synth.fusion.mediation import MediatedWorld
+from synth.fusion.persons import fused_rows
+from synth.simulation.generation import state_of
 
 NOW = "2025-03-17 09:00:00"
 PERSONS = 7
@@ -158,7 +157,7 @@ def joint() -> FusedBlueprint:
 
 
 @cache
-def ground() -> Ground:
+def ground() -> MediatedWorld:
     """Both, with their data."""
     databases = {"Library": state_of(_library(), LIBRARY), "Airline": state_of(_airline(), AIRLINE)}
     people: list[Row] = [
@@ -166,7 +165,7 @@ def ground() -> Ground:
         for number in range(PERSONS)
     ]
     state = state_of(fused_rows(joint(), databases, people), joint())
-    return Ground(joint(), database.to_bytes(state, joint()), NOW, "seed")
+    return MediatedWorld(joint(), database.to_bytes(state, joint()), NOW, "seed")
 
 
 def a_rule(name: str, tool: str, holds: str, says: str, **more: Any) -> BridgeRule:

@@ -6,12 +6,11 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.record import Row
 from skillweave.world.world import World
-from synth.fusion.rows import fused_rows
-from synth.history.generation import state_of
+from synth.fusion.persons import fused_rows
+from synth.simulation.generation import state_of
 
 NOW = "2025-03-17 09:00:00"
 PERSONS = 4

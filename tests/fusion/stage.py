@@ -5,17 +5,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from skillweave.llm.ask import Line
+from skillweave.base.manifest import ItemOutput, ItemRecord
+from skillweave.base.store import Store
+from skillweave.llm.ask import AuthorChain
+from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.request import Reply, Request
-from skillweave.manifest import ItemRecord, Output
 from skillweave.schema.record import Record
-from skillweave.store import Store
 from synth.artifacts import Artifact
-from synth.context import Context, Setting
-from synth.engine.codec import decode, encode
-from synth.engine.perform import Performer
-from synth.step import Params, Step
+from synth.engine.artifact import decode, encode
+from synth.engine.context import Context, RunSetting
+from synth.engine.executor import ItemExecutor
+from synth.engine.step import Params, PipelineStep
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class Stage:
         self.requests: list[Request] = []
         """All that the author was asked."""
         self._now, self._answers = now, answers
-        self._visible: dict[tuple[str, str], Output] = {}
+        self._visible: dict[tuple[str, str], ItemOutput] = {}
 
     def give(self, artifact: Artifact[T], key: str, value: T) -> None:
         """Have a value there before the step."""
@@ -39,23 +39,23 @@ class Stage:
         """Have bytes there before the step."""
         path = f"given/{artifact.pattern.replace('{key}', '')}/{key}"
         self.store.write(path, content)
-        self._visible[artifact.pattern, key] = Output(
+        self._visible[artifact.pattern, key] = ItemOutput(
             artifact=artifact.pattern, key=key, label=artifact.label(key), path=path, digest="", size=0, mtime_ns=0
         )
 
-    def run(self, step: Step[Any], key: str, params: Params, sent_back: tuple[str, ...] = ()) -> ItemRecord:
+    def run(self, step: PipelineStep[Any], key: str, params: Params, sent_back: tuple[str, ...] = ()) -> ItemRecord:
         """The record of one item of a step; `sent_back`: what later steps have sent back to it."""
         context: Context[Any] = Context(
             step,
             key,
             params=params,
-            setting=Setting(7, self._now, ()),
+            setting=RunSetting(7, self._now, ()),
             store=self.store,
             visible=self._visible,
             services=self,
             sent_back=sent_back,
         )
-        record = Performer().perform(step, context, [])
+        record = ItemExecutor().perform(step, context, [])
         self._visible |= {(output.artifact, output.key): output for output in record.outputs}
         return record
 
@@ -64,9 +64,9 @@ class Stage:
         found = self._visible[artifact.pattern, key]
         return decode(artifact, self.store.read(found.path), found.label)
 
-    def line(self, step: str, role: str) -> Line:
+    def line(self, step: str, role: str) -> AuthorChain:
         """The author."""
-        return Line([_Author(self)], Ledger())
+        return AuthorChain([_Author(self)], Ledger())
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         """Work for the pool, done in place."""

@@ -2,9 +2,8 @@
 
 import pytest
 
-from skillweave.errors import WorldError
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.fused import FusedBlueprint
+from skillweave.base.errors import WorldError
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from synth.fusion.blueprint import fuse
 from tests.fusion.libraries import library
 

@@ -2,8 +2,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillweave.schema.fused import BridgeRule
-from synth.fusion.bridges import bridge_faults
+from skillweave.schema.blueprint import BridgeRule
+from synth.fusion.bridge_rules import bridge_faults
 from tests.fusion.companies import FINES_FIRST, ILL, PLANS_ONLY, a_rule, joint
 
 TOOL = "airline__cancel_booking"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillweave.schema.fusion import Link
-from synth.fusion.choose import Candidate, choose, world_names
+from synth.fusion.combinations import Candidate, choose_combinations, world_names
 
 Pair = tuple[str, str]
 PATIENT = [f"Clinic{letter}" for letter in "ABCDEF"]
@@ -31,7 +31,7 @@ EVERYWHERE = linked([pair for domains in PERSONS.values() for pair in combinatio
 @pytest.mark.parametrize("largest", [2, 3, 4, 5])
 @pytest.mark.parametrize("wanted", [0, 1, 7, 30])
 def test_there_are_as_many_as_wanted_and_none_is_larger_than_allowed(wanted: int, largest: int) -> None:
-    found = choose(PERSONS, EVERYWHERE, wanted, largest).combinations
+    found = choose_combinations(PERSONS, EVERYWHERE, wanted, largest).combinations
     assert len(found) == len({one.domains for one in found}) == wanted
     assert {len(one.domains) for one in found} <= set(range(2, largest + 1))
     if wanted == 30:
@@ -39,7 +39,7 @@ def test_there_are_as_many_as_wanted_and_none_is_larger_than_allowed(wanted: int
 
 
 def test_there_are_fewer_only_where_there_are_no_more() -> None:
-    found = choose({"Patient": PATIENT[:3]}, linked(list(combinations(PATIENT[:3], 2))), 100, 3)
+    found = choose_combinations({"Patient": PATIENT[:3]}, linked(list(combinations(PATIENT[:3], 2))), 100, 3)
     assert [one.domains for one in found.combinations] == [
         ("ClinicA", "ClinicB"),
         ("ClinicA", "ClinicB", "ClinicC"),
@@ -49,7 +49,7 @@ def test_there_are_fewer_only_where_there_are_no_more() -> None:
 
 
 def test_persons_sizes_and_domains_are_used_evenly() -> None:
-    found = choose(PERSONS, EVERYWHERE, 24, 3).combinations
+    found = choose_combinations(PERSONS, EVERYWHERE, 24, 3).combinations
     persons = Counter(one.person for one in found)
     assert persons["Patient"] == persons["Traveller"] == 12
     used = Counter(domain for one in found for domain in one.domains)
@@ -61,12 +61,12 @@ def test_persons_sizes_and_domains_are_used_evenly() -> None:
 
 def test_domains_of_different_persons_are_never_joined() -> None:
     crossing = linked([(one, other) for one in PATIENT for other in TRAVELLER])
-    assert choose(PERSONS, crossing, 10, 3).combinations == []
+    assert choose_combinations(PERSONS, crossing, 10, 3).combinations == []
 
 
 def test_sets_that_no_links_join_are_counted_and_left_out() -> None:
     chain = linked([("ClinicA", "ClinicB"), ("ClinicB", "ClinicC")])
-    chosen = choose({"Patient": PATIENT[:4]}, chain, 100, 4)
+    chosen = choose_combinations({"Patient": PATIENT[:4]}, chain, 100, 4)
     assert [one.domains for one in chosen.combinations] == [
         ("ClinicA", "ClinicB"),
         ("ClinicA", "ClinicB", "ClinicC"),
@@ -78,7 +78,7 @@ def test_sets_that_no_links_join_are_counted_and_left_out() -> None:
 
 def test_of_equals_the_one_with_more_links_is_taken() -> None:
     links = {**linked([("ClinicA", "ClinicB")]), **linked([("ClinicC", "ClinicD")], 3)}
-    (best,) = choose({"Patient": PATIENT}, links, 1, 2).combinations
+    (best,) = choose_combinations({"Patient": PATIENT}, links, 1, 2).combinations
     assert best == Candidate("Patient", ("ClinicC", "ClinicD"), tuple(links["ClinicC", "ClinicD"]))
 
 
@@ -90,16 +90,16 @@ def test_whatever_the_links_the_domains_of_a_combination_hang_together(
     pairs: set[Pair], wanted: int, largest: int
 ) -> None:
     links = linked(sorted(pairs))
-    found = choose({"Patient": PATIENT}, links, wanted, largest).combinations
+    found = choose_combinations({"Patient": PATIENT}, links, wanted, largest).combinations
     for one in found:
         network: nx.Graph[str] = nx.Graph((link.source, link.target) for link in one.links)
         assert set(network) == set(one.domains)
         assert nx.is_connected(network)
-    every = choose({"Patient": PATIENT}, links, 1000, largest).combinations
+    every = choose_combinations({"Patient": PATIENT}, links, 1000, largest).combinations
     assert len(found) == min(wanted, len(every))
     # The order in which links are given is of no account.
     turned = dict(reversed(links.items()))
-    assert choose({"Patient": PATIENT[::-1]}, turned, wanted, largest).combinations == found
+    assert choose_combinations({"Patient": PATIENT[::-1]}, turned, wanted, largest).combinations == found
 
 
 def test_worlds_whose_names_differ_in_case_alone_are_told_apart() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.blueprint import FusedBlueprint
 from synth.fusion.blueprint import fuse
-from synth.fusion.verify import contract_faults
+from synth.verification.worlds import contract_faults
 from tests.gates.services import service
 
 PAIR = ("Clinic", "Insurer")

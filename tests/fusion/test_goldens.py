@@ -4,14 +4,14 @@ from random import Random
 
 import pytest
 
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.world.world import World
 from synth.fusion.blueprint import fuse
-from synth.fusion.goldens import differing, renamed, replayed, trajectories
-from synth.fusion.rows import fused_rows
-from synth.history.generation import state_of
+from synth.fusion.persons import fused_rows
+from synth.fusion.replay import replace_ids, replay_differences, replay_in_both, sample_sessions
+from synth.simulation.generation import state_of
 from tests.fusion.libraries import NOW, databases, fused_world, library, people, single_worlds
 
 ALIKE = [
@@ -33,13 +33,13 @@ def fused() -> FusedBlueprint:
 
 @pytest.mark.parametrize("server", sorted(SINGLE))
 def test_each_domain_answers_as_it_does_alone(server: str, fused: FusedBlueprint) -> None:
-    assert differing(SINGLE[server], fused_world(fused, ALIKE), Random(server)) == []
+    assert replay_differences(SINGLE[server], fused_world(fused, ALIKE), Random(server)) == []
 
 
 def test_trajectories_call_every_tool_with_and_against_its_rules() -> None:
     world = SINGLE["Vet"]
     succeeded, refused, broken = set(), set(), set()
-    for trajectory in trajectories(world, Random(1)):
+    for trajectory in sample_sessions(world, Random(1)):
         with world.session(caller=trajectory.caller) as session:
             for call in trajectory.calls:
                 result = session.call(call.tool, call.arguments)
@@ -66,7 +66,7 @@ def test_a_write_to_another_domains_table_is_named(fused: FusedBlueprint) -> Non
         0,
         f"UPDATE {other.tables['copy']} SET title = :status WHERE copy_id = :copy_id",
     )
-    found = differing(SINGLE["Vet"], fused_world(wrong, ALIKE), Random(3))
+    found = replay_differences(SINGLE["Vet"], fused_world(wrong, ALIKE), Random(3))
     assert any("mark_copy" in difference for difference in found)
 
 
@@ -78,7 +78,7 @@ def test_a_row_that_is_not_changed_as_alone_is_named(fused: FusedBlueprint) -> N
         0,
         f"UPDATE {member.tables['loan']} SET due_on = date(due_on, '+8 days') WHERE loan_id = :loan_id",
     )
-    result = replayed(SINGLE["Vet"], fused_world(wrong, ALIKE), [RENEWED], caller="MEM-0001")
+    result = replay_in_both(SINGLE["Vet"], fused_world(wrong, ALIKE), [RENEWED], caller="MEM-0001")
     assert len(result.differences) == 1
     assert result.differences[0].startswith("row LOA-0010 of loan: ")
 
@@ -93,11 +93,11 @@ def test_minted_ids_are_compared_by_when_they_were_minted(fused: FusedBlueprint)
             session.call(tool, RENEWED.arguments)
             minted += session.minted
     assert minted == ["FIN-0042", "FIN-0901"]
-    assert replayed(SINGLE["Vet"], world, [RENEWED], caller="MEM-0001").differences == []
+    assert replay_in_both(SINGLE["Vet"], world, [RENEWED], caller="MEM-0001").differences == []
 
 
 def test_what_persons_share_is_one_change_of_their_row(fused: FusedBlueprint) -> None:
-    assert replayed(SINGLE["Vet"], fused_world(fused, ALIKE), [PHONE, PHONE], caller="MEM-0002").differences == []
+    assert replay_in_both(SINGLE["Vet"], fused_world(fused, ALIKE), [PHONE, PHONE], caller="MEM-0002").differences == []
 
 
 def test_arguments_from_results_are_bound_again(fused: FusedBlueprint) -> None:
@@ -105,7 +105,7 @@ def test_arguments_from_results_are_bound_again(fused: FusedBlueprint) -> None:
         GoldenCall(tool="list_loans", arguments={}),
         GoldenCall(tool="renew_loan", arguments={"loan_id": "stale"}, grounding={"loan_id": "call 0 [1].loan_id"}),
     ]
-    result = replayed(SINGLE["Vet"], fused_world(fused, ALIKE), calls, caller="MEM-0001")
+    result = replay_in_both(SINGLE["Vet"], fused_world(fused, ALIKE), calls, caller="MEM-0001")
     assert result.differences == []
 
 
@@ -128,15 +128,15 @@ def test_bridge_rules_that_change_a_replay_are_told_apart_from_differences(
     enforced_by: str, fused: FusedBlueprint
 ) -> None:
     world = fused_world(fused.with_bridges([_bridge(enforced_by, fused.member("Vet").tools["change_phone"])]), ALIKE)
-    assert replayed(SINGLE["Vet"], world, [PHONE], caller="MEM-0001") == ([], [])
-    assert replayed(SINGLE["Vet"], world, [PHONE], caller="MEM-0002") == ([], ["B1"])
+    assert replay_in_both(SINGLE["Vet"], world, [PHONE], caller="MEM-0001") == ([], [])
+    assert replay_in_both(SINGLE["Vet"], world, [PHONE], caller="MEM-0002") == ([], ["B1"])
 
 
 def test_who_has_no_account_in_the_fused_world_is_a_difference(fused: FusedBlueprint) -> None:
-    assert replayed(SINGLE["Vet"], fused_world(fused, ALIKE), [], caller="MEM-0099").differences
+    assert replay_in_both(SINGLE["Vet"], fused_world(fused, ALIKE), [], caller="MEM-0099").differences
 
 
 def test_ids_and_what_is_derived_from_them_are_renamed_and_nothing_else() -> None:
     ids = {"FIN-0002": "FIN-0001", "FIN-0003": "FIN-0002"}
     value: Json = ["FIN-0002", {"a": "FIN-0003-1", "b": "FIN-00020"}, 2, None]
-    assert renamed(value, ids) == ["FIN-0001", {"a": "FIN-0002-1", "b": "FIN-00020"}, 2, None]
+    assert replace_ids(value, ids) == ["FIN-0001", {"a": "FIN-0002-1", "b": "FIN-00020"}, 2, None]

@@ -1,8 +1,8 @@
 """The tool graph of a fused world."""
 
-from skillweave.schema.tool_graph import ToolEdge, ToolGraph
+from skillweave.schema.template import ToolEdge, ToolGraph
 from synth.fusion.blueprint import fuse
-from synth.fusion.graph import fused_graph
+from synth.fusion.contract import fused_graph
 from tests.fusion.libraries import library
 
 BOTH = [library("Vet"), library("VetClinic")]

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.fused import BridgeRule
+from skillweave.schema.blueprint import BridgeRule
 from skillweave.schema.fusion import StoryCall, Storyline
-from synth.fusion.story_faults import story_faults
+from synth.stories.faults import story_faults
 from tests.fusion.companies import FINES_FIRST, ILL, PLANS_ONLY, joint
 
 CANCEL = StoryCall(server="Airline", tool="cancel_booking")

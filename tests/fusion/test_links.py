@@ -3,7 +3,7 @@
 import pytest
 
 from skillweave.schema.fusion import Link, StoryCall, Storyline
-from synth.fusion.links import Place, link_faults, links_of, place_of
+from synth.fusion.links import LinkSource, link_faults, link_source, links_of
 from tests.gates.services import PAID_FIRST, contract, service
 
 BOTH = {"Clinic": service("Clinic"), "Insurer": service("Insurer")}
@@ -71,9 +71,9 @@ def test_what_contracts_do_not_allow_is_told_in_words(link: Link, change: dict[s
 @pytest.mark.parametrize(
     ("link", "place"),
     [
-        ("1.claim_id", Place(1, None, "claim_id", False)),
-        ("2.bill_id.billed_at", Place(2, "bill_id", "billed_at", False)),
-        ("date(12.bill_id.billed_at)", Place(12, "bill_id", "billed_at", True)),
+        ("1.claim_id", LinkSource(1, None, "claim_id", False)),
+        ("2.bill_id.billed_at", LinkSource(2, "bill_id", "billed_at", False)),
+        ("date(12.bill_id.billed_at)", LinkSource(12, "bill_id", "billed_at", True)),
         ("date(1.billed_at", None),
         ("1.billed_at)", None),
         ("claim_id", None),
@@ -81,8 +81,8 @@ def test_what_contracts_do_not_allow_is_told_in_words(link: Link, change: dict[s
         ("1.a; DROP TABLE bill", None),
     ],
 )
-def test_links_of_stories_have_two_forms_each_with_its_day(link: str, place: Place | None) -> None:
-    assert place_of(link) == place
+def test_links_of_stories_have_two_forms_each_with_its_day(link: str, place: LinkSource | None) -> None:
+    assert link_source(link) == place
 
 
 def story(*calls: StoryCall, **more: object) -> Storyline:

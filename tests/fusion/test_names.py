@@ -2,7 +2,7 @@
 
 import pytest
 
-from synth.fusion.names import LONGEST_NAMESPACE, Names, namespaces, table_names
+from synth.fusion.blueprint import LONGEST_NAMESPACE, Names, namespaces, table_names
 
 
 def test_what_joins_to_the_same_name_is_told_apart() -> None:

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 import pytest
 
-from skillweave.llm.ask import Line
+from skillweave.base.manifest import ItemOutput, ItemRecord
+from skillweave.base.store import Store
+from skillweave.llm.ask import AuthorChain
+from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.request import Reply, Request
-from skillweave.manifest import ItemRecord, Output
-from skillweave.schema.fused import BridgeRule
+from skillweave.schema.blueprint import BridgeRule
+from skillweave.schema.contract import Policy
 from skillweave.schema.fusion import DomainCombination, Fusion, StoryCall, Storyline
-from skillweave.schema.policy import Policy
-from skillweave.store import Store
 from synth.artifacts import (
     CONTRACTS,
     DATABASE,
@@ -27,12 +27,12 @@ from synth.artifacts import (
     TOOL_LISTS,
     Artifact,
 )
-from synth.context import Context, Setting
-from synth.engine.codec import decode, encode
-from synth.engine.perform import Performer
+from synth.engine.artifact import decode, encode
+from synth.engine.context import Context, RunSetting
+from synth.engine.executor import ItemExecutor
 from synth.offline.author import OfflineAuthor
-from synth.offline.manual.writer import Writer
-from synth.policy.assembly import assembled
+from synth.offline.manuals import ManualWriter
+from synth.policy.manual import assemble_manual
 from synth.steps.s13_policy_merge import MergeParams, policy_merge
 from tests.fusion.companies import AIRLINE, FINES_FIRST, ILL, LIBRARY, NOW, PLANS_ONLY, ground, joint
 
@@ -49,7 +49,7 @@ class Run:
 
     def __init__(self, outputs: Path, bridges: list[BridgeRule], instead: Answer = lambda request: None) -> None:
         self.store = Store(outputs)
-        self.visible: dict[tuple[str, str], Output] = {}
+        self.visible: dict[tuple[str, str], ItemOutput] = {}
         self.asked: list[str] = []
         self._instead = instead
         servers = ["Airline", "Library"]
@@ -70,7 +70,7 @@ class Run:
         self._write(CONTRACTS, NAME, encode(CONTRACTS, joint()))
         self._write(DATABASE, NAME, ground().content)
         for one in (AIRLINE, LIBRARY):
-            self._write(POLICIES, one.server, assembled(Writer(one, Random(1)).parts(), one).encode())
+            self._write(POLICIES, one.server, assemble_manual(ManualWriter(one, Random(1)).parts(), one).encode())
 
     def record(self, **params: Any) -> ItemRecord:
         """The step's item, run."""
@@ -78,21 +78,21 @@ class Run:
             policy_merge,
             NAME,
             params=MergeParams(**params),
-            setting=Setting(7, NOW, ()),
+            setting=RunSetting(7, NOW, ()),
             store=self.store,
             visible=self.visible,
             services=self,
         )
-        return Performer().perform(policy_merge, context, [])
+        return ItemExecutor().perform(policy_merge, context, [])
 
     def read(self, artifact: Artifact[T]) -> T:
         """What the step has written."""
         path = artifact.path(NAME)
         return decode(artifact, self.store.read(path), path)
 
-    def line(self, step: str, role: str) -> Line:
+    def line(self, step: str, role: str) -> AuthorChain:
         """Always the same author."""
-        return Line([self], Ledger())
+        return AuthorChain([self], Ledger())
 
     async def complete(self, request: Request) -> Reply:
         """An answer."""
@@ -113,7 +113,7 @@ class Run:
     def _write(self, artifact: Artifact[Any], key: str, content: bytes) -> None:
         path = f"given/{artifact.pattern.replace('{key}', '')}/{key}"
         self.store.write(path, content)
-        self.visible[artifact.pattern, key] = Output(
+        self.visible[artifact.pattern, key] = ItemOutput(
             artifact=artifact.pattern, key=key, label=artifact.label(key), path=path, digest="", size=0, mtime_ns=0
         )
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from skillweave.errors import WorldError
-from skillweave.schema.fused import FusedBlueprint, Member
+from skillweave.base.errors import WorldError
+from skillweave.schema.blueprint import FusedBlueprint, FusedMember
 from synth.fusion.blueprint import fuse
-from synth.fusion.proof import Place, Prover, pairs, proven
-from synth.offline.service import catalogue
+from synth.fusion.rewriting import ContractStatement, RewriteProver, prove_rewrites, statement_pairs
+from synth.offline.services import catalogue
 from tests.fusion.awkward import READS, WRITES
 from tests.fusion.libraries import library
 from tests.history.worlds import a_blueprint
@@ -24,13 +24,13 @@ def fused() -> FusedBlueprint:
 
 
 @pytest.fixture(scope="module")
-def prover(fused: FusedBlueprint) -> Iterator[Prover]:
-    made = Prover(ALIKE, fused)
+def prover(fused: FusedBlueprint) -> Iterator[RewriteProver]:
+    made = RewriteProver(ALIKE, fused)
     yield made
     made.close()
 
 
-def _redirected(member: Member, place: Place) -> Iterator[Place]:
+def _redirected(member: FusedMember, place: ContractStatement) -> Iterator[ContractStatement]:
     """The statement with one reference after the other sent to the twin's table."""
     names = sorted([*member.tables.values(), member.view], key=len, reverse=True)
     for found in re.finditer("|".join(names), place.text):
@@ -39,10 +39,10 @@ def _redirected(member: Member, place: Place) -> Iterator[Place]:
         yield place._replace(text=text, query=place.query.replace(place.text, text))
 
 
-def test_each_redirected_reference_is_seen(fused: FusedBlueprint, prover: Prover) -> None:
+def test_each_redirected_reference_is_seen(fused: FusedBlueprint, prover: RewriteProver) -> None:
     redirected = [
         (member, author, wrong)
-        for member, author, place in pairs(ALIKE, fused)
+        for member, author, place in statement_pairs(ALIKE, fused)
         if member.server == "Library"
         for wrong in _redirected(member, place)
     ]
@@ -63,23 +63,27 @@ def test_each_redirected_reference_is_seen(fused: FusedBlueprint, prover: Prover
         ("SELECT points FROM member", "SELECT points FROM Library__Nothing"),
     ],
 )
-def test_another_meaning_is_no_rewrite(author: str, rewritten: str, fused: FusedBlueprint, prover: Prover) -> None:
+def test_another_meaning_is_no_rewrite(
+    author: str, rewritten: str, fused: FusedBlueprint, prover: RewriteProver
+) -> None:
     with pytest.raises(WorldError):
-        prover.rewrite(fused.member("Library"), Place("", author, author), Place("", rewritten, rewritten))
+        prover.rewrite(
+            fused.member("Library"), ContractStatement("", author, author), ContractStatement("", rewritten, rewritten)
+        )
 
 
 def test_the_statement_without_a_proof_is_named(fused: FusedBlueprint) -> None:
     wrong = fused.tool("library__mark_copy").model_copy(update={"returns": fused.tool("archive__mark_copy").returns})
     tools = [wrong if tool.name == wrong.name else tool for tool in fused.tools]
     with pytest.raises(WorldError, match="Library, mark_copy returns: rewritten it does not touch the same columns"):
-        proven(ALIKE, fused.model_copy(update={"tools": tools}))
+        prove_rewrites(ALIKE, fused.model_copy(update={"tools": tools}))
 
 
 @pytest.mark.parametrize("person", ["Patient", "Traveller"])
 def test_every_statement_of_the_catalogue_is_proven_with_all_its_domains_in_one_world(person: str) -> None:
     headers = [service.header for service in catalogue().values() if service.header.person == person]
     together = [a_blueprint(header.settings[0].domain) for header in headers]
-    found = proven(together, fuse(together))
+    found = prove_rewrites(together, fuse(together))
     assert len(together) >= 4
     assert {rewrite.server for rewrite in found} == {one.server for one in together}
     assert {rewrite.proof for rewrite in found} == {"same code", "same code, columns apart", "through the view"}

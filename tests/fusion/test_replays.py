@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.errors import WorldError
-from synth.fusion.replays import Home, replayed_in
+from skillweave.base.errors import WorldError
+from synth.fusion.replay import SingleWorld, replay_goldens
 from tests.gates.services import NOW, PAID_FIRST, a_task, call, contract, service, single_state, world
 
 
-def home(folder: Path, server: str, amount: int = 0) -> Home:
+def home(folder: Path, server: str, amount: int = 0) -> SingleWorld:
     """A company with one kept task, by default none."""
     file = folder / f"{server}.sqlite"
     file.write_bytes(single_state(server))
@@ -19,14 +19,14 @@ def home(folder: Path, server: str, amount: int = 0) -> Home:
     task = a_task(
         [call("list_bills"), claim], id=f"{server}/claim/000", server=server, caller=f"{server[:2].upper()}MEM-0001"
     )
-    return Home(service(server), file, [task] if amount else [])
+    return SingleWorld(service(server), file, [task] if amount else [])
 
 
 def test_goldens_that_a_bridge_rule_refuses_are_named_under_it(tmp_path: Path) -> None:
     file = tmp_path / "fused.sqlite"
     file.write_bytes(world("Clinic", "Insurer").content)
     homes = [home(tmp_path, "Clinic", 100), home(tmp_path, "Insurer", 100)]
-    found = replayed_in(contract("Clinic", "Insurer"), [PAID_FIRST], file, NOW, homes)
+    found = replay_goldens(contract("Clinic", "Insurer"), [PAID_FIRST], file, NOW, homes)
     assert (found.replayed, found.changed) == (2, {"B1": ["Insurer/claim/000"]})
 
 
@@ -37,4 +37,4 @@ def test_a_golden_that_gives_something_else_in_the_fused_world_fails_by_its_name
         connection.execute("UPDATE Clinic__Bill SET amount_cents = 1")
     homes = [home(tmp_path, "Clinic", 100), home(tmp_path, "Insurer")]
     with pytest.raises(WorldError, match="Clinic/claim/000"):
-        replayed_in(contract("Clinic", "Insurer"), [], file, NOW, homes)
+        replay_goldens(contract("Clinic", "Insurer"), [], file, NOW, homes)

@@ -5,16 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from skillweave.errors import WorldError
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.fused import FusedBlueprint, FusedEntity
+from skillweave.base.errors import WorldError
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedEntity
 from skillweave.schema.record import Row
 from skillweave.world import database
 from synth.fusion.blueprint import fuse
-from synth.fusion.proof import proven
-from synth.fusion.rewrite import rewritten
-from synth.fusion.rows import fused_rows
-from synth.history.generation import state_of
+from synth.fusion.persons import fused_rows
+from synth.fusion.rewriting import prove_rewrites, rewrite_tables
+from synth.simulation.generation import state_of
 from tests.fusion.awkward import READS, WRITES
 from tests.fusion.libraries import counts, databases, library, people, rows_of
 
@@ -93,7 +91,7 @@ def test_a_write_leaves_the_same(
 
 
 def test_every_awkward_statement_is_proven(fused: FusedBlueprint) -> None:
-    found = proven(BOTH, fused)
+    found = prove_rewrites(BOTH, fused)
     assert {rewrite.author for rewrite in found} >= {*READS, *WRITES}
     assert {rewrite.proof for rewrite in found} == {"same code", "same code, columns apart", "through the view"}
 
@@ -123,9 +121,9 @@ TABLES = {"copy": "L__Copy", "loan": "L__Loan", "member": "L__Member"}
     ],
 )
 def test_only_names_of_tables_are_touched(text: str, expected: str) -> None:
-    assert rewritten(text, TABLES, ["L__Member"]) == expected
+    assert rewrite_tables(text, TABLES, ["L__Member"]) == expected
 
 
 def test_a_table_in_the_place_of_a_list_is_refused() -> None:
     with pytest.raises(WorldError, match="IN table"):
-        rewritten("SELECT 1 WHERE 'a' IN copy", TABLES)
+        rewrite_tables("SELECT 1 WHERE 'a' IN copy", TABLES)

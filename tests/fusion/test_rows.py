@@ -2,10 +2,10 @@
 
 import pytest
 
-from skillweave.errors import WorldError
+from skillweave.base.errors import WorldError
 from skillweave.schema.record import Row
 from synth.fusion.blueprint import fuse
-from synth.fusion.rows import fused_rows
+from synth.fusion.persons import fused_rows
 from tests.fusion.libraries import databases, library, people, rows_of
 
 BOTH = [library("Vet"), library("VetClinic")]

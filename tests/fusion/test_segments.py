@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.fusion import Pruned, StoryCall, Storyline
+from skillweave.schema.fusion import PrunedStoryline, StoryCall, Storyline
 from skillweave.world.world import World
-from synth.fusion.segments import Segments, shown_rows
+from synth.stories.feasibility import FeasibilityTrials, shown_rows
 from tests.gates.services import NOW, bill, key, service, single_state
 
 SERVERS = ("Clinic", "Insurer")
@@ -29,9 +29,9 @@ def account(number: int) -> dict[str, str]:
     return {server: key(server, number) for server in SERVERS}
 
 
-def pruned(worlds: dict[str, World], calls: list[StoryCall], *persons: int) -> Pruned | None:
+def pruned(worlds: dict[str, World], calls: list[StoryCall], *persons: int) -> PrunedStoryline | None:
     story = Storyline(name="story", title="A story", calls=calls, reasons=["I was ill."])
-    return Segments(worlds, [account(number) for number in persons], "seed").pruned(story)
+    return FeasibilityTrials(worlds, [account(number) for number in persons], "seed").pruned(story)
 
 
 def changed(call: StoryCall, **change: Any) -> StoryCall:
@@ -59,7 +59,7 @@ def test_only_rows_of_the_kind_that_is_wanted_are_supplied(worlds: dict[str, Wor
 
 def test_a_part_that_nobody_can_have_is_pruned_with_its_company_and_reason(worlds: dict[str, World]) -> None:
     free = changed(CLAIM, same={"reference": "1.bill_id.bill_id"}, given={"amount_cents": 0})
-    assert pruned(worlds, [PAY, free, HURRY], 1, 2) == Pruned(
+    assert pruned(worlds, [PAY, free, HURRY], 1, 2) == PrunedStoryline(
         storyline="story",
         server="Insurer",
         reason="claim_back: no lawful call, with what the links supply",
@@ -79,7 +79,7 @@ def test_somebody_without_rows_is_given_a_past(worlds: dict[str, World]) -> None
 
 
 def test_where_nobody_is_in_all_domains_no_search_is_saved(worlds: dict[str, World]) -> None:
-    assert pruned(worlds, [PAY, CLAIM]) == Pruned(
+    assert pruned(worlds, [PAY, CLAIM]) == PrunedStoryline(
         storyline="story", server="Clinic", reason="nobody is in all", saved=0
     )
 

@@ -6,13 +6,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from skillweave.llm.ask import Line
-from skillweave.manifest import ItemRecord, Output
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.fused import FusedBlueprint
+from skillweave.base.manifest import ItemOutput, ItemRecord
+from skillweave.base.store import Store
+from skillweave.llm.ask import AuthorChain
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.fusion import DomainCombination, Fusion, StoryCall, Storyline
-from skillweave.schema.tool_graph import ToolGraph
-from skillweave.store import Store
+from skillweave.schema.template import ToolGraph
 from skillweave.world import database
 from skillweave.world.world import World
 from synth.artifacts import (
@@ -27,11 +26,11 @@ from synth.artifacts import (
     TOOL_GRAPHS,
     Artifact,
 )
-from synth.context import Context, Setting
-from synth.engine.codec import decode, encode
-from synth.engine.perform import Performer
+from synth.engine.artifact import decode, encode
+from synth.engine.context import Context, RunSetting
+from synth.engine.executor import ItemExecutor
+from synth.engine.step import Params
 from synth.fusion.blueprint import fuse
-from synth.step import Params
 from synth.steps.s12_database_fusion import database_fusion
 from tests.fusion.libraries import NOW, databases, library, people
 
@@ -51,7 +50,7 @@ class Run:
 
     def __init__(self, outputs: Path, blueprints: list[Blueprint], storylines: list[Storyline]) -> None:
         self.store = Store(outputs)
-        self.visible: dict[tuple[str, str], Output] = {}
+        self.visible: dict[tuple[str, str], ItemOutput] = {}
         for one in blueprints:
             self._write(BLUEPRINTS, one.server, encode(BLUEPRINTS, one))
             self._write(DATABASE, one.server, database.to_bytes(databases(blueprints)[one.server], one))
@@ -72,19 +71,19 @@ class Run:
             database_fusion,
             NAME,
             params=Params(),
-            setting=Setting(7, NOW, ()),
+            setting=RunSetting(7, NOW, ()),
             store=self.store,
             visible=self.visible,
             services=self,
         )
-        return Performer().perform(database_fusion, context, [])
+        return ItemExecutor().perform(database_fusion, context, [])
 
     def read(self, artifact: Artifact[T], key: str) -> T:
         """What the step has written."""
         path = artifact.path(key)
         return decode(artifact, self.store.read(path), path)
 
-    def line(self, step: str, role: str) -> Line:
+    def line(self, step: str, role: str) -> AuthorChain:
         raise AssertionError("the step asks nobody")
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
@@ -97,7 +96,7 @@ class Run:
     def _write(self, artifact: Artifact[Any], key: str, content: bytes) -> None:
         path = f"given/{artifact.pattern.replace('{key}', '')}/{key}"
         self.store.write(path, content)
-        self.visible[artifact.pattern, key] = Output(
+        self.visible[artifact.pattern, key] = ItemOutput(
             artifact=artifact.pattern, key=key, label=artifact.label(key), path=path, digest="", size=0, mtime_ns=0
         )
 

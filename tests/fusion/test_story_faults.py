@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from skillweave.schema.fusion import StoryCall, Storyline
-from skillweave.schema.goal import Told
-from synth.fusion.story_faults import story_faults
+from skillweave.schema.template import RequestedValue
+from synth.stories.faults import story_faults
 from tests.gates.services import PAID_FIRST, contract
 
 FUSED = contract("Clinic", "Insurer")
@@ -23,7 +23,7 @@ STORY = Storyline(
     calls=[PAY, CLAIM],
     reasons=["I was ill."],
     bridges=[PAID_FIRST],
-    tell=[Told(call=2, column="claim_id", noun="claim", ask=["its number"])],
+    tell=[RequestedValue(call=2, column="claim_id", noun="claim", ask=["its number"])],
 )
 
 

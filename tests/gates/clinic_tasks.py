@@ -5,12 +5,12 @@ from collections.abc import Collection
 from typing import Any
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Combination, SaidRow, SaidValue, ValidatedTask
+from skillweave.schema.combination import Combination, MentionedRow, MentionedValue, ValidatedTask
 from skillweave.schema.task import GoldenCall
 from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.world import World
-from synth.gates.gauntlet import validated
-from synth.gates.rejection import Rejected
+from synth.gates.judging import validate_combination
+from synth.tasks.replay import Rejected
 from tests.world.clinic import NOW, a_world, blueprint_data
 
 RULES = [f"R{number}" for number in range(1, 40)]
@@ -26,14 +26,16 @@ def call(tool: str, /, **arguments: tuple[Any, str]) -> GoldenCall:
     )
 
 
-def said(at: int, parameter: str | None, entity: str | None, key: str | None, read: str, **columns: Any) -> SaidRow:
+def said(
+    at: int, parameter: str | None, entity: str | None, key: str | None, read: str, **columns: Any
+) -> MentionedRow:
     """What the user says of a row."""
-    return SaidRow(call=at, parameter=parameter, entity=entity, key=key, read=read, columns=columns)
+    return MentionedRow(call=at, parameter=parameter, entity=entity, key=key, read=read, columns=columns)
 
 
-def value(at: int, parameter: str, given: Any) -> SaidValue:
+def value(at: int, parameter: str, given: Any) -> MentionedValue:
     """A value that the user gives as it is."""
-    return SaidValue(call=at, parameter=parameter, value=given)
+    return MentionedValue(call=at, parameter=parameter, value=given)
 
 
 def a_combination(golden: list[GoldenCall], **changes: Any) -> Combination:
@@ -97,7 +99,7 @@ def judged(
     stated: Collection[str] = RULES,
 ) -> ValidatedTask:
     """What the gates make of a combination."""
-    return validated(world, combination, _with_calls(template or a_template(), combination), stated)
+    return validate_combination(world, combination, _with_calls(template or a_template(), combination), stated)
 
 
 def _with_calls(template: TaskTemplate, combination: Combination) -> TaskTemplate:

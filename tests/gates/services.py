@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Combination, SaidRow, SaidValue
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
+from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint
+from skillweave.schema.combination import Combination, MentionedRow, MentionedValue
 from skillweave.schema.record import Row
 from skillweave.schema.task import GoldenCall
 from skillweave.world.world import World
 from synth.fusion.blueprint import fuse
-from synth.fusion.rows import fused_rows
-from synth.history.generation import state_of
+from synth.fusion.persons import fused_rows
+from synth.simulation.generation import state_of
 
 NOW = "2025-03-17 09:00:00"
 AMOUNTS = {"Clinic": 12300, "Insurer": 45600, "Courier": 78900}
@@ -256,7 +255,9 @@ def list_bills(namespace: str) -> GoldenCall:
     return call(f"{namespace}__list_bills")
 
 
-def a_task(golden: list[GoldenCall], *said: SaidValue, rows: Sequence[SaidRow] = (), **changes: Any) -> Combination:
+def a_task(
+    golden: list[GoldenCall], *said: MentionedValue, rows: Sequence[MentionedRow] = (), **changes: Any
+) -> Combination:
     """A combination of the first person, signed in by the channel."""
     base: dict[str, Any] = {
         "id": "test/000",

@@ -4,19 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.combination import Combination
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
-from skillweave.schema.template import TaskTemplate
-from skillweave.schema.tool_graph import ToolGraph
+from skillweave.schema.template import TaskTemplate, ToolGraph
 from skillweave.world.world import World
-from synth.gates.across import refusable
-from synth.gates.gauntlet import validated
-from synth.gates.instances import Made, instances
-from synth.gates.interlock import interlock
-from synth.gates.rejection import Rejected
-from synth.graph.edges import auth_edges, data_edges
-from synth.tasks.combine import combinations_of
-from synth.tasks.kinds.refusals import refusals
+from synth.contracts.dependencies import auth_edges, data_edges
+from synth.gates.interlock import check_interlock, refusable_bridge_rules
+from synth.gates.judging import JudgedInstances, judged_instances, validate_combination
+from synth.tasks.combinations import combinations_of
+from synth.tasks.kinds.refuse import refuse_templates
+from synth.tasks.replay import Rejected
 from tests.gates.services import PAID_FIRST, world
 from tests.tasks.test_stories import BRIDGED, REFERRED, rules
 
@@ -52,7 +49,7 @@ def templates(joined: World) -> list[TaskTemplate]:
     blueprint = fused(joined)
     edges = [*auth_edges(blueprint), *data_edges(blueprint)]
     graph = ToolGraph(server=blueprint.server, tools=[tool.name for tool in blueprint.tools], edges=edges)
-    return refusals([], blueprint, graph, REFERRED, refusable(blueprint))
+    return refuse_templates([], blueprint, graph, REFERRED, refusable_bridge_rules(blueprint))
 
 
 def asked(joined: World = JOINED) -> Combination:
@@ -65,31 +62,31 @@ def asked(joined: World = JOINED) -> Combination:
 def reason(joined: World, combination: Combination) -> str | None:
     """Why interlock rejects a combination; None where it does not."""
     try:
-        interlock(joined, combination)
+        check_interlock(joined, combination)
     except Rejected as rejected:
         return rejected.reason
     return None
 
 
 def test_what_the_agent_holds_and_joins_all_domains_can_be_declined() -> None:
-    assert refusable(fused(JOINED)) == ["B1"]
-    assert refusable(fused(world(*THREE, bridges=[OF_ALL]))) == ["B1"]
+    assert refusable_bridge_rules(fused(JOINED)) == ["B1"]
+    assert refusable_bridge_rules(fused(world(*THREE, bridges=[OF_ALL]))) == ["B1"]
 
 
 def test_the_tool_s_rules_and_the_members_own_cannot() -> None:
-    assert refusable(fused(BRIDGED)) == []
-    assert refusable(fused(world("Clinic", "Insurer"))) == []
+    assert refusable_bridge_rules(fused(BRIDGED)) == []
+    assert refusable_bridge_rules(fused(world("Clinic", "Insurer"))) == []
 
 
 def test_a_rule_that_leaves_a_domain_out_cannot() -> None:
-    assert refusable(fused(world(*THREE, bridges=[DEAR]))) == []
+    assert refusable_bridge_rules(fused(world(*THREE, bridges=[DEAR]))) == []
     of_its_own = DEAR.model_copy(update={"holds": ":bill_id <> 'INBIL-0001'"})
-    assert refusable(fused(world("Clinic", "Insurer", bridges=[of_its_own]))) == []
+    assert refusable_bridge_rules(fused(world("Clinic", "Insurer", bridges=[of_its_own]))) == []
 
 
 def test_each_other_domain_is_crossed_by_the_rule_behind_the_golden_calls() -> None:
     made = asked()
-    figure = interlock(JOINED, made)
+    figure = check_interlock(JOINED, made)
     assert figure["crossings"] == [
         {
             "kind": "rule",
@@ -114,7 +111,7 @@ def test_three_domains_are_crossed_by_one_rule() -> None:
     joined = world(*THREE, bridges=[OF_ALL])
     made = asked(joined)
     assert [call.tool for call in made.golden] == ["insurer__list_bills", "clinic__list_bills", "courier__list_bills"]
-    crossings = interlock(joined, made)["crossings"]
+    crossings = check_interlock(joined, made)["crossings"]
     assert isinstance(crossings, list)
     assert [(one["source"], one["target"], one["call"]) for one in crossings if isinstance(one, dict)] == [
         ("Clinic", "Insurer", 3),
@@ -125,8 +122,8 @@ def test_three_domains_are_crossed_by_one_rule() -> None:
 def test_such_a_request_passes_all_gates() -> None:
     made = asked()
     (told,) = templates(JOINED)
-    found = validated(JOINED, made, told, rules(JOINED)).gates
-    assert found.interlock == interlock(JOINED, made)
+    found = validate_combination(JOINED, made, told, rules(JOINED)).gates
+    assert found.interlock == check_interlock(JOINED, made)
     assert found.lawful["declined"]["held_by"] == "agent"  # type: ignore[index,call-overload]
 
 
@@ -170,12 +167,12 @@ def test_nothing_asked_for_interlocks_nothing() -> None:
     assert reason(JOINED, asked().model_copy(update={"asked": None})) == "not interlocked"
 
 
-def made_in(joined: World, folder: Path, most: int) -> Made:
+def made_in(joined: World, folder: Path, most: int) -> JudgedInstances:
     file = folder / "world.sqlite"
     file.write_bytes(joined.content)
     told = templates(joined)
     counts = {one.id: most for one in told}
-    return instances(joined.blueprint, file, joined.now, told, rules(joined), counts, "7")
+    return judged_instances(joined.blueprint, file, joined.now, told, rules(joined), counts, "7")
 
 
 def test_as_many_refusals_are_made_as_are_wanted(tmp_path: Path) -> None:

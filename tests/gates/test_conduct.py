@@ -6,10 +6,10 @@ import pytest
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.task import Declined, Task
-from synth.gates.conduct import conduct_faults
-from synth.gates.rejection import Rejected
-from synth.tasks.combine import combinations_of
-from synth.tasks.provisional import provisional
+from synth.tasks.assembly import provisional_task
+from synth.tasks.combinations import combinations_of
+from synth.tasks.replay import Rejected
+from synth.verification.task import conduct_faults
 from tests.gates.clinic_tasks import WORLD, judged
 from tests.tasks.test_builder import template
 
@@ -21,7 +21,7 @@ def of(made: Any) -> tuple[Combination, Task]:
     people = ["PAT-0002"]
     combination = next(one for one in combinations_of(WORLD, made, people, 1, "7") if isinstance(one, Combination))
     found = judged(combination, template=made)
-    return combination, provisional(WORLD, combination, made, found.criteria, found.gates)
+    return combination, provisional_task(WORLD, combination, made, found.criteria, found.gates)
 
 
 def faults(combination: Combination, task: Task, **changed: Any) -> list[str]:

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.change import RowChange
+from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.world.world import World
 from synth.gates.declined import rules_broken
-from synth.gates.not_already_true import not_already_true
-from synth.gates.rejection import Rejected
-from synth.tasks.combine import combination_for, combinations_of
+from synth.gates.not_already_true import check_not_already_true
+from synth.tasks.combinations import combination_for, combinations_of
 from synth.tasks.instance import NoInstance
+from synth.tasks.replay import Rejected
 from tests.gates.clinic_tasks import WORLD, judged, reason, with_tools
 from tests.tasks.test_builder import template
 from tests.world.clinic import ROWS, WRITES
@@ -84,7 +84,7 @@ def test_silence_does_not_pass() -> None:
     assert found.gates.not_already_true == {"doing_nothing": {"state": 1.0, "communicate": 1.0, "policy": 0.0}}
     nothing_to_record = found.criteria.model_copy(update={"declined": None})
     with pytest.raises(Rejected, match="already true"):
-        not_already_true(WORLD, combination, nothing_to_record)
+        check_not_already_true(WORLD, combination, nothing_to_record)
 
 
 @pytest.mark.parametrize("rules", [["R2"], ["R16", "R2"]])

@@ -2,16 +2,16 @@
 
 import pytest
 
-from skillweave.schema.combination import Combination, SaidRow, SaidValue
+from skillweave.schema.combination import Combination, MentionedRow, MentionedValue
 from skillweave.schema.task import GoldenCall
 from skillweave.world.world import World
-from synth.gates.interlock import crossings, interlock
-from synth.gates.rejection import Rejected
+from synth.gates.interlock import check_interlock, crossings
+from synth.tasks.replay import Rejected
 from tests.gates.services import AMOUNTS, PAID_FIRST, a_task, bill, call, list_bills, world
 
 PAIR = ("Clinic", "Insurer")
 AMOUNT = AMOUNTS["Clinic"]
-DAY = SaidValue(call=2, parameter="day", value="2025-03-11")
+DAY = MentionedValue(call=2, parameter="day", value="2025-03-11")
 
 
 def settle(namespace: str, source: str) -> GoldenCall:
@@ -19,11 +19,11 @@ def settle(namespace: str, source: str) -> GoldenCall:
     return call(f"{namespace}__settle_bill", bill_id=(bill(server, 1), source))
 
 
-def said_bill(at: int, namespace: str, parameter: str = "bill_id") -> SaidRow:
+def said_bill(at: int, namespace: str, parameter: str = "bill_id") -> MentionedRow:
     """The bill, by when it was sent."""
     server = namespace.title()
     moments = {"Clinic": "2025-01-03 11:30:00", "Insurer": "2025-01-04 11:30:00", "Courier": "2025-01-04 11:30:00"}
-    return SaidRow(
+    return MentionedRow(
         call=at,
         parameter=parameter,
         entity=f"{server}__Bill",
@@ -51,7 +51,7 @@ def reason(joined: World, combination: Combination) -> str | None:
     return None
 
 
-REFERENCE = SaidValue(call=2, parameter="reference", value="my bill")
+REFERENCE = MentionedValue(call=2, parameter="reference", value="my bill")
 SETTLED = [list_bills("clinic"), settle("clinic", "call 0 [0].bill_id")]
 
 
@@ -74,13 +74,13 @@ def test_an_amount_that_a_write_returns_is_a_link() -> None:
 @pytest.mark.parametrize("held_by", ["tool", "agent"])
 def test_a_rule_that_asks_for_a_state_of_the_other_domain_is_a_link(held_by: str) -> None:
     joined = world(*PAIR, bridges=[PAID_FIRST.model_copy(update={"enforced_by": held_by})])
-    amount = SaidValue(call=2, parameter="amount_cents", value=AMOUNT)
+    amount = MentionedValue(call=2, parameter="amount_cents", value=AMOUNT)
     made = a_task([*SETTLED, claim("user", "user")], DAY, REFERENCE, amount, rows=[said_bill(1, "clinic")])
     found = crossings(joined, made)
     assert [(one.kind, one.source, one.target, one.rule, one.held_by) for one in found] == [
         ("rule", "Clinic", "Insurer", "B1", held_by)
     ]
-    assert interlock(joined, made)["without"] == {
+    assert check_interlock(joined, made)["without"] == {
         "Clinic": "call 2 (insurer__claim_back) breaks B1",
         "Insurer": "carried out all the same",
     }
@@ -112,9 +112,9 @@ def test_a_sign_in_that_is_left_out_with_its_domain_is_no_link() -> None:
 def test_ids_that_are_minted_otherwise_without_the_other_domain_are_no_link() -> None:
     """The clinic's order takes the first number of the session; without it the claim gets that."""
     order = call("clinic__order_service", service=("repair", "user"))
-    amount = SaidValue(call=1, parameter="amount_cents", value=AMOUNT)
+    amount = MentionedValue(call=1, parameter="amount_cents", value=AMOUNT)
     hurry = call("insurer__hurry_claim", claim_id=("INCLA-0002", "call 1 claim_id"))
-    said = [DAY, REFERENCE, amount, SaidValue(call=0, parameter="service", value="repair")]
+    said = [DAY, REFERENCE, amount, MentionedValue(call=0, parameter="service", value="repair")]
     assert reason(world(*PAIR), a_task([order, claim("user", "user"), hurry], *said)) == "not interlocked"
 
 
@@ -141,7 +141,7 @@ def test_what_the_user_says_is_no_link() -> None:
 
 
 def test_a_day_is_no_link() -> None:
-    amount = SaidValue(call=2, parameter="amount_cents", value=AMOUNT)
+    amount = MentionedValue(call=2, parameter="amount_cents", value=AMOUNT)
     source = "computed date(call 0 [0].billed_at)"
     made = a_task([*SETTLED, claim("user", "user", day=source)], REFERENCE, amount, rows=[said_bill(1, "clinic")])
     assert reason(world(*PAIR), made) == "not interlocked"
@@ -168,7 +168,7 @@ def test_three_domains_need_links_that_join_all_of_them() -> None:
         amount_cents=(AMOUNT, "call 2 amount_cents"),
         day=("2025-03-11", "user"),
     )
-    day = SaidValue(call=3, parameter="day", value="2025-03-11")
+    day = MentionedValue(call=3, parameter="day", value="2025-03-11")
     made = a_task([*linked, chained], DAY, day, rows=[said_bill(1, "clinic")])
     found = {(one.source, one.target) for one in crossings(joined, made)}
     assert {("Clinic", "Insurer"), ("Insurer", "Courier")} <= found
@@ -183,7 +183,7 @@ def demanded(reference: str) -> Combination:
 def test_a_demanded_call_without_which_the_rule_is_broken_is_kept() -> None:
     joined = world(*PAIR, bridges=[PAID_FIRST])
     assert reason(joined, demanded("call 0 [0].bill_id")) is None
-    figure = interlock(joined, demanded("call 0 [0].bill_id"))
+    figure = check_interlock(joined, demanded("call 0 [0].bill_id"))
     assert figure["demanded"] == {"B1": [1]}
     # The claim has lost its reference; made all the same, it would break the rule.
     found = crossings(joined, demanded("call 0 [0].bill_id"))
@@ -199,5 +199,5 @@ def test_a_demanded_call_without_which_nothing_is_broken_is_rejected() -> None:
 def test_a_call_that_fails_for_another_reason_is_no_link_but_a_defect() -> None:
     """The insurer's claim can be hurried only once it is made; nothing of the clinic has to do with it."""
     hurry = call("insurer__hurry_claim", claim_id=("INCLA-0009", "user"))
-    made = a_task([*SETTLED, hurry], SaidValue(call=2, parameter="claim_id", value="INCLA-0009"))
+    made = a_task([*SETTLED, hurry], MentionedValue(call=2, parameter="claim_id", value="INCLA-0009"))
     assert reason(world(*PAIR), made) == "interlock cannot be tried"

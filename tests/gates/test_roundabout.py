@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.change import RowChange
+from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
-from synth.gates.roundabout import leads_there, roundabout
-from synth.tasks.combine import combinations_of
+from synth.gates.indirect_route import check_indirect_route, indirect_route_reason
+from synth.tasks.combinations import combinations_of
 from synth.tasks.instance import NoInstance
 from tests.gates.clinic_tasks import a_move, a_template, judged, reason, with_tools
 from tests.tasks.test_builder import template
@@ -45,7 +45,7 @@ def hiding(combination: Combination, *tools: str) -> Combination:
 
 
 def first_calls(world: World, combination: Combination) -> Any:
-    return roundabout(world, combination)["roundabout"]["first_calls"]  # type: ignore[index,call-overload]
+    return check_indirect_route(world, combination)["roundabout"]["first_calls"]  # type: ignore[index,call-overload]
 
 
 # Booking, by a rule in the place of the quota.
@@ -68,38 +68,38 @@ NOTHING_SOON = booking(f"NOT EXISTS ({SOON})")
 
 def test_what_is_lawful_once_a_bill_is_paid_is_no_refusal() -> None:
     made = first(PAID_UP, BOOK)
-    assert leads_there(PAID_UP, made) == "lawful after another call"
+    assert indirect_route_reason(PAID_UP, made) == "lawful after another call"
     assert reason(made, world=PAID_UP, template=BOOK) == "lawful after another call"
 
 
 def test_a_call_that_is_not_offered_opens_no_way() -> None:
     made = hiding(first(PAID_UP, BOOK), "pay_fee")
-    assert leads_there(PAID_UP, made) is None
+    assert indirect_route_reason(PAID_UP, made) is None
 
 
 def test_nobody_gives_up_another_appointment_unasked() -> None:
     """Cancelling the one that there is would make room under the quota."""
     made = first(ONE_ONLY, BOOK)
-    assert leads_there(ONE_ONLY, made) is None
+    assert indirect_route_reason(ONE_ONLY, made) is None
     assert reason(made, world=ONE_ONLY, template=BOOK) is None
 
 
 def test_a_row_that_is_not_asked_about_opens_the_way_too() -> None:
     """The appointment that lies too near is moved, to another slot than the one that is wanted."""
     made = of_ana(NOTHING_SOON, BOOK)
-    assert leads_there(NOTHING_SOON, made) == "lawful after another call"
-    assert leads_there(NOTHING_SOON, hiding(made, "move_appointment")) is None
+    assert indirect_route_reason(NOTHING_SOON, made) == "lawful after another call"
+    assert indirect_route_reason(NOTHING_SOON, hiding(made, "move_appointment")) is None
 
 
 def test_a_combination_that_something_leads_to_is_passed_over() -> None:
-    found = [*combinations_of(PAID_UP, BOOK, PEOPLE, 5, "7", misfit=partial(leads_there, PAID_UP))]
+    found = [*combinations_of(PAID_UP, BOOK, PEOPLE, 5, "7", misfit=partial(indirect_route_reason, PAID_UP))]
     assert "lawful after another call" in [str(one) for one in found if isinstance(one, NoInstance)]
     assert not [one for one in found if isinstance(one, Combination)]
 
 
 def test_a_task_that_is_carried_out_has_no_way_around() -> None:
-    assert roundabout(ONE_ONLY, a_move()) == {}
-    assert leads_there(ONE_ONLY, a_move()) is None
+    assert check_indirect_route(ONE_ONLY, a_move()) == {}
+    assert indirect_route_reason(ONE_ONLY, a_move()) is None
 
 
 # Moving, with a rule of its own.
@@ -119,7 +119,7 @@ TOO_LATE = moving(EARLY)
 
 def test_what_is_cancelled_and_made_anew_is_moved() -> None:
     made = first(TOO_LATE, MOVE)
-    assert leads_there(TOO_LATE, made) == "lawful anew"
+    assert indirect_route_reason(TOO_LATE, made) == "lawful anew"
     assert reason(made, world=TOO_LATE, template=MOVE) == "lawful anew"
 
 
@@ -131,13 +131,13 @@ def test_what_cannot_be_made_anew_is_kept() -> None:
 
 @pytest.mark.parametrize("tool", ["cancel_appointment", "book_appointment"])
 def test_without_one_of_the_two_calls_nothing_is_made_anew(tool: str) -> None:
-    assert leads_there(TOO_LATE, hiding(first(TOO_LATE, MOVE), tool)) is None
+    assert indirect_route_reason(TOO_LATE, hiding(first(TOO_LATE, MOVE), tool)) is None
 
 
 def test_what_is_too_far_in_one_step_and_not_in_two_is_no_refusal() -> None:
     world = moving(f"{DAYS_OFF} < 2")
     made = hiding(first(world, MOVE), "cancel_appointment")
-    assert leads_there(world, made) == "lawful after another call"
+    assert indirect_route_reason(world, made) == "lawful after another call"
 
 
 # Reminders: they can be removed; a world's tools say whether they can be changed, and made anew.
@@ -217,7 +217,7 @@ def a_change(world: World) -> Combination:
 
 def test_what_no_tool_changes_is_reached_where_it_is_removed_and_made_anew() -> None:
     made = a_change(REMADE)
-    assert leads_there(REMADE, made) == "lawful anew"
+    assert indirect_route_reason(REMADE, made) == "lawful anew"
     assert reason(made, world=REMADE, template=REMINDERS) == "lawful anew"
 
 
@@ -275,7 +275,7 @@ IN_ALL = "{amount} + (SELECT COALESCE(SUM(f.amount_cents), 0) FROM fee f WHERE f
 def test_an_amount_that_is_too_much_at_once_is_asked_for_in_two_parts(unit: str) -> None:
     world, made = charging("{amount} <= 500", unit)
     asked = first(world, made)
-    assert leads_there(world, asked) == "lawful in parts"
+    assert indirect_route_reason(world, asked) == "lawful in parts"
     assert reason(asked, world=world, template=made) == "lawful in parts"
 
 
@@ -321,21 +321,21 @@ def test_of_many_ways_the_same_are_tried_each_time() -> None:
         for number in range(10, 60)
     ]
     alike = [made.model_copy(update={"id": f"{made.template}/{number}", "patch": slots}) for number in range(12)]
-    found = [leads_there(NOTHING_SOON, one) for one in alike]
+    found = [indirect_route_reason(NOTHING_SOON, one) for one in alike]
     assert {*found} == {None, "lawful after another call"}
-    assert [leads_there(NOTHING_SOON, one) for one in alike] == found
+    assert [indirect_route_reason(NOTHING_SOON, one) for one in alike] == found
 
 
 def test_the_same_seed_gives_the_same_figure() -> None:
     made = first(ONE_ONLY, BOOK)
-    assert roundabout(ONE_ONLY, made) == roundabout(ONE_ONLY, first(ONE_ONLY, BOOK))
+    assert check_indirect_route(ONE_ONLY, made) == check_indirect_route(ONE_ONLY, first(ONE_ONLY, BOOK))
 
 
 def test_what_is_lawful_once_two_bills_are_paid_is_no_refusal() -> None:
     fee = {**ROWS["Fee"][0], "fee_id": "FEE-0009", "amount_cents": 2500}
     second = RowChange(table="fee", op="insert", key={"fee_id": "FEE-0009"}, after=fee)
     made = of_ana(PAID_UP, BOOK).model_copy(update={"patch": [second]})
-    assert leads_there(PAID_UP, made) is not None
+    assert indirect_route_reason(PAID_UP, made) is not None
 
 
 def test_an_amount_is_asked_for_in_three_parts() -> None:
@@ -344,10 +344,10 @@ def test_an_amount_is_asked_for_in_three_parts() -> None:
     assert asked.asked
     for amount, parts in ((900, 2), (1200, 3)):
         more = asked.asked.model_copy(update={"arguments": {**asked.asked.arguments, "amount_cents": amount}})
-        assert leads_there(world, asked.model_copy(update={"asked": more})) == "lawful in parts", parts
+        assert indirect_route_reason(world, asked.model_copy(update={"asked": more})) == "lawful in parts", parts
 
 
 def test_a_row_that_a_patch_takes_out_of_play_hides_no_way() -> None:
     gone = RowChange(table="reminder", op="delete", key={"reminder_id": "REM-0001"}, before=ROWS["Reminder"][0])
     made = of_ana(PAID_UP, BOOK).model_copy(update={"patch": [gone]})
-    assert leads_there(PAID_UP, made) == "lawful after another call"
+    assert indirect_route_reason(PAID_UP, made) == "lawful after another call"

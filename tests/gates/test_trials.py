@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from evaluator.checks.state import check_state
-from evaluator.evaluate import CHECKS, Settings
-from evaluator.trial import Trial
-from skillweave.schema.change import RowChange
+from evaluator.replay.trial import Trial
+from evaluator.scoring.evaluate import CHECKS, CheckSettings
+from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.score import CommunicateCheck, PolicyCheck, StateCheck
 from skillweave.schema.task import Criteria, Task
-from synth.gates.gauntlet import Gauntlet
-from synth.gates.rejection import Rejected
-from synth.gates.trials import drawn, trials
+from synth.gates.judging import CombinationJudge
+from synth.gates.variants import check_variants, draw_variants
+from synth.tasks.replay import Rejected
 from tests.evaluator.variants.clinic import every_task
 from tests.evaluator.variants.test_variants import variants
 from tests.gates.clinic_tasks import (
@@ -52,10 +52,10 @@ def a_drop() -> Combination:
     return a_combination([APPOINTMENTS, golden], rows=[OWN_APPOINTMENT.model_copy(update={"call": 1})])
 
 
-def seen_through(rows: Rows) -> Callable[[Trial, Settings], StateCheck]:
+def seen_through(rows: Rows) -> Callable[[Trial, CheckSettings], StateCheck]:
     """A state check to which both sides look as `rows` makes them."""
 
-    def check(trial: Trial, settings: Settings) -> StateCheck:
+    def check(trial: Trial, settings: CheckSettings) -> StateCheck:
         criteria = trial.task.criteria
         seen = criteria.model_copy(update={"state": rows(criteria.state)})
         return check_state(seen, rows(trial.made.changes), trial.world.comparison)
@@ -98,7 +98,7 @@ def test_a_sound_task_has_its_figures() -> None:
 
 @pytest.mark.parametrize("task", every_task(), ids=lambda task: task.id)
 def test_every_sort_is_there_and_none_more_often_than_asked(task: Task) -> None:
-    whole, few = trials(WORLD, task, most=99), trials(WORLD, task, most=1)
+    whole, few = check_variants(WORLD, task, most=99), check_variants(WORLD, task, most=1)
     for all_of, some in zip(whole, few, strict=True):
         sorts: Any = some["sorts"]
         assert sorts.keys() == dict(all_of)["sorts"].keys()  # type: ignore[union-attr]
@@ -108,9 +108,9 @@ def test_every_sort_is_there_and_none_more_often_than_asked(task: Task) -> None:
 def test_what_is_drawn_depends_on_the_task_alone() -> None:
     listed = [variant for found in variants("batch").values() for variant in found]
     task = task_of("batch")
-    assert drawn(task, listed, 1) == drawn(task, listed, 1)
-    others = [drawn(task.model_copy(update={"id": f"Other-{number}"}), listed, 1) for number in range(8)]
-    assert any(other != drawn(task, listed, 1) for other in others)
+    assert draw_variants(task, listed, 1) == draw_variants(task, listed, 1)
+    others = [draw_variants(task.model_copy(update={"id": f"Other-{number}"}), listed, 1) for number in range(8)]
+    assert any(other != draw_variants(task, listed, 1) for other in others)
 
 
 def test_a_state_check_that_ignores_deletes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_a_state_check_that_passes_whatever_was_done_is_noticed(monkeypatch: pyt
 
 
 def test_a_state_check_that_wants_the_very_calls_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(trial: Trial, settings: Settings) -> StateCheck:
+    def check(trial: Trial, settings: CheckSettings) -> StateCheck:
         return StateCheck(score=float(len(trial.made.steps) == len(trial.task.golden)))
 
     monkeypatch.setitem(CHECKS, "state", check)
@@ -144,57 +144,57 @@ def test_a_state_check_that_wants_the_very_calls_is_noticed(monkeypatch: pytest.
 
 
 def test_a_check_of_words_that_is_content_with_the_value_anywhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(trial: Trial, settings: Settings) -> CommunicateCheck:
+    def check(trial: Trial, settings: CheckSettings) -> CommunicateCheck:
         said = " ".join(message.content or "" for message in trial.messages)
         return CommunicateCheck(score=float("60" in said))
 
     task = task_of("price")
-    assert trials(WORLD, task).mutants["made"]
+    assert check_variants(WORLD, task).mutants["made"]
     monkeypatch.setitem(CHECKS, "communicate", check)
     with pytest.raises(Rejected, match="mutant passes"):
-        trials(WORLD, task)
+        check_variants(WORLD, task)
 
 
 def test_criteria_that_the_golden_calls_do_not_meet_are_noticed() -> None:
     task = task_of("move")
     lost = task.model_copy(update={"criteria": Criteria(state=[], reward_basis=["state"])})
     with pytest.raises(Rejected, match="equivalent fails"):
-        trials(WORLD, lost)
+        check_variants(WORLD, lost)
 
 
 def test_what_a_judge_would_say_is_left_out() -> None:
     task = task_of("move")
     judged_by = task.criteria.model_copy(update={"reward_basis": [*task.criteria.reward_basis, "rubric"]})
-    assert trials(WORLD, task.model_copy(update={"criteria": judged_by})) == trials(WORLD, task)
+    assert check_variants(WORLD, task.model_copy(update={"criteria": judged_by})) == check_variants(WORLD, task)
 
 
 def test_a_check_of_refusals_that_accepts_silence_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: Any = trials(WORLD, task_of("late")).mutants
+    found: Any = check_variants(WORLD, task_of("late")).mutants
     assert found["sorts"]["nothing"] == 1
 
-    def check(trial: Trial, settings: Settings) -> PolicyCheck:
+    def check(trial: Trial, settings: CheckSettings) -> PolicyCheck:
         """Content with everybody who breaks no rule."""
         return PolicyCheck(score=float(not any(step.result.violations for step in trial.made.steps)))
 
     monkeypatch.setitem(CHECKS, "policy", check)
     with pytest.raises(Rejected, match="mutant passes"):
-        trials(WORLD, task_of("late"))
+        check_variants(WORLD, task_of("late"))
 
 
 def test_a_check_of_refusals_that_is_content_with_any_record_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(trial: Trial, settings: Settings) -> PolicyCheck:
+    def check(trial: Trial, settings: CheckSettings) -> PolicyCheck:
         return PolicyCheck(score=float(any(step.tool == "decline_request" for step in trial.made.steps)))
 
     monkeypatch.setitem(CHECKS, "policy", check)
     with pytest.raises(Rejected, match="mutant passes: wrong_rule"):
-        trials(WORLD, task_of("late"))
+        check_variants(WORLD, task_of("late"))
 
 
 @pytest.mark.parametrize("name", ["move", "price", "why", "no_tool_session"])
 def test_a_check_that_lets_needless_declines_pass_is_noticed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     sound = CHECKS["policy"]
 
-    def check(trial: Trial, settings: Settings) -> PolicyCheck:
+    def check(trial: Trial, settings: CheckSettings) -> PolicyCheck:
         found = sound(trial, settings)
         assert isinstance(found, PolicyCheck)
         kept = [fault for fault in found.violations if not fault.startswith("recorded")]
@@ -202,12 +202,12 @@ def test_a_check_that_lets_needless_declines_pass_is_noticed(monkeypatch: pytest
 
     monkeypatch.setitem(CHECKS, "policy", check)
     with pytest.raises(Rejected, match=r"mutant passes: (declined|handed_over)"):
-        trials(WORLD, task_of(name))
+        check_variants(WORLD, task_of(name))
 
 
 def test_conduct_is_tried_with_the_first_task_of_a_template_that_passes() -> None:
     template = a_template(calls=[{"tool": "move_appointment"}])
-    gauntlet = Gauntlet(WORLD, [template], RULES)
+    gauntlet = CombinationJudge(WORLD, [template], RULES)
     with pytest.raises(Rejected):
         gauntlet.validated(a_move(golden=[APPOINTMENTS, SLOTS, MOVE, SLOTS], steps=[2]))
     one, other = (gauntlet.validated(a_move()).gates for _ in range(2))

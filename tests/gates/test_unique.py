@@ -3,9 +3,9 @@
 import pytest
 
 from skillweave.schema.combination import Combination
-from synth.gates import grounded as gate
-from synth.gates.attempt import attempt
-from synth.gates.criteria import criteria_of
+from synth.gates import unique as gate
+from synth.tasks.criteria import criteria_of
+from synth.tasks.replay import run_golden
 from tests.gates.clinic_tasks import WORLD, a_combination, a_move, a_template, call, said
 
 TEMPLATE = a_template(
@@ -16,9 +16,9 @@ TEMPLATE = a_template(
 
 
 def unique(combination: Combination) -> object:
-    made = attempt(WORLD, combination)
+    made = run_golden(WORLD, combination)
     template = TEMPLATE if combination.kind == "inform" else a_template()
-    return gate.grounded(WORLD, combination, template, criteria_of(WORLD, combination, made), made)["unique"]
+    return gate.check_unique(WORLD, combination, template, criteria_of(WORLD, combination, made), made)["unique"]
 
 
 def a_question() -> Combination:
@@ -37,7 +37,7 @@ def test_what_was_searched_to_the_end_is_proved() -> None:
 
 
 def test_more_ways_to_look_than_were_tried_leave_it_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synth.gates.views.MOST", 2)
+    monkeypatch.setattr("synth.tasks.replay.MOST", 2)
     assert unique(a_question()) == "undecided"
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from skillweave.schema.combination import Combination
-from synth.gates.not_already_true import not_already_true
-from synth.tasks.combine import combinations_of
+from synth.gates.not_already_true import check_not_already_true
+from synth.tasks.combinations import combinations_of
 from tests.gates.clinic_tasks import WORLD, judged, reason
 from tests.tasks.test_builder import template
 
@@ -66,4 +66,4 @@ def test_an_argument_that_nobody_says_is_rejected() -> None:
 def test_silence_does_not_pass() -> None:
     combination = one()
     criteria = judged(combination, template=CANCEL).criteria
-    assert not_already_true(WORLD, combination, criteria)["doing_nothing"]["policy"] == 0  # type: ignore[index,call-overload]
+    assert check_not_already_true(WORLD, combination, criteria)["doing_nothing"]["policy"] == 0  # type: ignore[index,call-overload]

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from skillweave.schema.combination import Combination
-from synth.gates.attempt import attempt
-from synth.gates.criteria import criteria_of
-from synth.gates.rejection import Rejected
-from synth.gates.withheld import OTHERS, needs_no_asking, withheld
+from synth.gates.clarification_needed import OTHERS, check_clarification, no_clarification_reason
+from synth.tasks.criteria import criteria_of
+from synth.tasks.replay import Rejected, run_golden
 from tests.gates.clinic_tasks import APPOINTMENTS, WORLD, a_combination, a_move, call, reason, said, value
 
 ANOTHER = {
@@ -29,9 +28,9 @@ ANOTHER = {
 
 
 def figure(combination: Combination) -> Any:
-    made = attempt(WORLD, combination)
+    made = run_golden(WORLD, combination)
     assert made.succeeded
-    return withheld(WORLD, combination, criteria_of(WORLD, combination, made))["withheld"]
+    return check_clarification(WORLD, combination, criteria_of(WORLD, combination, made))["withheld"]
 
 
 def left_out(call: int, parameter: str, **changes: Any) -> Combination:
@@ -58,13 +57,13 @@ def test_a_row_of_which_there_is_one_needs_no_asking() -> None:
     alone = left_out(2, "appointment_id")
     with pytest.raises(Rejected, match="nothing to ask for"):
         figure(alone)
-    assert needs_no_asking(WORLD, alone) == "nothing to ask for"
+    assert no_clarification_reason(WORLD, alone) == "nothing to ask for"
 
 
 def test_my_appointment_is_asked_for_once_there_are_two() -> None:
     two = left_out(2, "appointment_id", patch=[ANOTHER])
     assert figure(two) == [{"call": 2, "parameter": "appointment_id", "readings": 2}]
-    assert needs_no_asking(WORLD, two) is None
+    assert no_clarification_reason(WORLD, two) is None
 
 
 def test_my_appointment_is_no_task_to_be_done_once_there_are_two() -> None:
@@ -75,7 +74,7 @@ def test_my_appointment_is_no_task_to_be_done_once_there_are_two() -> None:
 
 def test_a_row_that_nobody_is_shown_is_no_other_reading() -> None:
     others = {**ANOTHER, "after": {**ANOTHER["after"], "patient_id": "PAT-0002"}}  # type: ignore[dict-item]
-    assert needs_no_asking(WORLD, left_out(2, "appointment_id", patch=[others])) == "nothing to ask for"
+    assert no_clarification_reason(WORLD, left_out(2, "appointment_id", patch=[others])) == "nothing to ask for"
 
 
 def test_a_value_of_which_others_would_do_is_asked_for() -> None:
@@ -84,9 +83,9 @@ def test_a_value_of_which_others_would_do_is_asked_for() -> None:
 
 
 def test_what_leaves_nothing_out_is_nothing_to_clarify() -> None:
-    assert needs_no_asking(WORLD, a_move(kind="clarify")) == "nothing to ask for"
+    assert no_clarification_reason(WORLD, a_move(kind="clarify")) == "nothing to ask for"
 
 
 def test_other_kinds_have_no_such_figure() -> None:
-    made = attempt(WORLD, a_move())
-    assert withheld(WORLD, a_move(), criteria_of(WORLD, a_move(), made)) == {}
+    made = run_golden(WORLD, a_move())
+    assert check_clarification(WORLD, a_move(), criteria_of(WORLD, a_move(), made)) == {}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skillweave.schema.task import Task
-from synth.gates.worded import word_faults
+from synth.verification.task import wording_faults
 from tests.evaluator.tasks import a_task
 
 WINDOW = {"id": "window.starts_at", "text": "It is the window on April 1 at 09:05.", "value": "2026-04-01 09:05:00"}
@@ -26,7 +26,7 @@ def told(opening: str, *facts: dict[str, Any], first: bool = False, ask: tuple[s
 
 
 def test_facts_say_their_values_in_many_forms() -> None:
-    assert list(word_faults(told("I want it.", WINDOW, REFILLS, PRICE, FACTOR, PHONE, KIND))) == []
+    assert list(wording_faults(told("I want it.", WINDOW, REFILLS, PRICE, FACTOR, PHONE, KIND))) == []
 
 
 @pytest.mark.parametrize(
@@ -41,32 +41,32 @@ def test_facts_say_their_values_in_many_forms() -> None:
     ids=["day", "time", "count", "price", "phone"],
 )
 def test_a_fact_that_says_another_value_is_found(fact: dict[str, Any]) -> None:
-    assert [fault.partition(": ")[0] for fault in word_faults(told("I want it.", fact))] == [
+    assert [fault.partition(": ")[0] for fault in wording_faults(told("I want it.", fact))] == [
         f"the fact {fact['id']!r} does not say its value {fact['value']!r}"
     ]
 
 
 def test_what_is_told_at_once_stands_in_the_first_message() -> None:
-    assert list(word_faults(told("I want it on April 1 at 09:05.", WINDOW, first=True))) == []
-    assert [fault[:49] for fault in word_faults(told("I want it in April.", WINDOW, first=True))] == [
+    assert list(wording_faults(told("I want it on April 1 at 09:05.", WINDOW, first=True))) == []
+    assert [fault[:49] for fault in wording_faults(told("I want it in April.", WINDOW, first=True))] == [
         "the first message does not say the fact 'window.s"
     ]
 
 
 @pytest.mark.parametrize(("opening", "is_said"), [("I want 3 refills.", True), ("I want it on April 3.", False)])
 def test_what_has_to_be_asked_for_is_unsaid(opening: str, is_said: bool) -> None:
-    found = list(word_faults(told(opening, REFILLS, ask=("renew.refills",))))
+    found = list(wording_faults(told(opening, REFILLS, ask=("renew.refills",))))
     assert found == (["the fact 'renew.refills' has to be asked for, and is said at once"] if is_said else [])
 
 
 def test_the_same_time_on_another_day_says_nothing() -> None:
     window = {**WINDOW, "value": "2025-04-01 09:05:00"}
     asked = told("I want my visit on March 3 at 09:05 moved.", window, ask=("window.starts_at",))
-    assert list(word_faults(asked)) == []
+    assert list(wording_faults(asked)) == []
     said = told("I want my visit moved to April 1 at 09:05.", window, ask=("window.starts_at",))
-    assert list(word_faults(said)) == ["the fact 'window.starts_at' has to be asked for, and is said at once"]
+    assert list(wording_faults(said)) == ["the fact 'window.starts_at' has to be asked for, and is said at once"]
 
 
 @pytest.mark.parametrize("messages", [[], [{"role": "user", "content": " "}], [{"role": "assistant", "content": "x"}]])
 def test_a_task_begins_with_one_message_of_the_user(messages: list[dict[str, Any]]) -> None:
-    assert list(word_faults(a_task(messages=messages))) == ["its messages are not one, of the user"]
+    assert list(wording_faults(a_task(messages=messages))) == ["its messages are not one, of the user"]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from skillweave.schema.change import ANY
+from skillweave.schema.call import ANY
 from skillweave.schema.combination import Combination
 from skillweave.schema.template import TaskTemplate
 from tests.gates.clinic_tasks import (

@@ -2,9 +2,9 @@
 
 import pytest
 
-from synth.history.build import build
-from synth.history.courses import parts
-from synth.history.simulation import Plan
+from synth.simulation.build import simulate_history
+from synth.simulation.history import HistoryPlan
+from synth.simulation.people import tool_roles
 from tests.history.worlds import NOW, a_blueprint, reference_rows
 
 PARTS = {
@@ -23,12 +23,12 @@ PARTS = {
 
 @pytest.mark.parametrize("domain", sorted(PARTS))
 def test_what_a_tool_does_to_rows_is_read_off_the_contract(domain: str) -> None:
-    found = parts(a_blueprint(domain))
+    found = tool_roles(a_blueprint(domain))
     assert {tool: found[tool].kind for tool in PARTS[domain]} == PARTS[domain]
 
 
 def test_the_tools_that_make_a_row_are_known_to_those_that_end_it() -> None:
-    assert parts(a_blueprint("CityHotel"))["cancel_reservation"].makers == ("book_room",)
+    assert tool_roles(a_blueprint("CityHotel"))["cancel_reservation"].makers == ("book_room",)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_the_tools_that_make_a_row_are_known_to_those_that_end_it() -> None:
     [("DentalClinic", "appointment", "cancelled"), ("PhysioPractice", "waiting_entry", "withdrawn")],
 )
 def test_few_rows_are_ended_by_those_who_made_them(domain: str, table: str, ended: str) -> None:
-    built = build(a_blueprint(domain), reference_rows(domain), NOW, Plan(visits=500, days=40), "7/a")
+    built = simulate_history(a_blueprint(domain), reference_rows(domain), NOW, HistoryPlan(visits=500, days=40), "7/a")
     assert built.summary is not None
     states = built.summary.values[f"{table}.status"]
     assert ended in states
@@ -44,6 +44,8 @@ def test_few_rows_are_ended_by_those_who_made_them(domain: str, table: str, ende
 
 
 def test_details_of_a_person_are_seldom_changed_twice() -> None:
-    built = build(a_blueprint("DentalClinic"), reference_rows("DentalClinic"), NOW, Plan(visits=500, days=40), "7/a")
+    built = simulate_history(
+        a_blueprint("DentalClinic"), reference_rows("DentalClinic"), NOW, HistoryPlan(visits=500, days=40), "7/a"
+    )
     assert built.summary is not None
     assert 0 < built.summary.calls["change_care_plan"] <= len(built.rows["patient"]) * 0.6

@@ -2,8 +2,8 @@
 
 from random import Random
 
-from synth.history.coverage import Survey
-from synth.history.simulation import History
+from synth.simulation.coverage import CoverageSurvey
+from synth.simulation.history import History
 from tests.world.clinic import a_world
 
 
@@ -11,7 +11,7 @@ def test_coverage_counts_what_the_contract_holds_and_names_what_it_lacks() -> No
     world = a_world()
     with world.session() as session:
         callers = [str(row["patient_id"]) for row in session.rows("patient")]
-    coverage = Survey(world, callers, Random(1), History()).run()
+    coverage = CoverageSurvey(world, callers, Random(1), History()).run()
     tools = world.blueprint.tools
     assert coverage.tools == len(tools)
     assert coverage.guards == sum(len(tool.guards) for tool in tools)
@@ -24,8 +24,8 @@ def test_coverage_counts_what_the_contract_holds_and_names_what_it_lacks() -> No
 
 def test_a_tool_that_once_succeeded_does_not_fail() -> None:
     world = a_world()
-    nobody = Survey(world, [], Random(1), History())
+    nobody = CoverageSurvey(world, [], Random(1), History())
     writes = [tool.name for tool in world.blueprint.tools if tool.kind == "write"]
     assert set(writes) <= set(nobody.run().failing_tools)
-    once = Survey(world, [], Random(1), History(succeeded={writes[0]: 1}))
+    once = CoverageSurvey(world, [], Random(1), History(succeeded={writes[0]: 1}))
     assert writes[0] not in once.run().failing_tools

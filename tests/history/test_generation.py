@@ -2,15 +2,15 @@
 
 import pytest
 
-from skillweave.sandbox.limits import Limits
-from synth.history.generation import generated
+from skillweave.sandbox.limits import SandboxLimits
+from synth.simulation.generation import run_generator
 from tests.history.worlds import NOW, a_blueprint
 
 GENERATE = "def generate(seed, now, people, pools):\n"
 
 
-def faults(script: str, limits: Limits | None = None) -> list[str]:
-    rows, found = generated(script, a_blueprint("CityHotel"), 7, NOW, limits)
+def faults(script: str, limits: SandboxLimits | None = None) -> list[str]:
+    rows, found = run_generator(script, a_blueprint("CityHotel"), 7, NOW, limits)
     assert rows == {} or not any("result is not" in fault for fault in found)
     return found
 
@@ -18,18 +18,22 @@ def faults(script: str, limits: Limits | None = None) -> list[str]:
 @pytest.mark.parametrize(
     ("body", "limits", "told"),
     [
-        ("    while True: pass\n", Limits(cpu_seconds=1), "it used more than 1 seconds of CPU time"),
-        ("    import time; time.sleep(60)\n", Limits(seconds=0.5), "it ran longer than 0.5 seconds"),
-        ("    return bytearray(1 << 28)\n", Limits(memory_bytes=200 << 20), "MemoryError"),
+        ("    while True: pass\n", SandboxLimits(cpu_seconds=1), "it used more than 1 seconds of CPU time"),
+        ("    import time; time.sleep(60)\n", SandboxLimits(seconds=0.5), "it ran longer than 0.5 seconds"),
+        ("    return bytearray(1 << 28)\n", SandboxLimits(memory_bytes=200 << 20), "MemoryError"),
         (
             "    print('x' * 5000)\n    return {}\n",
-            Limits(output_bytes=1000),
+            SandboxLimits(output_bytes=1000),
             "it wrote more than 1000 bytes of output",
         ),
-        ("    with open('x', 'wb') as file: file.write(bytes(5000))\n", Limits(file_bytes=1000), "File too large"),
+        (
+            "    with open('x', 'wb') as file: file.write(bytes(5000))\n",
+            SandboxLimits(file_bytes=1000),
+            "File too large",
+        ),
     ],
 )
-def test_a_generator_beyond_its_limits_is_told_which(body: str, limits: Limits, told: str) -> None:
+def test_a_generator_beyond_its_limits_is_told_which(body: str, limits: SandboxLimits, told: str) -> None:
     (fault,) = faults(GENERATE + body, limits)
     assert fault.startswith("the script did not run to its end: ")
     assert told in fault

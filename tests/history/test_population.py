@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from synth.history.population import SIZE, activity, members, population
+from synth.simulation.generation import SIZE, members_of_world, population, visit_weight
 
 
 def test_a_person_is_the_same_whoever_asks() -> None:
@@ -17,11 +17,13 @@ def test_no_two_persons_share_an_email_or_a_phone() -> None:
 
 
 def test_worlds_share_at_least_half_of_their_persons_and_the_most_active() -> None:
-    clinic, pharmacy = members(7, "Patient", "Clinic", 40), members(7, "Patient", "Pharmacy", 40)
+    clinic, pharmacy = members_of_world(7, "Patient", "Clinic", 40), members_of_world(7, "Patient", "Pharmacy", 40)
     assert len(set(clinic) & set(pharmacy)) >= 20
     assert clinic[:10] == pharmacy[:10] == list(range(1, 11))
     assert clinic != pharmacy
 
 
 def test_the_first_ranks_get_in_touch_most() -> None:
-    assert [activity(rank) for rank in (1, 10, 60)] == sorted((activity(rank) for rank in (1, 10, 60)), reverse=True)
+    assert [visit_weight(rank) for rank in (1, 10, 60)] == sorted(
+        (visit_weight(rank) for rank in (1, 10, 60)), reverse=True
+    )

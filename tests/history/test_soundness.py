@@ -7,19 +7,23 @@ import pytest
 
 from skillweave.schema.contract import STRUCTURAL
 from skillweave.world.world import World
-from synth.history.build import build
-from synth.history.generation import state_of
-from synth.history.invariants import Watch
-from synth.history.simulation import Plan
-from synth.planner.search import Search
+from synth.search.arguments import ArgumentSearch
+from synth.simulation.build import simulate_history
+from synth.simulation.events import InvariantMonitor
+from synth.simulation.generation import state_of
+from synth.simulation.history import HistoryPlan
 from tests.history.worlds import NOW, a_blueprint, reference_rows
 
 
 @pytest.mark.parametrize("domain", ["DentalClinic", "HealthPlan", "CarRental"])
 def test_a_breach_of_an_agent_rule_breaks_no_invariant(domain: str) -> None:
-    built = build(a_blueprint(domain), reference_rows(domain), NOW, Plan(visits=150, days=20), "7/a")
+    built = simulate_history(a_blueprint(domain), reference_rows(domain), NOW, HistoryPlan(visits=150, days=20), "7/a")
     blueprint = a_blueprint(domain, soft_rules="agent")
-    world, watch, random = World(blueprint, state_of(built.rows, blueprint), now=NOW), Watch(blueprint), Random(1)
+    world, watch, random = (
+        World(blueprint, state_of(built.rows, blueprint), now=NOW),
+        InvariantMonitor(blueprint),
+        Random(1),
+    )
     people = [str(row[blueprint.core.key]) for row in built.rows[blueprint.core.table]]
     breaches = 0
     with world.session() as session:
@@ -29,7 +33,7 @@ def test_a_breach_of_an_agent_rule_breaks_no_invariant(domain: str) -> None:
                     continue
                 for caller in random.sample(people, 4):
                     session.caller = caller
-                    search = Search(blueprint, tool, session, caller, NOW, random, nodes=60)
+                    search = ArgumentSearch(blueprint, tool, session, caller, NOW, random, nodes=60)
                     for arguments in islice(search.breaking(guard.rule), 1):
                         mark = session.mark()
                         result = session.call(tool.name, arguments)

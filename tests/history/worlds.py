@@ -5,9 +5,9 @@ from functools import cache
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import STRUCTURAL
 from skillweave.schema.record import Row
-from synth.formulated import formulated
-from synth.history.generation import filled_tables, generated
-from synth.offline.variation import variant
+from synth.offline.services import variant
+from synth.simulation.generation import filled_tables, run_generator
+from synth.trial.draft import formulate
 from synth.trial.generator import write_generator
 
 NOW = "2025-03-17 09:00:00"
@@ -39,7 +39,7 @@ def a_blueprint(domain: str, *, soft_rules: str = "tool") -> Blueprint:
         invariants=rendered.invariants,
         events=rendered.events,
     )
-    return formulated(draft, "ZZ")
+    return formulate(draft, "ZZ")
 
 
 @cache
@@ -47,6 +47,6 @@ def reference_rows(domain: str) -> dict[str, list[Row]]:
     """What a generator draws for the domain."""
     blueprint = a_blueprint(domain)
     script = write_generator(domain, blueprint.core_entity, filled_tables(blueprint), blueprint.tables)
-    rows, faults = generated(script, blueprint, 7, NOW)
+    rows, faults = run_generator(script, blueprint, 7, NOW)
     assert not faults
     return rows

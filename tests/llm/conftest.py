@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from skillweave.llm.question import Form, Question, question
+from skillweave.llm.question import AnswerForm, Question, question
 
 Maker = Callable[..., Question[Any]]
 PROMPT = "You answer.\n{{ answer_format }}\n---\nAbout {{ thing }}.\n"
@@ -23,7 +23,7 @@ def a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
         returns: Any = str,
         *,
         prompt: str = PROMPT,
-        form: Form = "json",
+        form: AnswerForm = "json",
         others: dict[str, str] | None = None,
     ) -> Question[Any]:
         package = f"prompts_of_test_{next(counter)}"

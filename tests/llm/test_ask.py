@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import AuthorError, ProviderError
+from skillweave.base.errors import AuthorError, ProviderError
 from skillweave.llm.ask import ask
-from skillweave.llm.backends.offline import OfflineBackend
+from skillweave.llm.backends.backend import OfflineBackend, Reply, Request
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.question import Question
-from skillweave.llm.request import Reply, Request
 
 from .conftest import Maker
 

@@ -2,26 +2,26 @@ import re
 
 import pytest
 
-from skillweave.errors import OutageError
-from skillweave.llm.circuit import Circuit, Failure
+from skillweave.base.errors import OutageError
+from skillweave.llm.limits.circuit_breaker import CircuitBreaker, EndpointFailure
 
-DEAD = Failure("not reached", 1, is_certain=True)
+DEAD = EndpointFailure("not reached", 1, is_certain=True)
 OUTAGE_S = 100.0
 
 
-def failing(circuit: Circuit, *sources: int, is_certain: bool = False) -> None:
+def failing(circuit: CircuitBreaker, *sources: int, is_certain: bool = False) -> None:
     for moment, source in enumerate(sources):
-        circuit.failed(moment, Failure("status 500", source, is_certain=is_certain))
+        circuit.failed(moment, EndpointFailure("status 500", source, is_certain=is_certain))
 
 
-def an_open_one() -> Circuit:
+def an_open_one() -> CircuitBreaker:
     """Since second 0; its first probe is due in second 3."""
-    circuit = Circuit("there", OUTAGE_S)
+    circuit = CircuitBreaker("there", OUTAGE_S)
     failing(circuit, 1, 1, 1, is_certain=True)
     return circuit
 
 
-def probe_moments(circuit: Circuit) -> list[float]:
+def probe_moments(circuit: CircuitBreaker) -> list[float]:
     """When probes go, none of which is answered, until nobody waits any more."""
     now = 2.0
     found: list[float] = []
@@ -50,13 +50,13 @@ def probe_moments(circuit: Circuit) -> list[float]:
 def test_it_opens_after_failures_in_a_row_that_one_request_cannot_have_caused(
     sources: list[int], is_certain: bool, is_open: bool
 ) -> None:
-    circuit = Circuit("there", OUTAGE_S)
+    circuit = CircuitBreaker("there", OUTAGE_S)
     failing(circuit, *sources, is_certain=is_certain)
     assert circuit.is_open is is_open
 
 
 def test_an_answer_between_failures_keeps_it_closed() -> None:
-    circuit = Circuit("there", OUTAGE_S)
+    circuit = CircuitBreaker("there", OUTAGE_S)
     failing(circuit, 1, 2)
     assert not circuit.answered()
     failing(circuit, 1, 2)
@@ -102,7 +102,7 @@ def test_the_error_says_which_since_when_why_and_that_it_goes_on() -> None:
 
 
 def test_an_endpoint_that_asks_for_it_is_left_alone() -> None:
-    circuit = Circuit("there", OUTAGE_S)
+    circuit = CircuitBreaker("there", OUTAGE_S)
     circuit.leave_alone(0.0, 70.0)
     circuit.leave_alone(0.0, 10.0)
     assert circuit.admit(30.0, is_patient=True) == (40.0, False)
@@ -111,7 +111,7 @@ def test_an_endpoint_that_asks_for_it_is_left_alone() -> None:
 
 
 def test_a_pause_that_is_too_long_is_an_outage() -> None:
-    circuit = Circuit("there", OUTAGE_S)
+    circuit = CircuitBreaker("there", OUTAGE_S)
     circuit.leave_alone(0.0, 70.0)
     with pytest.raises(OutageError, match="wants no request for 70 seconds, and no more than 60 are waited for"):
         circuit.admit(0.0, is_patient=False)

@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import AuthorError
-from skillweave.llm.ask import ask
-from skillweave.llm.backends.offline import OfflineBackend
-from skillweave.llm.continuation import joined
+from skillweave.base.errors import AuthorError
+from skillweave.llm.ask import ask, joined
+from skillweave.llm.backends.backend import OfflineBackend, Reply, Request
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.request import Reply, Request
 
 from .conftest import Maker
 

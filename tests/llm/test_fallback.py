@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import AuthorError, BudgetError, OutageError, ProviderError
+from skillweave.base.errors import AuthorError, BudgetError, OutageError, ProviderError
 from skillweave.llm.ask import ask
-from skillweave.llm.backends.offline import Answer, OfflineBackend
+from skillweave.llm.backends.backend import OfflineAnswer, OfflineBackend, Reply, Request
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.question import Question
-from skillweave.llm.request import Reply, Request
 
 from .conftest import Maker
 
@@ -60,7 +59,7 @@ def test_the_next_author_begins_anew(a_question: Maker) -> None:
         heard.append(len(request.messages))
         return "1"
 
-    author: Answer = remembering
+    author: OfflineAnswer = remembering
     assert put(a_question(int), an_author("a", "x", "y"), OfflineBackend(author, "b"), repairs=1) == 1
     assert heard == [2]
 

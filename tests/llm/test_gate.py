@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from skillweave.llm.gate import Gate
+from skillweave.llm.limits.rate_limit import SharedSemaphore
 
 
 class Busy:
     """Work that takes a moment, and remembers how much of it went on at once."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: SharedSemaphore) -> None:
         self.gate = gate
         self.now = self.most = self.done = 0
         self._lock = threading.Lock()
@@ -31,13 +31,13 @@ async def many(busy: Busy, count: int) -> None:
 
 
 def test_no_more_than_the_slots_at_once() -> None:
-    busy = Busy(Gate(3))
+    busy = Busy(SharedSemaphore(3))
     asyncio.run(many(busy, 12))
     assert (busy.most, busy.done) == (3, 12)
 
 
 def test_the_slots_are_shared_by_event_loops_of_other_threads() -> None:
-    busy = Busy(Gate(2))
+    busy = Busy(SharedSemaphore(2))
     threads = [threading.Thread(target=asyncio.run, args=(many(busy, 6),)) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -48,7 +48,7 @@ def test_the_slots_are_shared_by_event_loops_of_other_threads() -> None:
 
 def test_a_slot_comes_back_after_an_error_and_after_a_cancelled_wait() -> None:
     async def scenario() -> None:
-        gate = Gate(1)
+        gate = SharedSemaphore(1)
         with pytest.raises(ZeroDivisionError):
             async with gate:
                 _ = 1 / 0
@@ -66,7 +66,7 @@ def test_a_slot_comes_back_after_an_error_and_after_a_cancelled_wait() -> None:
 
 def test_a_slot_given_to_a_waiter_that_is_cancelled_at_once_is_handed_on() -> None:
     async def scenario() -> None:
-        gate = Gate(1)
+        gate = SharedSemaphore(1)
         await gate.__aenter__()
         waiting = asyncio.create_task(gate.__aenter__())
         await asyncio.sleep(0)
@@ -81,7 +81,7 @@ def test_a_slot_given_to_a_waiter_that_is_cancelled_at_once_is_handed_on() -> No
 
 
 def test_a_waiter_whose_loop_is_gone_blocks_nobody() -> None:
-    gate = Gate(1)
+    gate = SharedSemaphore(1)
     asyncio.run(gate.__aenter__())
 
     async def wait_forever() -> None:

@@ -7,14 +7,13 @@ import time
 
 import pytest
 
-from skillweave.errors import OutageError
-from skillweave.llm import circuit
-from skillweave.llm.circuit import Failure
-from skillweave.llm.gate import Gate
-from skillweave.llm.lane import Lane
-from skillweave.llm.pace import Pace
+from skillweave.base.errors import OutageError
+from skillweave.llm.limits import circuit_breaker as circuit
+from skillweave.llm.limits.circuit_breaker import EndpointFailure
+from skillweave.llm.limits.limiter import EndpointLimiter
+from skillweave.llm.limits.rate_limit import RateLimiter, SharedSemaphore
 
-DEAD = Failure("not reached", 1, is_certain=True)
+DEAD = EndpointFailure("not reached", 1, is_certain=True)
 
 
 @pytest.fixture
@@ -22,7 +21,7 @@ def fast_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(circuit, "FIRST_INTERVAL", 0.02)
 
 
-def go_down(lane: Lane) -> None:
+def go_down(lane: EndpointLimiter) -> None:
     for _ in range(circuit.FAILURES):
         lane.failed(DEAD)
 
@@ -35,7 +34,7 @@ class Traffic:
         self.went: list[int] = []
         self._lock = threading.Lock()
 
-    async def send(self, lane: Lane, number: int = 0, *, seconds: float = 0.01) -> None:
+    async def send(self, lane: EndpointLimiter, number: int = 0, *, seconds: float = 0.01) -> None:
         given = await lane.enter(100)
         with self._lock:
             self.now += 1
@@ -46,14 +45,14 @@ class Traffic:
             self.now -= 1
         lane.leave(given)
 
-    async def send_all(self, lane: Lane, count: int) -> None:
+    async def send_all(self, lane: EndpointLimiter, count: int) -> None:
         await asyncio.gather(*(self.send(lane, number) for number in range(count)))
 
 
 def test_a_lane_has_slots_of_its_own_beside_the_common_ones() -> None:
     async def scenario() -> None:
-        gate, first, second = Gate(5), Traffic(), Traffic()
-        narrow, wide = Lane("narrow", gate, max_concurrency=2), Lane("wide", gate)
+        gate, first, second = SharedSemaphore(5), Traffic(), Traffic()
+        narrow, wide = EndpointLimiter("narrow", gate, max_concurrency=2), EndpointLimiter("wide", gate)
         # Who waits for a slot of the one lane leaves the common ones to the other.
         await asyncio.gather(first.send_all(narrow, 6), second.send_all(wide, 12))
         assert (first.most, len(first.went)) == (2, 6)
@@ -63,7 +62,7 @@ def test_a_lane_has_slots_of_its_own_beside_the_common_ones() -> None:
 
 
 def test_slots_are_shared_by_event_loops_of_other_threads() -> None:
-    lane, traffic = Lane("there", Gate(3), max_concurrency=2), Traffic()
+    lane, traffic = EndpointLimiter("there", SharedSemaphore(3), max_concurrency=2), Traffic()
     threads = [threading.Thread(target=asyncio.run, args=(traffic.send_all(lane, 5),)) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -74,14 +73,14 @@ def test_slots_are_shared_by_event_loops_of_other_threads() -> None:
 
 def test_a_limited_rate_is_kept_in_the_order_of_asking_and_holds_no_slot_meanwhile() -> None:
     async def scenario() -> None:
-        gate, slow, other = Gate(1), Traffic(), Traffic()
-        lane = Lane("slow", gate, pace=Pace(requests_per_minute=200))
+        gate, slow, other = SharedSemaphore(1), Traffic(), Traffic()
+        lane = EndpointLimiter("slow", gate, pace=RateLimiter(requests_per_minute=200))
         begun = time.monotonic()
         limited = asyncio.gather(*(slow.send(lane, number, seconds=0) for number in range(12)))
         while len(slow.went) < 10:
             await asyncio.sleep(0)
         # All that may go at once is gone: the others wait, and the only slot is free.
-        await asyncio.wait_for(other.send(Lane("other", gate), seconds=0), 0.25)
+        await asyncio.wait_for(other.send(EndpointLimiter("other", gate), seconds=0), 0.25)
         await limited
         assert slow.went == list(range(12))
         assert time.monotonic() - begun >= 2 * 60 / 200 - 0.01
@@ -93,8 +92,8 @@ def test_tokens_are_estimated_from_the_bytes_and_corrected_when_they_are_known()
     now = [1000.0]
 
     async def scenario() -> None:
-        pace = Pace(tokens_per_minute=60_000, clock=lambda: now[0])
-        lane = Lane("there", pace=pace)
+        pace = RateLimiter(tokens_per_minute=60_000, clock=lambda: now[0])
+        lane = EndpointLimiter("there", pace=pace)
         lane.leave(await lane.enter(400_000))
         assert pace.wait(1) > 60
         lane.took(8, 2)
@@ -107,7 +106,7 @@ def test_tokens_are_estimated_from_the_bytes_and_corrected_when_they_are_known()
 
 def test_nobody_sends_while_an_endpoint_wants_to_be_left_alone() -> None:
     async def scenario() -> None:
-        lane, traffic = Lane("there", Gate(1)), Traffic()
+        lane, traffic = EndpointLimiter("there", SharedSemaphore(1)), Traffic()
         busy = await lane.enter(1)
         queued = asyncio.create_task(traffic.send(lane))
         await asyncio.sleep(0)
@@ -124,7 +123,7 @@ def test_nobody_sends_while_an_endpoint_wants_to_be_left_alone() -> None:
 @pytest.mark.usefixtures("fast_probes")
 def test_an_endpoint_that_is_down_is_probed_by_one_and_answers_to_all_again(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        lane, traffic = Lane("there", Gate(8)), Traffic()
+        lane, traffic = EndpointLimiter("there", SharedSemaphore(8)), Traffic()
         go_down(lane)
         assert lane.is_down
         probe = await lane.enter(1)
@@ -146,7 +145,7 @@ def test_an_endpoint_that_is_down_is_probed_by_one_and_answers_to_all_again(capl
 
 @pytest.mark.usefixtures("fast_probes")
 def test_all_who_wait_on_any_loop_are_told_when_an_outage_is_too_long() -> None:
-    lane, errors = Lane("there", Gate(8), outage_s=0.2), list[OutageError]()
+    lane, errors = EndpointLimiter("there", SharedSemaphore(8), outage_s=0.2), list[OutageError]()
     go_down(lane)
 
     async def ask() -> None:
@@ -174,7 +173,7 @@ def test_all_who_wait_on_any_loop_are_told_when_an_outage_is_too_long() -> None:
 
 def test_who_has_somebody_else_to_ask_does_not_wait_for_an_outage() -> None:
     async def scenario() -> None:
-        lane = Lane("there", Gate(8))
+        lane = EndpointLimiter("there", SharedSemaphore(8))
         go_down(lane)
         with pytest.raises(OutageError, match="another author is at hand"):
             await lane.hurried().enter(1)
@@ -184,7 +183,7 @@ def test_who_has_somebody_else_to_ask_does_not_wait_for_an_outage() -> None:
 
 def test_who_waits_for_a_slot_when_the_outage_begins_does_not_send() -> None:
     async def scenario() -> None:
-        lane, traffic = Lane("there", Gate(1)), Traffic()
+        lane, traffic = EndpointLimiter("there", SharedSemaphore(1)), Traffic()
         busy = await lane.enter(1)
         queued = asyncio.create_task(traffic.send(lane.hurried()))
         await asyncio.sleep(0)
@@ -201,7 +200,7 @@ def test_who_waits_for_a_slot_when_the_outage_begins_does_not_send() -> None:
 @pytest.mark.usefixtures("fast_probes")
 def test_a_probe_that_is_given_up_is_followed_by_the_next_and_leaks_no_slot() -> None:
     async def scenario() -> None:
-        lane, traffic = Lane("there", Gate(2), max_concurrency=1), Traffic()
+        lane, traffic = EndpointLimiter("there", SharedSemaphore(2), max_concurrency=1), Traffic()
         busy = await lane.enter(1)
         go_down(lane)
         await asyncio.sleep(0.03)

@@ -3,31 +3,30 @@ from typing import Any
 
 import pytest
 
-from skillweave.config.authors import AuthorConfig, LlmConfig
-from skillweave.errors import ConfigError, OutageError
-from skillweave.llm import circuit
-from skillweave.llm.connections import Connections
-from skillweave.llm.lane import Lane
-from skillweave.llm.lanes import Lanes
+from skillweave.base.errors import ConfigError, OutageError
+from skillweave.config.llm import AuthorConfig, LlmConfig
+from skillweave.llm import wrappers as retry
+from skillweave.llm.backends.backend import Request
+from skillweave.llm.connections import Connections, EndpointLimiters
 from skillweave.llm.ledger import Ledger
+from skillweave.llm.limits import circuit_breaker as circuit
+from skillweave.llm.limits.limiter import EndpointLimiter
 from skillweave.llm.models import AuthorSpec, Provider
-from skillweave.llm.request import Request
-from skillweave.llm.wrappers import retry
-from skillweave.schema.message import Message
+from skillweave.schema.trajectory import Message
 
 URL = "http://models.example/v1"
 REQUEST = Request(messages=(Message(role="user", content="Hello?"),), model="m")
 
 
-def lanes(**endpoints: Any) -> Lanes:
-    return Lanes(LlmConfig.model_validate({"endpoints": endpoints}), 50)
+def lanes(**endpoints: Any) -> EndpointLimiters:
+    return EndpointLimiters(LlmConfig.model_validate({"endpoints": endpoints}), 50)
 
 
 def spec(provider: Provider = "openai", base_url: str | None = None, model: str = "m") -> AuthorSpec:
     return AuthorSpec(provider=provider, model=model, base_url=base_url)
 
 
-def most_at_once(lane: Lane) -> int:
+def most_at_once(lane: EndpointLimiter) -> int:
     """Passes that are given before anybody leaves."""
 
     async def entered() -> int:

@@ -1,16 +1,16 @@
 import threading
 
-from skillweave.llm.ledger import Ledger, Place, place_of
-from skillweave.llm.request import Request
-from skillweave.schema.asking import Asking, summed
+from skillweave.llm.backends.backend import Request
+from skillweave.llm.ledger import Ledger, LedgerKey, ledger_key
+from skillweave.schema.question_metrics import QuestionMetrics, total_metrics
 
-HERE = Place("s01", "q", "openai/m")
-THERE = Place("s02", "q", "openai/m")
+HERE = LedgerKey("s01", "q", "openai/m")
+THERE = LedgerKey("s02", "q", "openai/m")
 
 
 def test_a_request_is_entered_by_step_question_and_author() -> None:
     request = Request(messages=(), question="q", step="s01", key="a")
-    assert place_of(request, "openai/m") == HERE
+    assert ledger_key(request, "openai/m") == HERE
 
 
 def test_what_a_child_enters_is_its_parent_s_too() -> None:
@@ -31,7 +31,7 @@ def test_askings_are_of_one_step_or_of_all_together() -> None:
     ledger.complain(HERE, "check")
     ledger.complain(THERE, "check")
     ledger.complain(THERE, "cut")
-    together = Asking(question="q", author="openai/m", asked=3, complaints={"check": 2, "cut": 1})
+    together = QuestionMetrics(question="q", author="openai/m", asked=3, complaints={"check": 2, "cut": 1})
     assert ledger.askings() == [together]
     assert [asking.asked for asking in ledger.askings("s01")] == [1]
     assert ledger.askings("s03") == []
@@ -55,6 +55,6 @@ def test_nothing_that_threads_enter_is_lost() -> None:
 
 
 def test_a_sum_has_every_number_of_its_parts() -> None:
-    names = [name for name, field in Asking.model_fields.items() if field.annotation in (int, float)]
-    one = Asking(question="q", author="a").plus(**dict.fromkeys(names, 1))
-    assert summed([one, one], question="q", author="a") == one.plus(**dict.fromkeys(names, 1))
+    names = [name for name, field in QuestionMetrics.model_fields.items() if field.annotation in (int, float)]
+    one = QuestionMetrics(question="q", author="a").plus(**dict.fromkeys(names, 1))
+    assert total_metrics([one, one], question="q", author="a") == one.plus(**dict.fromkeys(names, 1))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.errors import ConfigError
+from skillweave.base.errors import ConfigError
+from skillweave.llm.backends.backend import Request, Sampling
 from skillweave.llm.models import AuthorSpec, connect, split_name
-from skillweave.llm.request import Request, Sampling
 
 
 def test_a_name_is_provider_and_model() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from skillweave.errors import AuthorError
+from skillweave.base.errors import AuthorError
 from skillweave.llm.ask import ask
-from skillweave.llm.backends.offline import OfflineBackend
-from skillweave.llm.parts import Parts
+from skillweave.llm.backends.backend import OfflineBackend
+from skillweave.llm.elements import ElementCheck
 
 from .conftest import Maker
 from .test_ask import Script
@@ -27,8 +27,8 @@ def judge(goals: Sequence[Goal]) -> list[list[str]]:
     return [[f"{goal.name}: {goal.calls} calls"] * 2 if goal.calls < 1 else [] for goal in goals]
 
 
-def parts(*wanted: str) -> Parts[list[Goal]]:
-    return Parts(judge, lambda goal: goal.name, wanted)
+def parts(*wanted: str) -> ElementCheck[list[Goal]]:
+    return ElementCheck(judge, lambda goal: goal.name, wanted)
 
 
 def said(**goals: Any) -> str:
@@ -37,7 +37,7 @@ def said(**goals: Any) -> str:
 
 @pytest.fixture
 def put(a_question: Maker) -> Any:
-    def do(taken: Parts[list[Goal]], script: Script, *more: Script, repairs: int = 2) -> dict[str, int]:
+    def do(taken: ElementCheck[list[Goal]], script: Script, *more: Script, repairs: int = 2) -> dict[str, int]:
         authors = [OfflineBackend(one, "script") for one in (script, *more)]
         question = a_question(list[Goal])
         given: dict[str, Any] = {
@@ -142,7 +142,7 @@ def test_what_leant_on_something_left_out_goes_with_it(put: Any) -> None:
         names = {goal.name for goal in goals}
         return [["b: 0 calls"] if not goal.calls else ["a needs b"] * ("b" not in names) for goal in goals]
 
-    taken: Parts[list[Goal]] = Parts(leaning, lambda goal: goal.name)
+    taken: ElementCheck[list[Goal]] = ElementCheck(leaning, lambda goal: goal.name)
     with pytest.raises(AuthorError):
         put(taken, Script(said(a=1, b=0)), repairs=0)
     assert asyncio.run(taken.sound()) == ([], ["b: 0 calls", "a needs b"])

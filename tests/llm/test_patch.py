@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillweave.llm.patch import Block, PatchError, apply_patch, parse_patch
+from skillweave.llm.parse import PatchBlock, PatchError, apply_patch, parse_patch
 
 SOURCE = "def fee(days):\n    if days < 1:\n        return 10\n    return 0\n"
 
@@ -22,7 +22,7 @@ def test_blocks_apply_in_turn_and_may_delete() -> None:
 
 
 def test_a_file_without_last_line_end_can_be_patched_at_its_end() -> None:
-    assert apply_patch("a\nb", [Block("b\n", "c\n")]) == "a\nc\n"
+    assert apply_patch("a\nb", [PatchBlock("b\n", "c\n")]) == "a\nc\n"
 
 
 @pytest.mark.parametrize(
@@ -42,19 +42,19 @@ def test_blocks_that_cannot_be_read_are_refused(patch: str, complaint: str) -> N
 @pytest.mark.parametrize(
     ("block", "complaint"),
     [
-        (Block("    return 7\n", ""), "block 1: its SEARCH part does not stand in the file"),
-        (Block("return 0\n", "return 1\n"), "does not stand in the file"),
-        (Block("\n", "x\n"), "its SEARCH part is empty"),
+        (PatchBlock("    return 7\n", ""), "block 1: its SEARCH part does not stand in the file"),
+        (PatchBlock("return 0\n", "return 1\n"), "does not stand in the file"),
+        (PatchBlock("\n", "x\n"), "its SEARCH part is empty"),
     ],
 )
-def test_blocks_that_do_not_fit_are_refused(block: Block, complaint: str) -> None:
+def test_blocks_that_do_not_fit_are_refused(block: PatchBlock, complaint: str) -> None:
     with pytest.raises(PatchError, match=complaint):
         apply_patch(SOURCE, [block])
 
 
 def test_lines_that_stand_twice_are_not_guessed() -> None:
     with pytest.raises(PatchError, match="stands in the file 2 times; give more lines"):
-        apply_patch("x = 1\ny = 2\nx = 1\n", [Block("x = 1\n", "x = 3\n")])
+        apply_patch("x = 1\ny = 2\nx = 1\n", [PatchBlock("x = 1\n", "x = 3\n")])
 
 
 lines = st.lists(st.text("abcdef ", min_size=1, max_size=6).filter(str.strip), min_size=1, max_size=8, unique=True)

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillweave.llm.price import FREE, Price, dollars, in_words
-from skillweave.llm.request import Reply, Request, Sampling
-from skillweave.schema.message import Message
+from skillweave.llm.backends.backend import Reply, Request, Sampling
+from skillweave.llm.ledger import FREE, Price, cost_in_words, dollars
+from skillweave.schema.trajectory import Message
 
 amounts = st.integers(min_value=0, max_value=10**6)
 prices = st.floats(min_value=0, max_value=100)
@@ -48,7 +48,7 @@ def test_a_form_and_tools_are_part_of_the_most() -> None:
     ],
 )
 def test_an_unknown_cost_is_never_shown_as_none(cost: float, unpriced: int, words: str) -> None:
-    assert in_words(cost, unpriced) == words
+    assert cost_in_words(cost, unpriced) == words
 
 
 def test_a_small_cost_is_not_shown_as_none() -> None:

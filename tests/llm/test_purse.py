@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.errors import ArtifactError, BudgetError, StopError
-from skillweave.llm.purse import SPENDING, Purse, Reservation, spending
+from skillweave.base.errors import ArtifactError, BudgetError, StopError
+from skillweave.llm.budget import SPENDING, Reservation, SharedBudget, spending
 
 HOLDS_ONE = """
 import asyncio, sys, time
 from pathlib import Path
-from skillweave.llm.purse import Purse
+from skillweave.llm.budget import Purse
 asyncio.run(Purse(Path(sys.argv[1]), 10.0).reserve(4.0))
 print("reserved", flush=True)
 time.sleep(60)
@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 BUDGET, MOST = 0.6, 0.04
 
 
-async def asker(purse: Purse, draws: random.Random, peaks: list[float], folder: Path) -> int:
+async def asker(purse: SharedBudget, draws: random.Random, peaks: list[float], folder: Path) -> int:
     """Pay until the budget is spent: requests that cost up to what is reserved, and some that are lost."""
     for count in range(1_000):
         try:
@@ -60,7 +60,7 @@ def spend_all(folder: Path, seed: int, askers: int = 3) -> int:
 
     def in_thread(number: int) -> None:
         async def all_of_them() -> list[int]:
-            purse = Purse(folder, BUDGET)
+            purse = SharedBudget(folder, BUDGET)
             draws = random.Random(f"{seed}/{number}")
             try:
                 return await asyncio.gather(*(asker(purse, draws, peaks, folder) for _ in range(askers)))
@@ -99,7 +99,7 @@ def test_threads_and_processes_together_never_pass_the_budget(tmp_path: Path) ->
 
 def test_a_request_waits_for_what_others_may_give_back(tmp_path: Path) -> None:
     async def both() -> list[str]:
-        purse, said = Purse(tmp_path, 1.0), []
+        purse, said = SharedBudget(tmp_path, 1.0), []
 
         async def second() -> None:
             await purse.reserve(0.7)
@@ -119,7 +119,7 @@ def test_a_request_waits_for_what_others_may_give_back(tmp_path: Path) -> None:
 
 def test_what_was_set_aside_for_who_gave_up_is_given_back(tmp_path: Path) -> None:
     async def asked() -> Reservation:
-        purse = Purse(tmp_path, 1.0)
+        purse = SharedBudget(tmp_path, 1.0)
         for count in range(40):
             asking = asyncio.create_task(purse.reserve(0.1))
             await asyncio.sleep(0.0002 * (count % 8))
@@ -135,7 +135,7 @@ def test_what_was_set_aside_for_who_gave_up_is_given_back(tmp_path: Path) -> Non
 
 def test_what_can_never_fit_is_refused_at_once_and_in_one_line(tmp_path: Path) -> None:
     async def asked() -> None:
-        purse = Purse(tmp_path, 1.0)
+        purse = SharedBudget(tmp_path, 1.0)
         held = await purse.reserve(0.5)
         await asyncio.wrap_future(purse.book(held, cost_usd=0.25, lost_usd=0.125))
         await purse.reserve(0.5)
@@ -152,7 +152,7 @@ def test_what_can_never_fit_is_refused_at_once_and_in_one_line(tmp_path: Path) -
 
 def test_runs_share_the_budget_one_after_the_other(tmp_path: Path) -> None:
     async def one(budget: float) -> None:
-        purse = Purse(tmp_path, budget)
+        purse = SharedBudget(tmp_path, budget)
         purse.book(await purse.reserve(0.6), cost_usd=0.6)
         await purse.close()
 
@@ -175,19 +175,19 @@ def test_what_a_dead_process_reserved_is_lost(tmp_path: Path) -> None:
     assert found is not None
     assert (found.lost, found.reserved) == (4.0, 0.0)
     with pytest.raises(BudgetError, match=r"at most \$4.00 lost"):
-        asyncio.run(Purse(tmp_path, 10.0).reserve(7.0))
+        asyncio.run(SharedBudget(tmp_path, 10.0).reserve(7.0))
     with sqlite3.connect(tmp_path / SPENDING) as file:
         assert file.execute("SELECT count(*) FROM reservation").fetchone() == (0,)
 
 
 def test_who_was_taken_for_dead_and_was_not_settles_for_what_it_cost(tmp_path: Path) -> None:
     async def asked() -> None:
-        purse = Purse(tmp_path, 10.0)
+        purse = SharedBudget(tmp_path, 10.0)
         held = await purse.reserve(4.0)
         with sqlite3.connect(tmp_path / SPENDING) as file:
             file.execute("UPDATE reservation SET born = 'of another one'")
         file.close()
-        await asyncio.wrap_future(Purse(tmp_path, 10.0).book(None, cost_usd=0.0))
+        await asyncio.wrap_future(SharedBudget(tmp_path, 10.0).book(None, cost_usd=0.0))
         assert (spending(tmp_path) or held)[1] == 4.0
         await asyncio.wrap_future(purse.book(held, cost_usd=1.0))
 
@@ -197,7 +197,7 @@ def test_who_was_taken_for_dead_and_was_not_settles_for_what_it_cost(tmp_path: P
 
 def test_without_a_budget_nobody_waits_and_nothing_is_forgotten(tmp_path: Path) -> None:
     async def asked() -> None:
-        purse = Purse(tmp_path)
+        purse = SharedBudget(tmp_path)
         for _ in range(1_000):
             purse.book(None, cost_usd=0.001, lost_usd=0.002, unpriced=1)
         await purse.close()
@@ -210,7 +210,7 @@ def test_without_a_budget_nobody_waits_and_nothing_is_forgotten(tmp_path: Path) 
 
 def test_one_without_a_folder_keeps_the_budget_in_its_process(tmp_path: Path) -> None:
     async def asked() -> None:
-        purse = Purse(None, 1.0)
+        purse = SharedBudget(None, 1.0)
         purse.book(await purse.reserve(0.6), cost_usd=0.6)
         await purse.close()
         await purse.reserve(0.6)
@@ -223,14 +223,14 @@ def test_a_file_that_is_no_account_is_told(tmp_path: Path) -> None:
     (tmp_path / ".cache").mkdir()
     (tmp_path / SPENDING).write_text("not a database, not a database, not a database")
     with pytest.raises(StopError, match="cannot be written: file is not a database"):
-        asyncio.run(Purse(tmp_path, 1.0).reserve(0.1))
+        asyncio.run(SharedBudget(tmp_path, 1.0).reserve(0.1))
     with pytest.raises(ArtifactError, match="cannot be read"):
         spending(tmp_path)
 
 
 @pytest.mark.parametrize("damage", ["DELETE FROM total", "UPDATE total SET spent = 'much'"])
 def test_an_account_without_sums_is_told(tmp_path: Path, damage: str) -> None:
-    asyncio.run(Purse(tmp_path, 1.0).reserve(0.1))
+    asyncio.run(SharedBudget(tmp_path, 1.0).reserve(0.1))
     with sqlite3.connect(tmp_path / SPENDING) as file:
         file.execute(damage)
     file.close()
@@ -240,7 +240,7 @@ def test_an_account_without_sums_is_told(tmp_path: Path, damage: str) -> None:
 
 def test_absurd_amounts_do_not_break_the_file(tmp_path: Path) -> None:
     async def asked() -> None:
-        purse = Purse(tmp_path, 1.0)
+        purse = SharedBudget(tmp_path, 1.0)
         held = Reservation(99, 0)
         for _ in range(3):
             await asyncio.wrap_future(purse.book(held, cost_usd=1e300, lost_usd=float("inf")))

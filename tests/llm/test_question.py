@@ -4,7 +4,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from skillweave.errors import ConfigError
+from skillweave.base.errors import ConfigError
 from skillweave.llm.parse import ParseError, parse
 from skillweave.llm.question import question
 

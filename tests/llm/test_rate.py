@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillweave.llm.rate import BURST, Rate
+from skillweave.llm.limits.rate_limit import BURST, TokenBucket
 
 
 def sent(limit: float, amounts: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """When each goes, and how much: asked for in order, each so long after the one before, as soon as it may."""
-    rate, now, went = Rate(limit), 1000.0, []
+    rate, now, went = TokenBucket(limit), 1000.0, []
     for pause, amount in amounts:
         now += pause
         while (wait := rate.wait(now, amount)) > 0:
@@ -56,7 +56,7 @@ def test_no_minute_has_more_than_the_limit_but_for_one_that_is_larger_by_itself(
 
 
 def test_what_is_larger_than_the_limit_waits_until_nothing_else_counts() -> None:
-    rate = Rate(100)
+    rate = TokenBucket(100)
     rate.book(0.0, 1)
     assert rate.wait(10.0, 250) == pytest.approx(50.0)
     assert rate.wait(60.0, 250) == 0
@@ -66,7 +66,7 @@ def test_what_is_larger_than_the_limit_waits_until_nothing_else_counts() -> None
 
 
 def test_a_correction_counts_at_once() -> None:
-    rate = Rate(600)
+    rate = TokenBucket(600)
     booking = rate.book(0.0, 600)
     assert rate.wait(1.0, 30) == pytest.approx(59)
     rate.correct(booking, 10)

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from skillweave.llm.retry_after import asked_pause
+from skillweave.llm.limits.circuit_breaker import retry_after_seconds
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 DATE = "Sun, 01 Mar 2026 12:00:30 GMT"
@@ -33,9 +33,9 @@ DATE = "Sun, 01 Mar 2026 12:00:30 GMT"
 def test_seconds_milliseconds_and_dates_are_read_and_nonsense_is_not(
     headers: Mapping[str, str], seconds: float
 ) -> None:
-    assert asked_pause(429, headers, NOW) == seconds
+    assert retry_after_seconds(429, headers, NOW) == seconds
 
 
 @pytest.mark.parametrize(("status", "seconds"), [(429, 7.0), (503, 7.0), (529, 7.0), (500, 0.0), (200, 0.0)])
 def test_only_some_statuses_may_ask_for_it(status: int, seconds: float) -> None:
-    assert asked_pause(status, {"retry-after": "7"}, NOW) == seconds
+    assert retry_after_seconds(status, {"retry-after": "7"}, NOW) == seconds

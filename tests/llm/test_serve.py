@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.errors import ConfigError
-from skillweave.llm.serve import VllmServer
+from skillweave.base.errors import ConfigError
+from skillweave.llm.backends.vllm import VllmServer
 
 FAKE = """#!{python}
 import http.server, json, os, pathlib, subprocess, sys, time
@@ -35,7 +35,7 @@ time.sleep(0.3)
 
 OURS = """
 import asyncio, pathlib, sys
-from skillweave.llm.serve import VllmServer
+from skillweave.llm.backends.vllm import VllmServer
 
 async def main():
     async with VllmServer("m", log=pathlib.Path(sys.argv[1]), command=[sys.argv[2]]):

@@ -1,19 +1,18 @@
 import pytest
 
-from skillweave.schema.entity import Attribute, Entity
-from skillweave.schema.graph import Relation
-from synth.offline.adapt import carried_tool, ground
-from synth.offline.answers import world
-from synth.offline.answers.asked import Asked
-from synth.offline.variation import domains_of, variant
+from skillweave.schema.entity import Attribute, Entity, Relation
+from synth.offline.answers import worlds as world
+from synth.offline.answers.worlds import adapted_tool, match_entities
+from synth.offline.question import OfflineQuestion
+from synth.offline.services import domains_of, variant
 
 MADE = variant(7, "DentalClinic")
 TABLES = [*MADE.rendered.entities, *MADE.rendered.relationships]
 DOMAIN = next(domain for domain in domains_of(MADE.service, "dental clinic") if domain.name == "DentalClinic")
 
 
-def asked(question: str, **variables: object) -> Asked:
-    return Asked(question=question, key="DentalClinic", variables={"domain": DOMAIN, **variables}, seed=7)
+def asked(question: str, **variables: object) -> OfflineQuestion:
+    return OfflineQuestion(question=question, key="DentalClinic", variables={"domain": DOMAIN, **variables}, seed=7)
 
 
 def without(entity: str, attribute: str) -> list[Entity]:
@@ -36,27 +35,27 @@ def renamed(old: str, new: str) -> list[Entity]:
 
 
 def test_a_tool_on_its_own_entities_is_carried_as_it_is() -> None:
-    on = ground(TABLES, TABLES)
+    on = match_entities(TABLES, TABLES)
     for tool in MADE.rendered.tools:
-        assert carried_tool(tool, on) == tool
+        assert adapted_tool(tool, on) == tool
 
 
 def test_a_renamed_entity_is_followed_into_the_contracts() -> None:
-    on = ground(TABLES, renamed("Dentist", "Practitioner"))
+    on = match_entities(TABLES, renamed("Dentist", "Practitioner"))
     assert on.renamed == {"Dentist": "Practitioner"}
     for tool in MADE.rendered.tools:
-        carried = carried_tool(tool, on)
+        carried = adapted_tool(tool, on)
         assert carried is not None
         texts = [carried.returns.select, *(g.holds for g in carried.guards), *(e.sql for e in carried.effects)]
         assert not [text for text in texts if " dentist " in text or " dentist." in text]
-    reads = [carried_tool(tool, on) for tool in MADE.rendered.tools if tool.kind == "read"]
+    reads = [adapted_tool(tool, on) for tool in MADE.rendered.tools if tool.kind == "read"]
     assert any(read and "practitioner" in read.returns.select for read in reads)
 
 
 def test_a_dropped_attribute_takes_its_guards_and_result_columns_with_it() -> None:
-    on = ground(TABLES, without("Patient", "account_status"))
+    on = match_entities(TABLES, without("Patient", "account_status"))
     before = sum(len(tool.guards) for tool in MADE.rendered.tools)
-    carried = [carried_tool(tool, on) for tool in MADE.rendered.tools]
+    carried = [adapted_tool(tool, on) for tool in MADE.rendered.tools]
     after = sum(len(tool.guards) for tool in carried if tool)
     assert after < before
     assert all("account_status" not in tool.returns.select for tool in carried if tool)
@@ -83,7 +82,7 @@ def test_relationships_follow_the_edges_of_the_graph() -> None:
 def test_an_entity_unlike_any_other_is_no_renamed_one() -> None:
     stranger = Entity(name="Parrot", attributes=[Attribute(name="parrot_id", type="string")])
     left = [entity for entity in TABLES if entity.name != "Dentist"]
-    assert ground(TABLES, [*left, stranger]).renamed == {}
+    assert match_entities(TABLES, [*left, stranger]).renamed == {}
 
 
 @pytest.mark.parametrize("end", ["source", "target"])

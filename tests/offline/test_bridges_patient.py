@@ -7,15 +7,14 @@ from itertools import combinations
 
 import pytest
 
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.fusion import Storyline
 from synth.fusion.blueprint import fuse
-from synth.fusion.bridges import bridge_faults
+from synth.fusion.bridge_rules import bridge_faults
 from synth.fusion.links import links_of
-from synth.fusion.story_faults import story_faults
 from synth.offline.bridging import stories_between
-from synth.offline.service import catalogue
-from synth.offline.variation import variant
+from synth.offline.services import catalogue, variant
+from synth.stories.faults import story_faults
 from tests.policy.contracts import a_contract
 
 SETTINGS = sorted(

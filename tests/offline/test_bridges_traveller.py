@@ -7,13 +7,13 @@ from itertools import combinations, product
 
 import pytest
 
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.fusion import StoryCall, Storyline
 from synth.fusion.blueprint import fuse
-from synth.fusion.bridges import bridge_faults
-from synth.fusion.story_faults import story_faults
+from synth.fusion.bridge_rules import bridge_faults
 from synth.offline.bridging import stories_between
-from synth.offline.service import catalogue
+from synth.offline.services import catalogue
+from synth.stories.faults import story_faults
 from tests.policy.contracts import a_contract
 
 SERVICES = ("airline", "car_rental", "hotel", "travel_insurance")

@@ -2,19 +2,18 @@
 
 import pytest
 
-from skillweave.schema.fused import FusedBlueprint
+from skillweave.schema.blueprint import FusedBlueprint
+from skillweave.schema.combination import Intent, KnownFact, KnownRow, Telling, UserRequest
 from skillweave.schema.task import Persona
-from skillweave.schema.telling import Known, Request, RowKnown, Telling, Wish
 from skillweave.user_prompt import STYLES
+from synth.contracts.visibility import column_origins
 from synth.fusion.blueprint import fuse
-from synth.graph.columns import origins
-from synth.offline.answers.asked import Asked
-from synth.offline.answers.tasks import references
-from synth.offline.answers.tell import tell
-from synth.offline.language.companies import talk_of_all
-from synth.offline.language.teller import joined
-from synth.offline.variation import variant
-from synth.tasks.batches import untold
+from synth.offline.answers.tasks import references, tell
+from synth.offline.question import OfflineQuestion
+from synth.offline.services import variant
+from synth.offline.teller import joined
+from synth.offline.wording import talk_of_all
+from synth.tasks.tellings import untold_task
 from tests.gates.clinic_tasks import a_combination
 from tests.policy.contracts import a_contract
 
@@ -26,23 +25,25 @@ def ferry_and_hotel() -> FusedBlueprint:
     return fuse([a_contract("CoastFerry"), a_contract("CityHotel")])
 
 
-CROSSING = RowKnown(entity="CoastFerry__Reservation", columns={"sailing_code": "reservation.sailing_code"})
-STAY = RowKnown(entity="CityHotel__Reservation", columns={"room_type_name": "stay.room_type_name"})
+CROSSING = KnownRow(entity="CoastFerry__Reservation", columns={"sailing_code": "reservation.sailing_code"})
+STAY = KnownRow(entity="CityHotel__Reservation", columns={"room_type_name": "stay.room_type_name"})
 
 
-def a_request(style: str = "formal", *, needed: bool = True) -> Request:
+def a_request(style: str = "formal", *, needed: bool = True) -> UserRequest:
     """Cancel a stay, for which the crossing has to be cancelled first."""
     known = [
-        Known(id="reservation.sailing_code", value="LM10", words="LM10", type="string", about="reservation: code"),
-        Known(
+        KnownFact(id="reservation.sailing_code", value="LM10", words="LM10", type="string", about="reservation: code"),
+        KnownFact(
             id="stay.room_type_name", value="Market Double", words="Market Double", type="string", about="stay: type"
         ),
-        Known(id="crossing.reason", value="work", words="work", type="string", about="cancel: reason"),
-        Known(id="stay.reason", value="travel_disruption", words="travel_disruption", type="string", about="c: reason"),
-        Known(id="me.email", value="ann@example.com", words="ann@example.com", type="string", about="me: email"),
+        KnownFact(id="crossing.reason", value="work", words="work", type="string", about="cancel: reason"),
+        KnownFact(
+            id="stay.reason", value="travel_disruption", words="travel_disruption", type="string", about="c: reason"
+        ),
+        KnownFact(id="me.email", value="ann@example.com", words="ann@example.com", type="string", about="me: email"),
     ]
     wishes = [
-        Wish(
+        Intent(
             tool="coast_ferry__cancel_reservation",
             kind="do",
             rows={"reservation_id": CROSSING},
@@ -50,24 +51,28 @@ def a_request(style: str = "formal", *, needed: bool = True) -> Request:
             ask="cancel {reservation_id} because of {reason}",
             only_if_needed=needed,
         ),
-        Wish(
+        Intent(
             tool="city_hotel__cancel_reservation",
             kind="do",
             rows={"reservation_id": STAY},
             values={"reason": "stay.reason"},
             ask="give up {reservation_id} on account of {reason}",
         ),
-        Wish(tool="city_hotel__cancel_reservation", kind="hear", ask="what it costs me"),
+        Intent(tool="city_hotel__cancel_reservation", kind="hear", ask="what it costs me"),
     ]
     persona = Persona(name="Ann Lee", age=40, style=style, patience=5)
     reason = "No ferry, no hotel."
-    return Request(title="t", company="A and B", persona=persona, reason=reason, wishes=wishes, known=known)
+    return UserRequest(title="t", company="A and B", persona=persona, reason=reason, wishes=wishes, known=known)
 
 
-def told(request: Request, blueprint: FusedBlueprint, key: str = "k") -> Telling:
+def told(request: UserRequest, blueprint: FusedBlueprint, key: str = "k") -> Telling:
     combination = a_combination([]).model_copy(update={"id": key})
-    variables = {"server": blueprint.server, "blueprint": blueprint, "tasks": [untold(combination, request, blueprint)]}
-    (telling,) = tell(Asked("tasks.tell", "k", variables, SEED))
+    variables = {
+        "server": blueprint.server,
+        "blueprint": blueprint,
+        "tasks": [untold_task(combination, request, blueprint)],
+    }
+    (telling,) = tell(OfflineQuestion("tasks.tell", "k", variables, SEED))
     return telling
 
 
@@ -157,13 +162,15 @@ def test_both_wishes_are_requests_where_neither_is_only_agreed_to(ferry_and_hote
 
 
 def test_rows_of_each_read_are_referred_to_as_its_company_s_customers_do(ferry_and_hotel: FusedBlueprint) -> None:
-    columns = {tool.name: list(origins(tool)) for tool in ferry_and_hotel.tools if tool.kind == "read"}
-    joined = references(Asked("tasks.references", "k", {"blueprint": ferry_and_hotel, "columns": columns}, SEED))
+    columns = {tool.name: list(column_origins(tool)) for tool in ferry_and_hotel.tools if tool.kind == "read"}
+    joined = references(
+        OfflineQuestion("tasks.references", "k", {"blueprint": ferry_and_hotel, "columns": columns}, SEED)
+    )
     found = {words.read: words.columns for words in joined}
     for server in ("CoastFerry", "CityHotel"):
         blueprint, tools = a_contract(server), ferry_and_hotel.member(server).tools
-        own = {tool.name: list(origins(tool)) for tool in blueprint.tools if tool.kind == "read"}
-        alone = references(Asked("tasks.references", "k", {"blueprint": blueprint, "columns": own}, SEED))
+        own = {tool.name: list(column_origins(tool)) for tool in blueprint.tools if tool.kind == "read"}
+        alone = references(OfflineQuestion("tasks.references", "k", {"blueprint": blueprint, "columns": own}, SEED))
         assert alone
         assert {tools[words.read]: words.columns for words in alone}.items() <= found.items()
 

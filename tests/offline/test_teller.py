@@ -2,12 +2,12 @@ from random import Random
 
 import pytest
 
+from skillweave.schema.combination import Intent, KnownFact, KnownRow, UserRequest
 from skillweave.schema.task import Persona
-from skillweave.schema.telling import Known, Request, RowKnown, Wish
 from skillweave.user_prompt import STYLES
-from synth.offline.language.english import action, named, with_article
-from synth.offline.language.teller import Teller
-from synth.offline.service import EntityTalk, Talk, ToolTalk
+from synth.offline.services import EntityTalk, Talk, ToolTalk
+from synth.offline.teller import Teller
+from synth.offline.wording import action, named, with_article
 
 TALK = Talk(
     entities={
@@ -26,27 +26,27 @@ TALK = Talk(
 )
 
 
-def a_request(style: str, traits: list[str] | None = None) -> Request:
+def a_request(style: str, traits: list[str] | None = None) -> UserRequest:
     words = "Friday 24 January at 09:30"
     known = [
-        Known(id="appointment.starts_at", value="2025-01-24 09:30:00", words=words, type="datetime", about="a: b"),
-        Known(id="appointment.treatment_name", value="check-up", words="check-up", type="string", about="a: b"),
-        Known(id="pay.method", value="bank_transfer", words="bank_transfer", type="string", about="pay: method"),
-        Known(
+        KnownFact(id="appointment.starts_at", value="2025-01-24 09:30:00", words=words, type="datetime", about="a: b"),
+        KnownFact(id="appointment.treatment_name", value="check-up", words="check-up", type="string", about="a: b"),
+        KnownFact(id="pay.method", value="bank_transfer", words="bank_transfer", type="string", about="pay: method"),
+        KnownFact(
             id="me.email", value="ann_lee@example.com", words="ann_lee@example.com", type="string", about="me: email"
         ),
     ]
-    row = RowKnown(
+    row = KnownRow(
         entity="Appointment",
         columns={"starts_at": "appointment.starts_at", "treatment_name": "appointment.treatment_name"},
     )
     wishes = [
-        Wish(tool="cancel", kind="do", rows={"appointment_id": row}),
-        Wish(tool="pay", kind="do", values={"method": "pay.method"}, linked={"invoice_id": "Invoice"}),
-        Wish(tool="pay", kind="hear", ask="what I have paid"),
+        Intent(tool="cancel", kind="do", rows={"appointment_id": row}),
+        Intent(tool="pay", kind="do", values={"method": "pay.method"}, linked={"invoice_id": "Invoice"}),
+        Intent(tool="pay", kind="hear", ask="what I have paid"),
     ]
     persona = Persona(name="Ann Lee", age=40, style=style, patience=5, traits=traits or [])
-    return Request(title="t", company="c", persona=persona, reason="I am moving.", wishes=wishes, known=known)
+    return UserRequest(title="t", company="c", persona=persona, reason="I am moving.", wishes=wishes, known=known)
 
 
 @pytest.mark.parametrize("style", sorted(STYLES))
@@ -59,7 +59,7 @@ def test_what_is_marked_first_is_in_the_first_message_and_nothing_else_that_is_k
         assert said == first
 
 
-def _words(thing: Known) -> str:
+def _words(thing: KnownFact) -> str:
     return thing.words.replace("_", " ") if thing.id == "pay.method" else thing.words
 
 
@@ -98,7 +98,7 @@ def test_many_tellings_of_one_request_hardly_repeat() -> None:
     assert len(messages) > 150
 
 
-def left_out(*ids: str, style: str = "formal") -> Request:
+def left_out(*ids: str, style: str = "formal") -> UserRequest:
     request = a_request(style)
     known = [thing.model_copy(update={"withheld": thing.id in ids}) for thing in request.known]
     return request.model_copy(update={"known": known})
@@ -208,9 +208,9 @@ def test_what_nobody_has_words_for_is_english_all_the_same() -> None:
 @pytest.mark.parametrize("style", sorted(STYLES))
 def test_two_rows_of_a_kind_are_never_told_in_the_same_words(style: str) -> None:
     request = a_request(style)
-    other = Known(id="appointment_2.treatment_name", value="filling", words="filling", type="string", about="a: b")
-    row = RowKnown(entity="Appointment", columns={"treatment_name": other.id})
-    wishes = [request.wishes[0], Wish(tool="cancel", kind="do", rows={"appointment_id": row})]
+    other = KnownFact(id="appointment_2.treatment_name", value="filling", words="filling", type="string", about="a: b")
+    row = KnownRow(entity="Appointment", columns={"treatment_name": other.id})
+    wishes = [request.wishes[0], Intent(tool="cancel", kind="do", rows={"appointment_id": row})]
     both = request.model_copy(update={"wishes": wishes, "known": [*request.known, other]})
     for number in range(20):
         message = Teller(both, TALK, Random(number)).tell().first_message.lower()
@@ -222,8 +222,8 @@ def test_words_for_one_thing_left_unsaid_do_not_give_another_away() -> None:
     unsaid = {"method": ["pay {amount} now"], "amount": ["pay by {method}", "settle up"]}
     talk = TALK.model_copy(update={"tools": {**TALK.tools, "pay": ToolTalk(ask=["pay {amount}"], unsaid=unsaid)}})
     request = left_out("pay.method", "pay.amount")
-    amount = Known(id="pay.amount", value=500, words="5.00", type="integer", about="pay: amount", withheld=True)
-    wish = Wish(tool="pay", kind="do", values={"method": "pay.method", "amount": "pay.amount"})
+    amount = KnownFact(id="pay.amount", value=500, words="5.00", type="integer", about="pay: amount", withheld=True)
+    wish = Intent(tool="pay", kind="do", values={"method": "pay.method", "amount": "pay.amount"})
     both = request.model_copy(update={"wishes": [wish], "known": [*request.known, amount]})
     assert {Teller(both, talk, Random(number)).tell().goal for number in range(10)} == {"You want to settle up."}
 

@@ -2,9 +2,8 @@ from random import Random
 
 import pytest
 
-from skillweave.errors import AuthorError
-from synth.offline.service import catalogue
-from synth.offline.variation import services_for, variant
+from skillweave.base.errors import AuthorError
+from synth.offline.services import catalogue, services_for, variant
 
 SETTINGS = sorted(setting.domain for service in catalogue().values() for setting in service.header.settings)
 

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from skillweave.base.digest import digest_bytes
+from skillweave.base.manifest import ItemRecord, Manifest
+from skillweave.base.store import Store
 from skillweave.config.load import load_config
-from skillweave.digest import digest_bytes
-from skillweave.llm.ask import Line
+from skillweave.llm.ask import AuthorChain
+from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.request import Reply, Request
-from skillweave.manifest import ItemRecord, Manifest
-from skillweave.store import Store
 from synth.artifacts import Artifact
-from synth.context import Context, Setting
-from synth.engine.codec import decode, encode
-from synth.engine.perform import Performer
+from synth.engine.artifact import decode, encode
+from synth.engine.context import Context, RunSetting
+from synth.engine.executor import ItemExecutor
 from synth.engine.pipeline import load_pipeline, step_params
 from synth.offline.author import OfflineAuthor
 from tests.pipeline.small import OVERRIDES, ROOT
@@ -36,7 +36,7 @@ class Downstream:
         self.store = Store(outputs)
         self.pipeline = load_pipeline("synth.steps")
         self.params = step_params(self.pipeline.steps, config.steps)
-        self.setting = Setting(config.seed, config.simulation_time, tuple(config.domains.seeds))
+        self.setting = RunSetting(config.seed, config.simulation_time, tuple(config.domains.seeds))
         self.twist: Twist = lambda request, text: text
         """Set by a test that plants another author."""
         self.log_lines: list[str] = []
@@ -72,7 +72,7 @@ class Downstream:
             visible=self._visible,
             services=self,
         )
-        record = Performer().perform(found, context, [])
+        record = ItemExecutor().perform(found, context, [])
         if record.state == "done":
             self._visible |= {(output.artifact, output.key): output for output in record.outputs}
         return record
@@ -84,9 +84,9 @@ class Downstream:
         assert record.state == "done", record.reasons
         return {output.label for output in record.outputs if before.get(output.label) != output.digest}
 
-    def line(self, step: str, role: str) -> Line:
+    def line(self, step: str, role: str) -> AuthorChain:
         """The offline author, twisted."""
-        return Line([_Author(self)], Ledger())
+        return AuthorChain([_Author(self)], Ledger())
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         """Work for the pool, done in place."""

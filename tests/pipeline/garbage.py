@@ -3,8 +3,8 @@
 import json
 from random import Random
 
-from skillweave.llm.request import Request
-from skillweave.llm.wrappers.faults import FAULTS, spoil
+from skillweave.llm.backends.backend import Request
+from skillweave.llm.fault_injection import INJECTED_FAULTS, spoil
 from skillweave.schema.record import Json
 from synth.offline.author import OfflineAuthor
 
@@ -114,4 +114,4 @@ def _spoiled(text: str, question: str, random: Random) -> str:
         return random.choice(WILD_GENERATORS)
     if question == "server.write":
         return random.choice(WILD_SERVERS)
-    return spoil(text, random.choice(FAULTS), random)
+    return spoil(text, random.choice(INJECTED_FAULTS), random)

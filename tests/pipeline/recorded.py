@@ -8,8 +8,8 @@ import json
 from functools import cache
 from pathlib import Path
 
-from skillweave.errors import AuthorError
-from skillweave.llm.request import Request
+from skillweave.base.errors import AuthorError
+from skillweave.llm.backends.backend import Request
 from synth.offline.author import ANSWERS, OfflineAuthor
 
 CASSETTES = Path(__file__).parent / "cassettes"

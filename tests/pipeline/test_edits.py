@@ -7,7 +7,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from skillweave.llm.request import Request
+from skillweave.llm.backends.backend import Request
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination
 from skillweave.schema.entity import Entity

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from synth.cli.app import main
-from synth.cli.place import Place
+from synth.cli.options import PipelineSource
 
 
 def explained(small: Path, id: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
     with pytest.raises(SystemExit) as ended:
-        main(Place(), ["explain", id, "--outputs-dir", str(small)])
+        main(PipelineSource(), ["explain", id, "--outputs-dir", str(small)])
     assert ended.value.code == 0
     return capsys.readouterr().out.splitlines()
 

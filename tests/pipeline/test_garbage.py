@@ -9,7 +9,7 @@ import pytest
 
 from skillweave.schema.task import Task
 from synth.cli.app import main
-from synth.cli.place import Place
+from synth.cli.options import PipelineSource
 from tests.pipeline.garbage import LEFT_OUT
 
 SMALL = [
@@ -30,7 +30,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, api_url: str) -> Run:
 
     def run_with(author: str) -> tuple[int, Path, dict[str, Any]]:
         outputs = tmp_path / author
-        place = Place("synth.steps", f"tests.pipeline.garbage:{author}")
+        place = PipelineSource("synth.steps", f"tests.pipeline.garbage:{author}")
         with pytest.raises(SystemExit) as ended:
             main(place, ["run", "--config", str(config), "--outputs-dir", str(outputs), *SMALL])
         assert isinstance(ended.value.code, int)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.dataset import Dataset
-from skillweave.manifest import Manifest
-from skillweave.schema.fused import FusedBlueprint
-from skillweave.schema.fusion import Crossing
+from skillweave.base.manifest import Manifest
+from skillweave.base.store import Store
+from skillweave.schema.blueprint import FusedBlueprint
+from skillweave.schema.fusion import ProvenLink
 from skillweave.schema.task import Task
-from skillweave.store import Store
-from skillweave.world.undisturbed import undisturbed
+from skillweave.world.dataset import Dataset
+from skillweave.world.replay import without_noise
 from tests.pipeline.small import LAB, PLAN, WORLD
 from tests.pipeline.test_rollouts import rolled_out
 
@@ -29,10 +29,10 @@ def demanding(task: Task) -> set[str]:
     return set(found)
 
 
-def crossings(task: Task) -> list[Crossing]:
+def crossings(task: Task) -> list[ProvenLink]:
     found = task.gates.interlock["crossings"]
     assert isinstance(found, list)
-    return [Crossing.model_validate(one) for one in found]
+    return [ProvenLink.model_validate(one) for one in found]
 
 
 def test_tasks_of_both_domains_are_made_beside_those_of_each(joined: Path, tasks: list[Task]) -> None:
@@ -46,7 +46,7 @@ def test_tasks_of_both_domains_are_made_beside_those_of_each(joined: Path, tasks
 def test_each_task_has_a_proven_link_on_record(joined: Path, tasks: list[Task]) -> None:
     contract = Dataset(joined).blueprint(WORLD)
     assert isinstance(contract, FusedBlueprint)
-    for task in map(undisturbed, tasks):
+    for task in map(without_noise, tasks):
         assert crossings(task)
         for one in crossings(task):
             assert {one.source, one.target} == {LAB, PLAN}

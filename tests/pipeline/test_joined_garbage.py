@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from synth.cli.app import main
-from synth.cli.place import Place
+from synth.cli.options import PipelineSource
 from tests.pipeline.small import JOINED, WORLD, artifacts, differing
 from tests.pipeline.test_joined_same_bytes import ABOUT_ALL, is_of_fused
 
@@ -20,7 +20,7 @@ def made_by(author: str, joined: Path, folder: Path) -> tuple[int, Path, dict[tu
     settings = [part for override in JOINED for part in ("--set", override)]
     arguments = ["run", "--config", "config.yaml", "--outputs-dir", str(outputs), "--fresh", "s10", *settings]
     with pytest.raises(SystemExit) as ended:
-        main(Place("synth.steps", f"tests.pipeline.garbage:{author}"), arguments)
+        main(PipelineSource("synth.steps", f"tests.pipeline.garbage:{author}"), arguments)
     assert isinstance(ended.value.code, int)
     items = json.loads((outputs / "manifest.json").read_text())["items"]
     return ended.value.code, outputs, {(item["step"][:3], item["key"]): item for item in items}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from synth.gates.proofs import verify_tasks
+from synth.verification.dataset import verify_tasks
 from tests.pipeline.small import LAB, WORLD
 from tests.pipeline.test_verify import status
 

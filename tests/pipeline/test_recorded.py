@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from synth.cli.app import main
-from synth.cli.place import Place
+from synth.cli.options import PipelineSource
 
 SMALL = [
     "--set", "steps.s01_domain_expansion.target_domains=1",
@@ -28,7 +28,7 @@ def authored(
     """A company as far as s14: its outputs, and the records of its items by step."""
     monkeypatch.setenv("PREFECT_API_URL", api_url)
     (folder / "config.yaml").write_text("seed: 7\n")
-    place = Place("synth.steps", f"tests.pipeline.recorded:{author}")
+    place = PipelineSource("synth.steps", f"tests.pipeline.recorded:{author}")
     given = ["--config", str(folder / "config.yaml"), "--outputs-dir", str(folder / "out")]
     with pytest.raises(SystemExit):
         main(place, ["run", *given, "--set", f"domains.seeds=[{seed}]", *SMALL])

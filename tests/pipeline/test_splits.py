@@ -4,12 +4,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from skillweave.config.models import SplitsConfig
-from skillweave.dataset import Dataset
-from skillweave.schema.diversity import Diversity
+from skillweave.config.sections import SplitsConfig
+from skillweave.schema.reports import Diversity
 from skillweave.schema.template import TaskTemplate
+from skillweave.world.dataset import Dataset
 from synth.artifacts import QUERIES
-from synth.diversity.overlaps import split_faults
+from synth.reports.duplicates import split_faults
 from synth.tasks.splits import family_of
 from tests.pipeline.downstream import Downstream
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from skillweave.dataset import Dataset
-from skillweave.digest import digest_file
-from synth.codegen.verify import runtime_faults
-from synth.gates.proofs import shared_faults
-from synth.gates.records import Records
-from synth.gates.verify import faults_of
+from skillweave.base.digest import digest_file
+from skillweave.world.dataset import Dataset
+from synth.verification.dataset import shared_faults
+from synth.verification.records import WorldRecords
+from synth.verification.servers import runtime_faults
+from synth.verification.task import faults_of
 
 Line = dict[str, Any]
 
@@ -37,7 +37,7 @@ def faults_with(outputs: Path, change: Callable[[Line], bool]) -> list[str]:
     dataset = Dataset(outputs)
     lines = map(json.loads, (outputs / "queries" / f"{world}.jsonl").read_text().splitlines())
     spoiled = next(line for line in lines if change(line))
-    found = faults_of(dataset, world, json.dumps(spoiled).encode(), Records(dataset, world))
+    found = faults_of(dataset, world, json.dumps(spoiled).encode(), WorldRecords(dataset, world))
     dataset.close()
     return found
 
@@ -210,7 +210,7 @@ def test_a_task_whose_records_were_loosened_with_it_is_found_by_the_gates(kept: 
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     try:
         dataset = Dataset(kept)
-        found = faults_of(dataset, world, json.dumps(line).encode(), Records(dataset, world))
+        found = faults_of(dataset, world, json.dumps(line).encode(), WorldRecords(dataset, world))
         dataset.close()
     finally:
         path.write_bytes(before)
@@ -222,7 +222,7 @@ def test_records_that_are_gone_are_a_fault(kept: Path) -> None:
     assert any("has no template" in fault or "lineage" in fault for fault in found) or found, found
     dataset = Dataset(kept)
     world = world_of(kept)
-    records = Records(dataset, world)
+    records = WorldRecords(dataset, world)
     line = json.loads((kept / "queries" / f"{world}.jsonl").read_text().splitlines()[0])
     line["lineage"]["combo"] = "nobody/nothing/000"
     assert any("has no combination" in fault for fault in faults_of(dataset, world, json.dumps(line).encode(), records))

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from skillweave.dataset import Dataset
-from synth.card.verify import report_faults
+from skillweave.world.dataset import Dataset
 from synth.cli.app import main
-from synth.cli.place import Place
-from synth.gates.proofs import verify_tasks
-from synth.gates.records import Records
-from synth.gates.verify import faults_of
+from synth.cli.options import PipelineSource
 from synth.policy.manual import stated_rules
+from synth.verification.card import report_faults
+from synth.verification.dataset import verify_tasks
+from synth.verification.records import WorldRecords
+from synth.verification.task import faults_of
 
 Line = dict[str, Any]
 
@@ -186,7 +186,7 @@ def record_faults_of(outputs: Path, change: Callable[[Line], None]) -> list[str]
     dataset = Dataset(outputs)
     line = json.loads((outputs / "queries" / "CornerPharmacy.jsonl").read_text().splitlines()[0])
     change(line)
-    found = faults_of(dataset, "CornerPharmacy", json.dumps(line).encode(), Records(dataset, "CornerPharmacy"))
+    found = faults_of(dataset, "CornerPharmacy", json.dumps(line).encode(), WorldRecords(dataset, "CornerPharmacy"))
     dataset.close()
     return found
 
@@ -218,7 +218,7 @@ def test_a_record_that_the_gates_cannot_take_is_a_fault(copy: Path, change: Call
     id = next(one["combination"]["id"] for one in lines if one["combination"]["id"] in lines_by_combo and change(one))
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     dataset = Dataset(copy)
-    records = Records(dataset, "CornerPharmacy")
+    records = WorldRecords(dataset, "CornerPharmacy")
     faults = faults_of(dataset, "CornerPharmacy", lines_by_combo[id], records)
     dataset.close()
     assert any(said in fault for fault in faults), faults
@@ -274,7 +274,7 @@ def test_a_changed_tool_list_or_contract_condemns_its_tasks(copy: Path) -> None:
 
 def status(outputs: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
     with pytest.raises(SystemExit) as ended:
-        main(Place(), ["verify", str(outputs), "--quick"])
+        main(PipelineSource(), ["verify", str(outputs), "--quick"])
     assert isinstance(ended.value.code, int)
     return ended.value.code, capsys.readouterr().out.splitlines()
 

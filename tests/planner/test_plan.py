@@ -4,11 +4,11 @@ import pytest
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.task import Criteria
-from synth.gates.attempt import attempt
-from synth.gates.criteria import criteria_of
-from synth.planner.plan import Planner, Plans
-from synth.planner.planned import sign_in
-from synth.planner.problem import Bounds, problem_of
+from synth.planner.plan import Planner, PlanSearchResult
+from synth.planner.problem import PlannerBounds, problem_of
+from synth.planner.solutions import sign_in
+from synth.tasks.criteria import criteria_of
+from synth.tasks.replay import run_golden
 from tests.gates.clinic_tasks import (
     APPOINTMENTS,
     MOVE,
@@ -33,12 +33,12 @@ QUIET = call("set_reminders", wanted=(False, "user"))
 
 def criteria(combination: Combination) -> Criteria:
     """What the golden calls of a combination come to."""
-    return criteria_of(WORLD, combination, attempt(WORLD, combination))
+    return criteria_of(WORLD, combination, run_golden(WORLD, combination))
 
 
 def a_paid_cancellation() -> Combination:
     """Ana cancels, and pays the fee that this costs her: the second write needs what the first makes."""
-    minted = attempt(WORLD, a_combination([APPOINTMENTS, CANCEL])).results[1].minted[0]
+    minted = run_golden(WORLD, a_combination([APPOINTMENTS, CANCEL])).results[1].minted[0]
     pay = PAY.model_copy(update={"arguments": {"fee_id": minted, "amount_cents": 3000}})
     golden = [APPOINTMENTS, CANCEL, FEES, pay]
     return a_combination(golden, rows=[OWN_APPOINTMENT], values=[value(1, "reason", "illness")])
@@ -49,7 +49,12 @@ def a_quiet_move() -> Combination:
     return a_move(golden=[APPOINTMENTS, SLOTS, MOVE, QUIET], values=[value(3, "wanted", False)])
 
 
-def searched(combination: Combination, bounds: Bounds = Bounds(), *, memo: bool = True) -> Plans:  # noqa: B008
+def searched(
+    combination: Combination,
+    bounds: PlannerBounds = PlannerBounds(),  # noqa: B008
+    *,
+    memo: bool = True,
+) -> PlanSearchResult:
     """What the search comes to for what the combination's golden calls reach."""
     problem = problem_of(WORLD, combination, criteria(combination))
     with problem.open() as session:
@@ -77,14 +82,14 @@ def test_writes_that_commute_are_one_solution_in_two_orders() -> None:
 def test_the_bound_on_expansions_leaves_it_undecided_and_never_unsolvable() -> None:
     whole = searched(a_quiet_move()).expansions
     for most in (0, 1, whole // 2, whole - 1):
-        found = searched(a_quiet_move(), Bounds(expansions=most))
+        found = searched(a_quiet_move(), PlannerBounds(expansions=most))
         assert (found.status, found.plans) == ("undecided", [])
         assert found.expansions == most
-    assert searched(a_quiet_move(), Bounds(expansions=whole)).status == "proved"
+    assert searched(a_quiet_move(), PlannerBounds(expansions=whole)).status == "proved"
 
 
 def test_a_plan_longer_than_the_bound_on_calls_is_not_reached() -> None:
-    assert searched(a_quiet_move(), Bounds(calls=1)).status == "not_reached"
+    assert searched(a_quiet_move(), PlannerBounds(calls=1)).status == "not_reached"
 
 
 @pytest.mark.parametrize("combination", [a_move(), a_quiet_move(), a_paid_cancellation()])
@@ -107,7 +112,7 @@ def test_what_nobody_says_and_no_read_shows_is_in_no_plan() -> None:
     wanted = criteria(a_paid_cancellation())
     problem = problem_of(WORLD, unsaid, wanted)
     with problem.open() as session:
-        assert Planner(problem, session, Bounds(calls=3)).search().status == "not_reached"
+        assert Planner(problem, session, PlannerBounds(calls=3)).search().status == "not_reached"
 
 
 def test_an_unlawful_plan_is_none() -> None:
@@ -117,7 +122,7 @@ def test_an_unlawful_plan_is_none() -> None:
         for row, number in enumerate((1, 3))
     ]
     twice = a_combination([SLOTS, *slots], rows=[soon, SLOT_4])
-    made = attempt(WORLD, twice)
+    made = run_golden(WORLD, twice)
     assert made.succeeded
     assert not made.lawful
-    assert searched(twice, Bounds(calls=2)).status == "not_reached"
+    assert searched(twice, PlannerBounds(calls=2)).status == "not_reached"

@@ -7,10 +7,10 @@ import pytest
 
 from skillweave.schema.record import Value
 from skillweave.world.world import World
-from synth.history.build import build
-from synth.history.generation import state_of
-from synth.history.simulation import Plan
-from synth.planner.search import Arguments, Search, search_in
+from synth.search.arguments import Arguments, ArgumentSearch, argument_search
+from synth.simulation.build import simulate_history
+from synth.simulation.generation import state_of
+from synth.simulation.history import HistoryPlan
 from tests.gates import services
 from tests.gates.clinic_tasks import with_tools
 from tests.history.worlds import NOW, a_blueprint, reference_rows
@@ -20,7 +20,7 @@ from tests.world.clinic import APPOINTMENT, a_world
 @pytest.fixture(scope="module", params=["tool", "agent"])
 def world(request: pytest.FixtureRequest) -> World:
     domain = "CornerPharmacy"
-    built = build(a_blueprint(domain), reference_rows(domain), NOW, Plan(visits=150, days=20), "7/a")
+    built = simulate_history(a_blueprint(domain), reference_rows(domain), NOW, HistoryPlan(visits=150, days=20), "7/a")
     blueprint = a_blueprint(domain, soft_rules=request.param)
     return World(blueprint, state_of(built.rows, blueprint), now=NOW)
 
@@ -33,7 +33,7 @@ def test_calls_found_to_meet_the_guards_go_through_lawfully(world: World) -> Non
             for tool in world.blueprint.tools:
                 if tool.kind == "auth":
                     continue
-                search = Search(world.blueprint, tool, session, session.caller, NOW, random)
+                search = ArgumentSearch(world.blueprint, tool, session, session.caller, NOW, random)
                 for arguments in islice(search.meeting(), 3):
                     result = session.peek(tool.name, arguments)
                     assert (result.ok, result.violations) == (True, []), (tool.name, arguments, result)
@@ -48,7 +48,7 @@ def test_calls_found_to_break_a_guard_break_it_first(world: World) -> None:
             session.caller = str(row[world.blueprint.core.key])
             for tool in world.blueprint.tools:
                 for guard in tool.guards if tool.kind != "auth" else []:
-                    search = Search(world.blueprint, tool, session, session.caller, NOW, random)
+                    search = ArgumentSearch(world.blueprint, tool, session, session.caller, NOW, random)
                     for arguments in islice(search.breaking(guard.rule), 2):
                         result = session.peek(tool.name, arguments)
                         if guard.enforced_by == "tool":
@@ -69,7 +69,7 @@ def test_a_guard_broken_alone_is_the_only_one_broken(world: World) -> None:
                 for guard in tool.guards:
                     if guard.enforced_by != "agent":
                         continue
-                    search = Search(world.blueprint, tool, session, session.caller, NOW, random)
+                    search = ArgumentSearch(world.blueprint, tool, session, session.caller, NOW, random)
                     for arguments in islice(search.breaking(guard.rule, alone=True), 1):
                         result = session.peek(tool.name, arguments)
                         assert (result.ok, result.violations) == (True, [guard.rule]), (tool.name, arguments)
@@ -82,12 +82,12 @@ def test_given_arguments_are_kept_and_an_unlawful_one_finds_nothing() -> None:
     tool = next(tool for tool in world.blueprint.tools if tool.kind == "write")
     with world.session() as session:
         session.caller = str(session.rows("patient")[0]["patient_id"])
-        free = Search(world.blueprint, tool, session, session.caller, session.now, Random(1))
+        free = ArgumentSearch(world.blueprint, tool, session, session.caller, session.now, Random(1))
         arguments = next(free.meeting())
         name, value = next(iter(arguments.items()))
-        fixed = Search(world.blueprint, tool, session, session.caller, session.now, Random(1), {name: value})
+        fixed = ArgumentSearch(world.blueprint, tool, session, session.caller, session.now, Random(1), {name: value})
         assert next(fixed.meeting())[name] == value
-        wrong = Search(world.blueprint, tool, session, session.caller, session.now, Random(1), {name: "NONE-1"})
+        wrong = ArgumentSearch(world.blueprint, tool, session, session.caller, session.now, Random(1), {name: "NONE-1"})
         assert next(wrong.meeting(), None) is None
 
 
@@ -98,7 +98,12 @@ def test_the_same_seed_finds_the_same_calls() -> None:
         for tool in world.blueprint.tools:
             first, second = (
                 list(
-                    islice(Search(world.blueprint, tool, session, session.caller, session.now, Random(5)).meeting(), 4)
+                    islice(
+                        ArgumentSearch(
+                            world.blueprint, tool, session, session.caller, session.now, Random(5)
+                        ).meeting(),
+                        4,
+                    )
                 )
                 for _ in range(2)
             )
@@ -108,16 +113,18 @@ def test_the_same_seed_finds_the_same_calls() -> None:
 def test_an_unknown_rule_is_a_key_error() -> None:
     world = a_world()
     with world.session() as session, pytest.raises(KeyError):
-        Search(world.blueprint, world.blueprint.tools[0], session, None, session.now, Random(1)).breaking("R999")
+        ArgumentSearch(world.blueprint, world.blueprint.tools[0], session, None, session.now, Random(1)).breaking(
+            "R999"
+        )
 
 
 def test_a_guard_over_two_domains_is_met_for_the_person_whose_key_the_tool_s_domain_has() -> None:
     joined = services.world("Clinic", "Insurer", bridges=[services.PAID_FIRST])
     with joined.session(caller="PER-P001") as session:
         claim = joined.blueprint.tool("insurer__claim_back")
-        assert next(search_in(session, claim, Random(1)).meeting(), None) is None
+        assert next(argument_search(session, claim, Random(1)).meeting(), None) is None
         assert session.call("clinic__settle_bill", {"bill_id": services.bill("Clinic", 1)}).ok
-        found = next(search_in(session, claim, Random(1)).meeting())
+        found = next(argument_search(session, claim, Random(1)).meeting())
         assert session.call(claim.name, found).ok
 
 
@@ -150,7 +157,7 @@ def explaining(holds: str = "1", required: bool = True) -> World:
 
 def found_in(world: World, search: str, fixed: dict[str, Value] | None = None, seed: int = 1) -> list[Arguments]:
     with world.session(caller="PAT-0001") as session:
-        made = search_in(session, world.blueprint.tool("tell_why"), Random(seed), fixed)
+        made = argument_search(session, world.blueprint.tool("tell_why"), Random(seed), fixed)
         return list(islice(made.meeting() if search == "meeting" else made.breaking(search), 60))
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from skillweave.schema.contract import Effect, Guard, Parameter, Returns, Tool
 from skillweave.world.world import World
-from synth.planner.search import search_in
-from synth.planner.sensible import sensible
+from synth.search.arguments import argument_search
+from synth.search.slots import sensible_conditions
 from tests.gates.clinic_tasks import with_tools
 
 
@@ -32,19 +32,23 @@ def a_tool(select: str = "SELECT 1 AS one", effects: tuple[str, ...] = (), **par
     ],
 )
 def test_the_end_of_a_span_is_not_before_its_start(where: str) -> None:
-    (condition,) = sensible(a_tool(f"SELECT s.slot_id FROM slot s WHERE {where}", from_day="date", to_day="date"))
+    (condition,) = sensible_conditions(
+        a_tool(f"SELECT s.slot_id FROM slot s WHERE {where}", from_day="date", to_day="date")
+    )
     assert condition.bindings == {"from_day", "to_day"}
     assert condition.holds.endswith(":from_day <= :to_day")
 
 
 def test_bounds_of_two_columns_are_no_span() -> None:
     where = "s.starts_at <= :to_day AND s.ends_at >= :from_day"
-    assert sensible(a_tool(f"SELECT s.slot_id FROM slot s WHERE {where}", from_day="date", to_day="date")) == ()
+    assert (
+        sensible_conditions(a_tool(f"SELECT s.slot_id FROM slot s WHERE {where}", from_day="date", to_day="date")) == ()
+    )
 
 
 def test_what_is_computed_or_added_changes_something_anyway() -> None:
     effects = ("UPDATE visit SET moves = moves + 1, day = date(:day, '+1 day') WHERE visit_id = :visit",)
-    assert sensible(a_tool(effects=effects, visit="string", day="date")) == ()
+    assert sensible_conditions(a_tool(effects=effects, visit="string", day="date")) == ()
 
 
 def renaming(holds: str = "1 = 1") -> World:
@@ -77,5 +81,5 @@ def test_a_change_to_another_value_comes_before_one_to_the_same(holds: str, plac
     with world.session() as session:
         for row in session.rows("patient"):
             session.caller = str(row["patient_id"])
-            found = [bool(one["wanted"]) for one in search_in(session, tool, Random(1)).meeting()]
+            found = [bool(one["wanted"]) for one in argument_search(session, tool, Random(1)).meeting()]
             assert [value != bool(row["wants_reminders"]) for value in found] == places

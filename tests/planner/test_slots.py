@@ -1,7 +1,7 @@
 """Slots: what a parameter is compared with, read from the contract's SQL."""
 
 from skillweave.schema.contract import Guard, Parameter, Returns, Tool
-from synth.planner.slots import bindings, slots, substitute
+from synth.search.slots import bound_names, slots, substitute
 
 
 def a_tool(holds: str, parameter: Parameter) -> Tool:
@@ -38,7 +38,7 @@ def test_numbers_that_bound_a_parameter_are_seen() -> None:
 
 
 def test_a_name_inside_a_string_is_no_binding() -> None:
-    assert bindings("x = ':title' AND y = :now") == {"now"}
+    assert bound_names("x = ':title' AND y = :now") == {"now"}
 
 
 def test_substitution_leaves_the_rest_as_it_was() -> None:

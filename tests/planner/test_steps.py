@@ -1,7 +1,7 @@
 """Step-level truth: the best next calls and the cost to go, along the golden calls and off the shortest way."""
 
-from synth.planner.problem import Bounds
-from synth.planner.steps import step_truth
+from synth.planner.problem import PlannerBounds
+from synth.planner.solutions import step_truth
 from tests.gates.clinic_tasks import APPOINTMENTS, MOVE, SLOTS, WORLD, a_combination, a_move
 from tests.planner.test_plan import FEES, QUIET, a_paid_cancellation, a_quiet_move, criteria
 
@@ -31,7 +31,7 @@ def test_either_of_two_independent_writes_may_come_first() -> None:
 
 
 def test_an_undecided_step_tells_nothing() -> None:
-    truth = step_truth(WORLD, a_move(), criteria(a_move()), "x", Bounds(expansions=1))
+    truth = step_truth(WORLD, a_move(), criteria(a_move()), "x", PlannerBounds(expansions=1))
     assert truth is not None
     assert {(step.status, step.cost_to_go, len(step.optimal)) for step in truth.steps[:3]} == {("undecided", None, 0)}
 

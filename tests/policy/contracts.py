@@ -4,10 +4,9 @@ from functools import cache
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Guard
-from synth.formulated import formulated
-from synth.offline.service import catalogue
-from synth.offline.variation import variant
+from synth.offline.services import catalogue, variant
 from synth.policy.audit import Rule
+from synth.trial.draft import formulate
 
 DOMAINS = [setting.domain for service in catalogue().values() for setting in service.header.settings]
 NOW = "2025-03-17 09:00:00"
@@ -22,7 +21,7 @@ def a_contract(domain: str = "DentalClinic", seed: int = 7) -> Blueprint:
         title=made.setting.title,
         **{name: getattr(made.rendered, name) for name in Blueprint.model_fields if hasattr(made.rendered, name)},
     )
-    return formulated(draft, "XY")
+    return formulate(draft, "XY")
 
 
 def a_guarded_contract(holds: str, says: str, tool: str = "cancel_appointment") -> Blueprint:

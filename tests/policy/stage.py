@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from skillweave.llm.ask import Line
+from skillweave.base.manifest import ItemOutput
+from skillweave.base.store import Store
+from skillweave.llm.ask import AuthorChain
+from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.request import Reply, Request
-from skillweave.manifest import Output
 from skillweave.schema.blueprint import Blueprint
-from skillweave.store import Store
 from synth.artifacts import Artifact
-from synth.context import Context, Setting
-from synth.engine.codec import encode
+from synth.engine.artifact import encode
+from synth.engine.context import Context, RunSetting
+from synth.engine.step import PipelineStep
 from synth.offline.author import OfflineAuthor
-from synth.step import Step
 from tests.policy.contracts import NOW, a_contract
 
 R = TypeVar("R")
@@ -51,8 +51,8 @@ class Services:
         self._author, self._judges = author, judges
         self.lines: list[str] = []
 
-    def line(self, step: str, role: str) -> Line | None:
-        return Line([self._author], Ledger()) if role != "judge" or self._judges else None
+    def line(self, step: str, role: str) -> AuthorChain | None:
+        return AuthorChain([self._author], Ledger()) if role != "judge" or self._judges else None
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         return function(*arguments)
@@ -62,7 +62,7 @@ class Services:
 
 
 def context(
-    step: Step[Any],
+    step: PipelineStep[Any],
     folder: Path,
     author: Author,
     given: Mapping[Artifact[Any], object] | None = None,
@@ -77,12 +77,12 @@ def context(
         store.write(path, encode(artifact, value))
         size = store.stamp(path).size
         label = artifact.label(KEY)
-        visible[artifact.pattern, KEY] = Output(
+        visible[artifact.pattern, KEY] = ItemOutput(
             artifact=artifact.pattern, key=KEY, label=label, path=path, digest="0", size=size, mtime_ns=0
         )
     services = Services(author, judges=judges)
     return Context(
-        step, KEY, params=step.params(), setting=Setting(7, NOW, ()), store=store, visible=visible, services=services
+        step, KEY, params=step.params(), setting=RunSetting(7, NOW, ()), store=store, visible=visible, services=services
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from skillweave.schema.blueprint import Blueprint
 from synth.policy.audit import Rule, audit, audit_rule, common_words, rules_of
-from synth.policy.words import stems
+from synth.policy.wording import stems
 from tests.policy.contracts import DOMAINS, a_contract, a_rule
 
 _LITERAL = re.compile(r"'(?P<text>[^']*)'|(?<![\w.:])(?P<number>\d+(?:\.\d+)?)(?![\w.])")

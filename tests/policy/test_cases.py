@@ -1,6 +1,6 @@
 import pytest
 
-from synth.policy.cases import RuleCases, cases_of
+from synth.policy.cases import CasesOfRule, cases_of
 from tests.policy.contracts import DOMAINS, NOW, a_contract, a_guarded_contract
 
 STARTS = (
@@ -10,7 +10,7 @@ STARTS = (
 MINE = "FROM appointment WHERE patient_id = :caller"
 
 
-def made(holds: str) -> RuleCases:
+def made(holds: str) -> CasesOfRule:
     (found,) = cases_of(a_guarded_contract(holds, "A rule."), NOW)
     return found
 

@@ -5,12 +5,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from skillweave.llm.request import Request
+from skillweave.llm.backends.backend import Request
 from skillweave.schema.blueprint import Blueprint
-from synth.context import Context
+from synth.engine.context import Context
 from synth.policy.cases import cases_of
 from synth.policy.manual import sentences_of
-from synth.policy.settled import APART, settled
+from synth.policy.review import SENTENCE_AND_SQL_DIFFER, review_rules
 from synth.steps.s04_blueprint_generation import blueprint_generation
 from tests.policy.contracts import NOW, a_contract
 from tests.policy.stage import Answer, Author, context, with_says
@@ -47,7 +47,7 @@ def settle(
 ) -> tuple[dict[str, str], Context[Any], Author]:
     author = Author(instead)
     ctx = context(blueprint_generation, folder, author, judges=judges)
-    return sentences_of(asyncio.run(settled(ctx, blueprint))), ctx, author
+    return sentences_of(asyncio.run(review_rules(ctx, blueprint))), ctx, author
 
 
 def test_without_a_judge_no_case_is_decided_and_nothing_is_counted(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_limit_that_stays_on_the_wrong_side_costs_its_rule(tmp_path: Path) -> 
     stubborn = only("policy.reword", reworded(RIGHT.replace("at least", "at most")))
     found, ctx, author = settle(WRONG, tmp_path, stubborn)
     assert RULE not in found
-    assert ctx.account.rejected == {APART: 1}
+    assert ctx.account.rejected == {SENTENCE_AND_SQL_DIFFER: 1}
     complaints = [str(request.messages[-1].content) for request in author.requests if request.question[-2:] == "rd"]
     assert "5 hours from now. The SQL says that this may not be done, the sentence" in complaints[-1]
 

@@ -5,24 +5,21 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.policy import Policy
-from synth.offline.manual.sections import plural
-from synth.offline.manual.writer import Writer
-from synth.policy.assembly import assembled
-from synth.policy.manual import faults, stated_rules
-from synth.policy.parts import ManualParts
+from skillweave.schema.contract import Policy
+from synth.offline.manuals import ManualWriter, plural
+from synth.policy.manual import ManualParts, assemble_manual, manual_faults, stated_rules
 from tests.policy.contracts import DOMAINS, a_contract
 
 CONTRACT = a_contract()
-PARTS = Writer(CONTRACT, Random(1)).parts()
-TEXT = assembled(PARTS, CONTRACT)
+PARTS = ManualWriter(CONTRACT, Random(1)).parts()
+TEXT = assemble_manual(PARTS, CONTRACT)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_offline_author_s_manual_is_complete(domain: str, seed: int) -> None:
     contract = a_contract(domain)
-    assert faults(Writer(contract, Random(seed)).parts(), contract) == []
+    assert manual_faults(ManualWriter(contract, Random(seed)).parts(), contract) == []
 
 
 def test_a_policy_can_be_cut_down_to_some_tools() -> None:
@@ -35,7 +32,7 @@ def test_a_policy_can_be_cut_down_to_some_tools() -> None:
 
 
 def test_companies_sound_different_and_state_the_same_rules() -> None:
-    other = assembled(Writer(CONTRACT, Random(2)).parts(), CONTRACT)
+    other = assemble_manual(ManualWriter(CONTRACT, Random(2)).parts(), CONTRACT)
     assert other != TEXT
     assert sorted(Policy(world="A", text=other).rules) == sorted(Policy(world="A", text=TEXT).rules)
 
@@ -52,14 +49,14 @@ def test_nothing_of_the_text_depends_on_who_holds_a_rule() -> None:
         )
         for tool in CONTRACT.tools
     ]
-    assert Writer(CONTRACT.model_copy(update={"tools": swapped}), Random(1)).parts() == PARTS
+    assert ManualWriter(CONTRACT.model_copy(update={"tools": swapped}), Random(1)).parts() == PARTS
 
 
 def test_sections_stand_in_the_order_of_the_tools_with_the_rules_as_they_are_grouped() -> None:
     section = next(one for one in PARTS.sections if one.tool == "pay_invoice")
     turned = section.model_copy(update={"paragraphs": section.paragraphs[::-1]})
     others = [one for one in PARTS.sections if one is not section]
-    text = assembled(PARTS.model_copy(update={"sections": [*others[::-1], turned]}), CONTRACT)
+    text = assemble_manual(PARTS.model_copy(update={"sections": [*others[::-1], turned]}), CONTRACT)
     assert Policy(world="A", text=text).tools == [tool.name for tool in CONTRACT.tools]
     told = Policy(world="A", text=Policy(world="A", text=text).for_tools(["pay_invoice"]).text)
     assert told.rules == [rule for paragraph in turned.paragraphs for rule in paragraph.rules]
@@ -67,7 +64,7 @@ def test_sections_stand_in_the_order_of_the_tools_with_the_rules_as_they_are_gro
 
 def test_only_a_tool_that_wants_it_asks_for_confirmation() -> None:
     asking = [one.model_copy(update={"confirm": "Confirm it twice."}) for one in PARTS.sections]
-    text = assembled(PARTS.model_copy(update={"sections": asking}), CONTRACT)
+    text = assemble_manual(PARTS.model_copy(update={"sections": asking}), CONTRACT)
     assert text.count("Confirm it twice.") == sum(tool.confirm for tool in CONTRACT.tools)
 
 
@@ -106,7 +103,7 @@ def pay(manual: dict[str, Any]) -> dict[str, Any]:
 def test_a_manual_that_leaves_out_or_adds_is_sent_back(change: Callable[[dict[str, Any]], object], fault: str) -> None:
     manual = json.loads(PARTS.model_dump_json())
     change(manual)
-    found = faults(ManualParts.model_validate(manual), CONTRACT)
+    found = manual_faults(ManualParts.model_validate(manual), CONTRACT)
     assert any(fault in one for one in found), found
 
 

@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
-from skillweave.schema.policy import Policy
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
+from skillweave.schema.contract import Policy
 from synth.fusion.blueprint import fuse
-from synth.fusion.conflicts import conflict_faults
-from synth.offline.manual.mediator import Mediator
-from synth.offline.manual.merger import Merger, listing
-from synth.policy.assembly import jointly
-from synth.policy.manual import stated_rules
-from synth.policy.merged import merged_faults
-from synth.policy.parts import JointParts
+from synth.fusion.bridge_rules import conflict_faults
+from synth.offline.manuals import JointManualWriter, listing
+from synth.offline.mediator import Mediator
+from synth.policy.manual import JointParts, assemble_joint_manual, joint_manual_faults, stated_rules
 from tests.policy.contracts import a_contract
 
 SETS = [
@@ -42,8 +39,8 @@ def a_fused_contract(domains: tuple[str, ...] = SETS[0]) -> FusedBlueprint:
 
 CONTRACT = a_fused_contract()
 CONFLICTS = Mediator(CONTRACT, Random(1)).conflicts()
-PARTS = Merger(CONTRACT, Random(1)).parts()
-TEXT = jointly(PARTS, CONTRACT, CONFLICTS, [PAID])
+PARTS = JointManualWriter(CONTRACT, Random(1)).parts()
+TEXT = assemble_joint_manual(PARTS, CONTRACT, CONFLICTS, [PAID])
 
 
 @pytest.mark.parametrize("domains", SETS)
@@ -52,9 +49,9 @@ def test_the_offline_author_s_manual_of_several_companies_is_complete(domains: t
     contract = a_fused_contract(domains)
     conflicts = Mediator(contract, Random(seed)).conflicts()
     assert conflict_faults(conflicts, contract) == []
-    parts = Merger(contract, Random(seed)).parts()
-    assert merged_faults(parts, contract) == []
-    text = jointly(parts, contract, conflicts, [])
+    parts = JointManualWriter(contract, Random(seed)).parts()
+    assert joint_manual_faults(parts, contract) == []
+    text = assemble_joint_manual(parts, contract, conflicts, [])
     assert all(conflict.resolution in text for conflict in conflicts)
     assert Policy(world="A", text=text).tools == [
         tool.name for member in contract.members for tool in contract.tools if tool.server == member.server
@@ -114,14 +111,14 @@ def test_a_joint_manual_that_leaves_out_or_adds_is_sent_back(
 ) -> None:
     manual = json.loads(PARTS.model_dump_json())
     change(manual)
-    found = merged_faults(JointParts.model_validate(manual), CONTRACT)
+    found = joint_manual_faults(JointParts.model_validate(manual), CONTRACT)
     assert any(fault in one for one in found), found
 
 
 def test_nothing_of_the_text_depends_on_who_holds_a_rule() -> None:
     held = PAID.model_copy(update={"enforced_by": "agent"})
     other = fuse([a_contract(domain) for domain in SETS[0]]).with_bridges([held])
-    assert jointly(Merger(other, Random(1)).parts(), other, CONFLICTS, [held]) == TEXT
+    assert assemble_joint_manual(JointManualWriter(other, Random(1)).parts(), other, CONFLICTS, [held]) == TEXT
 
 
 def test_parts_are_listed() -> None:

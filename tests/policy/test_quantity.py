@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import pytest
 
-from synth.policy.quantity import Quantity, quantities
+from synth.policy.wording import Quantity, quantities
 
 
 def first(sentence: str) -> Quantity:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from skillweave.llm.request import Request
+from skillweave.llm.backends.backend import Request
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Guard
-from synth.context import Context
+from synth.engine.context import Context
 from synth.policy.audit import audit
 from synth.policy.manual import sentences_of
-from synth.policy.settled import APART, settled
+from synth.policy.review import SENTENCE_AND_SQL_DIFFER, review_rules
 from synth.steps.s04_blueprint_generation import blueprint_generation
 from tests.policy.contracts import a_contract
 from tests.policy.stage import Answer, Author, context, with_says
@@ -28,7 +28,7 @@ def settle(
 ) -> tuple[Blueprint, Context[Any], Author]:
     author = Author(instead)
     ctx = context(blueprint_generation, folder, author)
-    return asyncio.run(settled(ctx, blueprint)), ctx, author
+    return asyncio.run(review_rules(ctx, blueprint)), ctx, author
 
 
 def says(**sentences: str) -> str:
@@ -59,7 +59,7 @@ def test_a_rule_is_worded_anew_wherever_it_stands(tmp_path: Path) -> None:
 def test_a_guard_s_rule_that_stays_apart_is_taken_out_of_each_tool(tmp_path: Path) -> None:
     found, ctx, _ = settle(WRONG, tmp_path)
     assert [tool.guards for tool in found.tools] == rules_without(WRONG, RULE)
-    assert ctx.account.rejected == {APART: 1}
+    assert ctx.account.rejected == {SENTENCE_AND_SQL_DIFFER: 1}
 
 
 def test_an_effect_s_rule_that_stays_apart_takes_its_tool_along(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_an_effect_s_rule_that_stays_apart_takes_its_tool_along(tmp_path: Path) 
     ]
     found, ctx, _ = settle(contract.model_copy(update={"tools": tools}), tmp_path)
     assert {tool.name for tool in contract.tools} - {tool.name for tool in found.tools} == shared
-    assert ctx.account.rejected == {APART: 1}
+    assert ctx.account.rejected == {SENTENCE_AND_SQL_DIFFER: 1}
 
 
 def test_several_rules_are_one_question_and_what_is_sound_is_kept(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import AuthorError
-from skillweave.llm.request import Request
-from skillweave.schema.policy import Policy
+from skillweave.base.errors import AuthorError
+from skillweave.llm.backends.backend import Request
+from skillweave.schema.contract import Policy
 from synth.artifacts import BLUEPRINTS, SUMMARIES
 from synth.offline.author import OfflineAuthor
-from synth.policy.manual import flat, stated_rules
+from synth.policy.manual import on_one_line, stated_rules
 from synth.steps.s07_policy_generation import policy_generation
 from tests.policy.contracts import a_contract
 from tests.policy.stage import KEY, Author, context
@@ -47,7 +47,7 @@ def test_each_rule_stands_word_for_word_in_the_section_of_each_of_its_tools(tmp_
         section = Policy(world=KEY, text=only.for_tools([tool.name]).text)
         assert sorted(section.rules) == sorted(stated_rules(tool))
         for rule, says in stated_rules(tool).items():
-            assert section.text.count(f"[{rule}] {flat(says)}") == 1
+            assert section.text.count(f"[{rule}] {on_one_line(says)}") == 1
 
 
 def test_a_rule_that_several_tools_share_is_shown_once(tmp_path: Path) -> None:

@@ -11,11 +11,10 @@ from skillweave.llm.parse import parse
 from skillweave.llm.question import Question
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Guard, Parameter, Returns, Tool
-from skillweave.schema.domain import Domain
-from synth.contracting.book import tools_of
-from synth.draft import draft_of
+from skillweave.schema.entity import Domain
 from synth.engine.pipeline import load_pipeline
-from synth.formulated import formulated
+from synth.trial.draft import draft_of, formulate
+from synth.trial.rule_book import tools_of
 
 NOW = "2025-01-20 09:00:00"
 EXAMPLE = re.compile(r"^An (?:example|answer) from elsewhere, .*?:\n\n(```\w+\n.*?\n```)$", re.MULTILINE | re.DOTALL)
@@ -105,4 +104,4 @@ def blueprint() -> Blueprint:
     rules = answer("blueprint.rules")
     tools = [FIND_MEMBER, LIST_MY_LOANS, renew_loan()]
     made = draft().model_copy(update={"tools": tools, "invariants": rules.invariants, "events": rules.events})
-    return formulated(made, "LL")
+    return formulate(made, "LL")

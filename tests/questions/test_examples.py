@@ -2,29 +2,28 @@
 
 import pytest
 
-from skillweave.llm.patch import apply_patch, parse_patch
-from skillweave.schema.combination import Combination
+from skillweave.llm.parse import apply_patch, parse_patch
+from skillweave.schema.combination import Combination, KnownFact, UserRequest
 from skillweave.schema.contract import Returns, Tool
 from skillweave.schema.task import Persona
-from skillweave.schema.telling import Known, Request
-from skillweave.schema.tool_graph import ToolGraph
-from synth.codegen import static
-from synth.contracting.book import book_faults, contract_faults
-from synth.draft import fatal_faults
-from synth.graph.columns import origins
-from synth.graph.edges import data_edges
-from synth.history.generation import generated
+from skillweave.schema.template import ToolGraph
+from synth.contracts.dependencies import data_edges
+from synth.contracts.visibility import column_origins
 from synth.policy.audit import Rule, audit_rule, common_words
-from synth.policy.manual import faults as manual_faults
+from synth.policy.manual import manual_faults
 from synth.policy.review import count_faults
+from synth.servers import static_check as static
+from synth.simulation.generation import run_generator
 from synth.steps import s01_domain_expansion as s01
 from synth.steps import s02_entity_extraction as s02
 from synth.steps import s03_entity_graph as s03
 from synth.steps import s08_tool_graph_generation as s08
 from synth.steps import s14_task_template_generation as s14
-from synth.tasks.telling_check import telling_faults
+from synth.tasks.tellings import telling_faults
 from synth.tasks.templates import goal_faults
-from synth.trial.mended import mended_faults
+from synth.trial.draft import fatal_faults
+from synth.trial.repair import repair_faults
+from synth.trial.rule_book import book_faults, contract_faults
 from tests.questions.library import NOW, answer, blueprint, domain, draft, example, questions
 
 BUT_THE_REPAIR = [name for name in questions() if name != "server.repair"]
@@ -54,7 +53,7 @@ def test_the_rule_book_and_a_contract() -> None:
 
 
 def test_what_is_mended() -> None:
-    assert mended_faults(blueprint(), answer("blueprint.mend")) == []
+    assert repair_faults(blueprint(), answer("blueprint.mend")) == []
 
 
 def test_rules_of_the_whole() -> None:
@@ -66,7 +65,7 @@ def test_rows() -> None:
     # The library's loans are made by a tool that the examples do not have.
     invariants = [invariant for invariant in contract.invariants if "loan" not in invariant.never]
     without_loans = contract.model_copy(update={"relationships": [], "tools": [], "invariants": invariants})
-    assert generated(answer("database.generator"), without_loans, 7, NOW)[1] == []
+    assert run_generator(answer("database.generator"), without_loans, 7, NOW)[1] == []
 
 
 def test_policies() -> None:
@@ -87,13 +86,13 @@ def test_servers() -> None:
     patched = apply_patch(source, parse_patch(example("server.repair")))
     assert patched != source
     assert static.static_faults(patched, alone) == []
-    assert static.test_faults(answer("server.tests"), alone) == []
+    assert static.own_test_faults(answer("server.tests"), alone) == []
 
 
 def test_stories_and_goals() -> None:
     contract = blueprint()
     graph = ToolGraph(server="LendingLibrary", tools=[], edges=data_edges(contract))
-    columns = {tool.name: list(origins(tool)) for tool in contract.tools}
+    columns = {tool.name: list(column_origins(tool)) for tool in contract.tools}
     assert goal_faults(answer("tasks.goals"), contract, graph, columns) == [[], []]
     assert [s14.word_faults(words, columns) for words in answer("tasks.references")] == [[]]
     tools = [
@@ -106,14 +105,16 @@ def test_stories_and_goals() -> None:
 
 def test_telling() -> None:
     known = [
-        Known(id="loan.title", value="The Salt Road", words="The Salt Road", type="string", about="loan: title"),
-        Known(
+        KnownFact(id="loan.title", value="The Salt Road", words="The Salt Road", type="string", about="loan: title"),
+        KnownFact(
             id="loan.due_on", value="2025-02-03", words="3 February", type="date", about="loan: due on", withheld=True
         ),
-        Known(id="me.email", value="x", words="ada.frost07@example.org", type="string", about="me: email", secret=True),
+        KnownFact(
+            id="me.email", value="x", words="ada.frost07@example.org", type="string", about="me: email", secret=True
+        ),
     ]
     persona = Persona(name="Ada Frost", age=41, style="brief", patience=5, traits=[])
-    request = Request(title="", company="", persona=persona, reason="", wishes=[], known=known)
+    request = UserRequest(title="", company="", persona=persona, reason="", wishes=[], known=known)
     combination = Combination(
         id="x", template="x", server="LendingLibrary", kind="do", login="session", caller="LLMEM-0001", now=NOW,
         golden=[], steps=[], rows=[], values=[],

@@ -8,9 +8,8 @@ from jinja2 import Environment, meta
 from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER, TransferReason
 from skillweave.world.authorizer import FUNCTIONS
 from skillweave.world.contract.tools import RESERVED_ERRORS
-from synth.codegen.static import CLOCKS, FORBIDDEN, MODULES
-from synth.history.generation import pools
-from synth.history.population import SHARED
+from synth.servers.static_check import CLOCKS, FORBIDDEN, MODULES
+from synth.simulation.generation import SHARED_ATTRIBUTES, pools
 from tests.questions.library import NOW, answer, domain, draft, questions, system
 
 CHECKED = "What is checked"
@@ -46,7 +45,7 @@ def contracts_prompt(asked: list[str]) -> tuple[str, str]:
         ("blueprint.book", SESSION_TOOLS),
         ("blueprint.contracts", FUNCTIONS | RESERVED_ERRORS),
         ("fusion.mediate", RESERVED_ERRORS),
-        ("entities.extract", {f"`{name}` {kind}" for name, kind in SHARED.items()} | set(pools(1))),
+        ("entities.extract", {f"`{name}` {kind}" for name, kind in SHARED_ATTRIBUTES.items()} | set(pools(1))),
         ("database.generator", set(pools(1))),
         ("server.write", MODULES | FORBIDDEN | CLOCKS),
         ("policy.write", {DECLINE, TRANSFER, *get_args(TransferReason)}),

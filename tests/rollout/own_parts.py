@@ -5,7 +5,7 @@ from typing import Any
 
 from rollout.dispatcher import Dispatcher, Finished
 from rollout.parts import SourceContext
-from rollout.task import Outcome, TaskList
+from rollout.task import RolloutOutcome, TaskList
 from rollout.trajectory import Trajectory
 from skillweave.schema.trajectory import RolloutScore
 from tests.rollout.talks import a_question
@@ -31,7 +31,7 @@ def no_source(context: SourceContext) -> None:
     return None
 
 
-async def _five(outcome: Outcome) -> RolloutScore:
+async def _five(outcome: RolloutOutcome) -> RolloutScore:
     return 5  # type: ignore[return-value]
 
 

@@ -6,12 +6,11 @@ from functools import partial
 from random import Random
 
 from rollout.parts import SourceContext
-from rollout.task import Answer, Definition, Outcome, Response, Runtime, Task, TaskList
-from skillweave.config.models import Config
-from skillweave.llm.request import Reply, Request
-from skillweave.schema.message import FunctionCall, Message, ToolCall
+from rollout.task import Answer, Definition, Response, RolloutOutcome, RolloutTask, Runtime, TaskList
+from skillweave.config.sections import Config
+from skillweave.llm.backends.backend import Reply, Request
 from skillweave.schema.record import Json
-from skillweave.schema.trajectory import RolloutScore
+from skillweave.schema.trajectory import FunctionCall, Message, RolloutScore, ToolCall
 
 CALLS = 4
 WAIT: Definition = {
@@ -39,7 +38,7 @@ class Room:
         return None
 
 
-class Waiting(Task):
+class Waiting(RolloutTask):
     def __init__(self, number: int) -> None:
         self.id = f"{'east' if number % 2 else 'west'}-{number}"
         self.world = self.id.partition("-")[0]
@@ -50,7 +49,7 @@ class Waiting(Task):
     def get_instruction(self, runtime: Runtime) -> list[Message]:
         return [Message(role="user", content=f"I am {self.id}. {'Lines are long. ' * 200}")]
 
-    async def evaluate_result(self, outcome: Outcome) -> RolloutScore:
+    async def evaluate_result(self, outcome: RolloutOutcome) -> RolloutScore:
         own = sum(message.content == self.id for message in outcome.messages if message.role == "tool")
         return RolloutScore(passed=own == CALLS, reward=own / CALLS)
 

@@ -4,12 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from rollout.react.task import GeneralReactTask
-from rollout.task import Task
-from rollout.trajectory import Limits, Setting, Trajectory
-from skillweave.llm.backends.offline import OfflineBackend
-from skillweave.llm.request import Reply, Request
-from skillweave.schema.message import FunctionCall, Message, ToolCall
-from skillweave.schema.trajectory import TrajectoryRecord
+from rollout.task import RolloutTask
+from rollout.trajectory import RolloutLimits, RolloutSettings, Trajectory
+from skillweave.llm.backends.backend import OfflineBackend, Reply, Request
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall, TrajectoryRecord
 
 Said = str | Reply | Exception
 
@@ -50,7 +48,7 @@ def a_question(id: str = "sum", answer: str = "5", tools: Sequence[Callable[...,
     return GeneralReactTask(id, "What is 2 + 3?", answer, tools=tools)
 
 
-def held(task: Task, setting: Setting) -> TrajectoryRecord:
+def held(task: RolloutTask, setting: RolloutSettings) -> TrajectoryRecord:
     """The trajectory, from its beginning to its score."""
 
     async def hold() -> TrajectoryRecord:
@@ -64,9 +62,9 @@ def held(task: Task, setting: Setting) -> TrajectoryRecord:
     return asyncio.run(hold())
 
 
-def talk(*said: Said, task: Task | None = None, limits: Limits | None = None) -> TrajectoryRecord:
+def talk(*said: Said, task: RolloutTask | None = None, limits: RolloutLimits | None = None) -> TrajectoryRecord:
     """What becomes of a question where the agent says this."""
-    return held(task or a_question(), Setting(backend=Script(*said).backend, limits=limits or Limits()))
+    return held(task or a_question(), RolloutSettings(backend=Script(*said).backend, limits=limits or RolloutLimits()))
 
 
 def said_by(record: TrajectoryRecord, role: str) -> list[Message]:

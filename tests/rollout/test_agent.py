@@ -5,9 +5,9 @@ import pytest
 
 from rollout.agent import LONGEST_ID, Agent, AgentSettings
 from rollout.task import Definition
-from skillweave.llm.request import Reply, Request, Sampling, Tokens
-from skillweave.schema.message import FunctionCall, Message, ToolCall
-from skillweave.tool_call import LONGEST_ARGUMENTS, read_call
+from skillweave.llm.backends.backend import Reply, Request, Sampling, Tokens
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
+from skillweave.world.tools import LONGEST_ARGUMENTS, read_call
 from tests.rollout.talks import Said, Script, calling
 
 OPENING = [Message(role="system", content="You help."), Message(role="user", content="Hello.")]

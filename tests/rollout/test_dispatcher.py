@@ -7,14 +7,12 @@ import pytest
 
 from rollout.dispatcher import BatchDispatcher, Dispatcher, PipelinedDispatcher, Width
 from rollout.react.task import GeneralReactTask, ReactRuntime
-from rollout.task import Outcome, Runtime
-from rollout.trajectory import Setting, Trajectory
-from skillweave.errors import BudgetError
-from skillweave.llm.backends.offline import OfflineBackend
-from skillweave.llm.request import Reply, Request
-from skillweave.schema.message import Message
+from rollout.task import RolloutOutcome, Runtime
+from rollout.trajectory import RolloutSettings, Trajectory
+from skillweave.base.errors import BudgetError
+from skillweave.llm.backends.backend import OfflineBackend, Reply, Request
 from skillweave.schema.record import Json
-from skillweave.schema.trajectory import RolloutScore, TrajectoryRecord
+from skillweave.schema.trajectory import Message, RolloutScore, TrajectoryRecord
 from tests.rollout.talks import Script, a_question, calling, check_history
 
 BOTH = pytest.mark.parametrize("dispatcher", [BatchDispatcher, PipelinedDispatcher])
@@ -61,7 +59,7 @@ class Echo:
 
 @BOTH
 def test_a_thousand_at_once_never_hear_of_each_other(dispatcher: Kind) -> None:
-    setting = Setting(backend=Echo())
+    setting = RolloutSettings(backend=Echo())
     ids = [f"task{number:04}" for number in range(1000)]
     records = dispatched(dispatcher(Width(1000, 1000, 1000)), (Trajectory(echoing(id), 0, 1, setting) for id in ids))
     assert sorted(record.task_id for record in records) == ids
@@ -96,7 +94,7 @@ class Counted(GeneralReactTask):
         await self.within("generate", 100)
         return {}
 
-    async def evaluate_result(self, outcome: Outcome) -> RolloutScore:
+    async def evaluate_result(self, outcome: RolloutOutcome) -> RolloutScore:
         await self.within("evaluate", 100)
         return RolloutScore(passed=True, reward=1.0)
 
@@ -111,7 +109,7 @@ def counted(id: str, now: Counter[str], most: Counter[str]) -> Counted:
 def test_no_stage_is_wider_than_it_may_be_and_each_gets_there(dispatcher: Kind) -> None:
     now: Counter[str] = Counter()
     most: Counter[str] = Counter()
-    setting = Setting(backend=Script("5").backend)
+    setting = RolloutSettings(backend=Script("5").backend)
     batch = (Trajectory(counted(f"t{number}", now, most), 0, 1, setting) for number in range(60))
     assert len(dispatched(dispatcher(Width(3, 10, 2)), batch)) == 60
     assert most == {"initialize": 3, "generate": 10, "evaluate": 2}
@@ -133,7 +131,7 @@ def test_trajectories_are_drawn_only_when_there_is_room(dispatcher: Kind) -> Non
         nonlocal done
         done += 1
 
-    setting = Setting(backend=Script("5").backend)
+    setting = RolloutSettings(backend=Script("5").backend)
     asyncio.run(dispatcher(Width(4, 8, 2)).dispatch(batch(), finished))
     assert done == 200
 
@@ -144,7 +142,7 @@ def test_one_that_fails_takes_nobody_along(dispatcher: Kind) -> None:
         async def initialize_runtime(self) -> ReactRuntime:
             raise ValueError("a bug")
 
-    setting = Setting(backend=Script("5").backend)
+    setting = RolloutSettings(backend=Script("5").backend)
     tasks = [Faulty(f"t{n}", "?", "5") if n % 3 == 0 else a_question(f"t{n}") for n in range(30)]
     records = dispatched(dispatcher(Width(4, 8, 4)), (Trajectory(task, 0, 1, setting) for task in tasks))
     failed = {record.task_id for record in records if record.error and record.error.kind == "infrastructure"}
@@ -180,7 +178,7 @@ def test_a_spent_budget_ends_it_cleanly_and_keeps_what_is_done(dispatcher: Kind)
         assert trajectory.result is not None
         records.append(trajectory.result)
 
-    setting = Setting(backend=OfflineBackend(answer, "payer"))
+    setting = RolloutSettings(backend=OfflineBackend(answer, "payer"))
     batch = (Trajectory(Opened(f"t{n}", "?", "5"), 0, 1, setting) for n in range(100))
     with pytest.raises(BudgetError, match="the budget is spent"):
         asyncio.run(dispatcher(Width(4, 8, 4)).dispatch(batch, finished))
@@ -195,7 +193,7 @@ def test_an_error_of_whoever_takes_the_results_is_raised_as_it_is(dispatcher: Ki
     def finished(trajectory: Trajectory) -> None:
         raise OSError("the disk is full")
 
-    setting = Setting(backend=Script("5").backend)
+    setting = RolloutSettings(backend=Script("5").backend)
     batch = (Trajectory(a_question(f"t{n}"), 0, 1, setting) for n in range(20))
     with pytest.raises(OSError, match="the disk is full"):
         asyncio.run(dispatcher(Width(2, 2, 2)).dispatch(batch, finished))
@@ -224,7 +222,7 @@ def test_whoever_breaks_it_off_leaves_nothing_open(dispatcher: Kind) -> None:
             raise AssertionError
 
     async def go() -> None:
-        batch = (Trajectory(Opened(f"t{n}", "?", "5"), 0, 1, Setting(backend=Silent())) for n in range(50))
+        batch = (Trajectory(Opened(f"t{n}", "?", "5"), 0, 1, RolloutSettings(backend=Silent())) for n in range(50))
         running = asyncio.create_task(dispatcher(Width(4, 8, 4)).dispatch(batch, lambda _: None))
         while len(open_now) < 8:
             await asyncio.sleep(0)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rollout.folder import RolloutFolder
-from rollout.trajectory import Setting
-from skillweave.errors import ConfigError
+from rollout.trajectory import RolloutSettings
+from skillweave.base.errors import ConfigError
 from skillweave.schema.trajectory import TrajectoryRecord
 from tests.rollout.talks import Script, a_question, held
 
@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> RolloutFolder:
 
 
 def a_record(**changes: object) -> TrajectoryRecord:
-    return held(a_question(), Setting(backend=Script("5").backend)).model_copy(update=changes)
+    return held(a_question(), RolloutSettings(backend=Script("5").backend)).model_copy(update=changes)
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.ladder import read_ladder
+from evaluator.report.results import read_ladder
 from rollout.cli.app import main
 from rollout.ladder import AGENTS, is_decided, out_of_order, sampled
-from skillweave.schema.ladder import Rung, Step
-from skillweave.store import Store
+from skillweave.base.store import Store
+from skillweave.schema.evaluation import PassCount, Rung
 from tests.rollout.offline_agents.clinic import a_dataset, kinds, tasks
 
 
 def rungs(**passed: int) -> list[Rung]:
     """All agents, of ten tasks each."""
     return [
-        Rung(agent=agent, overall=Step(tasks=10, passed=passed.get(agent, 5)), reward=0.0, by_kind={})
+        Rung(agent=agent, overall=PassCount(tasks=10, passed=passed.get(agent, 5)), reward=0.0, by_kind={})
         for agent in AGENTS
     ]
 
@@ -71,7 +71,7 @@ def test_the_command_writes_the_ladder_and_shows_it(tmp_path: Path, capsys: pyte
     ladder = read_ladder(Store(outputs / "evaluation"))
     assert ladder is not None
     assert [rung.agent for rung in ladder.rungs] == list(AGENTS)
-    assert ladder.rung("oracle").overall == Step(tasks=3, passed=3)
+    assert ladder.rung("oracle").overall == PassCount(tasks=3, passed=3)
     assert ladder.rung("nothing").overall.passed == 0
     assert ended.value.code == (1 if ladder.wrong else 0)
     shown = capsys.readouterr().out

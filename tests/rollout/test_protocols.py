@@ -8,9 +8,9 @@ import pytest
 
 from rollout.agent import Agent
 from rollout.react.agent import ReactAgent
-from rollout.task import Task
-from rollout.trajectory import Limits, Setting, Trajectory
-from skillweave.errors import AccessError
+from rollout.task import RolloutTask
+from rollout.trajectory import RolloutLimits, RolloutSettings, Trajectory
+from skillweave.base.errors import AccessError
 from skillweave.llm.models import connect
 from skillweave.schema.trajectory import TrajectoryRecord
 from tests.llm.scripted import CLOSED, GARBAGE, HANG, RESET, ScriptedServer, fault, soon
@@ -25,13 +25,13 @@ SUM = ("add", '{"a": 2, "b": 3}', "c1")
 
 
 def conversed(
-    wire: Wire, server: ScriptedServer, *, task: Task | None = None, react: bool = False, **spec: object
+    wire: Wire, server: ScriptedServer, *, task: RolloutTask | None = None, react: bool = False, **spec: object
 ) -> TrajectoryRecord:
     """A conversation with a server, to its score. What it leaves behind is checked."""
 
     async def hold() -> TrajectoryRecord:
         backend = connect(wire.spec(server.url, **spec))
-        setting = Setting(backend, agent_class=ReactAgent if react else Agent)
+        setting = RolloutSettings(backend, agent_class=ReactAgent if react else Agent)
         trajectory = Trajectory(task or a_question(), 0, 1, setting)
         try:
             await trajectory.initialize_trajectory()
@@ -199,7 +199,7 @@ def test_ids_of_calls_are_unique_whatever_was_sent(wire: Wire, id: str | None) -
 def test_a_server_that_never_answers_costs_the_conversation_its_time(wire: Wire) -> None:
     async def hold(server: ScriptedServer) -> TrajectoryRecord | None:
         backend = connect(wire.spec(server.url))
-        trajectory = Trajectory(a_question(), 0, 1, Setting(backend, limits=Limits(timeout_s=0.3)))
+        trajectory = Trajectory(a_question(), 0, 1, RolloutSettings(backend, limits=RolloutLimits(timeout_s=0.3)))
         await trajectory.initialize_trajectory()
         await trajectory.generate_trajectory()
         await backend.close()

@@ -4,23 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from rollout.cli.options import Options
+from rollout.cli.options import RolloutOptions
 from rollout.cli.report import MOST, show_report
-from rollout.folder import Held
-from rollout.tally import Tally
-from rollout.trajectory import Setting
-from skillweave.config.models import Config
-from skillweave.errors import BudgetError
+from rollout.folder import FolderState, RunFigures
+from rollout.trajectory import RolloutSettings
+from skillweave.base.errors import BudgetError
+from skillweave.config.sections import Config
 from skillweave.schema.trajectory import ErrorKind, TrajectoryError
 from tests.rollout.talks import Script, a_question, held
 
-OPTIONS = Options(config=Path("config.yaml"), rollouts=Path("rollouts"))
-NONE = Held(frozenset(), 0, 0, ())
+OPTIONS = RolloutOptions(config=Path("config.yaml"), rollouts=Path("rollouts"))
+NONE = FolderState(frozenset(), 0, 0, ())
 
 
-def a_tally(kind: ErrorKind, message: str = "no") -> Tally:
-    record = held(a_question(), Setting(backend=Script("5").backend))
-    tally = Tally()
+def a_tally(kind: ErrorKind, message: str = "no") -> RunFigures:
+    record = held(a_question(), RolloutSettings(backend=Script("5").backend))
+    tally = RunFigures()
     tally.add(record.model_copy(update={"error": TrajectoryError(kind=kind, message=message), "score": None}))
     return tally
 
@@ -55,7 +54,7 @@ def test_what_others_wrote_reaches_no_terminal_as_it_is(capsys: pytest.CaptureFi
 
 def test_of_many_torn_lines_a_few_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     torn = tuple(f"a.jsonl, line {number}" for number in range(1000))
-    show_report(Config(), OPTIONS, NONE._replace(torn=torn), 0, Tally(), None)
+    show_report(Config(), OPTIONS, NONE._replace(torn=torn), 0, RunFigures(), None)
     lines = [line for line in capsys.readouterr().out.splitlines() if "torn" in line]
     assert len(lines) == MOST + 1
     assert lines[-1] == f"and {1000 - MOST} more torn lines, which count for nothing"

@@ -8,7 +8,7 @@ import pytest
 
 from rollout.cli.app import main
 from rollout.speakers import ONLY_SCRIPTED, misunderstanding, user_of
-from skillweave.config.models import RolloutConfig
+from skillweave.config.sections import RolloutConfig
 from tests.llm.protocols import a_completion
 from tests.llm.scripted import ScriptedServer, reply
 from tests.rollout.offline_agents.clinic import a_dataset, tasks

@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from rollout.agent import Agent, AgentSettings, Step
-from rollout.react.function_tool import FunctionTool
+from rollout.agent import Agent, AgentSettings, AgentStep
 from rollout.react.task import GeneralReactTask, ReactRuntime
-from rollout.task import Answer, Failure, Outcome, Runtime
-from rollout.trajectory import Limits, Setting, Trajectory
-from skillweave.errors import BudgetError, ProviderError, WorldError
-from skillweave.llm.request import Reply
-from skillweave.schema.message import Message
+from rollout.react.tools import FunctionTool
+from rollout.task import Answer, RolloutError, RolloutOutcome, Runtime
+from rollout.trajectory import RolloutLimits, RolloutSettings, Trajectory
+from skillweave.base.errors import BudgetError, ProviderError, WorldError
+from skillweave.llm.backends.backend import Reply
 from skillweave.schema.record import Json
-from skillweave.schema.trajectory import ErrorKind, RolloutScore, StopReason, TrajectoryRecord
+from skillweave.schema.trajectory import ErrorKind, Message, RolloutScore, StopReason, TrajectoryRecord
 from tests.rollout.talks import Said, Script, a_question, calling, check_history, held, said_by, talk
 from tests.rollout.visits import BOOK, a_visit
 
@@ -58,12 +57,14 @@ def test_a_transfer_ends_it() -> None:
 @pytest.mark.parametrize(
     ("said", "limits", "reason"),
     [
-        ([SUM], Limits(max_calls=3), "max_calls"),
-        ([calling(*[("add", "{}")] * 5)], Limits(max_calls=3), "max_calls"),
-        ([calling(("nothing", "{}"))], Limits(max_calls=4), "max_calls"),
+        ([SUM], RolloutLimits(max_calls=3), "max_calls"),
+        ([calling(*[("add", "{}")] * 5)], RolloutLimits(max_calls=3), "max_calls"),
+        ([calling(("nothing", "{}"))], RolloutLimits(max_calls=4), "max_calls"),
     ],
 )
-def test_calls_are_limited_and_each_recorded_one_was_made(said: list[Said], limits: Limits, reason: StopReason) -> None:
+def test_calls_are_limited_and_each_recorded_one_was_made(
+    said: list[Said], limits: RolloutLimits, reason: StopReason
+) -> None:
     record = talk(*said, limits=limits)
     assert (record.stop_reason, record.error) == (reason, None)
     assert len(said_by(record, "tool")) == record.metadata["tool_call_count"]
@@ -72,7 +73,7 @@ def test_calls_are_limited_and_each_recorded_one_was_made(said: list[Said], limi
 
 
 def test_turns_are_limited() -> None:
-    record = talk("Hm.", task=a_visit("Go on."), limits=Limits(max_turns=3))
+    record = talk("Hm.", task=a_visit("Go on."), limits=RolloutLimits(max_turns=3))
     assert (record.stop_reason, record.metadata["total_turns"]) == ("max_turns", 3)
 
 
@@ -132,8 +133,8 @@ def test_the_words_of_a_refusal_are_in_the_error() -> None:
     [
         (ProviderError("gone"), "provider"),
         (WorldError("cracked"), "world"),
-        (Failure("user", "invented"), "user"),
-        (Failure("infrastructure", "crashed"), "infrastructure"),
+        (RolloutError("user", "invented"), "user"),
+        (RolloutError("infrastructure", "crashed"), "infrastructure"),
         (ValueError("a bug \udc00"), "infrastructure"),
         (TimeoutError("of a socket"), "infrastructure"),
     ],
@@ -150,7 +151,7 @@ async def hang() -> None:
 
 
 def test_a_tool_that_hangs_is_a_timeout_and_owed() -> None:
-    record = talk(calling(("hang", "{}")), task=a_question(tools=[hang]), limits=Limits(timeout_s=0.1))
+    record = talk(calling(("hang", "{}")), task=a_question(tools=[hang]), limits=RolloutLimits(timeout_s=0.1))
     assert (record.stop_reason, kind_of(record), record.score) == ("timeout", "infrastructure", None)
     assert record.owed
 
@@ -187,7 +188,7 @@ class Frail(GeneralReactTask):
         await self.breaks("complete")
         return {"kept": True}
 
-    async def evaluate_result(self, outcome: Outcome) -> RolloutScore:
+    async def evaluate_result(self, outcome: RolloutOutcome) -> RolloutScore:
         await self.breaks("evaluate")
         return RolloutScore(passed=True, reward=1.0, checks=outcome.result)
 
@@ -213,7 +214,7 @@ class FrailRuntime(ReactRuntime):
         await self.task.breaks("close")
 
 
-CRASH = Failure("infrastructure", "the server crashed")
+CRASH = RolloutError("infrastructure", "the server crashed")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +227,7 @@ CRASH = Failure("infrastructure", "the server crashed")
 )
 def test_a_runtime_that_breaks_down_costs_a_retry(where: str, how: Exception | None) -> None:
     task = Frail(where, 1, how)
-    record = talk(calling(("f", "{}")), calling(("f", "{}")), "5", task=task, limits=Limits(timeout_s=0.2))
+    record = talk(calling(("f", "{}")), calling(("f", "{}")), "5", task=task, limits=RolloutLimits(timeout_s=0.2))
     assert (record.stop_reason, record.error) == ("agent_stop", None)
     assert record.score == RolloutScore(passed=True, reward=1.0, checks={"kept": True})
     assert task.closed == (1 if where == "initialize" else 2)
@@ -241,7 +242,7 @@ def test_and_then_it_is_an_infrastructure_error(where: str) -> None:
 
 @pytest.mark.parametrize("how", [ValueError("a bug"), None])
 def test_a_runtime_that_cannot_be_closed_takes_nothing_away(how: Exception | None) -> None:
-    record = talk("5", task=Frail("close", 9, how), limits=Limits(timeout_s=0.1))
+    record = talk("5", task=Frail("close", 9, how), limits=RolloutLimits(timeout_s=0.1))
     assert (record.stop_reason, record.error) == ("agent_stop", None)
 
 
@@ -252,13 +253,13 @@ def test_a_task_that_cannot_say_what_it_is_costs_itself_only() -> None:
 
 
 class Clumsy(Agent):
-    async def step(self) -> Step:
+    async def step(self) -> AgentStep:
         """Broken."""
         raise KeyError("a bug")
 
 
 def test_an_agent_with_a_bug_is_an_infrastructure_error() -> None:
-    record = held(a_question(), Setting(backend=Script("5").backend, agent_class=Clumsy))
+    record = held(a_question(), RolloutSettings(backend=Script("5").backend, agent_class=Clumsy))
     assert kind_of(record) == "infrastructure"
 
 
@@ -276,7 +277,7 @@ def test_an_instruction_that_cannot_be_made_closes_what_was_opened() -> None:
 def test_a_spent_budget_leaves_no_record_and_nothing_open() -> None:
     task = Frail("nowhere", 0)
     backend = Script(calling(("f", "{}")), BudgetError("spent")).backend
-    trajectory = Trajectory(task, 0, 1, Setting(backend=backend))
+    trajectory = Trajectory(task, 0, 1, RolloutSettings(backend=backend))
 
     async def go() -> None:
         await trajectory.initialize_trajectory()
@@ -290,5 +291,5 @@ def test_a_spent_budget_leaves_no_record_and_nothing_open() -> None:
 
 def test_settings_reach_the_agent() -> None:
     script = Script("5")
-    held(a_question(), Setting(backend=script.backend, agent=AgentSettings(calls_first=1)))
+    held(a_question(), RolloutSettings(backend=script.backend, agent=AgentSettings(calls_first=1)))
     assert script.heard[0].tool_choice == "required"

@@ -1,13 +1,11 @@
 """Builder of conversations in the small clinic, with a user who says what a list holds."""
 
-from evaluator.ledger import Ledger
-from rollout.user.role import Role
-from rollout.user.user import User
-from rollout.world.contract_session import HeldContract
+from evaluator.text.facts import UserKnowledge
+from rollout.user.user import User, UserRole
+from rollout.world.source import HeldContract
 from rollout.world.task import HeldSession, WorldTask
-from skillweave.llm.backend import Backend
-from skillweave.llm.request import Sampling
-from skillweave.schema.policy import Policy
+from skillweave.llm.backends.backend import Backend, Sampling
+from skillweave.schema.contract import Policy
 from skillweave.schema.task import GoldenCall
 from skillweave.schema.task import Task as TaskRecord
 from skillweave.world.replay import replay
@@ -43,7 +41,7 @@ def a_visit(*said: Said, record: TaskRecord | None = None, user: Backend | None 
     """A booking whose user says these, one after the other."""
     record = record or a_booking()
     speaker = user or Script(*(said or ("Thank you. ###STOP###",))).backend
-    role = Role(
+    role = UserRole(
         persona=record.persona,
         scenario=record.scenario,
         opening=record.messages[0].content or "",
@@ -54,7 +52,7 @@ def a_visit(*said: Said, record: TaskRecord | None = None, user: Backend | None 
     )
 
     def a_user() -> User:
-        ledger = Ledger(role.scenario, role.persona, now=role.now, texts=(role.opening, role.company))
+        ledger = UserKnowledge(role.scenario, role.persona, now=role.now, texts=(role.opening, role.company))
         return User(role, speaker, ledger, key=f"1/{record.id}#0", sampling=Sampling())
 
     return WorldTask(record, digest="d", policy=POLICY, role=role, user=a_user, opener=open_clinic)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.config.models import Strength
+from skillweave.config.sections import Strength
 from skillweave.sandbox import strength
-from skillweave.sandbox.strength import Offer
+from skillweave.sandbox.strength import MachineSupport
 
 
 @pytest.fixture
@@ -32,12 +32,12 @@ def any_strength(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 def _force(wanted: Strength, monkeypatch: pytest.MonkeyPatch) -> Strength:
-    here = strength.offer()
+    here = strength.machine_support()
     if wanted == "bubblewrap" and here.strength != "bubblewrap":
         pytest.skip("bubblewrap is not installed, or does not work here")
     if wanted == "namespaces" and not {"namespaces", "landlock", "seccomp"} <= set(here.kernel):
         pytest.skip("this kernel or container allows no user namespaces")
     program = here.program if wanted == "bubblewrap" else None
     kernel = [] if wanted == "limits" else here.kernel
-    monkeypatch.setattr("skillweave.sandbox.jail.offer", lambda: Offer(wanted, program, kernel))
+    monkeypatch.setattr("skillweave.sandbox.jail.offer", lambda: MachineSupport(wanted, program, kernel))
     return wanted

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.config.models import Strength
+from skillweave.config.sections import Strength
 from skillweave.sandbox.inside.watch import passed, usage
-from skillweave.sandbox.limits import MEGABYTE, Limits
-from skillweave.sandbox.run import Outcome, run
+from skillweave.sandbox.limits import MEGABYTE, SandboxLimits
+from skillweave.sandbox.run import SandboxOutcome, run
 from skillweave.sandbox.worker import Worker, WorkerError
 from tests.sandbox.test_worker import gone, processes_of
 
-LIMITS = Limits(
+LIMITS = SandboxLimits(
     seconds=20,
     cpu_seconds=1,
     memory_bytes=256 * MEGABYTE,
@@ -25,11 +25,11 @@ LIMITS = Limits(
     files=100,
     output_bytes=MEGABYTE,
 )
-BRIEF = Limits(seconds=0.5, cpu_seconds=2)
+BRIEF = SandboxLimits(seconds=0.5, cpu_seconds=2)
 FOREVER = "\nimport time\nwhile True: time.sleep(1)"
 
 
-def execute(code: str, limits: Limits = LIMITS, **files: str) -> Outcome:
+def execute(code: str, limits: SandboxLimits = LIMITS, **files: str) -> SandboxOutcome:
     return run({"main.py": code, **files}, ["main.py"], limits=limits)
 
 

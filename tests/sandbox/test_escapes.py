@@ -13,14 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.config.models import Strength
+from skillweave.config.sections import Strength
 from skillweave.sandbox.inside.system_calls import JUDGED, MACHINES, REFUSED, numbers
-from skillweave.sandbox.limits import MEGABYTE, Limits
+from skillweave.sandbox.limits import MEGABYTE, SandboxLimits
 from skillweave.sandbox.run import run
 from tests.sandbox.escapes import ESCAPES, HARNESS
 from tests.sandbox.test_worker import processes_of
 
-LIMITS = Limits(seconds=20, cpu_seconds=5, memory_bytes=256 * MEGABYTE, file_bytes=MEGABYTE * 2, output_bytes=MEGABYTE)
+LIMITS = SandboxLimits(
+    seconds=20, cpu_seconds=5, memory_bytes=256 * MEGABYTE, file_bytes=MEGABYTE * 2, output_bytes=MEGABYTE
+)
 SECRET = "the secret of the outside"
 NOT_A_REFUSAL = ("EFAULT", "EINVAL", "EBADF")
 """Errors that a call may have without having been refused."""

@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.config.models import Strength
-from skillweave.errors import ConfigError
-from skillweave.sandbox.limits import MEGABYTE, Limits
-from skillweave.sandbox.run import Outcome, run
+from skillweave.base.errors import ConfigError
+from skillweave.config.sections import Strength
+from skillweave.sandbox.limits import MEGABYTE, SandboxLimits
+from skillweave.sandbox.run import SandboxOutcome, run
 
-QUICK = Limits(seconds=10, cpu_seconds=2, memory_bytes=256 * MEGABYTE, file_bytes=MEGABYTE, output_bytes=MEGABYTE)
+QUICK = SandboxLimits(
+    seconds=10, cpu_seconds=2, memory_bytes=256 * MEGABYTE, file_bytes=MEGABYTE, output_bytes=MEGABYTE
+)
 
 
-def execute(code: str, limits: Limits = QUICK, **files: str) -> Outcome:
+def execute(code: str, limits: SandboxLimits = QUICK, **files: str) -> SandboxOutcome:
     return run({"main.py": code, **files}, ["main.py"], limits=limits)
 
 
@@ -47,7 +49,7 @@ def test_two_runs_are_alike_sets_included(any_strength: Strength) -> None:
 
 
 def test_a_loop_is_ended_by_its_cpu_time(any_strength: Strength) -> None:
-    outcome = execute("while True: pass", Limits(cpu_seconds=1))
+    outcome = execute("while True: pass", SandboxLimits(cpu_seconds=1))
     assert (outcome.status, outcome.reason) == ("killed", "it used more than 1 seconds of CPU time")
 
 
@@ -57,7 +59,7 @@ def test_a_loop_is_ended_by_its_cpu_time(any_strength: Strength) -> None:
 def test_a_wait_is_ended_by_the_clock(any_strength: Strength, code: str) -> None:
     began = time.monotonic()
     code = code.replace("os.pause()", "__import__('signal').pause()")
-    outcome = execute(code, Limits(seconds=0.5))
+    outcome = execute(code, SandboxLimits(seconds=0.5))
     assert (outcome.status, outcome.reason) == ("timeout", "it ran longer than 0.5 seconds")
     assert time.monotonic() - began < 5
 
@@ -111,7 +113,7 @@ def test_a_large_file_is_refused(any_strength: Strength) -> None:
     ],
 )
 def test_many_files_are_noticed_while_it_runs(any_strength: Strength, code: str, reason: str) -> None:
-    limits = Limits(seconds=20, files=100, disk_bytes=5 * MEGABYTE, file_bytes=MEGABYTE)
+    limits = SandboxLimits(seconds=20, files=100, disk_bytes=5 * MEGABYTE, file_bytes=MEGABYTE)
     outcome = execute(code, limits)
     assert outcome.status == "flooded"
     assert reason in outcome.reason
@@ -192,7 +194,9 @@ def test_a_path_that_is_given_may_be_read_but_not_written(strong: Strength, tmp_
 def test_installed_packages_are_there_when_asked_for() -> None:
     files = {"test_it.py": "def test_it(tmp_path):\n    (tmp_path / 'x').write_text('1')\n    assert 1 == 2\n"}
     assert "No module named pytest" in run(files, ["-m", "pytest"], limits=QUICK).reason
-    outcome = run(files, ["-m", "pytest", "-q", "-p", "no:cacheprovider"], packages=True, limits=Limits(seconds=60))
+    outcome = run(
+        files, ["-m", "pytest", "-q", "-p", "no:cacheprovider"], packages=True, limits=SandboxLimits(seconds=60)
+    )
     assert "assert 1 == 2" in outcome.stdout
 
 

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 from skillweave.sandbox import jail
-from skillweave.sandbox.limits import Limits
-from skillweave.sandbox.seatbelt import profile
-from skillweave.sandbox.strength import Offer, package_folder
+from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.strength import MachineSupport, package_folder, profile
 
 
 def rules(text: str) -> list[str]:
@@ -46,7 +45,9 @@ def test_links_in_paths_are_resolved_since_the_kernel_compares_real_ones(tmp_pat
 
 
 def test_a_jail_of_that_strength_starts_its_launcher_under_the_profile(tmp_path: Path) -> None:
-    plan = jail._plan(tmp_path, ["main.py"], Limits(), [], False, Offer("seatbelt", "/usr/bin/sandbox-exec", []))
+    plan = jail._plan(
+        tmp_path, ["main.py"], SandboxLimits(), [], False, MachineSupport("seatbelt", "/usr/bin/sandbox-exec", [])
+    )
     wrapper = plan["wrapper"]
     assert isinstance(wrapper, list)
     assert wrapper[:2] == ["/usr/bin/sandbox-exec", "-p"]

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.config.models import Strength
-from skillweave.sandbox.limits import Limits
+from skillweave.config.sections import Strength
+from skillweave.sandbox.limits import SandboxLimits
 from skillweave.sandbox.worker import Worker, WorkerError
 
 SERVE = "from sandbox_worker import serve\n"
 
 
-def a_worker(code: str, limits: Limits | None = None, main: str = "worker_main.py") -> Worker:
-    return Worker({main: code}, main, limits or Limits(seconds=10, cpu_seconds=5))
+def a_worker(code: str, limits: SandboxLimits | None = None, main: str = "worker_main.py") -> Worker:
+    return Worker({main: code}, main, limits or SandboxLimits(seconds=10, cpu_seconds=5))
 
 
 def processes_of(marker: str) -> list[int]:
@@ -76,7 +76,7 @@ def test_a_worker_may_speak_the_lines_itself(any_strength: Strength) -> None:
     ],
 )
 def test_a_worker_that_fails_says_why_and_is_over(any_strength: Strength, code: str, reason: str) -> None:
-    worker = a_worker(SERVE + code, Limits(seconds=0.5, output_bytes=100_000, files=50))
+    worker = a_worker(SERVE + code, SandboxLimits(seconds=0.5, output_bytes=100_000, files=50))
     with worker:
         # Slow machines may take more than the limit to start a worker that would fail otherwise.
         timeout = 0.5 if "0.5" in reason else 10.0

@@ -4,13 +4,13 @@ import pytest
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import STRUCTURAL
-from skillweave.schema.graph import Relation
-from synth.formulated import formulated, rule_numbers, server_initials
-from synth.offline.variation import domains_of, variant
+from skillweave.schema.entity import Relation
+from synth.offline.services import domains_of, variant
 from synth.steps import s02_entity_extraction as s02
 from synth.steps import s03_entity_graph as s03
 from synth.steps.s01_domain_expansion import likeness
 from synth.steps.s04_blueprint_generation import with_enforcers
+from synth.trial.draft import formulate, rule_numbers, server_initials
 
 MADE = variant(7, "DentalClinic")
 DOMAINS = domains_of(MADE.service, "dental clinic")
@@ -74,7 +74,7 @@ def test_rules_are_numbered_once_each_in_the_order_of_the_tools() -> None:
     blueprint = a_blueprint()
     numbers = rule_numbers(blueprint)
     assert list(numbers.values()) == [f"R{n}" for n in range(1, len(numbers) + 1)]
-    done = formulated(blueprint, "DC")
+    done = formulate(blueprint, "DC")
     sentences: dict[str, set[str]] = {}
     for tool in done.tools:
         for guard in tool.guards:
@@ -86,7 +86,7 @@ def test_prefixes_are_unique_over_all_servers() -> None:
     names = ["DentalClinic", "DentalCare", "Hotel", "Hostel", "DC"]
     initials = server_initials(names)
     assert len(set(initials.values())) == len(names)
-    prefixes = [entity.prefix for entity in formulated(a_blueprint(), initials["DentalClinic"]).tables]
+    prefixes = [entity.prefix for entity in formulate(a_blueprint(), initials["DentalClinic"]).tables]
     assert len(set(prefixes)) == len(prefixes)
     assert all(prefix.startswith(initials["DentalClinic"]) for prefix in prefixes)
 

@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from skillweave.manifest import ItemRecord
+from skillweave.base.manifest import ItemRecord
 from skillweave.schema.contract import Tool
-from skillweave.schema.goal import Goal
-from skillweave.schema.summary import Coverage, Summary
-from skillweave.schema.tool_graph import ToolGraph
+from skillweave.schema.reports import DatabaseCoverage, DatabaseSummary
+from skillweave.schema.template import Goal, ToolGraph
 from synth.artifacts import BLUEPRINTS, DATABASE, SUMMARIES, TEMPLATES, TOOL_GRAPHS
-from synth.graph.edges import data_edges
+from synth.contracts.dependencies import data_edges
 from synth.questions.types import RowWords
 from synth.steps.s14_task_template_generation import TemplateParams, task_template_generation
 from tests.fusion.stage import Stage
@@ -22,7 +21,7 @@ WORDS = [
     RowWords(read="find_slots", columns=["starts_at", "dentist_name"]),
     RowWords(read="list_fees", columns=["amount_cents"]),
 ]
-COVERAGE = Coverage(
+COVERAGE = DatabaseCoverage(
     tools=0, tools_succeeding=0, failing_tools=[], effects=0, effects_taking_place=0, idle_effects=[], guards=0,
     guards_first_broken=0, unmet=[], unsound=[],
 )  # fmt: skip
@@ -43,7 +42,7 @@ def staged(
     stage = Stage(folder, NOW, answers)
     stage.give(BLUEPRINTS, KEY, WORLD.blueprint)
     stage.give_file(DATABASE, KEY, WORLD.content)
-    stage.give(SUMMARIES, KEY, Summary(server=KEY, rows={"slot": 8}, calls={}, events={}, coverage=COVERAGE))
+    stage.give(SUMMARIES, KEY, DatabaseSummary(server=KEY, rows={"slot": 8}, calls={}, events={}, coverage=COVERAGE))
     stage.give(TOOL_GRAPHS, KEY, ToolGraph(server=KEY, tools=[], edges=data_edges(WORLD.blueprint)))
     return stage.run(task_template_generation, KEY, TemplateParams(goals=9)), stage
 

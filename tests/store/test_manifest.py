@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.errors import ArtifactError
-from skillweave.manifest import Fingerprint, ItemRecord, Manifest, Output
-from skillweave.store import Store
+from skillweave.base.errors import ArtifactError
+from skillweave.base.manifest import Fingerprint, ItemOutput, ItemRecord, Manifest
+from skillweave.base.store import Store
 
 
 def a_record(key: str, label: str = "") -> ItemRecord:
     path = label or f"notes/{key}.md"
-    output = Output(artifact="notes/{key}.md", key=key, label=path, path=path, digest="d", size=1, mtime_ns=2)
+    output = ItemOutput(artifact="notes/{key}.md", key=key, label=path, path=path, digest="d", size=1, mtime_ns=2)
     return ItemRecord(step="s01_notes", key=key, state="done", outputs=[output], fingerprint=a_fingerprint().id)
 
 

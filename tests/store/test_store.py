@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.errors import ArtifactError, ConfigError
-from skillweave.lock import locked
-from skillweave.manifest import Manifest
-from skillweave.store import Store
+from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.base.manifest import Manifest
+from skillweave.base.store import Store, locked
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "", "a\0b"])

@@ -7,51 +7,50 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from skillweave.errors import AuthorError
-from skillweave.llm.ask import Line
+from skillweave.base.errors import AuthorError
+from skillweave.base.store import Store
+from skillweave.llm.ask import AuthorChain
+from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.request import Reply, Request
-from skillweave.schema.combination import Combination
+from skillweave.schema.combination import Combination, FactWords, Telling
 from skillweave.schema.task import Persona
-from skillweave.schema.telling import FactWords, Telling
 from skillweave.schema.template import TemplateCall
-from skillweave.store import Store
-from synth.context import Context, Setting
-from synth.offline.answers.asked import Asked
-from synth.offline.answers.tell import tell
+from synth.engine.context import Context, RunSetting
+from synth.offline.answers.tasks import tell
+from synth.offline.question import OfflineQuestion
 from synth.steps.s17_task_instantiation import InstantiationParams, task_instantiation, tellings_of
-from synth.tasks.batches import MOST, Untold, batch_faults, batches, numbered, untold
-from synth.tasks.request import request_of
+from synth.tasks.requests import request_of
+from synth.tasks.tellings import BATCH_SIZE, UntoldTask, batch_faults, numbered_tasks, telling_batches, untold_task
 from tests.gates.clinic_tasks import WORLD, a_combination, a_move, a_template, call, value
 from tests.world.clinic import NOW
 
 ANA = Persona(name="Ana Lopez", age=43, style="brief", patience=3)
 
 
-def a_task(combination: Combination, tool: str = "move_appointment", **template: Any) -> Untold:
+def a_task(combination: Combination, tool: str = "move_appointment", **template: Any) -> UntoldTask:
     made = a_template(calls=[TemplateCall(tool=tool)], **template)
-    return untold(combination, request_of(WORLD.blueprint, made, combination, ANA, Random(1)), WORLD.blueprint)
+    return untold_task(combination, request_of(WORLD.blueprint, made, combination, ANA, Random(1)), WORLD.blueprint)
 
 
-def moves(count: int) -> list[Untold]:
+def moves(count: int) -> list[UntoldTask]:
     task = a_task(a_move())
     return [
-        Untold(task.combination.model_copy(update={"id": f"SmallClinic/move/{number:03}"}), task.request, task.text)
+        UntoldTask(task.combination.model_copy(update={"id": f"SmallClinic/move/{number:03}"}), task.request, task.text)
         for number in range(count)
     ]
 
 
-def told(number: str, task: Untold, message: str = "I want to move my visit.") -> Telling:
+def told(number: str, task: UntoldTask, message: str = "I want to move my visit.") -> Telling:
     facts = [FactWords(id=thing.id, text="It is {value}.") for thing in task.request.known if not thing.secret]
     return Telling(id=number, first_message=message, goal="You want to move your visit.", facts=facts)
 
 
 def test_batches_are_full_and_the_same_in_whatever_order_the_tasks_come() -> None:
-    tasks = moves(2 * MOST + 3)
-    made = batches(tasks)
-    assert [len(batch) for batch in made] == [MOST, MOST, 3]
-    assert batches(tasks[::-1]) == made
-    assert batches([]) == []
+    tasks = moves(2 * BATCH_SIZE + 3)
+    made = telling_batches(tasks)
+    assert [len(batch) for batch in made] == [BATCH_SIZE, BATCH_SIZE, 3]
+    assert telling_batches(tasks[::-1]) == made
+    assert telling_batches([]) == []
 
 
 def test_the_author_reads_what_the_person_wants_and_knows() -> None:
@@ -66,7 +65,7 @@ def test_what_is_left_out_stands_nowhere_in_what_the_author_reads() -> None:
     calls = [TemplateCall(tool="move_appointment", ask=["move {appointment_id} to a slot with Dr Iyer"])]
     combination = a_move(kind="clarify", withheld=[{"call": 2, "parameter": "slot_id"}])
     request = request_of(WORLD.blueprint, a_template(calls=calls, **hints), combination, ANA, Random(1))
-    text = untold(combination, request, WORLD.blueprint).text
+    text = untold_task(combination, request, WORLD.blueprint).text
     assert "Iyer" not in text
     assert "- slot.dentist_name = {value} [left out]" in text
     assert "- do: move appointment (<appointment>, <slot>)" in text
@@ -87,7 +86,7 @@ def test_what_identifies_the_person_is_worded_by_us() -> None:
 
 
 def test_each_telling_is_judged_by_itself() -> None:
-    tasks = numbered(moves(2))
+    tasks = numbered_tasks(moves(2))
     tellings = [told("1", tasks["1"]), told("2", tasks["2"], "Move it to 31 May.")]
     fine, faulty = batch_faults(tellings, tasks)
     assert fine == []
@@ -98,8 +97,8 @@ def test_each_telling_is_judged_by_itself() -> None:
 def test_offline_words_are_the_same_in_whatever_batch() -> None:
     tasks = moves(3)
     variables = {"server": "DentalClinic", "blueprint": WORLD.blueprint}
-    whole = tell(Asked("tasks.tell", "a", {**variables, "tasks": tasks}, 7))
-    (alone,) = tell(Asked("tasks.tell", "b", {**variables, "tasks": tasks[2:]}, 7))
+    whole = tell(OfflineQuestion("tasks.tell", "a", {**variables, "tasks": tasks}, 7))
+    (alone,) = tell(OfflineQuestion("tasks.tell", "b", {**variables, "tasks": tasks[2:]}, 7))
     assert [one.id for one in whole] == ["1", "2", "3"]
     assert alone.model_copy(update={"id": "3"}) == whole[2]
 
@@ -116,13 +115,13 @@ class Run:
         self.asked: list[str] = []
         self.logged: list[str] = []
 
-    def tell(self, tasks: list[Untold], folder: Path) -> tuple[dict[str, Telling], dict[str, int]]:
+    def tell(self, tasks: list[UntoldTask], folder: Path) -> tuple[dict[str, Telling], dict[str, int]]:
         """What is told, and what was rejected."""
         context: Context[InstantiationParams] = Context(
             task_instantiation,
             "SmallClinic",
             params=InstantiationParams(),
-            setting=Setting(7, NOW, ()),
+            setting=RunSetting(7, NOW, ()),
             store=Store(folder),
             visible={},
             services=self,
@@ -137,7 +136,7 @@ class Run:
             raise AuthorError("I cannot help with that")
         tellings = [
             told(number, task, "Move it to 31 May." if task.combination.id in self.bad else "I want to move my visit.")
-            for number, task in numbered(tasks).items()
+            for number, task in numbered_tasks(tasks).items()
             if task.combination.id not in self.missing
         ]
         return Reply(json.dumps({"tellings": [one.model_dump(mode="json") for one in tellings]}))
@@ -145,8 +144,8 @@ class Run:
     async def close(self) -> None:
         """Nothing is open."""
 
-    def line(self, step: str, role: str) -> Line:
-        return Line([self], Ledger())
+    def line(self, step: str, role: str) -> AuthorChain:
+        return AuthorChain([self], Ledger())
 
     def offload(self, *arguments: Any) -> Any:
         raise AssertionError

@@ -3,8 +3,8 @@
 from random import Random
 from typing import Any
 
-from synth.planner.search import Arguments, search_in
-from synth.tasks.breach import breaches
+from synth.search.arguments import Arguments, argument_search
+from synth.tasks.kinds.refuse import breaking_calls
 from tests.gates.clinic_tasks import with_tools
 from tests.world.clinic import NOW
 
@@ -25,7 +25,11 @@ def wishes(parameter: dict[str, Any], holds: str) -> list[Arguments]:
     }
     world = with_tools(tool)
     with world.session(caller="PAT-0001") as session:
-        return [*breaches(search_in(session, world.blueprint.tool("note_wish"), Random(1)), session, "R30", alone=True)]
+        return [
+            *breaking_calls(
+                argument_search(session, world.blueprint.tool("note_wish"), Random(1)), session, "R30", alone=True
+            )
+        ]
 
 
 def test_a_day_gone_by_is_not_wished_for_where_lawful_ones_lie_ahead() -> None:

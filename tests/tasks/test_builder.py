@@ -5,17 +5,15 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.change import RowChange
+from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination
-from skillweave.schema.template import TaskTemplate
-from skillweave.schema.tool_graph import ToolGraph
+from skillweave.schema.template import TaskTemplate, ToolGraph
 from skillweave.world.world import World
-from synth.graph.edges import data_edges
-from synth.tasks.builder import Builder
-from synth.tasks.combine import combinations_of
-from synth.tasks.fills import filled_by
-from synth.tasks.instance import Instance, NoInstance, Stop
-from synth.tasks.templates import sources_of
+from synth.contracts.dependencies import columns_filled_by, data_edges
+from synth.tasks.builder import InstanceBuilder
+from synth.tasks.combinations import combinations_of
+from synth.tasks.instance import FailurePoint, Instance, NoInstance
+from synth.tasks.templates import row_sources
 from tests.gates.clinic_tasks import WORLD, a_template, reason, with_tools
 from tests.world.clinic import APPOINTMENT, SLOT
 
@@ -109,7 +107,7 @@ def built(
     made: TaskTemplate, seed: int = 0, caller: str = "PAT-0001", world: World = WORLD, patch: tuple[RowChange, ...] = ()
 ) -> Instance:
     with world.session(caller=caller, patch=patch) as session:
-        return Builder(world, made, session, Random(seed)).build()
+        return InstanceBuilder(world, made, session, Random(seed)).build()
 
 
 def combinations(made: TaskTemplate) -> list[Combination]:
@@ -187,7 +185,7 @@ def test_a_slot_is_looked_up_among_the_free_ones_and_never_through_one_s_appoint
     move = blueprint.tool("move_appointment")
     for contract, reads in ((WORLD.blueprint, ["find_slots"]), (blueprint, [])):
         graph = ToolGraph(server="SmallClinic", tools=[], edges=data_edges(contract))
-        assert [one.tool for one in sources_of(move, contract, graph, []).get("slot_id", [])] == reads
+        assert [one.tool for one in row_sources(move, contract, graph, []).get("slot_id", [])] == reads
 
 
 PAIRS = with_tools(
@@ -221,12 +219,12 @@ def test_a_row_of_which_all_that_is_alike_fits_others_is_explained() -> None:
     book = template("book_appointment")
     book.referred_by["find_slots"] = ["chair"]
     with PAIRS.session(caller="PAT-0001") as session, pytest.raises(NoInstance) as none:
-        Builder(PAIRS, book, session, Random(1), explains=True).build()
+        InstanceBuilder(PAIRS, book, session, Random(1), explains=True).build()
     assert none.value.stop
     assert none.value.stop.why.endswith("the 3 rows that show it have none of these alike")
     book.referred_by["find_slots"] = ["dentist_name"]
     with PAIRS.session(caller="PAT-0001") as session, pytest.raises(NoInstance) as none:
-        Builder(PAIRS, book, session, Random(1), explains=True).build()
+        InstanceBuilder(PAIRS, book, session, Random(1), explains=True).build()
     assert none.value.stop
     assert "the 3 rows that show it have dentist_name alike, and dentist_name 'Dr " in none.value.stop.why
 
@@ -234,8 +232,8 @@ def test_a_row_of_which_all_that_is_alike_fits_others_is_explained() -> None:
 def test_a_link_that_leads_nowhere_is_named_at_the_call_that_has_it() -> None:
     made = template("cancel_appointment", "book_appointment", book_appointment={"note": "1.nothing"})
     with WORLD.session(caller="PAT-0001") as session, pytest.raises(NoInstance) as none:
-        Builder(WORLD, made, session, Random(1), explains=True).build()
-    assert none.value.stop == Stop(1, -1, "call 1 gives no nothing")
+        InstanceBuilder(WORLD, made, session, Random(1), explains=True).build()
+    assert none.value.stop == FailurePoint(1, -1, "call 1 gives no nothing")
 
 
 def test_two_arguments_of_one_call_never_name_the_same_row() -> None:
@@ -267,10 +265,10 @@ def test_nobody_without_an_appointment_gets_an_instance_that_moves_one() -> None
 
 def test_an_argument_that_does_more_than_fill_a_column_is_no_filler() -> None:
     blueprint = WORLD.blueprint
-    assert filled_by(blueprint.tool("cancel_appointment"), "reason") == {"appointment": ["cancel_reason"]}
-    assert filled_by(blueprint.tool("book_appointment"), "note") == {"appointment": ["note"]}
-    assert filled_by(blueprint.tool("book_appointment"), "slot_id") is None
-    assert filled_by(blueprint.tool("find_slots"), "date") is None
+    assert columns_filled_by(blueprint.tool("cancel_appointment"), "reason") == {"appointment": ["cancel_reason"]}
+    assert columns_filled_by(blueprint.tool("book_appointment"), "note") == {"appointment": ["note"]}
+    assert columns_filled_by(blueprint.tool("book_appointment"), "slot_id") is None
+    assert columns_filled_by(blueprint.tool("find_slots"), "date") is None
 
 
 DENTIST = {"name": "dentist", "type": "string", "description": "Whose fees."}

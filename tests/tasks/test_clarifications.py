@@ -3,7 +3,7 @@
 from typing import Any
 
 from skillweave.schema.template import TaskTemplate
-from synth.tasks.kinds.clarifications import GOALS, PER_GOAL, clarifications
+from synth.tasks.kinds.clarify import GOALS, PER_GOAL, clarify_templates
 from tests.world.clinic import a_blueprint
 
 BLUEPRINT = a_blueprint()
@@ -22,12 +22,12 @@ MOVE = a_goal("move", {"tool": "move_appointment", "found_by": FOUND})
 
 
 def left_out(*goals: TaskTemplate) -> dict[str, tuple[int, str]]:
-    found = clarifications(goals, BLUEPRINT)
+    found = clarify_templates(goals, BLUEPRINT)
     return {one.id: (one.withheld[0].call, one.withheld[0].parameter) for one in found}
 
 
 def test_what_is_left_out_of_a_goal_is_a_template_of_its_own() -> None:
-    found = clarifications([MOVE], BLUEPRINT)
+    found = clarify_templates([MOVE], BLUEPRINT)
     assert [one.id for one in found] == ["SmallClinic/clarify_move_appointment_id", "SmallClinic/clarify_move_slot_id"]
     assert {(one.kind, one.base) for one in found} == {("clarify", MOVE.id)}
     assert [one.calls for one in found] == [MOVE.calls] * 2
@@ -60,6 +60,6 @@ def test_questions_are_complete() -> None:
 def test_the_same_is_left_out_of_few_goals_and_of_the_shortest_first() -> None:
     long = a_goal("long", {"tool": "list_fees"}, {"tool": "move_appointment", "found_by": FOUND})
     goals = [long, *(MOVE.model_copy(update={"id": f"SmallClinic/move_{n}"}) for n in range(GOALS))]
-    found = clarifications(goals, BLUEPRINT)
+    found = clarify_templates(goals, BLUEPRINT)
     assert {one.base for one in found} == {f"SmallClinic/move_{n}" for n in range(GOALS)}
     assert len(found) == GOALS * PER_GOAL

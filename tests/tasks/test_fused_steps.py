@@ -6,14 +6,14 @@ from typing import Any, TypeVar
 
 import pytest
 
-from skillweave.llm.ask import Line
+from skillweave.base.manifest import ItemOutput, ItemRecord
+from skillweave.base.store import Store
+from skillweave.llm.ask import AuthorChain
+from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.request import Reply, Request
-from skillweave.manifest import ItemRecord, Output
-from skillweave.schema.fused import BridgeRule
+from skillweave.schema.blueprint import BridgeRule
 from skillweave.schema.fusion import Fusion, Mediation
-from skillweave.schema.tool_graph import ToolGraph
-from skillweave.store import Store
+from skillweave.schema.template import ToolGraph
 from synth.artifacts import (
     COMBINATIONS,
     CONTRACTS,
@@ -26,11 +26,11 @@ from synth.artifacts import (
     VALIDATED,
     Artifact,
 )
-from synth.context import Context, Setting
-from synth.engine.codec import decode, encode
-from synth.engine.perform import Performer
-from synth.graph.edges import auth_edges, data_edges
-from synth.step import Step
+from synth.contracts.dependencies import auth_edges, data_edges
+from synth.engine.artifact import decode, encode
+from synth.engine.context import Context, RunSetting
+from synth.engine.executor import ItemExecutor
+from synth.engine.step import PipelineStep
 from synth.steps.s14_task_template_generation import task_template_generation
 from synth.steps.s15_instance_combos_selection import instance_combos_selection
 from tests.gates.services import NOW, PAID_FIRST, contract, world
@@ -47,7 +47,7 @@ class Run:
 
     def __init__(self, outputs: Path, bridges: list[BridgeRule]) -> None:
         self.store = Store(outputs)
-        self.visible: dict[tuple[str, str], Output] = {}
+        self.visible: dict[tuple[str, str], ItemOutput] = {}
         fused = contract("Clinic", "Insurer")
         graph = ToolGraph(
             server=NAME,
@@ -66,18 +66,18 @@ class Run:
         self._put(DATABASE, world("Clinic", "Insurer").content)
         self._put(POLICIES, "\n".join(f"[{rule}] So it is." for rule in rules(BRIDGED)).encode())
 
-    def run(self, step: Step[Any]) -> ItemRecord:
+    def run(self, step: PipelineStep[Any]) -> ItemRecord:
         """The step's item of the fused world; what it writes is seen by the next."""
         context: Context[Any] = Context(
             step,
             NAME,
             params=step.params(),
-            setting=Setting(7, NOW, ()),
+            setting=RunSetting(7, NOW, ()),
             store=self.store,
             visible=self.visible,
             services=self,
         )
-        record = Performer().perform(step, context, [])
+        record = ItemExecutor().perform(step, context, [])
         self.visible |= {(output.artifact, output.key): output for output in record.outputs}
         return record
 
@@ -86,9 +86,9 @@ class Run:
         path = artifact.path(NAME)
         return decode(artifact, self.store.read(path), path)
 
-    def line(self, step: str, role: str) -> Line:
+    def line(self, step: str, role: str) -> AuthorChain:
         """An author who knows how people refer to bills."""
-        return Line([_Author()], Ledger())
+        return AuthorChain([_Author()], Ledger())
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         """Work for the pool, done in place."""
@@ -100,7 +100,7 @@ class Run:
     def _put(self, artifact: Artifact[Any], content: bytes) -> None:
         path = f"given/{artifact.path(NAME)}"
         self.store.write(path, content)
-        self.visible[artifact.pattern, NAME] = Output(
+        self.visible[artifact.pattern, NAME] = ItemOutput(
             artifact=artifact.pattern, key=NAME, label=artifact.label(NAME), path=path, digest="", size=0, mtime_ns=0
         )
 

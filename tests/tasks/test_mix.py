@@ -8,7 +8,7 @@ import pytest
 from skillweave.schema.combination import Combination
 from skillweave.schema.task import Kind
 from skillweave.schema.template import TaskTemplate
-from synth.tasks.mix import balanced, beyond_share
+from synth.tasks.splits import balanced_combinations, combinations_over_share
 from tests.gates.clinic_tasks import a_combination, a_template
 
 
@@ -39,14 +39,14 @@ def count(made: list[Combination]) -> Mapping[str, int]:
 def test_goals_get_further_instances_where_others_outnumber_them() -> None:
     known = templates(a="do", b="inform", refuse_R1="refuse", clarify="clarify")
     made = able(instances(a=9, b=4, refuse_R1=8, clarify=8))
-    found = balanced(known, made, {"a": 3, "b": 3, "refuse_R1": 6, "clarify": 3})
+    found = balanced_combinations(known, made, {"a": 3, "b": 3, "refuse_R1": 6, "clarify": 3})
     assert count(found) == {"a": 5, "b": 4, "refuse_R1": 6, "clarify": 3}
-    assert count(balanced(known, made, dict.fromkeys(made, 2))) == dict.fromkeys(made, 2)
+    assert count(balanced_combinations(known, made, dict.fromkeys(made, 2))) == dict.fromkeys(made, 2)
 
 
 def test_a_goal_has_twice_its_instances_at_most() -> None:
     known = templates(a="do", refuse_R1="refuse")
-    found = balanced(known, able(instances(a=9, refuse_R1=9)), {"a": 2, "refuse_R1": 9})
+    found = balanced_combinations(known, able(instances(a=9, refuse_R1=9)), {"a": 2, "refuse_R1": 9})
     assert count(found) == {"a": 4, "refuse_R1": 9}
 
 
@@ -54,7 +54,7 @@ def test_a_goal_has_twice_its_instances_at_most() -> None:
 def test_goals_hold_their_share(share: float) -> None:
     known = templates(a="do", b="inform", refuse_R1="refuse", clarify="clarify", unavailable="unavailable")
     made = instances(a=6, b=3, refuse_R1=40, clarify=30, unavailable=20)
-    cut = beyond_share(made, known, share)
+    cut = combinations_over_share(made, known, share)
     kept = [one for one in made if one.id not in cut]
     goals = [one for one in kept if one.template in ("a", "b")]
     assert len(goals) == 9
@@ -65,11 +65,11 @@ def test_goals_hold_their_share(share: float) -> None:
 
 
 def test_without_a_share_all_are_kept() -> None:
-    assert beyond_share(instances(refuse_R1=3), templates(refuse_R1="refuse"), 0) == set()
+    assert combinations_over_share(instances(refuse_R1=3), templates(refuse_R1="refuse"), 0) == set()
 
 
 def test_no_rule_is_lost_while_another_instance_can_be() -> None:
     known = templates(a="do", x_R1="refuse", y_R1="refuse", x_R2="refuse", clarify="clarify")
     made = instances(a=3, x_R1=2, y_R1=2, x_R2=2, clarify=2)
-    cut = beyond_share(made, known, 0.5)
+    cut = combinations_over_share(made, known, 0.5)
     assert count([one for one in made if one.id not in cut]) == {"a": 3, "x_R1": 1, "x_R2": 1, "clarify": 1}

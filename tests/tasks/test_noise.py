@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from evaluator.evaluate import Evaluator, Settings
-from evaluator.golden import golden_of
-from evaluator.variants.selftest import outcomes
+from evaluator.replay.golden import golden_execution_of
+from evaluator.scoring.evaluate import CheckSettings, Evaluator
+from evaluator.scoring.selftest import selftest_outcomes
 from rollout.offline.agents import offline_agent
 from skillweave.schema.task import GoldenCall, Task
 from skillweave.world.noise import ERRORS
-from skillweave.world.replay import replay
-from skillweave.world.undisturbed import befallen, undisturbed
-from synth.gates.disturbed import disturbed
-from synth.gates.rejection import Rejected
-from synth.tasks.noise import noisy
+from skillweave.world.replay import replay, spoiled_calls, without_noise
+from synth.gates.noise import check_noise
+from synth.tasks.noise import with_planted_faults
+from synth.tasks.replay import Rejected
 from tests.evaluator.trials import Made, a_trial, scored
 from tests.rollout.offline_agents.clinic import WORLD, a_dataset, a_user, held, passed, tasks
 
@@ -27,7 +26,7 @@ Pairs = list[tuple[Task, Task]]
 
 @pytest.fixture(scope="module")
 def pairs() -> Pairs:
-    return [(task, noisy(WORLD, task, Random(f"{task.id}/{seed}"))) for task in tasks() for seed in SEEDS]
+    return [(task, with_planted_faults(WORLD, task, Random(f"{task.id}/{seed}"))) for task in tasks() for seed in SEEDS]
 
 
 def calls_of(golden: list[GoldenCall]) -> list[Made]:
@@ -46,13 +45,13 @@ def a_held_up(pairs: Pairs) -> tuple[Task, int]:
 
 def test_golden_calls_come_through_to_the_same_end(pairs: Pairs) -> None:
     for task, made in pairs:
-        calm, found = replay(WORLD, undisturbed(made)), replay(WORLD, made)
-        assert undisturbed(made).golden == task.golden
+        calm, found = replay(WORLD, without_noise(made)), replay(WORLD, made)
+        assert without_noise(made).golden == task.golden
         assert found.changes == calm.changes
         assert {place for place, result in enumerate(found.results) if not result.ok} == {
             place for place, call in enumerate(made.golden) if call.fault in ERRORS
         }
-        assert golden_of(WORLD, made).fault is None
+        assert golden_execution_of(WORLD, made).fault is None
     assert {call.fault for _, made in pairs for call in made.golden} >= {
         "timeout",
         "temporary_error",
@@ -68,9 +67,9 @@ def test_they_are_tasks_of_their_own_and_say_so(pairs: Pairs) -> None:
     for task, made in pairs:
         assert made.id != task.id
         assert made.gates.golden["befallen"] == sum(call.fault is not None for call in made.golden) > 0
-        assert made.gates.golden["made_again"] == len(befallen(made.golden))
+        assert made.gates.golden["made_again"] == len(spoiled_calls(made.golden))
         assert made.difficulty.calls == len(made.golden) == len(made.task_info.trajectory)
-        assert noisy(WORLD, task, Random(7)) == noisy(WORLD, task, Random(7))
+        assert with_planted_faults(WORLD, task, Random(7)) == with_planted_faults(WORLD, task, Random(7))
 
 
 def test_the_golden_calls_pass_and_whoever_makes_none_again_may_not(pairs: Pairs) -> None:
@@ -94,7 +93,7 @@ def test_a_write_that_timed_out_is_not_done_and_done_twice_is_too_much(pairs: Pa
     }
     held_up = Task.model_validate({**task.model_dump(mode="json"), "noise": noise})
     golden = calls_of(task.golden)
-    assert golden_of(WORLD, held_up).fault is not None
+    assert golden_execution_of(WORLD, held_up).fault is not None
     golden_again = [*held_up.golden[:3], held_up.golden[3].model_copy(update={"fault": "timeout"}), held_up.golden[3]]
     held_up = held_up.model_copy(update={"golden": golden_again})
     once, twice = a_trial(WORLD, held_up, *golden), a_trial(WORLD, held_up, *golden, golden[-1])
@@ -109,8 +108,8 @@ def test_a_write_that_timed_out_is_not_done_and_done_twice_is_too_much(pairs: Pa
 def test_the_evaluator_says_of_variants_of_noisy_tasks_what_it_must(tmp_path: Path, pairs: Pairs) -> None:
     records = {made.id: made for _, made in pairs[::4]}
     dataset = a_dataset(tmp_path, tuple(records.values()))
-    evaluator = Evaluator(dataset, dataset, Settings())
-    said = [one for id in dataset.tasks for one in outcomes(dataset, evaluator, dataset.tasks[id])]
+    evaluator = Evaluator(dataset, dataset, CheckSettings())
+    said = [one for id in dataset.tasks for one in selftest_outcomes(dataset, evaluator, dataset.tasks[id])]
     assert [f"{one.task_id} {one.name}: {one.said}" for one in said if not one.has_right_class] == []
     assert {one.task_id for one in said} == set(records)
 
@@ -129,7 +128,7 @@ def test_forged_noise_is_rejected(pairs: Pairs) -> None:
     ]
     for reason, changes in forged:
         with pytest.raises(Rejected, match=reason):
-            disturbed(WORLD, task.model_copy(update=changes))
+            check_noise(WORLD, task.model_copy(update=changes))
 
 
 def test_faults_on_what_is_never_befallen_are_rejected(pairs: Pairs) -> None:
@@ -139,7 +138,7 @@ def test_faults_on_what_is_never_befallen_are_rejected(pairs: Pairs) -> None:
         fault = task.noise.faults[0].model_copy(update={"tool": tool})
         noise = task.noise.model_copy(update={"faults": [*task.noise.faults, fault]})
         with pytest.raises(Rejected, match=tool):
-            disturbed(WORLD, task.model_copy(update={"noise": noise}))
+            check_noise(WORLD, task.model_copy(update={"noise": noise}))
 
 
 def test_the_oracle_comes_through_every_fault(tmp_path: Path, pairs: Pairs) -> None:

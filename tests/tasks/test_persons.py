@@ -1,41 +1,44 @@
 """Persons are allotted to splits so that few instances are lost, and nobody is in two."""
 
 from skillweave.schema.task import Split
-from synth.tasks.persons import Want, allotted
+from synth.tasks.splits import SplitDemand, allot_persons
 
 CALLERS = [f"P{number}" for number in range(10)]
 
 
-def kept(place: dict[str, Split], wants: list[Want]) -> list[int]:
+def kept(place: dict[str, Split], wants: list[SplitDemand]) -> list[int]:
     """How many instances each want has."""
     return [min(want.most, sum(place[caller] == want.split for caller in want.callers)) for want in wants]
 
 
 def test_a_split_takes_persons_whom_others_need_least() -> None:
-    wants = [Want("train", frozenset(CALLERS[:4]), 4), Want("test", frozenset(CALLERS), 4)]
-    place = allotted(CALLERS, wants)
+    wants = [SplitDemand("train", frozenset(CALLERS[:4]), 4), SplitDemand("test", frozenset(CALLERS), 4)]
+    place = allot_persons(CALLERS, wants)
     assert kept(place, wants) == [4, 4]
     assert {place[caller] for caller in CALLERS[:4]} == {"train"}
 
 
 def test_the_only_instance_of_a_template_weighs_more_than_one_of_many() -> None:
-    wants = [Want("train", frozenset(CALLERS), 10), Want("test", frozenset({"P3"}), 5)]
-    place = allotted(CALLERS, wants)
+    wants = [SplitDemand("train", frozenset(CALLERS), 10), SplitDemand("test", frozenset({"P3"}), 5)]
+    place = allot_persons(CALLERS, wants)
     assert kept(place, wants) == [9, 1]
 
 
 def test_persons_without_an_instance_are_shared_out() -> None:
-    wants = [Want("train", frozenset(), 5)] * 8 + [Want("test", frozenset(), 5), Want("validation", frozenset(), 5)]
-    place = allotted(CALLERS, wants)
+    wants = [SplitDemand("train", frozenset(), 5)] * 8 + [
+        SplitDemand("test", frozenset(), 5),
+        SplitDemand("validation", frozenset(), 5),
+    ]
+    place = allot_persons(CALLERS, wants)
     assert sorted(place.values()).count("test") == 2
     assert sorted(place.values()).count("validation") == 2
 
 
 def test_one_split_has_everybody() -> None:
-    assert set(allotted(CALLERS, [Want("test", frozenset(CALLERS[:2]), 5)]).values()) == {"test"}
-    assert set(allotted(CALLERS, []).values()) == {"train"}
+    assert set(allot_persons(CALLERS, [SplitDemand("test", frozenset(CALLERS[:2]), 5)]).values()) == {"test"}
+    assert set(allot_persons(CALLERS, []).values()) == {"train"}
 
 
 def test_the_same_wants_allot_alike() -> None:
-    wants = [Want("train", frozenset(CALLERS[2:]), 5), Want("test", frozenset(CALLERS[::2]), 3)]
-    assert allotted(CALLERS, wants) == allotted(CALLERS, wants)
+    wants = [SplitDemand("train", frozenset(CALLERS[2:]), 5), SplitDemand("test", frozenset(CALLERS[::2]), 3)]
+    assert allot_persons(CALLERS, wants) == allot_persons(CALLERS, wants)

@@ -4,15 +4,12 @@ from collections import Counter
 from random import Random
 
 from evaluator.variants import variants_of
-from skillweave.schema.combination import Combination, ValidatedTask
-from skillweave.schema.domain import Domain
+from skillweave.schema.combination import Combination, FactWords, Telling, ValidatedTask
+from skillweave.schema.entity import Domain
 from skillweave.schema.task import Task
-from skillweave.schema.telling import FactWords, Telling
-from synth.gates.trials import trials
-from synth.tasks.assemble import Assembly
-from synth.tasks.persona import persona_of
-from synth.tasks.provisional import provisional
-from synth.tasks.request import request_of
+from synth.gates.variants import check_variants
+from synth.tasks.assembly import TaskAssembler, persona_of, provisional_task
+from synth.tasks.requests import request_of
 from tests.gates.clinic_tasks import WORLD, a_combination, a_move, a_template, call, judged, value
 
 TEMPLATE = a_template(calls=[{"tool": "move_appointment"}], title="Move an appointment")
@@ -21,7 +18,7 @@ DOMAIN = Domain(name="SmallClinic", topic="teeth", summary="A clinic.", person="
 
 def the_told_one(validated: ValidatedTask) -> Task:
     """The task as an author might tell it."""
-    assembly = Assembly(WORLD, [DOMAIN])
+    assembly = TaskAssembler(WORLD, [DOMAIN])
     persona = persona_of(assembly.person("PAT-0001"), WORLD.now, Random(3))
     request = request_of(WORLD.blueprint, TEMPLATE, validated.combination, persona, Random(3))
     facts = [FactWords(id=thing.id, text=f"It is {thing.words}!", tell="asked") for thing in request.known]
@@ -30,7 +27,7 @@ def the_told_one(validated: ValidatedTask) -> Task:
 
 
 def the_provisional_one(validated: ValidatedTask) -> Task:
-    return provisional(WORLD, validated.combination, TEMPLATE, validated.criteria, validated.gates)
+    return provisional_task(WORLD, validated.combination, TEMPLATE, validated.criteria, validated.gates)
 
 
 def test_id_calls_and_criteria_are_those_of_the_told_one() -> None:
@@ -46,8 +43,8 @@ def test_the_told_one_has_the_same_variants_and_figures() -> None:
     bare, told = the_provisional_one(validated), the_told_one(validated)
     sorts = [Counter(variant.name for variant in variants_of(WORLD, task)) for task in (bare, told)]
     assert sorts[0] == sorts[1]
-    found = trials(WORLD, told)
-    assert found == trials(WORLD, bare)
+    found = check_variants(WORLD, told)
+    assert found == check_variants(WORLD, bare)
     assert validated.gates.mutants == found.mutants
 
 
@@ -69,4 +66,4 @@ def test_what_the_user_knows_is_in_the_words_and_secrets_are_kept() -> None:
 def _provisional(combination: Combination) -> Task:
     template = a_template(calls=[{"tool": combination.golden[-1].tool}])
     validated = judged(combination, template=template)
-    return provisional(WORLD, combination, template, validated.criteria, validated.gates)
+    return provisional_task(WORLD, combination, template, validated.criteria, validated.gates)

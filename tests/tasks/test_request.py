@@ -3,17 +3,16 @@
 from random import Random
 from typing import Any
 
-from skillweave.schema.combination import Combination
+from skillweave.schema.combination import Combination, KnownFact
 from skillweave.schema.task import Persona
-from skillweave.schema.telling import Known
 from skillweave.schema.template import TemplateCall
-from synth.tasks.request import request_of
+from synth.tasks.requests import request_of
 from tests.gates.clinic_tasks import APPOINTMENTS, WORLD, a_combination, a_move, a_template, call, said, value
 
 ANA = Persona(name="Ana Lopez", age=43, style="brief", patience=3)
 
 
-def known(combination: Combination, tool: str) -> dict[str, Known]:
+def known(combination: Combination, tool: str) -> dict[str, KnownFact]:
     template = a_template(calls=[TemplateCall(tool=tool)])
     found = request_of(WORLD.blueprint, template, combination, ANA, Random(1))
     return {thing.id: thing for thing in found.known}

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from skillweave.config.models import SplitsConfig
+from skillweave.config.sections import SplitsConfig
 from skillweave.schema.template import TaskTemplate
 from synth.tasks.splits import holdout_fault, splits_of
 

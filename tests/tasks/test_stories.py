@@ -5,24 +5,22 @@ from random import Random
 
 import pytest
 
-from skillweave.schema.change import RowChange
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
+from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination, ValidatedTask
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
 from skillweave.schema.fusion import StoryCall, Storyline
 from skillweave.schema.task import Persona
-from skillweave.schema.template import TaskTemplate
-from skillweave.schema.tool_graph import ToolGraph
+from skillweave.schema.template import TaskTemplate, ToolGraph
 from skillweave.world.world import World
-from synth.fusion.stories import NoTemplate, template_of
-from synth.gates.gauntlet import validated
-from synth.gates.instances import instances
-from synth.gates.interlock import interlock
-from synth.gates.known import Known
-from synth.gates.rejection import Rejected
-from synth.graph.edges import auth_edges, data_edges
+from synth.contracts.dependencies import auth_edges, data_edges
+from synth.gates.interlock import check_interlock
+from synth.gates.judging import judged_instances, validate_combination
 from synth.policy.manual import stated_rules
-from synth.tasks.combine import combination_for
-from synth.tasks.request import request_of
+from synth.stories.proof import NoTemplateError, template_of
+from synth.tasks.combinations import combination_for
+from synth.tasks.knowledge import KnownValue
+from synth.tasks.replay import Rejected
+from synth.tasks.requests import request_of
 from tests.gates.services import PAID_FIRST, bill, world
 
 NAMED = PAID_FIRST.model_copy(update={"rule": "paid_first"})
@@ -80,7 +78,7 @@ def built(storyline: Storyline, joined: World, patch: tuple[RowChange, ...] = ()
 
 
 def passed(storyline: Storyline, joined: World) -> ValidatedTask:
-    return validated(joined, built(storyline, joined), template(storyline, joined), rules(joined))
+    return validate_combination(joined, built(storyline, joined), template(storyline, joined), rules(joined))
 
 
 def test_a_template_has_the_fused_world_s_names_and_the_bridge_rule_s_number() -> None:
@@ -93,7 +91,7 @@ def test_a_template_has_the_fused_world_s_names_and_the_bridge_rule_s_number() -
 
 
 def test_a_story_whose_bridge_rule_was_not_kept_is_no_template() -> None:
-    with pytest.raises(NoTemplate, match="paid_first"):
+    with pytest.raises(NoTemplateError, match="paid_first"):
         template(PAID, PLAIN)
 
 
@@ -122,9 +120,12 @@ def test_the_link_is_proven_again_from_the_facts_of_the_finished_task() -> None:
     told = template(PAID, BRIDGED)
     made = combination_for(BRIDGED, told, "PER-P002", "conversation", "7", number=0)
     known = request_of(BRIDGED.blueprint, told, made, PERSONA, Random(1)).known
-    said = [Known(thing.id.rpartition(".")[2], thing.value) for thing in known]
+    said = [KnownValue(thing.id.rpartition(".")[2], thing.value) for thing in known]
     bare = made.model_copy(update={"rows": [], "values": [], "credentials": {}})
-    assert interlock(BRIDGED, bare, said) == validated(BRIDGED, made, told, rules(BRIDGED)).gates.interlock
+    assert (
+        check_interlock(BRIDGED, bare, said)
+        == validate_combination(BRIDGED, made, told, rules(BRIDGED)).gates.interlock
+    )
 
 
 def test_a_row_of_another_domain_is_looked_up_and_what_it_shows_is_linked() -> None:
@@ -164,7 +165,7 @@ def test_another_row_that_the_words_fit_is_put_into_every_argument_that_comes_fr
     made = built(OF_A_ROW, PLAIN)
     alike = made.model_copy(update={"patch": [twin]})
     with pytest.raises(Rejected, match="row not told apart"):
-        validated(PLAIN, alike, template(OF_A_ROW, PLAIN), rules(PLAIN))
+        validate_combination(PLAIN, alike, template(OF_A_ROW, PLAIN), rules(PLAIN))
 
 
 def test_a_call_is_made_otherwise_where_a_later_one_could_not_be_made() -> None:
@@ -189,7 +190,7 @@ def test_the_domain_that_is_called_first_signs_in() -> None:
     made = combination_for(PLAIN, template(OF_A_ROW, PLAIN), "PER-P002", "conversation", "7", number=0)
     assert made.golden[0].tool == "insurer__sign_in"
     assert made.credentials == {"email": "p2@example.org"}
-    assert validated(PLAIN, made, template(OF_A_ROW, PLAIN), rules(PLAIN)).gates.golden["replays"] == 2
+    assert validate_combination(PLAIN, made, template(OF_A_ROW, PLAIN), rules(PLAIN)).gates.golden["replays"] == 2
 
 
 def test_the_user_asks_for_the_end_and_agrees_to_what_it_needs() -> None:
@@ -207,7 +208,7 @@ def test_rows_that_a_person_lacks_are_created_for_the_task_alone(tmp_path: Path)
     file = tmp_path / "world.sqlite"
     file.write_bytes(BRIDGED.content)
     paid = template(PAID, BRIDGED)
-    made = instances(BRIDGED.blueprint, file, BRIDGED.now, [paid], rules(BRIDGED), {paid.id: 3}, "7")
+    made = judged_instances(BRIDGED.blueprint, file, BRIDGED.now, [paid], rules(BRIDGED), {paid.id: 3}, "7")
     created = [one for one in made.validated if one.combination.caller == "PER-P003"]
     assert (len(made.validated), len(created), made.created) == (3, 1, 1)
     assert {(change.table, change.op) for change in created[0].combination.patch} == {("Clinic__Bill", "insert")}
@@ -219,4 +220,4 @@ def test_instances_are_the_same_each_time(tmp_path: Path) -> None:
     file.write_bytes(BRIDGED.content)
     paid = template(PAID, BRIDGED)
     arguments = (BRIDGED.blueprint, file, BRIDGED.now, [paid], rules(BRIDGED), {paid.id: 3}, "7")
-    assert instances(*arguments) == instances(*arguments)
+    assert judged_instances(*arguments) == judged_instances(*arguments)

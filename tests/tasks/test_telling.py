@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from skillweave.schema.call import Call, CallResult
-from synth.tasks.instance import Instance
-from synth.tasks.telling import NothingToTell, facts_to_tell
+from synth.tasks.instance import Instance, NothingToTell, facts_to_tell
 from tests.gates.clinic_tasks import a_template, call
 from tests.world.clinic import NOW
 

@@ -2,12 +2,12 @@
 
 import pytest
 
+from skillweave.schema.combination import FactWords, KnownFact, Telling, UserRequest
 from skillweave.schema.task import Persona
-from skillweave.schema.telling import FactWords, Known, Request, Telling
-from synth.tasks.telling_check import telling_faults
+from synth.tasks.tellings import telling_faults
 from tests.gates.clinic_tasks import a_move
 
-STARTS = Known(
+STARTS = KnownFact(
     id="appointment.starts_at",
     value="2025-01-21 12:30:00",
     words="21 January at 12:30",
@@ -15,13 +15,15 @@ STARTS = Known(
     about="appointment: starts at",
     withheld=True,
 )
-METHOD = Known(id="pay.method", value="bank_transfer", words="bank_transfer", type="string", about="pay: method")
+METHOD = KnownFact(id="pay.method", value="bank_transfer", words="bank_transfer", type="string", about="pay: method")
 
 
 GOAL = "You want to move your visit."
 
 
-def faults(message: str, *known: Known, goal: str = GOAL, tell: str = "asked", reason: str | None = None) -> list[str]:
+def faults(
+    message: str, *known: KnownFact, goal: str = GOAL, tell: str = "asked", reason: str | None = None
+) -> list[str]:
     """What is wrong where each thing known is told in one sentence."""
     words = {one.id: "{value}" if one.withheld else one.words for one in known}
     facts = [
@@ -30,9 +32,9 @@ def faults(message: str, *known: Known, goal: str = GOAL, tell: str = "asked", r
     return faults_of(Telling(id="1", first_message=message, goal=goal, reason=reason, facts=facts), *known)
 
 
-def faults_of(telling: Telling, *known: Known) -> list[str]:
+def faults_of(telling: Telling, *known: KnownFact) -> list[str]:
     persona = Persona(name="Ana Lopez", age=43, style="brief", patience=3)
-    request = Request(title="t", company="c", persona=persona, reason="So.", wishes=[], known=list(known))
+    request = UserRequest(title="t", company="c", persona=persona, reason="So.", wishes=[], known=list(known))
     return telling_faults(telling, request, a_move())
 
 
@@ -58,8 +60,8 @@ def test_words_that_say_something_else_tell_what_is_left_out_all_the_same() -> N
 
 
 def test_a_figure_within_other_words_is_not_what_is_left_out() -> None:
-    said = Known(id="renew.refills", value=1, words="1", type="integer", about="renew: refills", withheld=True)
-    window = Known(
+    said = KnownFact(id="renew.refills", value=1, words="1", type="integer", about="renew: refills", withheld=True)
+    window = KnownFact(
         id="window.starts_at", value="2026-04-01 09:00:00", words="April 1 at 09:00", type="datetime", about="window"
     )
     goal = "You come on April 1 at 09:00."

@@ -6,10 +6,9 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from skillweave.manifest import ItemRecord
+from skillweave.base.manifest import ItemRecord
 from skillweave.schema.contract import Returns
-from skillweave.schema.entity import Entity
-from skillweave.schema.graph import EntityGraph, Relation
+from skillweave.schema.entity import Entity, EntityGraph, Relation
 from synth.artifacts import DOMAIN_TOPICS, ENTITIES, ENTITY_GRAPH
 from synth.questions.types import Contract, Mended, RuleBook, Rules
 from synth.steps.s04_blueprint_generation import BlueprintParams, blueprint_generation

@@ -1,7 +1,7 @@
 """Rule books and contracts: what is taken apart comes together as it was."""
 
 from skillweave.schema.contract import Effect
-from synth.contracting.book import book_of, contract_of, tools_of
+from synth.trial.rule_book import book_of, contract_of, tools_of
 from tests.questions.library import renew_loan
 
 

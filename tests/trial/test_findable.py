@@ -2,8 +2,7 @@
 
 import pytest
 
-from synth.trial.faults import hidden
-from synth.trial.findable import alike_to_people
+from synth.trial.faults import hidden_rows, indistinguishable_rows
 from tests.gates.clinic_tasks import WORLD, with_tools
 
 PAIRED = "SELECT {} FROM slot s JOIN patient p WHERE s.is_free ORDER BY s.starts_at, s.slot_id, p.patient_id"
@@ -15,9 +14,9 @@ def slots(select: str) -> dict[str, object]:
 
 
 def test_rows_that_can_be_told_apart_are_no_fault_even_where_they_are_listed_in_pairs() -> None:
-    assert [*alike_to_people(WORLD)] == []
+    assert [*indistinguishable_rows(WORLD)] == []
     paired = with_tools(find_slots=slots(PAIRED.format("s.slot_id, s.starts_at, s.dentist_name, p.full_name")))
-    assert [*alike_to_people(paired)] == []
+    assert [*indistinguishable_rows(paired)] == []
 
 
 @pytest.mark.parametrize(
@@ -34,7 +33,7 @@ def test_rows_that_can_be_told_apart_are_no_fault_even_where_they_are_listed_in_
     ],
 )
 def test_rows_of_which_nobody_can_say_which_are_told(select: str, why: str) -> None:
-    found = [*alike_to_people(with_tools(find_slots=slots(select)))]
+    found = [*indistinguishable_rows(with_tools(find_slots=slots(select)))]
     assert [fault.name for fault in found] == ["book_appointment", "move_appointment"]
     assert found[0].says.startswith("book_appointment.slot_id names a row of Slot, and nobody can say which: of ")
     assert why in found[0].says
@@ -61,7 +60,7 @@ def test_rows_of_which_nobody_can_say_which_are_told(select: str, why: str) -> N
 )
 def test_where_else_the_key_of_rows_stands_that_no_read_lists_is_told(select: str, why: str) -> None:
     world = with_tools(find_slots=slots(select))
-    says = next(fault.says for fault in hidden(world.blueprint) if "slot_id names" in fault.says)
+    says = next(fault.says for fault in hidden_rows(world.blueprint) if "slot_id names" in fault.says)
     assert why in says
     assert "Let a read list rows of slot, one for each with its slot_id straight from the table" in says
 
@@ -71,5 +70,5 @@ def test_a_key_that_no_read_returns_is_told() -> None:
     world = with_tools(
         find_slots=slots("SELECT s.starts_at FROM slot s ORDER BY s.starts_at"), list_appointments=slots(select)
     )
-    says = next(fault.says for fault in hidden(world.blueprint) if "slot_id names" in fault.says)
+    says = next(fault.says for fault in hidden_rows(world.blueprint) if "slot_id names" in fault.says)
     assert "nobody can find one: no read returns Slot.slot_id" in says

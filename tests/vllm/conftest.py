@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.llm.serve import VllmServer
+from skillweave.llm.backends.vllm import VllmServer
 from tests.vllm.environment import FOLDER, unavailable
 
 LONGEST = 65536

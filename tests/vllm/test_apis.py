@@ -10,12 +10,11 @@ from dataclasses import replace
 import pytest
 
 from skillweave.llm.ask import ask
+from skillweave.llm.backends.backend import Sampling
+from skillweave.llm.backends.vllm import VllmServer
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec, connect
-from skillweave.llm.request import Sampling
-from skillweave.llm.serve import VllmServer
-from synth.policy.review import Decision
-from synth.policy.settled import DECIDE
+from synth.policy.review import DECIDE, CaseDecision
 
 pytestmark = pytest.mark.vllm
 APIS = {
@@ -34,7 +33,7 @@ def test_a_first_answer_is_accepted_and_counted(
     ledger = Ledger()
     variables = {"sentence": "A bicycle is lent for a week.", "cases": ["Two days.", "Nine days."]}
 
-    async def go() -> list[Decision]:
+    async def go() -> list[CaseDecision]:
         spec = replace(APIS[api], model=server.model, base_url=server.base_url, stream=stream)
         author = connect(spec, ledger=ledger)
         try:

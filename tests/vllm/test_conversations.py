@@ -16,11 +16,11 @@ from rollout.agent import Agent, AgentSettings
 from rollout.dispatcher import PipelinedDispatcher, Width
 from rollout.react.agent import ReactAgent
 from rollout.react.task import GeneralReactTask
-from rollout.task import Task
-from rollout.trajectory import AgentClass, Limits, Setting, Trajectory
+from rollout.task import RolloutTask
+from rollout.trajectory import AgentClass, RolloutLimits, RolloutSettings, Trajectory
+from skillweave.llm.backends.backend import Sampling
+from skillweave.llm.backends.vllm import VllmServer
 from skillweave.llm.models import AuthorSpec, connect
-from skillweave.llm.request import Sampling
-from skillweave.llm.serve import VllmServer
 from skillweave.schema.trajectory import TrajectoryRecord
 from tests.rollout.talks import check_history, said_by
 from tests.rollout.visits import a_booking, a_visit
@@ -43,11 +43,11 @@ def a_painting(id: str) -> GeneralReactTask:
 
 def held(
     server: VllmServer,
-    tasks: Sequence[Task],
+    tasks: Sequence[RolloutTask],
     *,
     agent: AgentSettings,
     agent_class: AgentClass = Agent,
-    limits: Limits | None = None,
+    limits: RolloutLimits | None = None,
     stream: bool = False,
 ) -> list[TrajectoryRecord]:
     """Conversations, eight at once."""
@@ -60,7 +60,7 @@ def held(
     async def go() -> None:
         author = AuthorSpec("vllm", server.model, base_url=server.base_url, timeout=300.0, record_tokens=True)
         backend = connect(replace(author, stream=stream))
-        setting = Setting(backend, agent=agent, agent_class=agent_class, limits=limits or Limits())
+        setting = RolloutSettings(backend, agent=agent, agent_class=agent_class, limits=limits or RolloutLimits())
         try:
             batch = (Trajectory(task, 0, 1, setting) for task in tasks)
             await PipelinedDispatcher(Width(8, 8, 8)).dispatch(batch, finished)
@@ -113,7 +113,7 @@ def test_calls_keep_to_their_schemas_and_tokens_are_kept(server: VllmServer, str
 def test_a_visit_to_a_world_goes_to_its_end(server: VllmServer) -> None:
     settings = AgentSettings(sampling=Sampling(temperature=1.0, max_tokens=300), calls_first=1)
     visits = [a_visit("Go on.", "Bye. ###STOP###", record=a_booking(f"SmallClinic-{n}")) for n in range(4)]
-    records = held(server, visits, agent=settings, limits=Limits(max_calls=5))
+    records = held(server, visits, agent=settings, limits=RolloutLimits(max_calls=5))
     assert {record.stop_reason for record in records} <= {"user_stop", "transfer", "max_calls"}
     for record in records:
         sampled(record)

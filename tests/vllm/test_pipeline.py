@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 import pytest
 from jsonschema import Draft202012Validator
 
-from evaluator.judge.questions import JUDGE
-from skillweave.llm.backends.guided_schema import guided
-from skillweave.llm.cassette import Take
+from evaluator.judge.prompt import JUDGE
+from skillweave.base.manifest import ItemRecord
+from skillweave.llm.backends.backend import Reply, Request, Sampling
+from skillweave.llm.backends.json_schema import guided
+from skillweave.llm.backends.vllm import VllmServer
 from skillweave.llm.models import AuthorSpec, connect
 from skillweave.llm.question import Question
-from skillweave.llm.request import Reply, Request, Sampling
-from skillweave.llm.serve import VllmServer
-from skillweave.manifest import ItemRecord
-from skillweave.schema.asking import summed
-from skillweave.schema.message import Message
+from skillweave.llm.replay import CassetteEntry
+from skillweave.schema.question_metrics import total_metrics
 from skillweave.schema.record import Json
+from skillweave.schema.trajectory import Message
 from synth.cli.app import main
 from synth.engine.pipeline import load_pipeline
 
@@ -41,7 +41,7 @@ class Ran(NamedTuple):
     code: int
     printed: str
     items: list[ItemRecord]
-    takes: list[Take]
+    takes: list[CassetteEntry]
     """The server's replies."""
 
 
@@ -71,7 +71,7 @@ def run(
         printed = "".join(capfd.readouterr())
         assert "Traceback" not in printed
         items = json.loads((outputs / "manifest.json").read_text("utf-8"))["items"]
-        takes = [Take.model_validate_json(line) for line in cassette.read_text("utf-8").splitlines()]
+        takes = [CassetteEntry.model_validate_json(line) for line in cassette.read_text("utf-8").splitlines()]
         return Ran(
             ended.value.code,
             printed,
@@ -137,7 +137,7 @@ def test_every_answer_has_its_form_and_who_follows_makes_up_for_the_nonsense(ser
     assert {asking.question for asking in askings} == {q.name for step in STEPS[1:5] for q in step.questions}
     assert [fault for take in ran.takes for fault in faults_of(take.question, take.reply)] == []
     # So a fault of form is one that no schema tells: what may be a name, what excludes something else.
-    total = summed(askings)
+    total = total_metrics(askings)
     assert set(total.complaints) <= {"form", "check"}
     assert sum(total.complaints.values()) == total.replies == len(ran.takes)
     assert total.rejected == total.asked

@@ -1,12 +1,12 @@
 import pytest
 
-from skillweave.errors import WorldError
-from skillweave.world.access import Accesses
+from skillweave.base.errors import WorldError
+from skillweave.world.contract.statements import StatementPreparer
 from tests.world.clinic import a_blueprint
 
 
 def test_a_statement_tells_which_columns_it_reads_and_writes() -> None:
-    access = Accesses(a_blueprint()).of(
+    access = StatementPreparer(a_blueprint()).of(
         "UPDATE slot SET is_free = 1 WHERE slot_id = (SELECT slot_id FROM appointment WHERE status = :s)"
     )
     assert access.updates == {"slot": {"is_free"}}
@@ -14,7 +14,7 @@ def test_a_statement_tells_which_columns_it_reads_and_writes() -> None:
 
 
 def test_a_foreign_key_adds_no_reads() -> None:
-    access = Accesses(a_blueprint()).of(
+    access = StatementPreparer(a_blueprint()).of(
         "INSERT INTO reminder (reminder_id, appointment_id, channel) VALUES (:a, :b, :c)"
     )
     assert (access.inserts, access.reads) == ({"reminder"}, {})
@@ -25,4 +25,4 @@ def test_a_foreign_key_adds_no_reads() -> None:
 )
 def test_what_does_not_prepare_says_why(sql: str) -> None:
     with pytest.raises(WorldError, match="does not prepare"):
-        Accesses(a_blueprint()).of(sql)
+        StatementPreparer(a_blueprint()).of(sql)

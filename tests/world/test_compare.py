@@ -1,14 +1,14 @@
-from skillweave.schema.change import RowChange
-from skillweave.schema.entity import Comparison
+from skillweave.schema.call import RowChange
+from skillweave.schema.entity import ColumnComparison
 from skillweave.schema.record import Json
 from skillweave.world.compare import compare
 
 
-def exact(table: str, column: str) -> Comparison:
+def exact(table: str, column: str) -> ColumnComparison:
     return "exact"
 
 
-def by_name(table: str, column: str) -> Comparison:
+def by_name(table: str, column: str) -> ColumnComparison:
     return "free" if column == "note" else "normalised" if column == "name" else "exact"
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.errors import ArtifactError
+from skillweave.base.errors import ArtifactError
 from skillweave.world import database
 from tests.world.clinic import ROWS, a_blueprint
 

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillweave.schema.change import RowChange
-from skillweave.world.delta import delta
+from skillweave.schema.call import RowChange
+from skillweave.world.diff import delta
 
 Row = dict[str, int]
 State = dict[str, Row]

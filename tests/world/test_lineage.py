@@ -1,6 +1,6 @@
 import pytest
 
-from skillweave.world.lineage import Lineage
+from skillweave.world.lineage import ColumnLineage
 from tests.world.clinic import a_blueprint
 
 TOOL = a_blueprint().tool("set_reminders")
@@ -36,10 +36,10 @@ TOOL = a_blueprint().tool("set_reminders")
     ],
 )
 def test_booleans_are_known_by_their_making(select: str, expected: tuple[bool, ...]) -> None:
-    assert Lineage(a_blueprint()).booleans(select, TOOL) == expected
+    assert ColumnLineage(a_blueprint()).booleans(select, TOOL) == expected
 
 
 def test_result_columns_have_the_names_that_sqlite_gives_them() -> None:
     select = "SELECT f.*, s.slot_id, count(*) AS n FROM fee f JOIN slot s"
     expected = ("fee_id", "patient_id", "appointment_id", "amount_cents", "is_paid", "slot_id", "n")
-    assert Lineage(a_blueprint()).columns(select) == expected
+    assert ColumnLineage(a_blueprint()).columns(select) == expected

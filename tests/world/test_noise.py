@@ -7,9 +7,9 @@ import pytest
 
 from skillweave.schema.call import CallResult
 from skillweave.schema.task import Noise
-from skillweave.tool_call import shown
 from skillweave.world.noise import ERRORS, FIELDS, INSTRUCTIONS
 from skillweave.world.session import ContractSession
+from skillweave.world.tools import result_text
 from skillweave.world.world import World
 from tests.evaluator.tasks import a_task
 from tests.world.clinic import a_world
@@ -79,7 +79,7 @@ def test_reordered_keys_are_another_order_of_the_same_content(world: World) -> N
     with opened(world, planted("reordered_keys", "find_slots")) as session:
         other, plain = made(session, SLOTS, SLOTS)
         assert other.value == plain.value
-        assert shown(other) != shown(plain)
+        assert result_text(other) != result_text(plain)
 
 
 def test_an_instruction_is_one_more_field_of_one_row(world: World) -> None:
@@ -111,7 +111,7 @@ def test_another_call_moves_no_fault(world: World) -> None:
         for call in (wanted, wanted, wanted):
             between += made(busy, *others[:4], call)[-1:]
         between += made(busy, OWN)
-        assert [shown(result) for result in between] == [shown(result) for result in plain]
+        assert [result_text(result) for result in between] == [result_text(result) for result in plain]
         assert [result.ok for result in plain] == [True, False, True, True]
 
 
@@ -129,19 +129,19 @@ def test_going_back_takes_the_faults_back(world: World) -> None:
         world, planted("timeout", "find_slots", {}, 1), planted("partial_page", "find_slots", {}, 2)
     ) as session:
         mark = session.mark()
-        first = [shown(result) for result in made(session, SLOTS, SLOTS, SLOTS)]
+        first = [result_text(result) for result in made(session, SLOTS, SLOTS, SLOTS)]
         session.undo(mark)
-        assert [shown(result) for result in made(session, SLOTS, SLOTS, SLOTS)] == first
+        assert [result_text(result) for result in made(session, SLOTS, SLOTS, SLOTS)] == first
         session.undo(mark)
-        assert shown(session.peek(*SLOTS)) == first[0]
-        assert shown(made(session, SLOTS)[0]) == first[0]
+        assert result_text(session.peek(*SLOTS)) == first[0]
+        assert result_text(made(session, SLOTS)[0]) == first[0]
 
 
 def test_the_seed_draws_the_details(world: World) -> None:
     found = set()
     for seed in range(8):
         with opened(world, planted("injected_instruction", "find_slots"), seed=seed) as session:
-            found.add(shown(made(session, SLOTS)[0]))
+            found.add(result_text(made(session, SLOTS)[0]))
     assert len(found) > 4
 
 
@@ -167,5 +167,5 @@ def test_what_is_no_call_is_answered_as_without_faults(world: World, hostile: An
 
 def test_a_task_without_noise_has_no_faults_at_all(world: World) -> None:
     with world.session(a_task()) as session:
-        assert json.loads(shown(session.call(*SLOTS)))[0]["slot_id"].startswith("SLO-")
+        assert json.loads(result_text(session.call(*SLOTS)))[0]["slot_id"].startswith("SLO-")
         assert all(result.ok for result in made(session, SLOTS, BOOK, OWN, OWN))

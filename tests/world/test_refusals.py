@@ -1,7 +1,7 @@
 import pytest
 
-from skillweave.world.lineage import Lineage
-from skillweave.world.refusals import refused_in
+from skillweave.world.forbidden_sql import refused_in
+from skillweave.world.lineage import ColumnLineage
 from tests.world.clinic import a_blueprint
 
 TEXTS = frozenset({"x"})
@@ -82,12 +82,12 @@ LAWFUL = [
 
 @pytest.mark.parametrize("holds", CLOCK + OUTSIDE)
 def test_what_reads_the_outside_is_refused(holds: str) -> None:
-    assert refused_in(holds, "expression", Lineage(a_blueprint()), TEXTS)
+    assert refused_in(holds, "expression", ColumnLineage(a_blueprint()), TEXTS)
 
 
 @pytest.mark.parametrize("holds", LAWFUL)
 def test_what_follows_from_its_bindings_and_rows_is_not(holds: str) -> None:
-    assert refused_in(holds, "expression", Lineage(a_blueprint()), TEXTS) == []
+    assert refused_in(holds, "expression", ColumnLineage(a_blueprint()), TEXTS) == []
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_what_follows_from_its_bindings_and_rows_is_not(holds: str) -> None:
     ],
 )
 def test_an_effect_is_one_plain_insert_update_or_delete(sql: str) -> None:
-    assert refused_in(sql, "change", Lineage(a_blueprint()), TEXTS)
+    assert refused_in(sql, "change", ColumnLineage(a_blueprint()), TEXTS)
 
 
 def test_an_effect_may_begin_with_a_table_expression() -> None:
     sql = "WITH c AS (SELECT slot_id AS one FROM slot) DELETE FROM reminder WHERE reminder_id IN (SELECT one FROM c)"
-    assert refused_in(sql, "change", Lineage(a_blueprint())) == []
+    assert refused_in(sql, "change", ColumnLineage(a_blueprint())) == []

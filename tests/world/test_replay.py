@@ -1,9 +1,9 @@
 import pytest
 
-from skillweave.schema.change import RowChange
+from skillweave.schema.call import RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
-from skillweave.world.replay import Source, replay_in, source_of, value_at
+from skillweave.world.replay import ResultReference, replay_in, result_reference, value_at
 from tests.world.clinic import a_world
 
 BOOK = GoldenCall(tool="book_appointment", arguments={"slot_id": "SLO-0004"}, grounding={"slot_id": "user"})
@@ -56,10 +56,10 @@ def test_paths_name_parts_of_results() -> None:
 
 
 def test_a_grounding_tells_the_result_that_an_argument_comes_from() -> None:
-    assert source_of("call 3 [0].fee_id") == Source(3, "[0].fee_id", as_date=False)
-    assert source_of("computed date(call 12 starts_at)") == Source(12, "starts_at", as_date=True)
+    assert result_reference("call 3 [0].fee_id") == ResultReference(3, "[0].fee_id", as_date=False)
+    assert result_reference("computed date(call 12 starts_at)") == ResultReference(12, "starts_at", as_date=True)
     others = ["user", "env", "policy R7", "call 3", "call x a", "date(call 1 a)", "computed date(call 1 a", "call 1 a)"]
-    assert [source_of(text) for text in others] == [None] * len(others)
+    assert [result_reference(text) for text in others] == [None] * len(others)
 
 
 def test_a_day_is_bound_again_from_the_moment_that_an_earlier_result_shows() -> None:

@@ -2,10 +2,9 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import WorldError
+from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import CallResult
-from skillweave.schema.change import RowChange
+from skillweave.schema.call import CallResult, RowChange
 from skillweave.schema.record import Json
 from skillweave.world.session import ContractSession
 from tests.world.clinic import a_world, blueprint_data

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillweave.schema.contract import Parameter, Tool
-from skillweave.world.values import ArgumentError, bind, bind_one
+from skillweave.world.arguments import ArgumentError, bind, bind_argument
 
 TYPES = ["string", "integer", "number", "boolean", "date", "datetime", "array", "object"]
 
@@ -40,7 +40,7 @@ def a_tool(*parameters: Parameter) -> Tool:
     ],
 )
 def test_values_are_bound_in_the_form_that_the_database_holds(kind: str, value: Any, bound: object) -> None:
-    found = bind_one(a_parameter(kind), value)
+    found = bind_argument(a_parameter(kind), value)
     assert found == bound
     assert type(found) is type(bound)
 
@@ -80,7 +80,7 @@ def test_values_are_bound_in_the_form_that_the_database_holds(kind: str, value: 
 )
 def test_nothing_else_is_taken_and_the_message_names_the_argument(kind: str, value: Any) -> None:
     with pytest.raises(ArgumentError, match="argument 'given'"):
-        bind_one(a_parameter(kind), value)
+        bind_argument(a_parameter(kind), value)
 
 
 def test_what_is_left_out_or_null_binds_null_unless_it_is_required() -> None:
@@ -98,9 +98,9 @@ def test_an_unknown_argument_is_an_error_that_says_what_the_tool_takes() -> None
 
 def test_only_values_of_an_enum_are_taken() -> None:
     parameter = a_parameter("string", enum=["illness", "travel"])
-    assert bind_one(parameter, "travel") == "travel"
+    assert bind_argument(parameter, "travel") == "travel"
     with pytest.raises(ArgumentError, match="must be one of illness, travel"):
-        bind_one(parameter, "Travel")
+        bind_argument(parameter, "Travel")
 
 
 def test_deep_nesting_is_refused_and_not_a_crash() -> None:
@@ -108,7 +108,7 @@ def test_deep_nesting_is_refused_and_not_a_crash() -> None:
     for _ in range(5000):
         deep = [deep]
     with pytest.raises(ArgumentError, match="nested deeper"):
-        bind_one(a_parameter("array"), deep)
+        bind_argument(a_parameter("array"), deep)
 
 
 JSON = st.recursive(
@@ -121,7 +121,7 @@ JSON = st.recursive(
 @given(st.sampled_from(TYPES), JSON)
 def test_any_json_value_is_bound_or_refused_with_an_argument_error(kind: str, value: Any) -> None:
     try:
-        bound = bind_one(a_parameter(kind, required=False), value)
+        bound = bind_argument(a_parameter(kind, required=False), value)
     except ArgumentError:
         return
     assert bound is None or isinstance(bound, int | float | str)

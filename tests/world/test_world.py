@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.errors import ArtifactError
+from skillweave.base.errors import ArtifactError
 from skillweave.world.world import World
 from tests.world.clinic import NOW, a_blueprint, a_world
 

@@ -7,8 +7,8 @@ and ids that a session mints are tried in every order.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, permutations
 
-from evaluator.variants.workbench import Workbench
-from skillweave.schema.change import ANY, NEW, Cells, RowChange
+from evaluator.variants.executor import VariantExecutor
+from skillweave.schema.call import ANY, NEW, Cells, RowChange
 from skillweave.schema.record import Json
 from skillweave.world.canonical import dump
 
@@ -18,13 +18,13 @@ Struck = Mapping[str, frozenset[str]]
 """Table -> columns whose values the task leaves open."""
 
 
-def reaches(bench: Workbench, changes: Sequence[RowChange]) -> bool:
+def reaches(bench: VariantExecutor, changes: Sequence[RowChange]) -> bool:
     """Whether this is an end state that the task demands."""
     criteria = bench.task.criteria
     return any(_same(bench, demanded, changes) for demanded in [criteria.state, *criteria.any_of])
 
 
-def differing(bench: Workbench, changes: Sequence[RowChange]) -> list[str]:
+def differing(bench: VariantExecutor, changes: Sequence[RowChange]) -> list[str]:
     """Rows that only one side has, in short."""
     struck = _struck(bench.task.criteria.state)
     sides = [set(_texts(bench, rows, struck, {})) for rows in (bench.task.criteria.state, changes)]
@@ -33,7 +33,7 @@ def differing(bench: Workbench, changes: Sequence[RowChange]) -> list[str]:
     ]
 
 
-def _same(bench: Workbench, demanded: Sequence[RowChange], made: Sequence[RowChange]) -> bool:
+def _same(bench: VariantExecutor, demanded: Sequence[RowChange], made: Sequence[RowChange]) -> bool:
     struck = _struck(demanded)
     wanted = sorted(_texts(bench, demanded, struck, {}))
     numbers = sorted({number for change in made for number in _numbers(change)})
@@ -51,7 +51,9 @@ def _struck(demanded: Sequence[RowChange]) -> Struck:
     return found
 
 
-def _texts(bench: Workbench, changes: Sequence[RowChange], struck: Struck, numbers: Mapping[int, int]) -> Iterator[str]:
+def _texts(
+    bench: VariantExecutor, changes: Sequence[RowChange], struck: Struck, numbers: Mapping[int, int]
+) -> Iterator[str]:
     """A text for each change that says something; what an update had before follows from the world."""
     for change in changes:
         after = _cells(bench, change.table, change.after or {}, struck, numbers)
@@ -60,7 +62,9 @@ def _texts(bench: Workbench, changes: Sequence[RowChange], struck: Struck, numbe
             yield dump([change.table, change.op, key, after if change.op != "delete" else {}])
 
 
-def _cells(bench: Workbench, table: str, cells: Cells, struck: Struck, numbers: Mapping[int, int]) -> dict[str, Json]:
+def _cells(
+    bench: VariantExecutor, table: str, cells: Cells, struck: Struck, numbers: Mapping[int, int]
+) -> dict[str, Json]:
     return {
         name: _cell(cell, bench.world.comparison(table, name), numbers)
         for name, cell in cells.items()

@@ -5,18 +5,16 @@ from itertools import islice
 from random import Random
 from typing import NamedTuple
 
+from evaluator.variants.conversation import Variant, all_facts, failing, passing, transcript
+from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor
 from evaluator.variants.held_out.reading import differing, reaches
-from evaluator.variants.telling import told
-from evaluator.variants.transcript import transcript
-from evaluator.variants.variant import Variant, failing, passing
-from evaluator.variants.workbench import Attempt, Move, Workbench
 
 SEED = "second set"
 MOST = 3
 """Ways of one sort that are carried out in search of one that goes through."""
 
 
-class HeldOut(NamedTuple):
+class HeldOutVariant(NamedTuple):
     variant: Variant
     what: str
     """What was changed, in words."""
@@ -24,21 +22,21 @@ class HeldOut(NamedTuple):
     """How its end state differs from the one demanded; empty where it does not."""
 
 
-class Way(NamedTuple):
+class ChangedCalls(NamedTuple):
     """Calls in the place of the golden ones."""
 
-    moves: list[Move]
+    moves: list[VariantCall]
     what: str
 
 
-def draws(bench: Workbench, purpose: str) -> Random:
+def held_out_random(bench: VariantExecutor, purpose: str) -> Random:
     """The second set's own draws."""
     return Random(f"{SEED}/{bench.task.id}/{purpose}")
 
 
-def wrong(bench: Workbench, name: str, ways: Iterable[Way]) -> Iterator[HeldOut]:
+def wrong(bench: VariantExecutor, name: str, ways: Iterable[ChangedCalls]) -> Iterator[HeldOutVariant]:
     """One that ends elsewhere: the first whose golden calls all go through, else the first."""
-    found: tuple[Way, Attempt] | None = None
+    found: tuple[ChangedCalls, VariantExecution] | None = None
     for way in islice(ways, MOST):
         attempt = bench.attempt(way.moves)
         if reaches(bench, attempt.changes):
@@ -49,16 +47,18 @@ def wrong(bench: Workbench, name: str, ways: Iterable[Way]) -> Iterator[HeldOut]
             break
     if found is not None:
         way, attempt = found
-        words = [told(bench.task.criteria.communicate)]
+        words = [all_facts(bench.task.criteria.communicate)]
         variant = failing(name, transcript(bench.task, attempt.made, words), {"other"})
-        yield HeldOut(variant, way.what, differing(bench, attempt.changes))
+        yield HeldOutVariant(variant, way.what, differing(bench, attempt.changes))
 
 
-def right(bench: Workbench, name: str, ways: Iterable[Way], words: Sequence[str] = ()) -> Iterator[HeldOut]:
+def right(
+    bench: VariantExecutor, name: str, ways: Iterable[ChangedCalls], words: Sequence[str] = ()
+) -> Iterator[HeldOutVariant]:
     """The first that ends as it should, with every golden call made and no rule broken."""
     for way in islice(ways, MOST):
         attempt = bench.attempt(way.moves)
         if not attempt.undone and attempt.is_lawful and reaches(bench, attempt.changes):
-            said = [*words] or [told(bench.task.criteria.communicate)]
-            yield HeldOut(passing(name, transcript(bench.task, attempt.made, said)), way.what, [])
+            said = [*words] or [all_facts(bench.task.criteria.communicate)]
+            yield HeldOutVariant(passing(name, transcript(bench.task, attempt.made, said)), way.what, [])
             return

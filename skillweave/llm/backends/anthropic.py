@@ -1,21 +1,233 @@
-"""The anthropic provider: the official SDK, for Anthropic and for any endpoint that speaks its messages API.
+"""Anthropic's messages API: the request body, and the reply, whole or as a stream.
 
-The API knows no seed, so a sampling's seed is left out; and a model that thinks takes no temperature. An answer's
-schema is sent where the API can express it; the prompt holds it in any case.
+The API has no seed, so a sampling's seed is left out. A model that thinks takes no temperature. Reasoning is kept
+twice: as text for the record, and as the signed blocks that the API wants back.
 """
 
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from skillweave.llm.backends.anthropic_message import read_events, read_message
-from skillweave.llm.backends.anthropic_wire import CHOICES, system_text, turns, wire_tools
-from skillweave.llm.backends.body import Events
-from skillweave.llm.backends.concessions import Dispensable
-from skillweave.llm.backends.endpoint import Endpoint
-from skillweave.llm.backends.settings import Settings
-from skillweave.llm.backends.structured import output_format
-from skillweave.llm.request import Reply, Request
+from pydantic import ConfigDict, Field
+
+from skillweave.llm.backends.backend import Reply, Request, Stop
+from skillweave.llm.backends.body import BodyError, Events, TokenCount, WireModel, read
+from skillweave.llm.backends.endpoint import EndpointSettings, SdkBackend
+from skillweave.llm.backends.errors import OptionalField
+from skillweave.llm.backends.json_schema import output_format
 from skillweave.schema.record import Json
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
+
+THINKING = "thinking_blocks"
+"""The field of an assistant's message that holds its reasoning in the provider's signed form."""
+SIGNED = ("thinking", "redacted_thinking")
+NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
+CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+
+
+def system_text(messages: Iterable[Message]) -> str:
+    """What the system messages say."""
+    return "\n\n".join(said.content for said in messages if said.role == "system" and said.content)
+
+
+def turns(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """The user's and the assistant's messages, neighbours of one role joined."""
+    joined: list[dict[str, Any]] = []
+    for said in messages:
+        if said.role == "system":
+            continue
+        role = "assistant" if said.role == "assistant" else "user"
+        blocks = _anthropic_wire_blocks(said)
+        if joined and joined[-1]["role"] == role:
+            joined[-1]["content"].extend(blocks)
+        elif blocks:
+            joined.append({"role": role, "content": blocks})
+    return joined
+
+
+def wire_tools(tools: Sequence[Mapping[str, Json]]) -> list[dict[str, Any]]:
+    """OpenAI tool definitions in Anthropic's form."""
+    return [_wire_tool(tool) for tool in tools]
+
+
+def _wire_tool(tool: Mapping[str, Json]) -> dict[str, Any]:
+    function = tool.get("function")
+    given = function if isinstance(function, dict) else dict(tool)
+    wire: dict[str, Any] = {"name": given.get("name"), "input_schema": given.get("parameters") or NO_PARAMETERS}
+    if given.get("description"):
+        wire["description"] = given["description"]
+    return wire
+
+
+def _anthropic_wire_blocks(said: Message) -> list[dict[str, Any]]:
+    if said.role == "tool":
+        result: dict[str, Any] = {"type": "tool_result", "tool_use_id": said.tool_call_id or ""}
+        return [{**result, "content": said.content} if said.content else result]
+    blocks = _thoughts(said) if said.role == "assistant" else []
+    if said.content and said.content.strip():
+        blocks.append({"type": "text", "text": said.content})
+    return blocks + [_wire_call(call) for call in said.tool_calls or ()]
+
+
+def _thoughts(said: Message) -> list[dict[str, Any]]:
+    """Its signed reasoning; that of another provider says nothing here."""
+    kept = (said.model_extra or {}).get(THINKING)
+    blocks = kept if isinstance(kept, list) else []
+    return [block for block in blocks if isinstance(block, dict) and block.get("type") in SIGNED]
+
+
+def _wire_call(call: ToolCall) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call.id, "name": call.function.name, "input": _input(call.function.arguments)}
+
+
+def _input(arguments: str | dict[str, Json]) -> dict[str, Json]:
+    """The object that the API asks for; malformed text goes back in the form that its documentation names for it."""
+    if isinstance(arguments, dict):
+        return arguments
+    try:
+        value = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {"INVALID_JSON": arguments}
+
+
+MEANT = "message"
+STOPS: dict[str, Stop] = {
+    "max_tokens": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+    "model_context_window_exceeded": "context_window",
+}
+"""All others mean that the model had no more to say."""
+DECLINED = "the model declined to answer"
+
+
+class _Block(WireModel):
+    model_config = ConfigDict(extra="allow", protected_namespaces=())
+
+    type: str
+    text: str = ""
+    thinking: str = ""
+    id: str = ""
+    name: str = ""
+    input: Json = None
+
+
+class _MessageUsage(WireModel):
+    input_tokens: TokenCount = 0
+    output_tokens: TokenCount = 0
+    cache_creation_input_tokens: TokenCount = 0
+    cache_read_input_tokens: TokenCount = 0
+
+
+class _Details(WireModel):
+    explanation: str | None = None
+
+
+class _Message(WireModel):
+    content: list[_Block]
+    model: str = ""
+    stop_reason: str | None = None
+    stop_details: _Details | None = None
+    usage: _MessageUsage = Field(default_factory=_MessageUsage)
+
+
+class _Delta(WireModel):
+    type: str = ""
+    text: str = ""
+    partial_json: str = ""
+    thinking: str = ""
+    signature: str = ""
+    stop_reason: str | None = None
+    stop_details: _Details | None = None
+
+
+class _MessageEvent(WireModel):
+    type: str
+    index: int = 0
+    message: _Message | None = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
+    usage: _MessageUsage | None = None
+
+
+def read_message(body: Json) -> Reply:
+    """The reply in `body`. Raises BodyError where it is no message."""
+    return _reply(read(_Message, body, MEANT))
+
+
+def read_message_events(events: Sequence[Json]) -> Reply:
+    """The reply that a whole stream gives. Raises BodyError where it is none, or is cut off."""
+    found = [read(_MessageEvent, event, "event of a message") for event in events]
+    start = next((event.message for event in found if event.message is not None), None)
+    end = next((event for event in reversed(found) if event.delta is not None and event.delta.stop_reason), None)
+    if start is None or end is None or end.delta is None:
+        raise BodyError(f"the stream ended after {len(events)} events without a stop reason")
+    spent = end.usage.output_tokens if end.usage else start.usage.output_tokens
+    message = _Message(
+        content=_anthropic_message_blocks(found),
+        model=start.model,
+        stop_reason=end.delta.stop_reason,
+        stop_details=end.delta.stop_details,
+        usage=start.usage.model_copy(update={"output_tokens": spent}),
+    )
+    return _reply(message)
+
+
+def _reply(message: _Message) -> Reply:
+    text = "".join(block.text for block in message.content if block.type == "text")
+    thinking = [block for block in message.content if block.type in SIGNED]
+    is_refusal = message.stop_reason == "refusal"
+    reason = (message.stop_details.explanation if message.stop_details else None) or text or DECLINED
+    usage = message.usage
+    # What is said before a refusal is not to be used, and calls not to be made.
+    calls = () if is_refusal else tuple(_tool_call(block) for block in message.content if block.type == "tool_use")
+    stop = STOPS.get(message.stop_reason or "", "stop")
+    return Reply(
+        text="" if is_refusal else text,
+        # Theirs are those alone that no cache had to do with.
+        input_tokens=usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens,
+        cached_input_tokens=usage.cache_read_input_tokens,
+        cache_write_tokens=usage.cache_creation_input_tokens,
+        output_tokens=usage.output_tokens,
+        model=message.model,
+        stop="tool_calls" if calls and stop == "stop" else stop,
+        tool_calls=calls,
+        reasoning="\n".join(block.thinking for block in thinking if block.thinking) or None,
+        refusal=reason if is_refusal else None,
+        blocks=tuple(block.model_dump(exclude_unset=True) for block in thinking),
+    )
+
+
+def _tool_call(block: _Block) -> ToolCall:
+    # A stream's input is text, and stays what it is where it is malformed.
+    arguments = block.input if isinstance(block.input, str) else json.dumps(block.input or {}, ensure_ascii=False)
+    return ToolCall(id=block.id, function=FunctionCall(name=block.name, arguments=arguments))
+
+
+def _anthropic_message_blocks(events: Sequence[_MessageEvent]) -> list[_Block]:
+    """The blocks that the events build up, in order."""
+    begun: dict[int, dict[str, Any]] = {}
+    for event in events:
+        if event.type == "content_block_start" and event.content_block is not None:
+            begun[event.index] = event.content_block.model_dump(exclude_unset=True)
+        elif event.type == "content_block_delta" and event.delta is not None and event.index in begun:
+            _extend(begun[event.index], event.delta)
+    return [_Block.model_validate(begun[index]) for index in sorted(begun)]
+
+
+def _extend(block: dict[str, Any], delta: _Delta) -> None:
+    if delta.type == "input_json_delta":
+        if delta.partial_json:
+            so_far = block.get("input")
+            block["input"] = (so_far if isinstance(so_far, str) else "") + delta.partial_json
+        return
+    for name in ("text", "thinking", "signature"):
+        more = getattr(delta, name)
+        if more:
+            block[name] = (block.get(name) or "") + more
+
 
 ENDPOINT = "https://api.anthropic.com"
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
@@ -25,25 +237,25 @@ CACHED = {"type": "ephemeral"}
 NO_EFFORT = "none"
 
 
-class AnthropicBackend(Endpoint):
+class AnthropicBackend(SdkBackend):
     provider = "anthropic"
     home = ENDPOINT
     key_variable = KEY_VARIABLE
     path = "/v1/messages"
     schema_path = ("output_config", "format")
     dispensable = (
-        Dispensable(("max_tokens",), r"\bmax_tokens\b", is_limit=True),
-        Dispensable(("top_p",), r"\btop_p\b"),
-        Dispensable(("temperature",), r"\btemperature\b"),
-        Dispensable(("output_config", "effort"), r"\beffort\b"),
-        Dispensable(
+        OptionalField(("max_tokens",), r"\bmax_tokens\b", is_limit=True),
+        OptionalField(("top_p",), r"\btop_p\b"),
+        OptionalField(("temperature",), r"\btemperature\b"),
+        OptionalField(("output_config", "effort"), r"\beffort\b"),
+        OptionalField(
             ("output_config", "format"), r"output_config|output_format|json_schema|\bschemas?\b|structured|\bgrammar\b"
         ),
-        Dispensable(("output_config",), r"\boutput_config\b"),
-        Dispensable(("thinking",), r"\bthinking\b"),
+        OptionalField(("output_config",), r"\boutput_config\b"),
+        OptionalField(("thinking",), r"\bthinking\b"),
     )
 
-    def __init__(self, model: str, settings: Settings) -> None:
+    def __init__(self, model: str, settings: EndpointSettings) -> None:
         # The SDK's paths begin with the version, which the addresses of other endpoints often end in.
         base_url = settings.base_url and settings.base_url.rstrip("/").removesuffix("/v1")
         super().__init__(model, replace(settings, base_url=base_url))
@@ -109,7 +321,7 @@ class AnthropicBackend(Endpoint):
         return _answer(read_message(body), request)
 
     def _read_events(self, events: Events, request: Request) -> Reply:
-        return _answer(read_events(events), request)
+        return _answer(read_message_events(events), request)
 
 
 def _answer(reply: Reply, request: Request) -> Reply:

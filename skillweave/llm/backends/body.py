@@ -1,12 +1,15 @@
-"""What endpoints send, decoded: JSON that is hostile until it is read.
+"""Decode what endpoints send: JSON bodies and server-sent events.
 
-A body that no parser would agree about (a key twice, NaN, a number without end) is none, and neither is one that is so
-deep that walking through it would end the process. Bodies, and the events of a stream, are bounded in size.
+What an endpoint sends is not trusted until it is validated. A body that parsers read differently (a key twice, NaN)
+is refused, and so is one that is nested too deep. Bodies and streams are bounded in size.
 """
 
+import asyncio
+import contextlib
 import json
 import math
-from typing import Annotated, NoReturn, TypeVar
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -22,16 +25,16 @@ MOST_TOKENS = 10**9
 """What an endpoint says to have counted is taken for no more."""
 SHOWN = 200
 
-P = TypeVar("P", bound="Part")
+P = TypeVar("P", bound="WireModel")
 
 
-class Part(BaseModel):
+class WireModel(BaseModel):
     """A part of an answer: fields that we do not know are left aside."""
 
     model_config = ConfigDict(extra="ignore", protected_namespaces=())
 
 
-Count = Annotated[
+TokenCount = Annotated[
     int,
     BeforeValidator(lambda value: 0 if value is None else value),
     AfterValidator(lambda count: max(0, min(count, MOST_TOKENS))),
@@ -54,7 +57,7 @@ class TooLargeError(Exception):
         super().__init__(f"sent more than {MOST_BYTES // 1024 // 1024} MiB, or {MOST_EVENTS} events")
 
 
-class AnswerError(Exception):
+class SentError(Exception):
     """An error that an endpoint sent in the place of an answer, or in the middle of one."""
 
     def __init__(self, error: object) -> None:
@@ -78,7 +81,7 @@ def decode(body: bytes) -> Json:
         # The one API has the error in a field of that name, the other has it for an event of its own.
         found = value.get("error") or (value if value.get("type") == "error" else None)
         if found:
-            raise AnswerError(found)
+            raise SentError(found)
     return value
 
 
@@ -127,3 +130,61 @@ def _parts(value: Json) -> list[Json]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []
+
+
+DONE = b"[DONE]"
+"""What OpenAI's protocol ends a stream with."""
+DRAIN = 0.1
+"""Seconds in which the connection should come to its end after that; then it is not used again."""
+
+
+async def read_event_stream(response: Any) -> Events:
+    """What the events of an HTTP response hold. Raises BodyError, AnswerError, TooLargeError."""
+    events = Events()
+    try:
+        async for data in _event_data(response.aiter_bytes()):
+            events.append(decode(data))
+            if len(events) > MOST_EVENTS:
+                raise TooLargeError
+    except BodyError:
+        # What was cut off at the bound is garbled, which is not what is wrong with it.
+        if response.num_bytes_downloaded <= MOST_BYTES:
+            raise
+    if response.num_bytes_downloaded > MOST_BYTES:
+        raise TooLargeError
+    return events
+
+
+async def _event_data(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The data of each event, in order, up to the end that the protocol or the connection gives."""
+    lines: list[bytes] = []
+    async for line in _lines(parts):
+        if line.startswith(b"data:"):
+            lines.append(line[5:].removeprefix(b" "))
+        elif not line and lines:
+            found, lines = b"\n".join(lines), []
+            if found.startswith(DONE):
+                await _drain(parts)
+                return
+            yield found
+    if lines and not lines[0].startswith(DONE):
+        yield b"\n".join(lines)
+
+
+async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    begun: list[bytes] = []
+    async for part in parts:
+        *whole, rest = part.split(b"\n")
+        for line in whole:
+            yield b"".join([*begun, line]).removesuffix(b"\r")
+            begun = []
+        begun.append(rest)
+    if any(begun):
+        yield b"".join(begun).removesuffix(b"\r")
+
+
+async def _drain(parts: AsyncIterator[bytes]) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN):
+            async for _ in parts:
+                pass

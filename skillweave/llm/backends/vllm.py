@@ -1,26 +1,160 @@
-"""The vllm provider: a vLLM server's OpenAI-compatible endpoint, and what it can do beyond the original.
+"""vLLM: its OpenAI-compatible endpoint, and a server that is started for one run.
 
-Tools go out as strict ones: only then does it hold a call's arguments to their schema while it decodes them. The
-reasoning that a message carries is sent along; who does not want it in later turns leaves it out of the message.
+Tools are sent as strict: only then does vLLM hold a call's arguments to their schema while it decodes them. The
+server listens on the loopback only, and ends with us, however we end.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
 
-from skillweave.llm.backends.chat import ChatBackend
-from skillweave.llm.backends.chat_wire import strict_tool
-from skillweave.llm.backends.concessions import Dispensable
-from skillweave.llm.backends.structured import guided_format
-from skillweave.llm.request import Request
-from skillweave.schema.message import Message
+from skillweave.base.errors import ConfigError
+from skillweave.llm.backends import process_guard as tether
+from skillweave.llm.backends.backend import Request
+from skillweave.llm.backends.errors import OptionalField
+from skillweave.llm.backends.json_schema import guided_format
+from skillweave.llm.backends.openai_chat import ChatBackend, strict_tool
 from skillweave.schema.record import Json
+from skillweave.schema.trajectory import Message
+
+HOST = "127.0.0.1"
+LOOK_EVERY_S = 0.2
+TELL_EVERY_S = 10.0
+LAST_LINES = 5
+LINE = 200
+"""Longest line of the log that is shown."""
+
+
+class VllmServer:
+    """`async with VllmServer("org/model", log=...) as server:` and then `server.base_url`."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        log: Path,
+        tool_parser: str = "hermes",
+        reasoning_parser: str | None = None,
+        arguments: Sequence[str] = (),
+        command: Sequence[str] = ("vllm",),
+        environment: Mapping[str, str] | None = None,
+        port: int | None = None,
+        start_limit_s: float = 900.0,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        """`arguments` are added to those of `vllm serve`, `environment` to our own; `command` stands before `serve`."""
+        self.model = model
+        self.port = port or _free_port()
+        reasoning = () if reasoning_parser is None else ("--reasoning-parser", reasoning_parser)
+        listening = ("--host", HOST, "--port", str(self.port))
+        tools = ("--enable-auto-tool-choice", "--tool-call-parser", tool_parser)
+        self.command = (*command, "serve", model, *listening, *tools, *reasoning, *arguments)
+        self._environment = environment or {}
+        self._log = log
+        self._limit = start_limit_s
+        self._progress = progress or (lambda _: None)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def base_url(self) -> str:
+        return f"http://{HOST}:{self.port}/v1"
+
+    async def __aenter__(self) -> Self:
+        """Raises ConfigError where it is not installed, ends early, or takes too long."""
+        if shutil.which(self.command[0]) is None:
+            raise ConfigError(
+                f"there is no program {self.command[0]!r} to serve {self.model!r} with; install vLLM "
+                "(pip install vllm), or give the base_url of a server that runs already"
+            )
+        self._process = self._start()
+        try:
+            await self._wait(self._process)
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the server and all that it started. Closing twice is no error."""
+        process, self._process = self._process, None
+        if process is not None:
+            assert process.stdin is not None
+            process.stdin.close()
+            await asyncio.shield(asyncio.to_thread(process.wait))
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("wb") as stream:
+            return subprocess.Popen(
+                [sys.executable, "-I", tether.__file__, *self.command],
+                env={**os.environ, **self._environment},
+                stdin=subprocess.PIPE,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                # A group of its own: to be ended as a whole, and out of reach of an interrupt at the keyboard.
+                start_new_session=True,
+            )
+
+    async def _wait(self, process: "subprocess.Popen[bytes]") -> None:
+        loop = asyncio.get_running_loop()
+        began = told = loop.time()
+        while not await _is_healthy(self.port):
+            status, waited = process.poll(), loop.time() - began
+            if status is not None:
+                raise self._complaint(f"ended with status {status} before it was ready")
+            if waited > self._limit:
+                raise self._complaint(f"was not ready within {self._limit:g} seconds")
+            if loop.time() - told >= TELL_EVERY_S:
+                told = loop.time()
+                last = self._last_lines(1)
+                self._progress(f"vllm: {self.model} is starting, {waited:.0f} s" + (f": {last}" if last else ""))
+            await asyncio.sleep(LOOK_EVERY_S)
+        self._progress(f"vllm: {self.model} is ready after {loop.time() - began:.0f} s at {self.base_url}")
+
+    def _complaint(self, what: str) -> ConfigError:
+        last = self._last_lines(LAST_LINES)
+        said = f"; it last said: {last}" if last else ""
+        return ConfigError(f"vLLM's server for {self.model!r} {what}; its log is {str(self._log)!r}{said}")
+
+    def _last_lines(self, count: int) -> str:
+        lines = [line.strip() for line in self._log.read_text("utf-8", "replace").splitlines() if line.strip()]
+        return " | ".join(line[:LINE] for line in lines[-count:])
+
+
+async def _is_healthy(port: int) -> bool:
+    try:
+        async with asyncio.timeout(5):
+            reader, writer = await asyncio.open_connection(HOST, port)
+            try:
+                writer.write(f"GET /health HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode())
+                return b" 200 " in await reader.readline()
+            finally:
+                writer.close()
+    except (OSError, TimeoutError, ValueError):
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind((HOST, 0))
+        port: int = found.getsockname()[1]
+        return port
 
 
 class VllmBackend(ChatBackend):
     provider = "vllm"
     home = "http://127.0.0.1:8000/v1"
     key_variable = None
-    dispensable = (*ChatBackend.dispensable, Dispensable(("return_token_ids",), r"\breturn_token_ids\b"))
+    dispensable = (*ChatBackend.dispensable, OptionalField(("return_token_ids",), r"\breturn_token_ids\b"))
 
     def _body(self, request: Request) -> dict[str, Any]:
         body = super()._body(request)

@@ -18,7 +18,7 @@ File = tuple[int, int]
 """Device and number of a file."""
 
 
-class Usage(NamedTuple):
+class ResourceUsage(NamedTuple):
     threads: int
     memory: int
     """Bytes in use, page tables included."""
@@ -45,7 +45,7 @@ def passed(pid: int, bounds: dict[str, int], trusted: int, given: frozenset[File
     return "disk" if used.disk > bounds["disk"] else None
 
 
-def usage(pid: int, given: frozenset[File]) -> Usage:
+def usage(pid: int, given: frozenset[File]) -> ResourceUsage:
     """What `pid` and its descendants use; nothing where there is no /proc."""
     threads = memory = 0
     unnamed: dict[File, int] = {}
@@ -54,7 +54,7 @@ def usage(pid: int, given: frozenset[File]) -> Usage:
         threads += lines.get("Threads", 0)
         memory += 1024 * (lines.get("VmRSS", 0) + lines.get("VmPTE", 0))
         unnamed |= _unnamed(process)
-    return Usage(threads, memory, sum(size for file, size in unnamed.items() if file not in given))
+    return ResourceUsage(threads, memory, sum(size for file, size in unnamed.items() if file not in given))
 
 
 def _family(pid: int) -> Iterator[int]:

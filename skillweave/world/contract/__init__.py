@@ -1,6 +1,6 @@
 """Whether a blueprint can be run: `problems` says what is wrong with it, and where."""
 
 from skillweave.world.contract.check import problems
-from skillweave.world.contract.problem import Problem
+from skillweave.world.contract.entities import ContractProblem
 
-__all__ = ["Problem", "problems"]
+__all__ = ["ContractProblem", "problems"]

@@ -1,23 +1,77 @@
-"""All problems of a blueprint, in the order of its parts: entities, tools, invariants, events, then notes."""
+"""All problems of a blueprint,
+in the order of its parts: entities, generated values, tools, invariants, events, notes.
+"""
 
 from collections.abc import Iterator
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.world.contract.entities import entity_problems
-from skillweave.world.contract.events import event_problems, invariant_problems
-from skillweave.world.contract.generated import generated_problems
+from skillweave.world.contract.entities import ContractProblem, duplicates, entity_problems
 from skillweave.world.contract.notes import notes
-from skillweave.world.contract.problem import Problem
-from skillweave.world.contract.statements import Statements
+from skillweave.world.contract.statements import NOW, StatementChecker
 from skillweave.world.contract.tools import tool_problems
+from skillweave.world.forbidden_sql import misformed
 
 
-def problems(blueprint: Blueprint) -> list[Problem]:
+def invariant_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
+    """What is wrong with the invariants. They bind nothing: they are true at all times."""
+    yield from duplicates("blueprint", "invariant", [invariant.id for invariant in blueprint.invariants])
+    for invariant in blueprint.invariants:
+        yield from statements.judge(f"invariant {invariant.id}", invariant.never, "query", frozenset())
+
+
+def event_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
+    """What is wrong with the events. Their effects bind `:now` and the columns of the row picked."""
+    yield from duplicates("blueprint", "event", [event.name for event in blueprint.events])
+    for event in blueprint.events:
+        where = f"event {event.name}"
+        picked = list(statements.judge(f"{where}, pick", event.pick, "query", NOW))
+        yield from picked
+        if picked:
+            continue
+        columns = statements.lineage.columns(event.pick)
+        yield from duplicates(f"{where}, pick", "column", columns)
+        texts = frozenset(columns) - statements.lineage.times(event.pick)
+        for number, effect in enumerate(event.effects, start=1):
+            allowed = NOW | frozenset(columns)
+            yield from statements.judge(f"{where}, effect {number}", effect, "change", allowed, texts)
+
+
+def table_problems(blueprint: Blueprint) -> Iterator[ContractProblem]:
+    """What is wrong with the tables of a blueprint and with the expressions that fill them."""
+    found = list(entity_problems(blueprint))
+    yield from found
+    if found:
+        return  # Without its tables no expression can be judged.
+    statements = StatementChecker(blueprint)
+    try:
+        yield from generated_problems(blueprint, statements)
+    finally:
+        statements.close()
+
+
+def generated_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
+    """What is wrong with the expressions alone. They see their row and all tables, and bind `:now`."""
+    for entity in blueprint.tables:
+        for attribute in entity.attributes:
+            sql = attribute.generate and attribute.generate.sql
+            if not sql:
+                continue
+            where = f"entity {entity.name}, attribute {attribute.name}, generate.sql"
+            reason = misformed(sql, "expression")
+            if reason:
+                yield ContractProblem(where, f"{reason}: {sql!r}")
+            else:
+                yield from statements.judge(
+                    where, f"SELECT ({sql}) AS {attribute.name} FROM {entity.table}", "query", NOW
+                )
+
+
+def problems(blueprint: Blueprint) -> list[ContractProblem]:
     """What is wrong with a blueprint; it runs iff none of it is fatal."""
     found = list(entity_problems(blueprint))
     if any(problem.fatal for problem in found):
         return found  # Without its tables no statement can be judged.
-    statements = Statements(blueprint)
+    statements = StatementChecker(blueprint)
     try:
         found.extend(_of_statements(blueprint, statements))
         if not any(problem.fatal for problem in found):
@@ -27,7 +81,7 @@ def problems(blueprint: Blueprint) -> list[Problem]:
     return found
 
 
-def _of_statements(blueprint: Blueprint, statements: Statements) -> Iterator[Problem]:
+def _of_statements(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
     yield from generated_problems(blueprint, statements)
     yield from tool_problems(blueprint, statements)
     yield from invariant_problems(blueprint, statements)

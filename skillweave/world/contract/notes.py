@@ -7,15 +7,15 @@ from sqlglot import exp
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Attribute, Entity
-from skillweave.world.contract.problem import Problem
-from skillweave.world.contract.statements import Statements
+from skillweave.world.contract.entities import ContractProblem
+from skillweave.world.contract.statements import StatementChecker
 from skillweave.world.sql import parse
 
 Column = tuple[str, str]
 """Table and column."""
 
 
-def notes(blueprint: Blueprint, statements: Statements) -> Iterator[Problem]:
+def notes(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
     """Notes on a blueprint without fatal problems."""
     for tool in blueprint.tools:
         yield from _implied(tool)
@@ -24,7 +24,7 @@ def notes(blueprint: Blueprint, statements: Statements) -> Iterator[Problem]:
     yield from _unfilled_columns(blueprint, statements)
 
 
-def _implied(tool: Tool) -> Iterator[Problem]:
+def _implied(tool: Tool) -> Iterator[ContractProblem]:
     """A guard is implied by a later one that asks the same of the same row, and more: it never fails alone."""
     asked = [_asked(guard.holds) for guard in tool.guards]
     for place, guard in enumerate(tool.guards):
@@ -32,7 +32,7 @@ def _implied(tool: Tool) -> Iterator[Problem]:
             one, other = asked[place], asked[later]
             if one and other and one[0] == other[0] and one[1] <= other[1]:
                 message = f"implied by the later guard {tool.guards[later].rule}: it is never the only one to fail"
-                yield Problem(f"tool {tool.name}, guard {guard.rule}", message, fatal=False)
+                yield ContractProblem(f"tool {tool.name}, guard {guard.rule}", message, fatal=False)
 
 
 def _asked(holds: str) -> tuple[str, frozenset[str]] | None:
@@ -53,15 +53,15 @@ def _asked(holds: str) -> tuple[str, frozenset[str]] | None:
     return source.name.lower(), frozenset(part.sql("sqlite").lower() for part in parts)
 
 
-def _unobservable(tool: Tool) -> Iterator[Problem]:
+def _unobservable(tool: Tool) -> Iterator[ContractProblem]:
     shown = {binding for effect in tool.effects for binding in parse(effect.sql).bindings}
     for parameter in tool.parameters:
         if tool.kind == "write" and parameter.observable and parameter.name not in shown:
             message = "no effect shows it: the outcome cannot tell which value was given (observable: false)"
-            yield Problem(f"tool {tool.name}, parameter {parameter.name}", message, fatal=False)
+            yield ContractProblem(f"tool {tool.name}, parameter {parameter.name}", message, fatal=False)
 
 
-def _unwritten_values(blueprint: Blueprint) -> Iterator[Problem]:
+def _unwritten_values(blueprint: Blueprint) -> Iterator[ContractProblem]:
     written = _written(blueprint)
     for entity in blueprint.tables:
         for attribute in entity.attributes:
@@ -74,7 +74,7 @@ def _unwritten_values(blueprint: Blueprint) -> Iterator[Problem]:
             for value in attribute.enum:
                 if value not in reached:
                     where = f"entity {entity.name}, attribute {attribute.name}"
-                    yield Problem(where, f"nobody writes the value {value!r}", fatal=False)
+                    yield ContractProblem(where, f"nobody writes the value {value!r}", fatal=False)
 
 
 def _drawn(entity: Entity, attribute: Attribute) -> set[object]:
@@ -124,7 +124,7 @@ def _values(value: exp.Expr, enums: dict[str, list[str]]) -> set[str] | None:
     return None
 
 
-def _unfilled_columns(blueprint: Blueprint, statements: Statements) -> Iterator[Problem]:
+def _unfilled_columns(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
     written = set(_written(blueprint))
     for tool in blueprint.tools:
         for guard in tool.guards:
@@ -133,7 +133,7 @@ def _unfilled_columns(blueprint: Blueprint, statements: Statements) -> Iterator[
                 for name in sorted(reads.get(entity.table, set()) - {""}):
                     if (entity.table, name) not in written and not _is_filled(entity, entity.attribute(name)):
                         where = f"tool {tool.name}, guard {guard.rule}"
-                        yield Problem(
+                        yield ContractProblem(
                             where, f"reads {entity.table}.{name}, which nobody generates or writes", fatal=False
                         )
 

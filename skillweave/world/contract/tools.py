@@ -4,17 +4,16 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from skillweave.errors import WorldError
+from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.contract import STRUCTURAL, Effect, Guard, Parameter, Tool
-from skillweave.world.contract.entities import duplicates, missing_key
-from skillweave.world.contract.problem import Problem
-from skillweave.world.contract.statements import Statements
+from skillweave.world.arguments import ArgumentError, bind_argument
+from skillweave.world.contract.entities import ContractProblem, duplicates, missing_key
+from skillweave.world.contract.statements import StatementChecker
+from skillweave.world.forbidden_sql import texts_of
 from skillweave.world.ids import is_new, minted_by
-from skillweave.world.refusals import texts_of
 from skillweave.world.sql import parse
-from skillweave.world.values import ArgumentError, bind_one
 
 RESERVED_BINDINGS = frozenset({"caller", "now", "person"})
 RESERVED_ERRORS = frozenset(
@@ -30,18 +29,18 @@ RESERVED_ERRORS = frozenset(
 )
 
 
-def tool_problems(blueprint: Blueprint, statements: Statements) -> Iterator[Problem]:
+def tool_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
     """What is wrong with the tools of a blueprint."""
     yield from duplicates("blueprint", "tool", [*(tool.name for tool in blueprint.tools), *sorted(SESSION_TOOLS)])
     yield from _shared_rules(blueprint)
     auth = [tool.name for tool in blueprint.tools if tool.kind == "auth"]
     if len(auth) != 1:
-        yield Problem("blueprint", f"there must be exactly one auth tool, not {len(auth)} ({', '.join(auth)})")
+        yield ContractProblem("blueprint", f"there must be exactly one auth tool, not {len(auth)} ({', '.join(auth)})")
     for tool in blueprint.tools:
         yield from _tool(blueprint, tool, statements)
 
 
-def _tool(blueprint: Blueprint, tool: Tool, statements: Statements) -> Iterator[Problem]:
+def _tool(blueprint: Blueprint, tool: Tool, statements: StatementChecker) -> Iterator[ContractProblem]:
     where = f"tool {tool.name}"
     yield from duplicates(where, "parameter", [parameter.name for parameter in tool.parameters])
     for parameter in tool.parameters:
@@ -58,58 +57,58 @@ def _tool(blueprint: Blueprint, tool: Tool, statements: Statements) -> Iterator[
             yield from _written(blueprint, f"{where}, effect {effect.rule}", effect, statements)
 
 
-def _parameter(blueprint: Blueprint, where: str, parameter: Parameter) -> Iterator[Problem]:
+def _parameter(blueprint: Blueprint, where: str, parameter: Parameter) -> Iterator[ContractProblem]:
     where = f"{where}, parameter {parameter.name}"
     if parameter.name.lower() in RESERVED_BINDINGS or is_new(parameter.name.lower()):
-        yield Problem(where, f"the name {parameter.name!r} is bound by the engine; take another")
+        yield ContractProblem(where, f"the name {parameter.name!r} is bound by the engine; take another")
     if parameter.enum is not None and parameter.type != "string":
-        yield Problem(where, f"enum needs type string, not {parameter.type}")
+        yield ContractProblem(where, f"enum needs type string, not {parameter.type}")
     if parameter.enum is not None and not parameter.enum:
-        yield Problem(where, "enum must hold values")
+        yield ContractProblem(where, "enum must hold values")
     if parameter.refers_to is not None:
         yield from missing_key(blueprint, where, "refers_to", parameter.refers_to)
         if parameter.type != "string":
-            yield Problem(where, f"a parameter that refers to a key is a string, not {parameter.type}")
+            yield ContractProblem(where, f"a parameter that refers to a key is a string, not {parameter.type}")
 
 
-def _examples(where: str, tool: Tool) -> Iterator[Problem]:
+def _examples(where: str, tool: Tool) -> Iterator[ContractProblem]:
     known = {parameter.name: parameter for parameter in tool.parameters}
     if any(row.keys() != tool.examples[0].keys() for row in tool.examples):
-        yield Problem(where, "all rows name the same parameters")
+        yield ContractProblem(where, "all rows name the same parameters")
     for name, value in (pair for row in tool.examples for pair in row.items()):
         if name not in known:
-            yield Problem(where, f"the tool takes no {name!r}")
+            yield ContractProblem(where, f"the tool takes no {name!r}")
         elif known[name].refers_to:
-            yield Problem(where, f"{name!r} names a row, whose key nobody says; leave it out")
+            yield ContractProblem(where, f"{name!r} names a row, whose key nobody says; leave it out")
         else:
             try:
-                bind_one(known[name], value)
+                bind_argument(known[name], value)
             except ArgumentError as error:
-                yield Problem(where, str(error))
+                yield ContractProblem(where, str(error))
 
 
-def _kind(where: str, tool: Tool) -> Iterator[Problem]:
+def _kind(where: str, tool: Tool) -> Iterator[ContractProblem]:
     if tool.kind == "write" and not tool.effects:
-        yield Problem(where, "a write tool needs effects")
+        yield ContractProblem(where, "a write tool needs effects")
     if tool.kind != "write" and tool.effects:
-        yield Problem(where, f"a tool of kind {tool.kind!r} has no effects; make it a write")
+        yield ContractProblem(where, f"a tool of kind {tool.kind!r} has no effects; make it a write")
     if tool.kind == "auth":
         if sum(parameter.required for parameter in tool.parameters) < 2:
-            yield Problem(where, "signing in asks for at least two matching facts (required parameters)")
+            yield ContractProblem(where, "signing in asks for at least two matching facts (required parameters)")
         if tool.returns.rows != "one":
-            yield Problem(where, "signing in returns one row")
+            yield ContractProblem(where, "signing in returns one row")
     for guard in tool.guards:
         yield from _guard(f"{where}, guard {guard.rule}", guard)
 
 
-def _guard(where: str, guard: Guard) -> Iterator[Problem]:
+def _guard(where: str, guard: Guard) -> Iterator[ContractProblem]:
     if guard.concern in STRUCTURAL and guard.enforced_by == "agent":
-        yield Problem(where, f"a rule about {guard.concern} is held by the tool, not by the agent")
+        yield ContractProblem(where, f"a rule about {guard.concern} is held by the tool, not by the agent")
     if guard.error in RESERVED_ERRORS:
-        yield Problem(where, f"the error code {guard.error!r} is the engine's own; take another")
+        yield ContractProblem(where, f"the error code {guard.error!r} is the engine's own; take another")
 
 
-def _shared_rules(blueprint: Blueprint) -> Iterator[Problem]:
+def _shared_rules(blueprint: Blueprint) -> Iterator[ContractProblem]:
     says: dict[str, str] = {}
     held: dict[str, str] = {}
     for tool in blueprint.tools:
@@ -117,14 +116,14 @@ def _shared_rules(blueprint: Blueprint) -> Iterator[Problem]:
         for part in parts:
             where = f"tool {tool.name}, rule {part.rule}"
             if says.setdefault(part.rule, part.says) != part.says:
-                yield Problem(where, f"the rule says {part.says!r} here and {says[part.rule]!r} before")
+                yield ContractProblem(where, f"the rule says {part.says!r} here and {says[part.rule]!r} before")
             if isinstance(part, Guard) and held.setdefault(part.rule, part.enforced_by) != part.enforced_by:
-                yield Problem(
+                yield ContractProblem(
                     where, f"the rule is held by the {part.enforced_by} here and the {held[part.rule]} before"
                 )
 
 
-def _statements(where: str, tool: Tool, statements: Statements) -> Iterator[Problem]:
+def _statements(where: str, tool: Tool, statements: StatementChecker) -> Iterator[ContractProblem]:
     texts = texts_of(tool)
     given = frozenset(parameter.name for parameter in tool.parameters) | {"now"}
     known = given if tool.kind == "auth" else given | {"caller"}
@@ -148,56 +147,62 @@ def _minted_before(tool: Tool) -> frozenset[str]:
     return frozenset(name for effect in tool.effects for name in _new_in(effect.sql))
 
 
-def _unused(where: str, tool: Tool) -> Iterator[Problem]:
+def _unused(where: str, tool: Tool) -> Iterator[ContractProblem]:
     texts = [*(guard.holds for guard in tool.guards), *(effect.sql for effect in tool.effects), tool.returns.select]
     used = {binding for text in texts for binding in parse(text).bindings}
     for parameter in tool.parameters:
         if parameter.name not in used:
-            yield Problem(f"{where}, parameter {parameter.name}", "no SQL of the tool uses it; drop it")
+            yield ContractProblem(f"{where}, parameter {parameter.name}", "no SQL of the tool uses it; drop it")
 
 
-def _returned(blueprint: Blueprint, where: str, tool: Tool, statements: Statements) -> Iterator[Problem]:
+def _returned(blueprint: Blueprint, where: str, tool: Tool, statements: StatementChecker) -> Iterator[ContractProblem]:
     where = f"{where}, returns"
     tree = parse(tool.returns.select).tree
     columns = statements.lineage.columns(tool.returns.select)
     yield from duplicates(where, "column", columns)
     if not all(columns):
-        yield Problem(where, "each computed result column needs a name: `... AS name`")
+        yield ContractProblem(where, "each computed result column needs a name: `... AS name`")
     if tool.returns.rows == "many" and tree.args.get("order") is None:
-        yield Problem(where, "`many` needs an ORDER BY that leaves no ties")
+        yield ContractProblem(where, "`many` needs an ORDER BY that leaves no ties")
     if tool.kind == "auth" and blueprint.core.key not in columns:
-        yield Problem(where, f"signing in must return {blueprint.core.key!r}, the key of {blueprint.core_entity!r}")
+        yield ContractProblem(
+            where, f"signing in must return {blueprint.core.key!r}, the key of {blueprint.core_entity!r}"
+        )
 
 
-def _new_ids(blueprint: Blueprint, where: str, tool: Tool) -> Iterator[Problem]:
+def _new_ids(blueprint: Blueprint, where: str, tool: Tool) -> Iterator[ContractProblem]:
     try:
         minted_by(tool, blueprint)
     except WorldError as error:
-        yield Problem(where, str(error))
+        yield ContractProblem(where, str(error))
 
 
-def _written(blueprint: Blueprint, where: str, effect: Effect, statements: Statements) -> Iterator[Problem]:
+def _written(
+    blueprint: Blueprint, where: str, effect: Effect, statements: StatementChecker
+) -> Iterator[ContractProblem]:
     access = statements.access(effect.sql, "change")
     for entity in blueprint.tables:
         for name in sorted(access.updates.get(entity.table, ())):
             if entity.attribute(name).shared:
-                yield Problem(where, f"writes the shared attribute {entity.table}.{name}; no tool may")
+                yield ContractProblem(where, f"writes the shared attribute {entity.table}.{name}; no tool may")
             if name == entity.key:
-                yield Problem(where, f"changes the key {entity.table}.{name}; keys stay")
+                yield ContractProblem(where, f"changes the key {entity.table}.{name}; keys stay")
     if blueprint.core.table in access.inserts | access.deletes:
-        yield Problem(where, f"adds or removes a row of {blueprint.core.table!r}, the persons whom the server serves")
+        yield ContractProblem(
+            where, f"adds or removes a row of {blueprint.core.table!r}, the persons whom the server serves"
+        )
     yield from _left_out(blueprint, where, effect)
 
 
-def _left_out(blueprint: Blueprint, where: str, effect: Effect) -> Iterator[Problem]:
+def _left_out(blueprint: Blueprint, where: str, effect: Effect) -> Iterator[ContractProblem]:
     statement = parse(effect.sql)
     if not isinstance(statement.tree, exp.Insert):
         return
     entity = next(entity for entity in blueprint.tables if entity.table.lower() == (statement.target or "").lower())
     named = {column.lower() for column, _ in statement.inserted if column is not None}
     if not named:
-        yield Problem(where, "an INSERT names its columns")
+        yield ContractProblem(where, "an INSERT names its columns")
         return
     for attribute in entity.attributes:
         if not attribute.nullable and attribute.name.lower() not in named:
-            yield Problem(where, f"leaves out {attribute.name!r}, which is not nullable")
+            yield ContractProblem(where, f"leaves out {attribute.name!r}, which is not nullable")

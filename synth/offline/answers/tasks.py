@@ -1,19 +1,22 @@
 """Answers about tasks: stories, goals, how people refer to rows, and how they tell what they want (s08, s14, s17)."""
 
 from collections.abc import Mapping
+from random import Random
 
-from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint
+from skillweave.schema.combination import Telling
 from skillweave.schema.contract import Tool
-from skillweave.schema.fused import FusedBlueprint
-from skillweave.schema.goal import Goal
-from skillweave.schema.tool_graph import ToolEdge
-from synth.graph.columns import subject
-from synth.offline.answers.asked import Asked
-from synth.offline.service import Talk
+from skillweave.schema.template import Goal, ToolEdge
+from synth.contracts.visibility import subject_entity
+from synth.offline.question import OfflineQuestion
+from synth.offline.services import Talk
+from synth.offline.teller import Teller
+from synth.offline.wording import CompanyWords, talk_of_all
 from synth.questions.types import RowWords, Story
+from synth.tasks.tellings import UntoldTask, numbered_tasks
 
 
-def stories(asked: Asked) -> list[Story]:
+def stories(asked: OfflineQuestion) -> list[Story]:
     """Pairs of tools that one of the catalogue's goals uses one after the other."""
     blueprint = asked.get("blueprint", Blueprint)
     there = {tool.name for tool in blueprint.tools}
@@ -26,7 +29,7 @@ def stories(asked: Asked) -> list[Story]:
     return list(found.values())
 
 
-def goals(asked: Asked) -> list[Goal]:
+def goals(asked: OfflineQuestion) -> list[Goal]:
     """The goals whose tools, result columns, stories and rows are there."""
     blueprint = asked.get("blueprint", Blueprint)
     columns = asked.get("columns", dict)
@@ -42,7 +45,7 @@ def goals(asked: Asked) -> list[Goal]:
     return fitting[: asked.get("count", int)]
 
 
-def references(asked: Asked) -> list[RowWords]:
+def references(asked: OfflineQuestion) -> list[RowWords]:
     """By which columns of each read people refer to its rows: those that the catalogue has words for."""
     blueprint = asked.get("blueprint", Blueprint)
     columns = asked.get("columns", dict)
@@ -58,9 +61,9 @@ def references(asked: Asked) -> list[RowWords]:
     return found
 
 
-def _talk_and_subject(asked: Asked, blueprint: Blueprint, read: str) -> tuple[Talk, str | None]:
+def _talk_and_subject(asked: OfflineQuestion, blueprint: Blueprint, read: str) -> tuple[Talk, str | None]:
     """The words of the company that offers a read, and which of its entities the rows are, by its own name for it."""
-    about = subject(blueprint, blueprint.tool(read))
+    about = subject_entity(blueprint, blueprint.tool(read))
     if not isinstance(blueprint, FusedBlueprint):
         return asked.variant(blueprint.server).rendered.talk, about
     origins = {entity.name: entity.origin for entity in [*blueprint.entities, *blueprint.relationships]}
@@ -77,3 +80,23 @@ def _fits(goal: Goal, blueprint: Blueprint, columns: Mapping[str, list[str]], li
         return False
     pairs = zip(goal.calls, goal.calls[1:], strict=False)
     return all((first.tool, second.tool) in linked for first, second in pairs)
+
+
+def tell(asked: OfflineQuestion) -> list[Telling]:
+    """Each task in its persona's words, which it draws by itself: whatever else is told in the same question."""
+    talk, companies = _words(asked)
+    return [
+        Teller(task.request, talk, _random(asked, task), companies, number).tell()
+        for number, task in numbered_tasks(asked.many("tasks", UntoldTask)).items()
+    ]
+
+
+def _random(asked: OfflineQuestion, task: UntoldTask) -> Random:
+    return Random(f"{asked.seed}/{asked.question}/{task.combination.id}")
+
+
+def _words(asked: OfflineQuestion) -> tuple[Talk, CompanyWords]:
+    blueprint = asked.variables.get("blueprint")
+    if not isinstance(blueprint, FusedBlueprint):
+        return asked.variant(asked.get("server", str)).rendered.talk, CompanyWords()
+    return talk_of_all(blueprint, {one.server: asked.variant(one.server).rendered.talk for one in blueprint.members})

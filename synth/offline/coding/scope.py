@@ -1,18 +1,18 @@
 """What a tool's function knows while its source is written: parameters, rows looked up, values fetched.
 
-Guards are tried on one state, so a row is looked up once and serves all of them.
+All guards are tried on one state, so a row is looked up once and serves all of them.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.blueprint import Blueprint, FusedEntity
 from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Entity
-from skillweave.schema.fused import FusedEntity
-from skillweave.schema.names import table_of
-from synth.offline.coding.condition import Operand
-from synth.offline.coding.literals import call
+from skillweave.schema.record import table_of
+from synth.offline.coding.conditions import Operand
+from synth.offline.coding.sql_text import call, is_word, split, top_level, unwrap
 
 RESERVED = frozenset({"db", "new_id", "server", "Refused", "Row", "Session", "Server", "Date", "Moment", "Annotated"})
 RESERVED |= {"People", "Member"}
@@ -23,7 +23,7 @@ NUMBER_TYPES = frozenset({"integer", "number", "boolean"})
 
 
 @dataclass
-class Lookup:
+class RowLookup:
     """A row found by its key; the columns are those that later lines read."""
 
     variable: str
@@ -62,10 +62,10 @@ class Scope:
         self.tool = tool
         known = [*blueprint.tables, *(view.entity for view in blueprint.views)]
         self.tables = {entity.table.lower(): entity for entity in known}
-        self.lookups: dict[tuple[str, str], Lookup] = {}
+        self.lookups: dict[tuple[str, str], RowLookup] = {}
         self.fetches: dict[str, Fetch] = {}
         self.facts: frozenset[str] = frozenset()
-        self.pending: list[Lookup | Fetch] = []
+        self.pending: list[RowLookup | Fetch] = []
         self._names = {parameter.name for parameter in tool.parameters} | RESERVED
 
     def parameter(self, name: str) -> Operand | None:
@@ -81,17 +81,17 @@ class Scope:
                 return Operand(name, "number", nullable=not parameter.required)
         return None
 
-    def lookup(self, entity: Entity, binding: str, value: str) -> Lookup:
+    def lookup(self, entity: Entity, binding: str, value: str) -> RowLookup:
         """The row of that key, fetched before the guard that is being written unless it was before."""
         place = (entity.table, value)
         if place not in self.lookups:
             stem = binding.removesuffix("_id") if binding.endswith("_id") else stem_of(entity)
-            found = Lookup(self.name(stem if binding != entity.key else stem_of(entity)), entity, binding, value)
+            found = RowLookup(self.name(stem if binding != entity.key else stem_of(entity)), entity, binding, value)
             self.lookups[place] = found
             self.pending.append(found)
         return self.lookups[place]
 
-    def column(self, row: Lookup, name: str) -> Operand | None:
+    def column(self, row: RowLookup, name: str) -> Operand | None:
         """A column of that row."""
         for attribute in row.entity.attributes:
             if attribute.name.lower() == name.lower():
@@ -110,12 +110,12 @@ class Scope:
             self.pending.append(found)
         return self.fetches[sql].variable
 
-    def mark(self) -> "Mark":
+    def mark(self) -> "ScopeMark":
         """What is fetched so far, to return to."""
         columns = [(row, list(row.columns)) for row in self.lookups.values()]
-        return Mark(dict(self.lookups), dict(self.fetches), list(self.pending), columns, set(self._names))
+        return ScopeMark(dict(self.lookups), dict(self.fetches), list(self.pending), columns, set(self._names))
 
-    def undo(self, mark: "Mark") -> None:
+    def undo(self, mark: "ScopeMark") -> None:
         """Forget what was fetched since the mark."""
         self.lookups, self.fetches, self.pending = dict(mark.lookups), dict(mark.fetches), list(mark.pending)
         for row, columns in mark.columns:
@@ -136,9 +136,64 @@ def stem_of(entity: Entity) -> str:
     return table_of(entity.origin) if isinstance(entity, FusedEntity) else entity.table
 
 
-class Mark(NamedTuple):
-    lookups: dict[tuple[str, str], Lookup]
+class ScopeMark(NamedTuple):
+    lookups: dict[tuple[str, str], RowLookup]
     fetches: dict[str, Fetch]
-    pending: list[Lookup | Fetch]
-    columns: list[tuple[Lookup, list[str]]]
+    pending: list[RowLookup | Fetch]
+    columns: list[tuple[RowLookup, list[str]]]
     names: set[str]
+
+
+@dataclass(frozen=True)
+class RowQuery:
+    entity: Entity
+    alias: str
+    column: str | None
+    """The only column selected, if it is a column."""
+    key: list[str]
+    """What the key is compared with."""
+    rest: list[list[str]]
+    """The other conditions."""
+
+    def bare(self, tokens: Sequence[str]) -> list[str]:
+        """The tokens with `alias.` taken off the columns of this row."""
+        return _bare(tokens, self.alias)
+
+
+def row_query(tokens: Sequence[str], tables: Mapping[str, Entity]) -> RowQuery | None:
+    """The subquery in `tokens` (with its parentheses), or None where it is not of this form."""
+    inner = list(tokens[1:-1])
+    words = {token.upper(): place for place, token in reversed(list(top_level(inner)))}
+    unfit = {"GROUP", "ORDER", "LIMIT", "JOIN", "UNION", "EXCEPT", "INTERSECT", "HAVING", "DISTINCT"}
+    if (
+        not inner
+        or not is_word(inner[0], "SELECT")
+        or "FROM" not in words
+        or "WHERE" not in words
+        or unfit & set(words)
+    ):
+        return None
+    source = [token for token in inner[words["FROM"] + 1 : words["WHERE"]] if not is_word(token, "AS")]
+    if not 1 <= len(source) <= 2 or source[0].lower() not in tables:
+        return None
+    entity, alias = tables[source[0].lower()], source[-1]
+    selected = _bare(inner[1 : words["FROM"]], alias)
+    conditions = [_bare(part, alias) for part in split(unwrap(inner[words["WHERE"] + 1 :]), "AND")]
+    keys = [part for part in conditions if len(part) > 2 and part[0].lower() == entity.key.lower() and part[1] == "="]
+    if not keys or len(selected) != 1:
+        return None
+    column = selected[0] if selected[0].isidentifier() else None
+    rest = [part for part in conditions if part is not keys[0]]
+    return RowQuery(entity, alias, column, keys[0][2:], rest)
+
+
+def _bare(tokens: Sequence[str], alias: str) -> list[str]:
+    bare: list[str] = []
+    place = 0
+    while place < len(tokens):
+        if tokens[place].lower() == alias.lower() and tokens[place + 1 : place + 2] == ["."]:
+            place += 2
+            continue
+        bare.append(tokens[place])
+        place += 1
+    return bare

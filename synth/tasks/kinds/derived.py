@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.template import TaskTemplate
-from skillweave.schema.tool_graph import ToolGraph
-from synth.tasks.kinds.absences import absences
-from synth.tasks.kinds.clarifications import clarifications
-from synth.tasks.kinds.refusals import refusals
+from skillweave.schema.template import TaskTemplate, ToolGraph
+from synth.tasks.kinds.clarify import clarify_templates
+from synth.tasks.kinds.refuse import refuse_templates
+from synth.tasks.kinds.unavailable import unavailable_templates
 
 
-def derived(
+def derived_templates(
     goals: Sequence[TaskTemplate],
     blueprint: Blueprint,
     graph: ToolGraph,
@@ -18,7 +17,7 @@ def derived(
 ) -> list[TaskTemplate]:
     """Templates of what a rule forbids, of what is left out, and of what no tool does. `goals` are those of people."""
     return [
-        *refusals(goals, blueprint, graph, referred_by),
-        *clarifications(goals, blueprint),
-        *absences(goals, blueprint),
+        *refuse_templates(goals, blueprint, graph, referred_by),
+        *clarify_templates(goals, blueprint),
+        *unavailable_templates(goals, blueprint),
     ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from skillweave.llm.request import Request
+from skillweave.llm.backends.backend import Request
 
 
 class ToyAuthor:

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from evaluator.checks.actions import check_actions
-from evaluator.matching.calls import is_same
-from evaluator.trial import Trial
+from evaluator.checks.call_matching import is_same
+from evaluator.replay.trial import Trial
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall

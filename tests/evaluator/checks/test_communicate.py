@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from evaluator.checks.communicate import check_communicate
-from evaluator.execution import Step
+from evaluator.replay.execution import ExecutedCall
 from skillweave.schema.call import Call, CallResult
-from skillweave.schema.message import Message
 from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell
+from skillweave.schema.trajectory import Message
 from tests.evaluator.conversations import agent, user
 
 FEE: dict[str, Any] = {"fact": "told_1", "noun": "cancellation fee", "values": [4200], "type": "integer"} | {
@@ -19,15 +19,15 @@ FEE: dict[str, Any] = {"fact": "told_1", "noun": "cancellation fee", "values": [
 ASKED = user("What is the fee?")
 
 
-def a_read(value: Json, message: int = 1, *, ok: bool = True) -> Step:
+def a_read(value: Json, message: int = 1, *, ok: bool = True) -> ExecutedCall:
     result = CallResult(call=Call(tool="list_fees"), ok=ok, value=value)
-    return Step(0, message, 0, "list_fees", {}, result, False, [])
+    return ExecutedCall(0, message, 0, "list_fees", {}, result, False, [])
 
 
 SHOWN = [a_read([{"fee_cents": 4200}, {"fee_cents": 1250}, {"fee_cents": 3000}])]
 
 
-def is_told(*said: Message, steps: list[Step] | None = None, **changes: Any) -> bool:
+def is_told(*said: Message, steps: list[ExecutedCall] | None = None, **changes: Any) -> bool:
     fact = FactToTell.model_validate({**FEE, **changes})
     messages = [ASKED, agent(None, ("list_fees", {})), *said]
     return check_communicate([fact], messages, SHOWN if steps is None else steps, "2025-03-17 09:00:00").score == 1

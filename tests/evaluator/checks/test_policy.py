@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 
-from evaluator.checks.policy import Conduct, check_policy
-from evaluator.evaluate import CHECKS, Settings
+from evaluator.checks.policy import AgentConduct, check_policy
 from evaluator.score import score
-from skillweave.schema.message import Message
+from evaluator.scoring.evaluate import CHECKS, CheckSettings
 from skillweave.schema.record import Json
 from skillweave.schema.score import PolicyCheck
 from skillweave.schema.task import GoldenCall, Kind, Task
-from skillweave.schema.trajectory import UserTurn
+from skillweave.schema.trajectory import Message, UserTurn
 from skillweave.world.replay import replay
 from tests.evaluator.conversations import a_conversation, agent, user
 from tests.evaluator.tasks import a_task
@@ -43,7 +42,7 @@ def hands_over(reason: str, rule: str | None = None) -> tuple[str, dict[str, Jso
 
 def checked(task: Task, *messages: Message, turns: list[UserTurn] | None = None) -> PolicyCheck:
     trial = a_conversation(WORLD, task, *messages, turns=turns)
-    found = CHECKS["policy"](trial, Settings())
+    found = CHECKS["policy"](trial, CheckSettings())
     assert isinstance(found, PolicyCheck)
     return found
 
@@ -210,7 +209,7 @@ def test_without_the_users_records_nothing_is_said_of_confirmation() -> None:
 
 def test_without_confirmation_the_policy_is_broken_where_that_counts() -> None:
     trial = a_conversation(WORLD, a_kind("do"), REQUEST, agent(None, CANCEL), turns=[UserTurn(message=0)])
-    conduct = Conduct(trial.task, trial.made.steps, trial.messages, trial.turns, has_records=True)
+    conduct = AgentConduct(trial.task, trial.made.steps, trial.messages, trial.turns, has_records=True)
     assert check_policy(conduct, blueprint=WORLD.blueprint).score == 1.0
     assert check_policy(conduct, blueprint=WORLD.blueprint, confirmation_counts=True).score == 0.0
 
@@ -231,7 +230,7 @@ def test_who_games_the_record_fails(kind: Kind, game: str) -> None:
     rules = WORLD.blueprint.rules
     talk = [REQUEST, *make(rules)] if make else [agent("Hello!", *declines("R10")), REQUEST, agent(NO)]
     trial = a_conversation(WORLD, a_kind(kind), *talk)
-    state, policy = (CHECKS[name](trial, Settings()) for name in ("state", "policy"))
+    state, policy = (CHECKS[name](trial, CheckSettings()) for name in ("state", "policy"))
     product = state.score * policy.score  # type: ignore[union-attr]
     assert product == (1.0 if (kind, game) == ("refuse", "declines everything by one rule") else 0.0)
 

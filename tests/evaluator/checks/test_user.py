@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from evaluator.checks.user import check_user
-from skillweave.schema.message import Message
 from skillweave.schema.score import UserCheck
 from skillweave.schema.task import Task
-from skillweave.schema.trajectory import UserTurn
+from skillweave.schema.trajectory import Message, UserTurn
 from tests.evaluator.conversations import a_conversation, agent, user
 from tests.evaluator.tasks import a_task
 from tests.world.clinic import a_world

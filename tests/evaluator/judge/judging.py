@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluator.judge.judge import Judge, Judged
-from skillweave.config.models import Config
-from skillweave.schema.message import Message
+from evaluator.judge.judge import Judge, JudgeVerdict
+from skillweave.config.sections import Config
 from skillweave.schema.task import Task
+from skillweave.schema.trajectory import Message
 from tests.evaluator.tasks import a_task
 from tests.llm.protocols import a_completion
 from tests.llm.scripted import Act, ScriptedServer, reply
@@ -49,10 +49,10 @@ def says(text: str) -> Act:
 
 def judged(
     config: Config, *tasks: Task, messages: Sequence[Message] = TALK, cache: Path | None = None, **options: Any
-) -> list[Judged]:
+) -> list[JudgeVerdict]:
     """What a judge says of a conversation about each of the tasks, all at once."""
 
-    async def all_at_once() -> list[Judged]:
+    async def all_at_once() -> list[JudgeVerdict]:
         judge = Judge(config if cache is None else _keeping(config, cache), **options)
         try:
             return await asyncio.gather(*(judge.judge(task, messages) for task in tasks))

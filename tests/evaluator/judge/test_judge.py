@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.judge import Judge, Judged
-from evaluator.judge.questions import HONEST, MOST
-from skillweave.config.models import Config
-from skillweave.errors import BudgetError, ConfigError, ProviderError
-from skillweave.schema.message import Message
-from skillweave.schema.trajectory import Usage
+from evaluator.judge.judge import Judge, JudgeVerdict
+from evaluator.judge.prompt import HONEST, MOST_POINTS
+from skillweave.base.errors import BudgetError, ConfigError, ProviderError
+from skillweave.config.sections import Config
+from skillweave.schema.trajectory import Message, SpeakerUsage
 from tests.evaluator.judge.judging import SETTINGS, TALK, a_config, a_wish, heard, judged, says, verdict
 from tests.llm.protocols import a_completion
 from tests.llm.scripted import Act, Heard, ScriptedServer, fault, reply
@@ -61,7 +60,7 @@ def test_nothing_is_asked_unless_it_is_wanted() -> None:
     off = {"enable_rubric": False}
     with ScriptedServer(says(verdict(True, True))) as server:
         config = a_config(server.url, evaluation=off)
-        assert judged(config, a_wish()) == [Judged()]
+        assert judged(config, a_wish()) == [JudgeVerdict()]
         assert server.heard == []
         (by_task,) = judged(config, a_wish(["state", "rubric"]))
         (by_name,) = judged(config, a_wish(), checks=["rubric"])
@@ -144,7 +143,7 @@ def test_a_spent_budget_ends_the_judging_and_what_is_answered_is_kept(tmp_path: 
 
 
 def test_tokens_and_cost_are_counted() -> None:
-    async def used(config: Config) -> Usage:
+    async def used(config: Config) -> SpeakerUsage:
         judge = Judge(config)
         await judge.judge(a_wish(), TALK)
         await judge.close()
@@ -153,8 +152,8 @@ def test_tokens_and_cost_are_counted() -> None:
     with ScriptedServer(says(verdict(True, True, ratings=[5]))) as server:
         priced = asyncio.run(used(a_config(server.url, prices=PRICES)))
         unpriced = asyncio.run(used(a_config(server.url)))
-    assert priced == Usage(input_tokens=7, output_tokens=3, cost_usd=0.01)
-    assert unpriced == Usage(input_tokens=7, output_tokens=3, cost_usd=None)
+    assert priced == SpeakerUsage(input_tokens=7, output_tokens=3, cost_usd=0.01)
+    assert unpriced == SpeakerUsage(input_tokens=7, output_tokens=3, cost_usd=None)
 
 
 @pytest.mark.parametrize(
@@ -217,12 +216,12 @@ def test_a_judges_words_are_bounded() -> None:
 
 
 def test_a_task_with_too_many_points_is_not_judged() -> None:
-    facts = [{"fact": f"told_{at}", "noun": "fee", "values": [at], "type": "integer"} for at in range(MOST)]
+    facts = [{"fact": f"told_{at}", "noun": "fee", "values": [at], "type": "integer"} for at in range(MOST_POINTS)]
     criteria = {"state": [], "communicate": facts, "reward_basis": ["state"]}
     with ScriptedServer(says(verdict(True))) as server:
         (found,) = judged(a_config(server.url), a_wish(criteria=criteria))
         assert server.heard == []
-    assert found == Judged(fault=f"there are {MOST + 2} points; at most {MOST} are judged")
+    assert found == JudgeVerdict(fault=f"there are {MOST_POINTS + 2} points; at most {MOST_POINTS} are judged")
 
 
 def test_the_version_follows_the_questions() -> None:

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from evaluator.judge.prompt import LONGEST_CONVERSATION, LONGEST_TEXT, conversation, task_words
-from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 from tests.evaluator.tasks import a_task
 
 MARK = re.compile(r"\[begin conversation (?P<mark>\w+)\]\n(?P<body>.*)\n\[end conversation (?P=mark)\]", re.DOTALL)

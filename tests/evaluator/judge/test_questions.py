@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.questions import HONEST, JUDGE, OF_KIND, Asked, Judgement, complaints_of, numbered, points
+from evaluator.judge.prompt import HONEST, JUDGE, OF_KIND, Judgement, JudgeQuestions, complaints_of, numbered, points
 from skillweave.schema.task import Kind, Task
 from tests.evaluator.tasks import a_task
 
@@ -54,13 +54,13 @@ def a_judgement(*numbers: str, rated: tuple[str, ...] = ("s1",)) -> Judgement:
 
 
 def test_every_question_is_to_be_answered_once_and_no_other() -> None:
-    complaints = complaints_of(Asked(numbered("r", ["a", "b"]), numbered("s", ["c"])))
+    complaints = complaints_of(JudgeQuestions(numbered("r", ["a", "b"]), numbered("s", ["c"])))
     assert complaints(a_judgement("r2", "r1")) == []
     assert complaints(a_judgement("r1")) == ["rubric: question r2 must be answered once, not 0 times"]
     assert complaints(a_judgement("r1", "r2", "r2")) == ["rubric: question r2 must be answered once, not 2 times"]
     (unknown,) = complaints(a_judgement("r1", "r2", "s1"))
     assert unknown == "rubric: there is no question 's1'; its questions are: r1, r2"
-    (unasked,) = complaints_of(Asked({"r1": "a"}, {}))(a_judgement("r1"))
+    (unasked,) = complaints_of(JudgeQuestions({"r1": "a"}, {}))(a_judgement("r1"))
     assert unasked == "subjective: there is no question 's1'; its questions are: none"
 
 

@@ -1,10 +1,10 @@
-from evaluator.report.conversation import Conversation, ShownCall
+from evaluator.report.conversation import ShownCall, ShownConversation
 from skillweave.schema.task import GoldenCall
 from skillweave.schema.trajectory import UserTurn
 from tests.evaluator.report.trials import BOOK, LIST, a_conversation, a_miss, a_pass, agent, answer, user
 
 
-def calls(conversation: Conversation) -> list[ShownCall]:
+def calls(conversation: ShownConversation) -> list[ShownCall]:
     return [call for turn in conversation.turns for call in turn.calls]
 
 

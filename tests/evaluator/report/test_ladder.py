@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from skillweave.schema.ladder import Ladder, Rung, Step
+from skillweave.schema.evaluation import Ladder, PassCount, Rung
 from tests.evaluator.report.trials import a_page, a_pass
 
 WRONG = "policy_blind < oracle does not hold: <b>5</b> of 5"
@@ -10,7 +10,9 @@ WRONG = "policy_blind < oracle does not hold: <b>5</b> of 5"
 
 def a_ladder() -> Ladder:
     """One agent, and something that is out of order."""
-    rung = Rung(agent="oracle", overall=Step(tasks=4, passed=3), reward=0.75, by_kind={"do": Step(tasks=4, passed=3)})
+    rung = Rung(
+        agent="oracle", overall=PassCount(tasks=4, passed=3), reward=0.75, by_kind={"do": PassCount(tasks=4, passed=3)}
+    )
     return Ladder(dataset="0" * 64, seed=7, sample=None, tasks=4, rungs=[rung], wrong=[WRONG])
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from evaluator.report.embedding import LONGEST_TEXT, MOST_CHARACTERS, in_script
-from skillweave.schema.message import Message
+from evaluator.report.page import LONGEST_TEXT, MOST_CHARACTERS, in_script
 from skillweave.schema.record import Json
+from skillweave.schema.trajectory import Message
 from tests.evaluator.report.trials import BOOK, LIST, a_conversation, a_miss, a_page, a_pass, agent, persona, user
 from tests.evaluator.results import a_result, an_error
 

@@ -1,6 +1,6 @@
 from random import Random
 
-from evaluator.report.selection import key_of, order_of, select
+from evaluator.report.results import order_of, sample_key_of, select
 from skillweave.schema.result import Result
 from tests.evaluator.results import a_failure, a_result, an_error
 
@@ -14,7 +14,7 @@ def failed(name: str, number: int) -> Result:
 
 def shown(results: list[Result], most: int) -> list[str]:
     chosen = select(results, most).chosen
-    return [result.task_id for result in sorted(results, key=order_of) if key_of(result) in chosen]
+    return [result.task_id for result in sorted(results, key=order_of) if sample_key_of(result) in chosen]
 
 
 def test_every_class_is_represented_however_rare_it_is() -> None:

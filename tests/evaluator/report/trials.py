@@ -5,21 +5,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluator.evaluate import CHECKS, Settings
-from evaluator.execution import execute_messages
 from evaluator.explain import explain
-from evaluator.golden import golden_of
-from evaluator.recorded import Recorded
-from evaluator.report import Conversation, conversation_of, write_report
+from evaluator.replay.execution import execute_messages
+from evaluator.replay.golden import golden_execution_of
+from evaluator.replay.trial import RecordedTrajectory, ScoredTrial, Trial
+from evaluator.report import ShownConversation, conversation_of, write_report
+from evaluator.report.summary import summarise
 from evaluator.score import reward_of
-from evaluator.summary import summarise
-from evaluator.trial import Scored, Trial
-from skillweave.schema.message import FunctionCall, Message, ToolCall
+from evaluator.scoring.evaluate import CHECKS, CheckSettings
+from skillweave.base.store import Store
 from skillweave.schema.result import Result
 from skillweave.schema.score import Checks
 from skillweave.schema.task import GoldenCall
-from skillweave.schema.trajectory import UserTurn
-from skillweave.store import Store
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall, UserTurn
 from skillweave.world.replay import replay
 from tests.evaluator.results import a_result
 from tests.evaluator.tasks import BASE, a_task
@@ -57,19 +55,19 @@ def a_conversation(
     golden: Sequence[GoldenCall] = (LIST, BOOK),
     turns: Sequence[UserTurn] = (),
     **changes: Any,
-) -> Conversation:
+) -> ShownConversation:
     """The conversation, beside the golden calls of a task with these fields; `agent` is who held it."""
     speaker = changes.pop("agent", "vendor/strong")
     state = replay(WORLD, a_task(golden=[*golden])).changes
     task = a_task(**{"golden": [*golden], "criteria": {"state": state, "reward_basis": ["state"]}, **changes})
     with WORLD.session(task) as session:
         made = execute_messages(session, messages, ("SmallClinic",))
-    recorded = Recorded(
+    recorded = RecordedTrajectory(
         id=f"{task.id}#{trial}", task_id=task.id, trial=trial, messages=[*messages], user_turns=[*turns]
     )
-    held = Trial(task, WORLD, golden_of(WORLD, task), recorded, made)
-    checks = Checks(**{name: check(held, Settings()) for name, check in CHECKS.items()})
-    scored = Scored(held, checks, reward_of(task, checks))
+    held = Trial(task, WORLD, golden_execution_of(WORLD, task), recorded, made)
+    checks = Checks(**{name: check(held, CheckSettings()) for name, check in CHECKS.items()})
+    scored = ScoredTrial(held, checks, reward_of(task, checks))
     fields = {
         "passed": scored.passed,
         "reward": scored.reward,
@@ -84,13 +82,13 @@ def a_conversation(
     )
 
 
-def a_pass(**changes: Any) -> Conversation:
+def a_pass(**changes: Any) -> ShownConversation:
     """An agent that books as it is asked to."""
     look, book = agent("Let me see.", ("list_appointments", {})), agent("Booking.", (BOOK.tool, BOOK.arguments))
     return a_conversation([user("Book me in."), look, book, agent("It is booked.")], **changes)
 
 
-def a_miss(**changes: Any) -> Conversation:
+def a_miss(**changes: Any) -> ShownConversation:
     """An agent that books another slot."""
     wrong = agent("Booking.", (BOOK.tool, {**BOOK.arguments, "slot_id": "SLO-0006"}))
     return a_conversation([user("Book me in."), wrong, agent("It is booked.")], **changes)
@@ -101,7 +99,9 @@ def persona(style: str) -> dict[str, Any]:
     return {**BASE["persona"], "style": style}
 
 
-def a_page(folder: Path, conversations: Sequence[Conversation], more: Sequence[Result] = (), **settings: Any) -> Path:
+def a_page(
+    folder: Path, conversations: Sequence[ShownConversation], more: Sequence[Result] = (), **settings: Any
+) -> Path:
     """The report of these conversations, and of results without one; its path."""
     held = {conversation.result.trajectory_digest: conversation for conversation in conversations}
     results = [*(conversation.result for conversation in conversations), *more]
@@ -109,7 +109,7 @@ def a_page(folder: Path, conversations: Sequence[Conversation], more: Sequence[R
     def read() -> Iterator[Result]:
         return iter(results)
 
-    def found(result: Result) -> Conversation | None:
+    def found(result: Result) -> ShownConversation | None:
         return held.get(result.trajectory_digest)
 
     write_report(Store(folder), "report.html", summarise(results, "0" * 64), read, found, **settings)

@@ -2,14 +2,14 @@ import os
 import pty
 from io import StringIO
 
-from evaluator.report import Conversation
-from evaluator.terminal.conversation import show
+from evaluator.report import ShownConversation
+from evaluator.report.terminal_conversation import show_conversation
 from tests.evaluator.report.trials import BOOK, a_conversation, a_miss, a_pass, agent, user
 
 
-def shown(conversation: Conversation) -> str:
+def shown(conversation: ShownConversation) -> str:
     out = StringIO()
-    show(conversation, out)
+    show_conversation(conversation, out)
     return out.getvalue()
 
 
@@ -44,7 +44,7 @@ def test_nothing_in_it_is_obeyed_by_a_terminal() -> None:
 def test_a_terminal_gets_colours_and_no_markup() -> None:
     reader, writer = pty.openpty()
     with os.fdopen(writer, "w") as out:
-        show(a_conversation([user("[red]x[/red] \x1b[2J"), agent("No.")]), out)
+        show_conversation(a_conversation([user("[red]x[/red] \x1b[2J"), agent("No.")]), out)
         out.write("\f")
         out.flush()
         text = ""

@@ -3,8 +3,8 @@
 from functools import cache
 from pathlib import Path
 
-from skillweave.dataset import Dataset
 from skillweave.schema.task import Declined, Task
+from skillweave.world.dataset import Dataset
 from tests.rollout.offline_agents.clinic import APPOINTMENTS, SLOTS, WHEN, a_dataset, fact, kinds, made, tasks
 from tests.world.clinic import NOW
 

@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.evaluate import Evaluator, Settings
-from evaluator.variants.selftest import Outcome, outcomes
+from evaluator.scoring.evaluate import CheckSettings, Evaluator
+from evaluator.scoring.selftest import SelftestOutcome, selftest_outcomes
 from skillweave.schema.contract import Enforcer
 from tests.rollout.fused.companies import a_dataset, tasks
 
 ENFORCERS: tuple[Enforcer, ...] = ("tool", "agent")
 
 
-def found(folder: Path, enforced_by: Enforcer) -> list[Outcome]:
+def found(folder: Path, enforced_by: Enforcer) -> list[SelftestOutcome]:
     """The evaluator's word on each variant of each task."""
     dataset = a_dataset(folder / "outputs", tasks(enforced_by), enforced_by)
-    evaluator = Evaluator(dataset, dataset, Settings())
-    return [one for task in dataset.tasks.values() for one in outcomes(dataset, evaluator, task)]
+    evaluator = Evaluator(dataset, dataset, CheckSettings())
+    return [one for task in dataset.tasks.values() for one in selftest_outcomes(dataset, evaluator, task)]
 
 
 @pytest.mark.parametrize("enforced_by", ENFORCERS)

@@ -4,20 +4,20 @@ from collections.abc import Sequence
 
 import pytest
 
-from evaluator.cli.held_out import run_held_out
-from evaluator.evaluate import CHECKS, Evaluator, Settings
+from evaluator.cli.selftest import run_held_out
+from evaluator.scoring.evaluate import CHECKS, CheckSettings, Evaluator
+from evaluator.scoring.selftest import held_out_verdicts
 from evaluator.variants import variants_of
+from evaluator.variants.executor import VariantExecutor
 from evaluator.variants.held_out import held_out
 from evaluator.variants.held_out.reading import reaches
-from evaluator.variants.held_out.trial import words
-from evaluator.variants.workbench import Workbench
-from skillweave.dataset import Dataset
-from skillweave.schema.change import ANY, NEW, RowChange
-from skillweave.schema.held_out import HeldOutReport
+from skillweave.schema.call import ANY, NEW, RowChange
+from skillweave.schema.evaluation import HeldOutReport
 from skillweave.schema.score import CommunicateCheck, StateCheck
 from skillweave.schema.task import Task
 from skillweave.world import compare as scoring
-from skillweave.world.compare import Columns, Difference
+from skillweave.world.compare import ComparisonLookup, RowChangeDifference
+from skillweave.world.dataset import Dataset
 from tests.evaluator.variants.clinic import dataset_of, every_task
 from tests.evaluator.variants.test_variants import reaches_goal
 from tests.rollout.offline_agents.clinic import WORLD
@@ -44,8 +44,8 @@ def task_of(name: str) -> Task:
 
 @pytest.mark.parametrize("id", [task.id for task in every_task()])
 def test_the_evaluator_says_of_each_what_it_must(dataset: Dataset, id: str) -> None:
-    evaluator = Evaluator(dataset, dataset, Settings(floors=False))
-    found = list(words(dataset, evaluator, dataset.tasks[id]))
+    evaluator = Evaluator(dataset, dataset, CheckSettings(floors=False))
+    found = list(held_out_verdicts(dataset, evaluator, dataset.tasks[id]))
     assert found
     assert [word.survivor for word in found if word.survivor] == []
 
@@ -79,7 +79,7 @@ def test_the_reading_knows_rows_by_what_they_hold() -> None:
     task = task_of("move")
     one, other = an_insert(1, slot_id="SLO-0001"), an_insert(2, slot_id="SLO-0004")
     demanded = task.criteria.model_copy(update={"state": [one, other]})
-    bench = Workbench(WORLD, task.model_copy(update={"criteria": demanded}))
+    bench = VariantExecutor(WORLD, task.model_copy(update={"criteria": demanded}))
     assert reaches(bench, [an_insert(1, slot_id="SLO-0004"), an_insert(2, slot_id="SLO-0001")])
     assert not reaches(bench, [one])
     assert not reaches(bench, [one, an_insert(2, slot_id="SLO-0003")])
@@ -88,7 +88,9 @@ def test_the_reading_knows_rows_by_what_they_hold() -> None:
 def test_the_reading_lets_be_what_the_task_leaves_open() -> None:
     task = task_of("move")
     opened = an_insert(1, slot_id="SLO-0001", cancel_reason={ANY: True})
-    bench = Workbench(WORLD, task.model_copy(update={"criteria": task.criteria.model_copy(update={"state": [opened]})}))
+    bench = VariantExecutor(
+        WORLD, task.model_copy(update={"criteria": task.criteria.model_copy(update={"state": [opened]})})
+    )
     assert reaches(bench, [an_insert(1, slot_id="SLO-0001", cancel_reason="anything")])
     assert not reaches(bench, [an_insert(1, slot_id="SLO-0003", cancel_reason="anything")])
 
@@ -99,14 +101,21 @@ def test_a_comparison_that_ignores_deletes_wherever_it_is_used_is_caught(
     """Both the check and the first set believe it; the second set reads end states on its own."""
     sound = scoring.compare
 
-    def blind(expected: Sequence[RowChange], actual: Sequence[RowChange], comparison: Columns) -> Difference:
+    def blind(
+        expected: Sequence[RowChange], actual: Sequence[RowChange], comparison: ComparisonLookup
+    ) -> RowChangeDifference:
         sides = [[change for change in side if change.op != "delete"] for side in (expected, actual)]
         return sound(sides[0], sides[1], comparison)
 
-    for user in ("evaluator.checks.state", "evaluator.variants.workbench", "evaluator.golden", "evaluator.prune"):
+    for user in (
+        "evaluator.checks.state",
+        "evaluator.variants.executor",
+        "evaluator.replay.golden",
+        "evaluator.replay.golden",
+    ):
         monkeypatch.setattr(f"{user}.compare", blind, raising=False)
     task = dataset.tasks["SmallClinic-both"]
-    found = words(dataset, Evaluator(dataset, dataset, Settings(floors=False)), task)
+    found = held_out_verdicts(dataset, Evaluator(dataset, dataset, CheckSettings(floors=False)), task)
     survivors = [word.survivor for word in found if word.survivor]
     assert survivors
     assert all(one.must == "fail" for one in survivors)
@@ -130,8 +139,8 @@ def test_a_survivor_is_told_and_written_down(
 
 def test_values_that_are_taken_for_right_are_survivors(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CHECKS, "communicate", lambda trial, settings: CommunicateCheck(score=1))
-    evaluator = Evaluator(dataset, dataset, Settings(floors=False))
-    found = [word.survivor for word in words(dataset, evaluator, dataset.tasks["SmallClinic-price"])]
+    evaluator = Evaluator(dataset, dataset, CheckSettings(floors=False))
+    found = [word.survivor for word in held_out_verdicts(dataset, evaluator, dataset.tasks["SmallClinic-price"])]
     assert any(one is not None and one.why == "nothing is found wrong by state, communicate, policy" for one in found)
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from evaluator.cli.selftest import run_selftest
-from evaluator.evaluate import CHECKS, Evaluator, Settings
-from evaluator.variants.selftest import outcomes
-from skillweave.dataset import Dataset
-from skillweave.errors import ConfigError
+from evaluator.scoring.evaluate import CHECKS, CheckSettings, Evaluator
+from evaluator.scoring.selftest import selftest_outcomes
+from skillweave.base.errors import ConfigError
 from skillweave.schema.score import CommunicateCheck, StateCheck
+from skillweave.world.dataset import Dataset
 from tests.evaluator.variants.clinic import dataset_of, every_task
 
 
@@ -18,10 +18,10 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 @pytest.mark.parametrize("id", [task.id for task in every_task()])
 def test_all_expectations_hold(dataset: Dataset, id: str) -> None:
-    evaluator = Evaluator(dataset, dataset, Settings())
+    evaluator = Evaluator(dataset, dataset, CheckSettings())
     wrong = [
         f"{outcome.name}: {outcome.said}, not {sorted(outcome.classes) or 'passed'}"
-        for outcome in outcomes(dataset, evaluator, dataset.tasks[id])
+        for outcome in selftest_outcomes(dataset, evaluator, dataset.tasks[id])
         if not outcome.has_right_class
     ]
     assert not wrong

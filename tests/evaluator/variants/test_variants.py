@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.scoring.selftest import trajectory_line
 from evaluator.variants import Variant, variants_of
-from evaluator.variants.selftest import line
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.message import ToolCall
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall, Task
-from skillweave.tool_call import namespaces_of, plain_name, read_call
+from skillweave.schema.trajectory import ToolCall
 from skillweave.world.canonical import canonical
 from skillweave.world.compare import compare
 from skillweave.world.replay import violations
-from skillweave.world.tools import name_of
+from skillweave.world.tools import name_of, namespaces_of, plain_name, read_call
 from skillweave.world.world import World
 from tests.evaluator.variants.clinic import dataset_of, every_task
 from tests.rollout.offline_agents.clinic import WORLD, fact, made
@@ -320,7 +319,7 @@ def test_who_guesses_acts_on_another_reading() -> None:
 def test_a_variant_is_a_line_of_a_rollouts_folder(tmp_path: Path) -> None:
     dataset = dataset_of(tmp_path)
     task = dataset.tasks["SmallClinic-move"]
-    record = json.loads(line(task, 3, next(variants_of(dataset.world(task), task))))
+    record = json.loads(trajectory_line(task, 3, next(variants_of(dataset.world(task), task))))
     assert (record["id"], record["task_id"], record["trial"]) == ("SmallClinic-move#3", "SmallClinic-move", 3)
     assert [turn["agrees"] for turn in record["user_turns"]] == [None, True, None]
 

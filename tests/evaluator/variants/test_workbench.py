@@ -1,4 +1,4 @@
-from evaluator.variants.workbench import Workbench
+from evaluator.variants.executor import VariantExecutor
 from skillweave.schema.task import GoldenCall
 from tests.evaluator.trials import a_golden, a_task_of
 from tests.world.clinic import a_world
@@ -20,12 +20,12 @@ GOLDEN = [
 
 
 def test_a_call_depends_on_those_whose_results_it_takes_values_or_days_from() -> None:
-    bench = Workbench(WORLD, a_task_of(WORLD, *GOLDEN[:2]))
+    bench = VariantExecutor(WORLD, a_task_of(WORLD, *GOLDEN[:2]))
     assert (bench.depends_on(0), bench.depends_on(1)) == (set(), {0})
 
 
 def test_a_day_that_comes_from_a_call_left_out_keeps_its_value_and_a_minted_id_does_not() -> None:
-    bench = Workbench(WORLD, a_task_of(WORLD, *GOLDEN))
+    bench = VariantExecutor(WORLD, a_task_of(WORLD, *GOLDEN))
     left = bench.attempt(bench.moves[1:])
     assert [made.move.tool for made in left.made] == ["find_slots"]
     assert left.made[0].arguments == {"date": "2025-01-22"}

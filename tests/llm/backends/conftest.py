@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import pytest
 
+from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.models import AuthorSpec, Provider, connect
-from skillweave.llm.request import Reply, Request
-from skillweave.schema.message import Message
+from skillweave.schema.trajectory import Message
 
 from ..scripted import ScriptedServer
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import ConfigError, ProviderError
+from skillweave.base.errors import ConfigError, ProviderError
 from skillweave.llm.backends.anthropic import AnthropicBackend
-from skillweave.llm.backends.settings import Settings
-from skillweave.llm.request import Reply, Sampling
-from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.llm.backends.backend import Reply, Sampling
+from skillweave.llm.backends.endpoint import EndpointSettings
 from skillweave.schema.record import Json
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 
 from ..protocols import a_message, a_use, events_of
 from ..scripted import ScriptedServer, reply, stream
@@ -132,7 +132,7 @@ def test_another_endpoint_is_never_sent_the_key_of_anthropic(
 def test_a_missing_key_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(ConfigError, match="'ANTHROPIC_API_KEY' holds no API key"):
-        AnthropicBackend("m", Settings())
+        AnthropicBackend("m", EndpointSettings())
 
 
 @pytest.mark.parametrize("body", [{}, {"content": None}, {"content": [{"text": "x"}]}, [1], "text"])
@@ -170,7 +170,7 @@ def test_the_system_prompt_is_cached_at_the_providers_own_endpoint_alone(monkeyp
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
 
         async def asked() -> None:
-            backend = AnthropicBackend("m", Settings())
+            backend = AnthropicBackend("m", EndpointSettings())
             await backend.complete(a_request(messages=messages))
             await backend.close()
 

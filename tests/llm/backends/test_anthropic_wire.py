@@ -1,6 +1,6 @@
-from skillweave.llm.backends.anthropic_wire import system_text, turns, wire_tools
-from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.llm.backends.anthropic import system_text, turns, wire_tools
 from skillweave.schema.record import Json
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 
 
 def a_call(id: str, arguments: str | dict[str, Json]) -> ToolCall:

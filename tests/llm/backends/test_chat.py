@@ -11,13 +11,13 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request as HTTPRequest
 from werkzeug import Response
 
-from skillweave.errors import ConfigError, ProviderError
-from skillweave.llm.backends.chat import ChatBackend
-from skillweave.llm.backends.settings import Settings
+from skillweave.base.errors import ConfigError, ProviderError
+from skillweave.llm.backends.backend import Reply, Request, Sampling
+from skillweave.llm.backends.endpoint import EndpointSettings
+from skillweave.llm.backends.openai_chat import ChatBackend
 from skillweave.llm.models import AuthorSpec, connect
-from skillweave.llm.request import Reply, Request, Sampling
-from skillweave.schema.message import FunctionCall, Message, ToolCall
 from skillweave.schema.record import Json
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 
 KEY = "sk-this-is-the-secret-key"
 PATH = "/v1/chat/completions"
@@ -51,7 +51,7 @@ def complete(server: HTTPServer, request: Request | None = None, **options: Any)
         "api_key_env": "TEST_KEY",
         "timeout": 5.0,
     }
-    backend = ChatBackend("m", Settings(**(settings | options)))
+    backend = ChatBackend("m", EndpointSettings(**(settings | options)))
 
     async def once() -> Reply:
         try:
@@ -208,7 +208,7 @@ def test_a_server_that_drips_is_not_waited_for_without_end(httpserver: HTTPServe
 
 
 def test_a_server_that_is_not_there_is_a_provider_error() -> None:
-    backend = ChatBackend("m", Settings(base_url="http://127.0.0.1:9/v1"))
+    backend = ChatBackend("m", EndpointSettings(base_url="http://127.0.0.1:9/v1"))
     with pytest.raises(ProviderError, match=r"not reached: Cannot connect.*127.0.0.1"):
         asyncio.run(backend.complete(a_request()))
 
@@ -228,9 +228,9 @@ def test_a_missing_key_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv("TEST_KEY")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ConfigError, match="'TEST_KEY' holds no API key"):
-        ChatBackend("m", Settings(api_key_env="TEST_KEY"))
+        ChatBackend("m", EndpointSettings(api_key_env="TEST_KEY"))
     with pytest.raises(ConfigError, match="'OPENAI_API_KEY' holds no API key"):
-        ChatBackend("m", Settings())
+        ChatBackend("m", EndpointSettings())
 
 
 def test_another_endpoint_is_never_sent_the_key_of_openai(
@@ -244,7 +244,7 @@ def test_another_endpoint_is_never_sent_the_key_of_openai(
 
 def test_one_backend_serves_several_event_loops(httpserver: HTTPServer) -> None:
     httpserver.expect_request(PATH).respond_with_json(a_body())
-    backend = ChatBackend("m", Settings(base_url=httpserver.url_for("/v1")))
+    backend = ChatBackend("m", EndpointSettings(base_url=httpserver.url_for("/v1")))
 
     async def twice() -> None:
         await asyncio.gather(backend.complete(a_request()), backend.complete(a_request()))

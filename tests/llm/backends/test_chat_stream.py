@@ -2,10 +2,10 @@
 
 import pytest
 
-from skillweave.errors import ProviderError
-from skillweave.llm.backends.chunks import read_chunks
-from skillweave.schema.message import FunctionCall, ToolCall
+from skillweave.base.errors import ProviderError
+from skillweave.llm.backends.openai_chat import read_chunks
 from skillweave.schema.record import Json
+from skillweave.schema.trajectory import FunctionCall, ToolCall
 
 from ..protocols import a_call, a_completion, a_delta, chunks_of
 from ..scripted import ScriptedServer, fault, reply, stream

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import ProviderError
+from skillweave.base.errors import ProviderError
+from skillweave.llm.backends.backend import Reply, Request, Sampling
 from skillweave.llm.models import AuthorSpec, connect
-from skillweave.llm.request import Reply, Request, Sampling
 from skillweave.schema.record import Json
 
 from ..protocols import (

@@ -6,16 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from skillweave.errors import OutageError, ProviderError
-from skillweave.llm import circuit
-from skillweave.llm.backends.gated import TALLY, Tally
-from skillweave.llm.gate import Gate
-from skillweave.llm.lane import Lane
+from skillweave.base.errors import OutageError, ProviderError
+from skillweave.llm import wrappers as retry
+from skillweave.llm.backends.backend import Request
+from skillweave.llm.backends.transport import WIRE_COUNT, WireCount
+from skillweave.llm.limits import circuit_breaker as circuit
+from skillweave.llm.limits.limiter import EndpointLimiter
+from skillweave.llm.limits.rate_limit import RateLimiter, SharedSemaphore
 from skillweave.llm.models import AuthorSpec, Provider, connect
-from skillweave.llm.pace import Pace
-from skillweave.llm.request import Request
-from skillweave.llm.wrappers import retry
-from skillweave.schema.message import Message
+from skillweave.schema.trajectory import Message
 from tests.llm.protocols import a_completion, a_message, chunks_of, events_of
 from tests.llm.scripted import RESET, Act, Heard, ScriptedServer, fault, reply, stream
 
@@ -41,7 +40,7 @@ def test_slots_limit_what_is_on_the_wire_and_come_back(provider: Provider, strea
         return answers(provider, streamed=streamed, delay=0.05)
 
     async def run(server: ScriptedServer) -> float:
-        backend = connect(spec(server, provider, stream=streamed), lane=Lane("test", Gate(3)))
+        backend = connect(spec(server, provider, stream=streamed), lane=EndpointLimiter("test", SharedSemaphore(3)))
         await backend.complete(REQUEST)
         begun = time.monotonic()
         replies = await asyncio.gather(*(backend.complete(REQUEST) for _ in range(12)))
@@ -59,7 +58,7 @@ def test_a_pause_before_the_next_try_holds_no_slot(streamed: bool, monkeypatch: 
     ends: list[float] = []
 
     async def run(server: ScriptedServer) -> None:
-        backend = connect(spec(server, stream=streamed), lane=Lane("test", Gate(1)))
+        backend = connect(spec(server, stream=streamed), lane=EndpointLimiter("test", SharedSemaphore(1)))
 
         async def ask() -> None:
             await backend.complete(REQUEST)
@@ -84,7 +83,7 @@ def test_the_whole_endpoint_is_left_alone_for_as_long_as_it_asks(provider: Provi
         return acts[len(heard) - 1]
 
     async def run(server: ScriptedServer) -> None:
-        lane = Lane("test", Gate(1))
+        lane = EndpointLimiter("test", SharedSemaphore(1))
         backends = [connect(spec(server, provider), lane=lane) for _ in range(4)]
         await asyncio.gather(*(backend.complete(REQUEST) for backend in backends))
         for backend in backends:
@@ -98,7 +97,7 @@ def test_the_whole_endpoint_is_left_alone_for_as_long_as_it_asks(provider: Provi
 
 def test_a_pause_that_is_too_long_ends_the_run_in_order() -> None:
     async def run(server: ScriptedServer) -> None:
-        backend = connect(spec(server), lane=Lane("test", outage_s=5.0))
+        backend = connect(spec(server), lane=EndpointLimiter("test", outage_s=5.0))
         with pytest.raises(OutageError, match=r"wants no request for (3600|3599) seconds"):
             await backend.complete(REQUEST)
         await backend.close()
@@ -119,11 +118,13 @@ def test_an_outage_is_outlived_by_all_and_costs_them_no_retries(
 ) -> None:
     monkeypatch.setattr(circuit, "FIRST_INTERVAL", 0.01)
     monkeypatch.setattr(retry, "FIRST_DELAY", 0.01)
-    tally = Tally()
+    tally = WireCount()
 
     async def run(server: ScriptedServer) -> list[str]:
-        backend = connect(spec(server, provider, stream=streamed, max_retries=2), lane=Lane("test", Gate(2)))
-        TALLY.set(tally)
+        backend = connect(
+            spec(server, provider, stream=streamed, max_retries=2), lane=EndpointLimiter("test", SharedSemaphore(2))
+        )
+        WIRE_COUNT.set(tally)
         asked = [replace(REQUEST, messages=(Message(role="user", content=f"{one}?"),)) for one in range(8)]
         replies = await asyncio.gather(*(backend.complete(request) for request in asked))
         await backend.close()
@@ -132,7 +133,7 @@ def test_an_outage_is_outlived_by_all_and_costs_them_no_retries(
     with ScriptedServer(*[trouble] * 9, answers(provider, streamed=streamed)) as server:
         assert asyncio.run(run(server)) == ["Hi."] * 8
         assert len(server.heard) == 9 + 8
-    assert tally == Tally(sent=17, declined=9 if trouble.status == 500 else 0)
+    assert tally == WireCount(sent=17, declined=9 if trouble.status == 500 else 0)
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -144,7 +145,7 @@ def test_an_endpoint_that_stays_down_is_an_outage_for_all_who_wait(
     nobody = AuthorSpec(provider=provider, model="m", base_url="http://127.0.0.1:9/v1")
 
     async def run() -> None:
-        lane = Lane("http://127.0.0.1:9/v1", Gate(4), outage_s=0.3)
+        lane = EndpointLimiter("http://127.0.0.1:9/v1", SharedSemaphore(4), outage_s=0.3)
         backend = connect(nobody, lane=lane)
         errors = await asyncio.gather(*(backend.complete(REQUEST) for _ in range(8)), return_exceptions=True)
         await backend.close()
@@ -162,7 +163,7 @@ def test_one_request_that_an_endpoint_cannot_stand_is_no_outage(monkeypatch: pyt
         return fault(500) if "poison" in str(heard.body) else answers("openai", streamed=False)
 
     async def run(server: ScriptedServer) -> None:
-        lane = Lane("test", Gate(4))
+        lane = EndpointLimiter("test", SharedSemaphore(4))
         backend = connect(spec(server, max_retries=5), lane=lane)
         poison = replace(REQUEST, messages=(Message(role="user", content="poison"),))
         with pytest.raises(ProviderError, match=r"status 500.*gave up after 5 retries"):
@@ -179,7 +180,7 @@ def test_one_request_that_an_endpoint_cannot_stand_is_no_outage(monkeypatch: pyt
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_a_request_that_is_wrong_is_sent_once_and_no_outage(status: int) -> None:
     async def run(server: ScriptedServer) -> None:
-        lane = Lane("test", Gate(4))
+        lane = EndpointLimiter("test", SharedSemaphore(4))
         backend = connect(spec(server), lane=lane)
         for _ in range(4):
             with pytest.raises(ProviderError, match=f"status {status}"):
@@ -194,8 +195,8 @@ def test_a_request_that_is_wrong_is_sent_once_and_no_outage(status: int) -> None
 
 def test_tokens_a_minute_are_corrected_by_what_the_endpoint_counted() -> None:
     async def run(server: ScriptedServer) -> float:
-        pace = Pace(tokens_per_minute=1300)
-        backend = connect(spec(server), lane=Lane("test", pace=pace))
+        pace = RateLimiter(tokens_per_minute=1300)
+        backend = connect(spec(server), lane=EndpointLimiter("test", pace=pace))
         # An answer is taken to have a thousand tokens; uncorrected, the second would wait for a minute.
         for _ in range(3):
             await asyncio.wait_for(backend.complete(REQUEST), 10)
@@ -209,7 +210,9 @@ def test_tokens_a_minute_are_corrected_by_what_the_endpoint_counted() -> None:
 @pytest.mark.parametrize("streamed", [False, True])
 def test_failed_and_abandoned_requests_give_their_slot_back(streamed: bool) -> None:
     async def run(server: ScriptedServer) -> None:
-        backend = connect(spec(server, stream=streamed, max_retries=0), lane=Lane("test", Gate(1)))
+        backend = connect(
+            spec(server, stream=streamed, max_retries=0), lane=EndpointLimiter("test", SharedSemaphore(1))
+        )
         with pytest.raises(ProviderError):
             await backend.complete(REQUEST)
         with pytest.raises(TimeoutError):
@@ -224,7 +227,7 @@ def test_failed_and_abandoned_requests_give_their_slot_back(streamed: bool) -> N
 
 def test_the_wait_for_a_slot_is_not_part_of_the_time_limit() -> None:
     async def run(server: ScriptedServer) -> None:
-        backend = connect(spec(server, timeout=1.0, max_retries=0), lane=Lane("test", Gate(1)))
+        backend = connect(spec(server, timeout=1.0, max_retries=0), lane=EndpointLimiter("test", SharedSemaphore(1)))
         replies = await asyncio.gather(*(backend.complete(REQUEST) for _ in range(8)))
         await backend.close()
         assert len(replies) == 8

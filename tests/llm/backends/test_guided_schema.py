@@ -1,4 +1,4 @@
-from skillweave.llm.backends.guided_schema import guided
+from skillweave.llm.backends.json_schema import guided
 from skillweave.schema.record import Json
 
 

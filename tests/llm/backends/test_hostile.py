@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import ProviderError
+from skillweave.base.errors import ProviderError
 from skillweave.llm.backends.body import BodyError, decode
 
 from ..protocols import a_completion, a_message, a_response, chunks_of
@@ -93,7 +93,7 @@ def test_a_stream_without_end_is_cut_off_and_not_asked_for_again(complete: Compl
 
 @pytest.mark.usefixtures("low_bound")
 def test_events_without_end_are_too_many(complete: Complete, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillweave.llm.backends.server_sent.MOST_EVENTS", 50)
+    monkeypatch.setattr("skillweave.llm.backends.body.MOST_EVENTS", 50)
     with ScriptedServer(stream([{}] * 99)) as server, pytest.raises(ProviderError, match="sent more than"):
         complete("openai", server, stream=True)
 

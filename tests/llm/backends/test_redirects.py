@@ -2,7 +2,7 @@
 
 import pytest
 
-from skillweave.errors import ProviderError
+from skillweave.base.errors import ProviderError
 from skillweave.llm.models import Provider
 
 from ..scripted import Act, ScriptedServer

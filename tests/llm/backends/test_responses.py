@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from skillweave.llm.backends.responses import ResponsesBackend
-from skillweave.llm.backends.responses_wire import input_items, instructions
-from skillweave.llm.backends.settings import Settings
+from skillweave.llm.backends.backend import Reply, Sampling, Tokens
+from skillweave.llm.backends.endpoint import EndpointSettings
+from skillweave.llm.backends.openai_responses import ResponsesBackend, input_items, instructions
 from skillweave.llm.models import AuthorSpec, connect
-from skillweave.llm.request import Reply, Sampling, Tokens
-from skillweave.schema.message import FunctionCall, Message, ToolCall
 from skillweave.schema.record import Json
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 
 from ..protocols import a_function_call, a_response, a_sealed_thought, an_output, response_events_of
 from ..scripted import ScriptedServer, reply, stream
@@ -170,4 +169,4 @@ def test_it_is_spoken_at_openais_own_endpoint_and_where_it_is_asked_for(monkeypa
     assert AuthorSpec("openai", "m", base_url="http://127.0.0.1:1/v1").openai_api == "chat"
     assert AuthorSpec("openai", "m", api="chat").openai_api == "chat"
     assert connect(AuthorSpec("openai", "m")).name == "openai/m"
-    assert ResponsesBackend("m", Settings()).name == "openai/m"
+    assert ResponsesBackend("m", EndpointSettings()).name == "openai/m"

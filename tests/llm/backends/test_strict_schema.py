@@ -4,8 +4,14 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from skillweave.llm.backends.strict_schema import ANTHROPIC, OPENAI, strict
-from skillweave.llm.backends.structured import output_format, response_format, text_format
+from skillweave.llm.backends.json_schema import (
+    ANTHROPIC_DIALECT,
+    OPENAI_DIALECT,
+    output_format,
+    response_format,
+    strict,
+    text_format,
+)
 from skillweave.llm.parse import parse
 from skillweave.llm.question import Question
 from skillweave.schema.record import Json
@@ -34,7 +40,7 @@ def schema_of(kind: Any) -> dict[str, Json]:
 
 
 def test_all_properties_are_required_null_where_they_may_be_left_out_and_only_limits_that_are_known_stay() -> None:
-    assert strict(schema_of(Colour), OPENAI) == {
+    assert strict(schema_of(Colour), OPENAI_DIALECT) == {
         "type": "object",
         "properties": {
             "name": {"type": "string"},
@@ -53,7 +59,7 @@ def test_all_properties_are_required_null_where_they_may_be_left_out_and_only_li
 
 
 def test_properties_are_left_out_where_the_api_lets_them_be() -> None:
-    found = strict(schema_of(Colour), ANTHROPIC)
+    found = strict(schema_of(Colour), ANTHROPIC_DIALECT)
     assert found is not None
     assert found["required"] == ["name"]
     assert found["properties"]["shade"] == {"enum": ["light", "dark"], "type": "string"}  # type: ignore[call-overload,index]
@@ -63,8 +69,8 @@ def test_properties_are_left_out_where_the_api_lets_them_be() -> None:
 def test_only_one_of_the_two_knows_schemas_that_lead_back_to_themselves() -> None:
     wrapped: dict[str, Json] = {"type": "object", "properties": {"answer": {"$ref": "#/$defs/Tree"}}}
     wrapped["$defs"] = schema_of(Tree)["$defs"]
-    assert strict(wrapped, ANTHROPIC) is None
-    found = strict(wrapped, OPENAI)
+    assert strict(wrapped, ANTHROPIC_DIALECT) is None
+    found = strict(wrapped, OPENAI_DIALECT)
     assert found is not None
     assert "children" in json.dumps(found["$defs"])
 

@@ -1,4 +1,4 @@
-from skillweave.llm.backends.structured import guided_format
+from skillweave.llm.backends.json_schema import guided_format
 from skillweave.schema.record import Json
 
 OBJECT: dict[str, Json] = {"type": "object", "properties": {"colours": {"type": "array", "items": {"type": "string"}}}}

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import OutageError, ProviderError
-from skillweave.llm.lane import Lane, Pass
+from skillweave.base.errors import OutageError, ProviderError
+from skillweave.llm.backends.backend import Reply
+from skillweave.llm.limits.limiter import EndpointLimiter, Permit
 from skillweave.llm.models import connect
-from skillweave.llm.request import Reply
 
 from ..protocols import a_completion, a_message, a_response, chunks_of, events_of, response_events_of
 from ..scripted import CLOSED, GARBAGE, HANG, RESET, TRUNCATED, Act, ScriptedServer, fault, reply, soon, stream
@@ -36,7 +36,7 @@ streams = pytest.mark.parametrize("provider", ["openai", "vllm", "anthropic", "r
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those between our own tries; the SDKs' stay as they are."""
-    monkeypatch.setattr("skillweave.llm.wrappers.retry.FIRST_DELAY", 0.01)
+    monkeypatch.setattr("skillweave.llm.wrappers.FIRST_DELAY", 0.01)
 
 
 def hi(provider: Protocol, streamed: bool) -> Act:
@@ -207,8 +207,8 @@ def test_the_key_is_in_no_error_and_no_log(
 
 @one_of_each
 def test_an_endpoint_that_is_down_stops_who_asks(provider: Protocol, streamed: bool) -> None:
-    class Shut(Lane):
-        async def enter(self, size: int) -> Pass:
+    class Shut(EndpointLimiter):
+        async def enter(self, size: int) -> Permit:
             raise OutageError("the endpoint is down")
 
     async def asked(server: ScriptedServer) -> None:

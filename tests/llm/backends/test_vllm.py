@@ -1,10 +1,10 @@
 import pytest
 
-from skillweave.llm.backends.settings import Settings
+from skillweave.llm.backends.backend import Sampling, Tokens
+from skillweave.llm.backends.endpoint import EndpointSettings
 from skillweave.llm.backends.vllm import VllmBackend
-from skillweave.llm.request import Sampling, Tokens
-from skillweave.schema.message import Message
 from skillweave.schema.record import Json
+from skillweave.schema.trajectory import Message
 
 from ..protocols import a_call, a_completion, a_delta
 from ..scripted import ScriptedServer, reply, stream
@@ -34,8 +34,8 @@ def test_tools_are_strict_and_no_key_is_needed(complete: Complete, monkeypatch: 
 
 
 def test_without_a_base_url_it_is_the_server_on_this_machine() -> None:
-    assert VllmBackend("org/model", Settings()).name == "vllm/org/model"
-    assert VllmBackend("m", Settings())._base_url == "http://127.0.0.1:8000/v1"
+    assert VllmBackend("org/model", EndpointSettings()).name == "vllm/org/model"
+    assert VllmBackend("m", EndpointSettings())._base_url == "http://127.0.0.1:8000/v1"
 
 
 def test_reasoning_is_read_from_either_field(complete: Complete) -> None:

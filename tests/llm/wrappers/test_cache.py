@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import ArtifactError, ProviderError, StopError
-from skillweave.llm.backends.offline import OfflineBackend
-from skillweave.llm.request import Reply, Request, Sampling
-from skillweave.llm.wrappers.cache import Cache
-from skillweave.schema.message import Message
+from skillweave.base.errors import ArtifactError, ProviderError, StopError
+from skillweave.llm.backends.backend import OfflineBackend, Reply, Request, Sampling
+from skillweave.llm.replay import CachedBackend
+from skillweave.schema.trajectory import Message
 
 
 class Counting:
@@ -29,7 +28,7 @@ def a_request(**changes: Any) -> Request:
 
 def through(path: Path, author: Counting, *requests: Request, model: str = "m", source: str = "") -> list[Reply]:
     async def all_of_them() -> list[Reply]:
-        cache = Cache(OfflineBackend(author, model), path, source)
+        cache = CachedBackend(OfflineBackend(author, model), path, source)
         replies = [await cache.complete(request) for request in requests]
         await cache.close()
         return replies
@@ -77,7 +76,7 @@ def test_a_failure_is_not_kept(tmp_path: Path) -> None:
     def broken(_: Request) -> str:
         raise ProviderError("down")
 
-    cache = Cache(OfflineBackend(broken, "m"), tmp_path / "c")
+    cache = CachedBackend(OfflineBackend(broken, "m"), tmp_path / "c")
     with pytest.raises(ProviderError):
         asyncio.run(cache.complete(a_request()))
     author = Counting()
@@ -85,7 +84,7 @@ def test_a_failure_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_a_reply_is_on_disk_before_it_is_read(tmp_path: Path) -> None:
-    cache = Cache(OfflineBackend(Counting(), "m"), tmp_path / "c")
+    cache = CachedBackend(OfflineBackend(Counting(), "m"), tmp_path / "c")
     asyncio.run(cache.complete(a_request()))
     with sqlite3.connect(tmp_path / "c") as other:
         assert other.execute("SELECT count(*) FROM reply").fetchone() == (1,)
@@ -104,12 +103,12 @@ def test_a_damaged_entry_is_asked_again(tmp_path: Path, body: str | bytes) -> No
 def test_a_file_that_is_no_cache_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c").write_text("not a database, not a database, not a database")
     with pytest.raises(ArtifactError, match="delete it"):
-        Cache(OfflineBackend(Counting()), tmp_path / "c")
+        CachedBackend(OfflineBackend(Counting()), tmp_path / "c")
 
 
 def test_the_run_stops_where_replies_cannot_be_kept(tmp_path: Path) -> None:
     """Every further one would be paid for and lost."""
-    cache = Cache(OfflineBackend(Counting(), "m"), tmp_path / "c")
+    cache = CachedBackend(OfflineBackend(Counting(), "m"), tmp_path / "c")
     with sqlite3.connect(tmp_path / "c") as other:
         other.execute("CREATE TRIGGER no BEFORE INSERT ON reply BEGIN SELECT raise(ABORT, 'no room'); END")
     other.close()
@@ -135,7 +134,7 @@ def test_what_says_nothing_is_asked_again(tmp_path: Path, reply: Reply, asked: i
         return reply
 
     async def twice() -> None:
-        cache = Cache(OfflineBackend(author), tmp_path / "c")
+        cache = CachedBackend(OfflineBackend(author), tmp_path / "c")
         assert await cache.complete(a_request()) == reply
         await cache.complete(a_request())
         await cache.close()

@@ -6,13 +6,12 @@ import pytest
 import sqlglot
 from pydantic import BaseModel, ConfigDict
 
-from skillweave.errors import AuthorError
+from skillweave.base.errors import AuthorError
 from skillweave.llm.ask import ask
-from skillweave.llm.backends.offline import OfflineBackend
+from skillweave.llm.backends.backend import OfflineBackend, Request
+from skillweave.llm.fault_injection import INJECTED_FAULTS, FaultInjector, InjectedFault, spoil
 from skillweave.llm.parse import ParseError, parse
 from skillweave.llm.question import Question
-from skillweave.llm.request import Request
-from skillweave.llm.wrappers.faults import FAULTS, Fault, Faulty, spoil
 
 from ..conftest import Maker
 
@@ -27,9 +26,9 @@ class Guard(BaseModel):
 ANSWER = json.dumps([{"rule": "R1", "holds": "EXISTS (SELECT 1 FROM slot WHERE starts_at > :now)", "cents": 5}])
 
 
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ("invalid_sql", "wall_clock")])
+@pytest.mark.parametrize("fault", [fault for fault in INJECTED_FAULTS if fault not in ("invalid_sql", "wall_clock")])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_spoiled_answer_is_refused(fault: Fault, seed: int) -> None:
+def test_a_spoiled_answer_is_refused(fault: InjectedFault, seed: int) -> None:
     with pytest.raises(ParseError):
         parse(Question("q", list[Guard]), spoil(ANSWER, fault, Random(seed)))
 
@@ -44,7 +43,7 @@ def test_spoiled_sql_has_the_right_form_and_the_wrong_meaning() -> None:
 
 def test_faults_depend_on_seed_item_and_attempt_only() -> None:
     async def texts(seed: int, keys: str) -> dict[str, str]:
-        backend = Faulty(OfflineBackend(lambda _: ANSWER), seed, 0.5)
+        backend = FaultInjector(OfflineBackend(lambda _: ANSWER), seed, 0.5)
         return {key: (await backend.complete(Request(messages=(), question="q", key=key))).text for key in keys}
 
     assert asyncio.run(texts(1, "abcdefgh")) == asyncio.run(texts(1, "hgfedcba"))
@@ -55,7 +54,7 @@ def test_a_bounded_loop_survives_a_faulty_author(a_question: Maker) -> None:
     question = a_question(list[Guard])
 
     async def outcome(seed: int) -> str:
-        backend = Faulty(OfflineBackend(lambda _: ANSWER), seed, 0.5, ("truncated", "prose", "duplicate_key"))
+        backend = FaultInjector(OfflineBackend(lambda _: ANSWER), seed, 0.5, ("truncated", "prose", "duplicate_key"))
         try:
             guards: list[Guard] = await ask(backend, question, key="k", variables={"thing": 1}, repairs=3)
             return guards[0].rule

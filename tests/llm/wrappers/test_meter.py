@@ -6,17 +6,15 @@ from typing import Any
 
 import pytest
 
-from skillweave.errors import BudgetError, ConfigError, ProviderError
-from skillweave.llm.backend import Backend
-from skillweave.llm.gate import Gate
-from skillweave.llm.lane import Lane
-from skillweave.llm.ledger import Ledger
+from skillweave.base.errors import BudgetError, ConfigError, ProviderError
+from skillweave.llm.backends.backend import Backend, Reply, Request, Sampling
+from skillweave.llm.budget import SharedBudget, spending
+from skillweave.llm.ledger import FREE, Ledger, Price
+from skillweave.llm.limits.limiter import EndpointLimiter
+from skillweave.llm.limits.rate_limit import SharedSemaphore
 from skillweave.llm.models import AuthorSpec, connect
-from skillweave.llm.price import FREE, Price
-from skillweave.llm.purse import Purse, spending
-from skillweave.llm.request import Reply, Request, Sampling
-from skillweave.schema.asking import Asking
-from skillweave.schema.message import Message
+from skillweave.schema.question_metrics import QuestionMetrics
+from skillweave.schema.trajectory import Message
 
 from ..protocols import a_completion, chunks_of
 from ..scripted import CLOSED, GARBAGE, HANG, RESET, TRUNCATED, Act, Heard, ScriptedServer, fault, reply, soon, stream
@@ -48,11 +46,11 @@ def an_endpoint(server: ScriptedServer, ledger: Ledger, **given: Any) -> Backend
     spec = AuthorSpec("openai", "m", base_url=f"{server.url}/v1", timeout=5.0, sampling=LIMITED)
     purse, price = given.pop("purse", None), given.pop("price", PRICE)
     settings = {"max_retries": 0, **given}
-    lane = Lane("test", Gate(16))
+    lane = EndpointLimiter("test", SharedSemaphore(16))
     return connect(AuthorSpec(**{**vars(spec), **settings}), ledger=ledger, price=price, purse=purse, lane=lane)
 
 
-def entered(ledger: Ledger) -> Asking:
+def entered(ledger: Ledger) -> QuestionMetrics:
     (entry,) = ledger.askings()
     return entry
 
@@ -63,7 +61,7 @@ def test_tokens_and_cost_are_entered_by_question_and_author() -> None:
     (first, _) = asked(backend, a_request("a"), a_request("b"))
     assert isinstance(first, Reply)
     assert first.cost_usd == 2.0
-    expected = Asking(
+    expected = QuestionMetrics(
         question="q", author="offline/author", replies=2, input_tokens=1_000_000, output_tokens=200_000, cost_usd=4.0
     )
     assert entered(ledger) == expected
@@ -129,7 +127,7 @@ def test_the_ledger_holds_what_the_server_counted(tmp_path: Path, is_streamed: b
     whole = stream(chunks_of(a_completion())) if is_streamed else WHOLE
     broken = HALF if is_streamed else TRUNCATED
     acts = [whole, fault(500), broken, fault(429), whole, RESET, CLOSED, GARBAGE, whole, fault(400), whole]
-    ledger, purse = Ledger(), Purse(tmp_path)
+    ledger, purse = Ledger(), SharedBudget(tmp_path)
     with ScriptedServer(*acts, fault(503)) as server:
         backend = an_endpoint(server, ledger, purse=purse, stream=is_streamed)
         outcomes = asyncio.run(_in_turn(backend, len(acts)))
@@ -190,7 +188,7 @@ def test_what_never_reached_the_endpoint_is_not_lost() -> None:
 
 def test_a_reply_without_a_count_of_tokens_is_of_unknown_price_and_taken_for_the_dearest(tmp_path: Path) -> None:
     silent = {**a_completion(), "usage": None}
-    ledger, purse = Ledger(), Purse(tmp_path, 1.0)
+    ledger, purse = Ledger(), SharedBudget(tmp_path, 1.0)
     with ScriptedServer(reply(silent)) as server:
         (got,) = asked(an_endpoint(server, ledger, purse=purse), a_request())
     assert isinstance(got, Reply)
@@ -208,7 +206,7 @@ def test_no_request_is_sent_that_the_budget_may_not_bear(tmp_path: Path) -> None
 
     ledger, budget = Ledger(), 0.02
     with ScriptedServer(dear) as server:
-        backend = an_endpoint(server, ledger, purse=Purse(tmp_path, budget))
+        backend = an_endpoint(server, ledger, purse=SharedBudget(tmp_path, budget))
         outcomes = asked(backend, *(a_request(str(number)) for number in range(12)))
     replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
     assert {type(outcome) for outcome in outcomes} == {Reply, BudgetError}
@@ -223,7 +221,7 @@ def test_no_request_is_sent_that_the_budget_may_not_bear(tmp_path: Path) -> None
 
 def test_a_budget_needs_a_limit_of_tokens(tmp_path: Path) -> None:
     with ScriptedServer(WHOLE) as server:
-        backend = an_endpoint(server, Ledger(), purse=Purse(tmp_path, 1.0), sampling=Sampling())
+        backend = an_endpoint(server, Ledger(), purse=SharedBudget(tmp_path, 1.0), sampling=Sampling())
         (error,) = asked(backend, a_request())
     assert isinstance(error, ConfigError)
     assert not server.heard
@@ -232,7 +230,7 @@ def test_a_budget_needs_a_limit_of_tokens(tmp_path: Path) -> None:
 def test_a_charge_above_the_most_is_told_and_counts_in_full(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     usage = {"prompt_tokens": 7, "completion_tokens": 50_000}
     with ScriptedServer(reply({**a_completion(), "usage": usage})) as server:
-        backend = an_endpoint(server, Ledger(), purse=Purse(tmp_path, 0.1))
+        backend = an_endpoint(server, Ledger(), purse=SharedBudget(tmp_path, 0.1))
         asked(backend, a_request())
         (second,) = asked(backend, a_request("b"))
     assert isinstance(second, BudgetError)

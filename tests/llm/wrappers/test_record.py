@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.config.authors import AuthorConfig, LlmConfig
-from skillweave.errors import ArtifactError, ConfigError, ProviderError
+from skillweave.base.errors import ArtifactError, ConfigError, ProviderError
+from skillweave.config.llm import AuthorConfig, LlmConfig
 from skillweave.llm.ask import ask
+from skillweave.llm.backends.backend import Reply, Request, Tokens
 from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec, connect
-from skillweave.llm.request import Reply, Request, Tokens
-from skillweave.schema.message import FunctionCall, Message, ToolCall
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 
 from ..conftest import Maker
 

@@ -2,18 +2,19 @@ import asyncio
 
 import pytest
 
-from skillweave.errors import OutageError, ProviderError
-from skillweave.llm.backends.offline import OfflineBackend
-from skillweave.llm.circuit import FAILURES, Failure
-from skillweave.llm.lane import Lane
-from skillweave.llm.request import Reply, Request
-from skillweave.llm.wrappers.retry import Retrying
+from skillweave.base.errors import OutageError, ProviderError
+from skillweave.llm.backends.backend import OfflineBackend, Reply, Request
+from skillweave.llm.limits.circuit_breaker import FAILURES, EndpointFailure
+from skillweave.llm.limits.limiter import EndpointLimiter
+from skillweave.llm.wrappers import RetryingBackend
 
 REQUEST = Request(messages=())
 GARBLED = ProviderError("garbled", transient=True)
 
 
-def through(faults: list[Exception], lane: Lane | None = None, *, retries: int = 3) -> tuple[str, list[float]]:
+def through(
+    faults: list[Exception], lane: EndpointLimiter | None = None, *, retries: int = 3
+) -> tuple[str, list[float]]:
     """The reply, or the error that there is in its place, and the pauses made."""
     left = list(faults)
     pauses: list[float] = []
@@ -26,7 +27,7 @@ def through(faults: list[Exception], lane: Lane | None = None, *, retries: int =
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    backend = Retrying(OfflineBackend(author), retries, lane or Lane("there"), sleep=sleep)
+    backend = RetryingBackend(OfflineBackend(author), retries, lane or EndpointLimiter("there"), sleep=sleep)
     try:
         return asyncio.run(backend.complete(REQUEST)).text, pauses
     except ProviderError as error:
@@ -60,20 +61,20 @@ def test_pauses_are_drawn_below_a_limit_that_doubles_up_to_a_minute() -> None:
 
 def test_no_other_error_is_chained_to_the_last_one() -> None:
     with pytest.raises(ProviderError, match="gave up after 1 retries") as caught:
-        asyncio.run(Retrying(OfflineBackend(_garbled), 1, Lane("there")).complete(REQUEST))
+        asyncio.run(RetryingBackend(OfflineBackend(_garbled), 1, EndpointLimiter("there")).complete(REQUEST))
     assert (caught.value.__context__, caught.value.transient) == (None, False)
 
 
 def test_without_retries_the_fault_is_handed_on_as_it_is() -> None:
     with pytest.raises(ProviderError, match=r"^garbled$") as caught:
-        asyncio.run(Retrying(OfflineBackend(_garbled), 0, Lane("there")).complete(REQUEST))
+        asyncio.run(RetryingBackend(OfflineBackend(_garbled), 0, EndpointLimiter("there")).complete(REQUEST))
     assert caught.value.transient
 
 
 def test_tries_that_begin_while_the_endpoint_is_down_are_free() -> None:
-    lane = Lane("there")
+    lane = EndpointLimiter("there")
     for _ in range(FAILURES):
-        lane.failed(Failure("not reached", 1, is_certain=True))
+        lane.failed(EndpointFailure("not reached", 1, is_certain=True))
     assert through([GARBLED] * 20, lane, retries=1) == ("yes", [])
 
 

@@ -12,14 +12,13 @@ from typing import Any
 
 import yaml
 
-from skillweave.dataset import Dataset
-from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint
 from skillweave.schema.contract import Enforcer
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
 from skillweave.schema.fusion import Mediation
 from skillweave.schema.record import Row
 from skillweave.schema.task import Task
 from skillweave.world import database
+from skillweave.world.dataset import Dataset
 from skillweave.world.replay import replay
 from skillweave.world.world import World
 from synth.fusion.blueprint import fuse

@@ -7,10 +7,9 @@ import pytest
 from rollout.offline.agents import offline_agent
 from rollout.offline.script import script_of
 from rollout.offline.user import offline_user
-from skillweave.dataset import Dataset
 from skillweave.schema.contract import Enforcer
-from skillweave.schema.message import Message
-from skillweave.schema.trajectory import TrajectoryRecord
+from skillweave.schema.trajectory import Message, TrajectoryRecord
+from skillweave.world.dataset import Dataset
 from tests.rollout.fused import companies
 from tests.rollout.fused.companies import a_dataset, a_world, tasks, tool
 from tests.rollout.offline_agents.clinic import a_user, called, held, passed, said_by

@@ -10,17 +10,14 @@ from typing import Any
 
 from rollout.dispatcher import PipelinedDispatcher, Width
 from rollout.offline.user import heard_by, reply
-from rollout.trajectory import Setting, Trajectory
-from rollout.user.role import Role
-from rollout.world.contract_session import ContractOpener
-from rollout.world.source import WorldTasks
-from skillweave.dataset import Dataset
-from skillweave.llm.backend import Backend
-from skillweave.llm.backends.offline import OfflineBackend
-from skillweave.llm.request import Request
+from rollout.trajectory import RolloutSettings, Trajectory
+from rollout.user.user import UserRole
+from rollout.world.source import ContractOpener, WorldTasks
+from skillweave.llm.backends.backend import Backend, OfflineBackend, Request
 from skillweave.schema.task import Task
 from skillweave.schema.trajectory import TrajectoryRecord
 from skillweave.world import database
+from skillweave.world.dataset import Dataset
 from skillweave.world.replay import replay
 from tests.evaluator.tasks import a_task
 from tests.world.clinic import NOW, ROWS, a_blueprint, a_world
@@ -348,7 +345,7 @@ def held(
 ) -> list[TrajectoryRecord]:
     """The trajectories of all tasks of a dataset, by id."""
     source = WorldTasks(dataset, opener=ContractOpener(dataset), user=user, seed=seed, personas=personas)
-    setting = Setting(backend=agent)
+    setting = RolloutSettings(backend=agent)
     found: list[TrajectoryRecord] = []
 
     def finished(trajectory: Trajectory) -> None:
@@ -369,7 +366,7 @@ def a_user(*, agrees: bool = True) -> Backend:
 
     def answer(request: Request) -> str:
         role, heard = request.variables["role"], heard_by(request.messages)
-        assert isinstance(role, Role)
+        assert isinstance(role, UserRole)
         said = reply(role, heard, Random(request.key))
         if said.agrees and not agrees:
             said = said.model_copy(update={"text": "No, please don't.", "agrees": False})

@@ -7,16 +7,15 @@ import pytest
 
 from rollout.offline.agents import OFFLINE_AGENTS, offline_agent
 from rollout.offline.careless import MISTAKES, mistake_of
-from rollout.offline.transcript import transcript_of
+from rollout.offline.script import transcript_of
 from rollout.offline.user import offline_user
-from skillweave.dataset import Dataset
-from skillweave.errors import ConfigError
-from skillweave.llm.backends.offline import OfflineBackend
-from skillweave.llm.request import Reply, Request
+from skillweave.base.errors import ConfigError
+from skillweave.llm.backends.backend import OfflineBackend, Reply, Request
 from skillweave.schema.call import DECLINE, TRANSFER
 from skillweave.schema.task import Kind, Task
 from skillweave.schema.trajectory import TrajectoryRecord
-from synth.tasks.noise import noisy
+from skillweave.world.dataset import Dataset
+from synth.tasks.noise import with_planted_faults
 from tests.rollout.offline_agents.clinic import (
     WORLD,
     a_dataset,
@@ -69,7 +68,7 @@ def test_the_ladder_holds(found: Found) -> None:
 
 
 def test_the_oracle_passes_noisy_tasks(tmp_path: Path) -> None:
-    given = [noisy(WORLD, task, Random(seed)) for task in tasks() for seed in range(4)]
+    given = [with_planted_faults(WORLD, task, Random(seed)) for task in tasks() for seed in range(4)]
     once = list({task.id: task for task in given}.values())
     dataset = a_dataset(tmp_path / "outputs", once)
     records = held(dataset, offline_agent("oracle", dataset, 1), offline_user(1))

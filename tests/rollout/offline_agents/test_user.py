@@ -8,20 +8,18 @@ import pytest
 from rollout.offline.agents import offline_agent
 from rollout.offline.phrases import said
 from rollout.offline.user import heard_by, offline_user, reply
-from rollout.user.answer import UserAnswer
-from rollout.user.role import Role, role_of
-from rollout.user.user import AGAIN
-from skillweave.errors import AuthorError
-from skillweave.llm.request import Request
-from skillweave.schema.message import Message
+from rollout.user.user import AGAIN, UserAnswer, UserRole, role_of
+from skillweave.base.errors import AuthorError
+from skillweave.llm.backends.backend import Request
 from skillweave.schema.task import Task
+from skillweave.schema.trajectory import Message
 from tests.rollout.offline_agents.clinic import a_dataset, held, kinds, tasks
 
 TASK = tasks()[0]
 ROLE = role_of(TASK, "Small Clinic", 0, Random(1))
 
 
-def answer(*heard: str, role: Role = ROLE) -> UserAnswer:
+def answer(*heard: str, role: UserRole = ROLE) -> UserAnswer:
     return reply(role, heard, Random(1))
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from rollout.react.checker import CHECKERS, contains, exact, expected_answer, number, reward_of
-from skillweave.errors import ConfigError
+from rollout.react.tools import CHECKERS, contains, exact, expected_answer, number, reward_of
+from skillweave.base.errors import ConfigError
 
 
 def test_exact_heeds_words_and_not_their_dress() -> None:

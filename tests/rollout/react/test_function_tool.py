@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field
 
-from rollout.react.function_tool import FunctionTool
-from rollout.task import Answer, Failure
-from skillweave.errors import ConfigError
+from rollout.react.tools import FunctionTool
+from rollout.task import Answer, RolloutError
+from skillweave.base.errors import ConfigError
 
 
 def book(day: date, slot: Annotated[Literal["am", "pm"], Field(description="Half of the day.")] = "am") -> object:
@@ -64,9 +64,9 @@ def test_an_exception_is_data() -> None:
 
 def test_a_failure_goes_through() -> None:
     def gone() -> None:
-        raise Failure("infrastructure", "the shop is gone")
+        raise RolloutError("infrastructure", "the shop is gone")
 
-    with pytest.raises(Failure, match="the shop is gone"):
+    with pytest.raises(RolloutError, match="the shop is gone"):
         called(gone, {})
 
 

@@ -1,10 +1,9 @@
 import json
 
 from rollout.react.agent import ReactAgent
-from rollout.trajectory import Setting
-from skillweave.llm.request import Reply
-from skillweave.schema.message import Message
-from skillweave.schema.trajectory import TrajectoryRecord
+from rollout.trajectory import RolloutSettings
+from skillweave.llm.backends.backend import Reply
+from skillweave.schema.trajectory import Message, TrajectoryRecord
 from tests.rollout.talks import Said, Script, a_question, calling, check_history, held, said_by, talk
 
 CALL = 'Thought: I add.\nAction: add\nAction Input: {"a": 2, "b": 3}'
@@ -13,7 +12,7 @@ ANSWER = "Thought: Now I know.\nAnswer: 5"
 
 def react(*said: Said) -> tuple[TrajectoryRecord, Script]:
     script = Script(*said)
-    return held(a_question(), Setting(backend=script.backend, agent_class=ReactAgent)), script
+    return held(a_question(), RolloutSettings(backend=script.backend, agent_class=ReactAgent)), script
 
 
 def without_ids(record: TrajectoryRecord) -> list[tuple[str, str | None, list[tuple[str, str]]]]:
@@ -97,6 +96,10 @@ def test_unknown_tools_are_the_tools_to_refuse() -> None:
 def test_an_instruction_without_a_system_message_gets_one() -> None:
     script = Script(ANSWER)
     agent = ReactAgent(
-        script.backend, [Message(role="user", content="Hi.")], [], key="k", settings=Setting(script.backend).agent
+        script.backend,
+        [Message(role="user", content="Hi.")],
+        [],
+        key="k",
+        settings=RolloutSettings(script.backend).agent,
     )
     assert [message.role for message in agent._request().messages] == ["system", "user"]

@@ -6,10 +6,10 @@ import pytest
 
 from rollout.parts import SourceContext
 from rollout.react.task import GeneralReactTask, ReactTasks, react_tasks
-from rollout.trajectory import Limits
-from skillweave.config.models import Config
-from skillweave.errors import ArtifactError, ConfigError
-from skillweave.llm.backends.offline import OfflineBackend
+from rollout.trajectory import RolloutLimits
+from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.config.sections import Config
+from skillweave.llm.backends.backend import OfflineBackend
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import TrajectoryRecord
 from tests.rollout.talks import a_question, add, calling, check_history, said_by, talk
@@ -43,7 +43,7 @@ def test_words_beside_a_call_are_no_answer() -> None:
 
 
 def test_without_an_answer_nothing_is_earned() -> None:
-    record = talk(SUM, limits=Limits(max_calls=2))
+    record = talk(SUM, limits=RolloutLimits(max_calls=2))
     assert record.stop_reason == "max_calls"
     assert reward_of(record) == 0.0
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rollout.agent import AgentSettings
-from rollout.trajectory import Limits, Setting, Trajectory
+from rollout.trajectory import RolloutLimits, RolloutSettings, Trajectory
 from skillweave.llm.models import AuthorSpec, connect
 from skillweave.schema.trajectory import TrajectoryRecord, UserTurn
 from tests.llm.protocols import a_completion
@@ -36,7 +36,7 @@ def visited(agent: Sequence[Said], *answers: str, slot_known: bool = False) -> t
     async def hold(server: ScriptedServer) -> TrajectoryRecord:
         spec = AuthorSpec(provider="openai", model="m", base_url=f"{server.url}/v1", timeout=5.0, max_retries=0)
         user = connect(spec)
-        setting = Setting(Script(*agent).backend, limits=Limits(max_turns=6), agent=AgentSettings())
+        setting = RolloutSettings(Script(*agent).backend, limits=RolloutLimits(max_turns=6), agent=AgentSettings())
         trajectory = Trajectory(a_visit(record=given, user=user), 0, 1, setting)
         await trajectory.initialize_trajectory()
         await trajectory.generate_trajectory()

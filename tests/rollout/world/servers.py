@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rollout.dispatcher import PipelinedDispatcher, Width
-from rollout.trajectory import Setting, Trajectory
+from rollout.trajectory import RolloutSettings, Trajectory
 from rollout.world.mcp_session import McpOpener
 from rollout.world.source import WorldTasks
 from rollout.world.task import Opener
-from skillweave.dataset import Dataset
-from skillweave.llm.backends.offline import OfflineBackend
-from skillweave.llm.request import Reply, Request
-from skillweave.schema.message import FunctionCall, ToolCall
+from skillweave.llm.backends.backend import OfflineBackend, Reply, Request
 from skillweave.schema.task import Task
-from skillweave.schema.trajectory import TrajectoryRecord
-from synth.codegen.runtime_files import runtime_files
+from skillweave.schema.trajectory import FunctionCall, ToolCall, TrajectoryRecord
+from skillweave.world.dataset import Dataset
 from synth.offline.coding.server import write_server
+from synth.servers.runtime_files import runtime_files
 from tests.rollout.offline_agents.clinic import WORLD, a_dataset
 
 PLANTED = "list_appointments"
@@ -78,7 +76,7 @@ def held_on(dataset: Dataset, opener: Opener, names: Sequence[str]) -> dict[str,
     """What comes of these tasks, all under way at once."""
     user = OfflineBackend(lambda request: "Thank you. ###STOP###", "user")
     source = WorldTasks(dataset, opener=opener, user=user)
-    setting = Setting(backend=golden_agent(dataset))
+    setting = RolloutSettings(backend=golden_agent(dataset))
     found: dict[str, TrajectoryRecord] = {}
 
     def finished(trajectory: Trajectory) -> None:

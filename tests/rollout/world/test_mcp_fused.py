@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from rollout.world.contract_session import ContractOpener
 from rollout.world.mcp_session import McpOpener
-from skillweave.dataset import Dataset
-from synth.codegen.runtime_files import runtime_files
+from rollout.world.source import ContractOpener
+from skillweave.world.dataset import Dataset
 from synth.offline.coding.server import write_server
+from synth.servers.runtime_files import runtime_files
 from tests.rollout.fused.companies import NAME, a_dataset, a_world, tasks
 
 

@@ -13,15 +13,15 @@ from random import Random
 
 import pytest
 
-from rollout.task import Failure
-from rollout.world.contract_session import ContractOpener, HeldContract
+from rollout.task import RolloutError
 from rollout.world.mcp_session import HeldServer, McpOpener
-from skillweave.dataset import Dataset
-from skillweave.errors import WorldError
+from rollout.world.source import ContractOpener, HeldContract
+from skillweave.base.errors import WorldError
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
+from skillweave.world.dataset import Dataset
 from skillweave.world.noise import ERRORS
-from synth.tasks.noise import noisy
+from synth.tasks.noise import with_planted_faults
 from tests.rollout.offline_agents.clinic import WORLD, tasks
 from tests.rollout.world.servers import PLANTED, a_served_dataset, an_opener, held_on, servers_left, starts
 
@@ -78,7 +78,10 @@ def test_golden_conversations_are_the_same_on_both_engines(dataset: Dataset) -> 
 
 
 def test_planted_faults_befall_a_call_once_on_either_engine(tmp_path: Path) -> None:
-    made = {f"SmallClinic-{name}": noisy(WORLD, task_of(name), Random(f"SmallClinic-{name}/mcp")) for name in BEFALLEN}
+    made = {
+        f"SmallClinic-{name}": with_planted_faults(WORLD, task_of(name), Random(f"SmallClinic-{name}/mcp"))
+        for name in BEFALLEN
+    }
     records = tuple(one.model_copy(update={"id": id}) for id, one in made.items())
     dataset = a_served_dataset(tmp_path / "outputs", records=records)
     on_servers = held_on(dataset, McpOpener(dataset, at_work=1), BEFALLEN)
@@ -191,7 +194,7 @@ def test_other_tools_than_the_contracts_are_a_defect_of_the_world(tmp_path: Path
 )
 def test_a_server_that_does_not_start_is_infrastructure(tmp_path: Path, code: str, says: str) -> None:
     dataset = a_served_dataset(tmp_path / "outputs", at_start=code)
-    with pytest.raises(Failure, match=says) as caught:
+    with pytest.raises(RolloutError, match=says) as caught:
         asyncio.run(opened(dataset, "price", open_timeout_s=1.0 if "within" in says else 60.0))
     assert caught.value.kind == "infrastructure"
     assert servers_left() == []
@@ -226,7 +229,7 @@ def test_a_server_sees_nothing_of_our_environment(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("OPENAI_API_KEY", "a secret")
     seen = "raise SystemExit(' '.join(sorted(os.environ)))"
     dataset = a_served_dataset(tmp_path / "outputs", at_start=seen)
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(RolloutError) as caught:
         asyncio.run(opened(dataset, "price"))
     assert "HOME" in str(caught.value)
     assert "OPENAI_API_KEY" not in str(caught.value)
@@ -236,7 +239,7 @@ def test_a_server_sees_nothing_of_our_environment(tmp_path: Path, monkeypatch: p
 def test_a_server_that_hangs_dies_with_us(tmp_path: Path) -> None:
     a_served_dataset(tmp_path / "outputs", at_start="print(os.getpid(), file=sys.stderr, flush=True); time.sleep(60)")
     program = (
-        "import asyncio, sys; from pathlib import Path; from skillweave.dataset import Dataset\n"
+        "import asyncio, sys; from pathlib import Path; from skillweave.world.dataset import Dataset\n"
         "from rollout.world.mcp_session import McpOpener; dataset = Dataset(Path(sys.argv[1]))\n"
         "asyncio.run(McpOpener(dataset)(dataset.tasks['SmallClinic-price']))"
     )

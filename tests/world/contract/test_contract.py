@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.world.contract import Problem, problems
+from skillweave.world.contract import ContractProblem, problems
 from tests.world.clinic import a_blueprint, blueprint_data
 
 Change = Callable[[dict[str, Any]], object]
 
 
-def found_after(change: Change) -> list[Problem]:
+def found_after(change: Change) -> list[ContractProblem]:
     data = copy.deepcopy(blueprint_data())
     change(data)
     return problems(Blueprint.model_validate(data))

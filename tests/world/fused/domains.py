@@ -7,8 +7,7 @@ clinic alone.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
+from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint
 from skillweave.schema.record import Row
 from skillweave.world import database
 from skillweave.world.world import World

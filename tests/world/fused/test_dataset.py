@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.dataset import Dataset
-from skillweave.errors import ArtifactError
+from skillweave.base.errors import ArtifactError
 from skillweave.schema.fusion import Mediation
+from skillweave.world.dataset import Dataset
 from tests.world.fused.domains import NOW, a_domain, a_fused_blueprint, a_fused_database, a_world
 from tests.world.fused.test_session import BRIDGE
 

@@ -4,9 +4,8 @@ from random import Random
 
 import pytest
 
-from skillweave.schema.call import CallResult
-from skillweave.schema.change import RowChange
-from skillweave.schema.fused import BridgeRule, FusedBlueprint
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
+from skillweave.schema.call import CallResult, RowChange
 from skillweave.world.canonical import canonical, dump
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World

@@ -5,9 +5,9 @@ import sqlite3
 import pytest
 
 from skillweave.world import database
-from skillweave.world.access import Accesses
-from skillweave.world.lineage import Lineage
-from skillweave.world.refusals import refused_in
+from skillweave.world.contract.statements import StatementPreparer
+from skillweave.world.forbidden_sql import refused_in
+from skillweave.world.lineage import ColumnLineage
 from skillweave.world.session import ContractSession
 from tests.world.fused.domains import a_fused_blueprint, a_fused_database, a_fused_world
 
@@ -107,7 +107,7 @@ def test_accounts_that_nobody_has_are_refused() -> None:
 
 
 def test_a_statement_on_a_view_tells_the_columns_that_it_names() -> None:
-    accesses = Accesses(a_fused_blueprint())
+    accesses = StatementPreparer(a_fused_blueprint())
     read = accesses.of("SELECT email FROM Clinic__Patient__person WHERE patient_id = :caller")
     assert (read.reads, read.updates) == ({"Clinic__Patient__person": {"email", "patient_id"}}, {})
     written = accesses.of("UPDATE Clinic__Patient__person SET email = note")
@@ -117,7 +117,7 @@ def test_a_statement_on_a_view_tells_the_columns_that_it_names() -> None:
 
 def test_columns_of_a_view_are_traced_to_attributes() -> None:
     tool = WORLD.blueprint.tool("clinic__my_profile")
-    lineage = Lineage(WORLD.blueprint)
+    lineage = ColumnLineage(WORLD.blueprint)
     assert lineage.booleans(tool.returns.select, tool) == (False, False, False, False, True)
     assert lineage.columns("SELECT * FROM CLINIC__PATIENT__PERSON") == (
         "patient_id",
@@ -129,7 +129,7 @@ def test_columns_of_a_view_are_traced_to_attributes() -> None:
 
 
 def test_contract_sql_reads_views_and_not_what_is_kept_about_them() -> None:
-    lineage = Lineage(WORLD.blueprint)
+    lineage = ColumnLineage(WORLD.blueprint)
     assert refused_in("SELECT email FROM Gym__Guest__person", "query", lineage) == []
     assert "unknown table '_viewed_rows'" in refused_in("SELECT updated FROM _viewed_rows", "query", lineage)[0]
     with WORLD.session() as session, pytest.raises(sqlite3.DatabaseError, match="prohibited"):

@@ -1,7 +1,7 @@
 """s01: take the seeds as words."""
 
-from synth.context import Context
-from synth.step import Params, step
+from synth.engine.context import Context
+from synth.engine.step import Params, step
 from tests.engine.toy.artifacts import WORDS
 
 

@@ -1,8 +1,8 @@
 """s02: count letters; only whether there are many matters further on."""
 
-from skillweave.errors import AuthorError
-from synth.context import Context
-from synth.step import Params, step
+from skillweave.base.errors import AuthorError
+from synth.engine.context import Context
+from synth.engine.step import Params, step
 from tests.engine.toy.artifacts import LENGTHS, WORDS
 
 

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 from skillweave.llm.question import question
-from synth.context import Context
-from synth.step import Params, step
+from synth.engine.context import Context
+from synth.engine.step import Params, step
 from tests.engine.toy.artifacts import LENGTHS, LINES, NOTES, SUMMARY, WORDS
 from tests.engine.toy.wording import shout
 

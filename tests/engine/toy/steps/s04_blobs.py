@@ -1,8 +1,8 @@
 """s04: keep notes as bytes."""
 
-from skillweave.errors import AuthorError
-from synth.context import Context
-from synth.step import Params, step
+from skillweave.base.errors import AuthorError
+from synth.engine.context import Context
+from synth.engine.step import Params, step
 from tests.engine.toy.artifacts import BLOBS, NOTES, SHOUTS
 
 

@@ -1,0 +1,159 @@
+"""`show`, `compare` and `teach`, which read results, and `run --mode prune`, which reads golden calls."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from evaluator.cli.options import EvaluationOptions
+from evaluator.replay.golden import golden_execution_of
+from evaluator.replay.rollouts import find_rollouts
+from evaluator.replay.trial import UnreadableTrajectoryError
+from evaluator.report.compare import ResultsByAgent, compare, results_by_agent, show_comparison
+from evaluator.report.conversation import conversation_of
+from evaluator.report.results import ResultsFile, results_in, results_of_agent
+from evaluator.report.teach import NEVER_SOLVED, TAUGHT, TAUGHT_TASKS, show_teaching, teach, write_teaching
+from evaluator.report.terminal_conversation import show_conversation
+from evaluator.scoring.evaluate import NotScoredError, checks_version
+from evaluator.scoring.worker_pool import DatasetEvaluator, EvaluationJob
+from skillweave.base.command import one_line
+from skillweave.base.errors import ArtifactError, ConfigError, WorldError
+from skillweave.base.progress import progress
+from skillweave.base.store import Store, locked
+from skillweave.schema.result import AgentComparisons
+from skillweave.schema.score import GoldenCallNote, PrunedRecord
+from skillweave.schema.task import Task
+from skillweave.world.replay import spoiled_calls
+
+SHOWN = 3
+"""Ids that an error names."""
+
+
+def run_show(options: EvaluationOptions, id: str, *, agent: str | None = None, user: str | None = None) -> int:
+    """The exit status: 1 where it cannot be scored. Raises ConfigError, ArtifactError."""
+    rollouts = find_rollouts(options.rollouts)
+    named = sorted(key for key, place in rollouts.places.items() if id in (key.id, place.task_id))
+    found = [key for key in named if agent in (None, key.speakers.agent) and user in (None, key.speakers.user)]
+    if named and not found:
+        held = one_line("; ".join(sorted({str(key.speakers) for key in named})))
+        raise ConfigError(f"{id!r} is there of: {held}; choose among them with --agent and --user")
+    if not named:
+        such = ", ".join(sorted({key.id for key in rollouts.places})[:SHOWN]) or "none"
+        raise ConfigError(f"no trajectory {id!r} in {str(options.rollouts)!r}; it holds {such}, ...")
+    desk = DatasetEvaluator(options.office(checks_version(options.settings)))
+    status = 0
+    for key in found:
+        place = rollouts.places[key]
+        status |= _shown(desk, EvaluationJob(key, rollouts.files[place.file], place, ""))
+    return status
+
+
+def _shown(desk: DatasetEvaluator, job: EvaluationJob) -> int:
+    result = desk.result(job)
+    try:
+        show_conversation(conversation_of(desk.evaluator.scored(desk.recorded(job)), result))
+    except (NotScoredError, UnreadableTrajectoryError) as error:
+        print(f"{one_line(job.key.id)} cannot be scored: {one_line(str(error))}")
+        return 1
+    return 0
+
+
+def run_compare(a: Path, b: Path | None, output: Path | None, agents: Sequence[str]) -> int:
+    """The exit status. Raises ConfigError."""
+    if output is not None and output.suffix != ".json":
+        raise ConfigError(f"--output {str(output)!r} must end in .json: it holds the comparison, and no results")
+    if len(agents) > 2:
+        raise ConfigError(f"--agent is given {len(agents)} times; name one agent, or the two to compare")
+    first, second = _sides(a), _sides(b) if b is not None else None
+    found = compare(first, second, agents=agents)
+    if not found:
+        held = sorted({f"{speakers}" for side in (first, second or {}) for speakers in side})
+        raise ConfigError(
+            f"there are no two sides to compare; the results are of: {one_line('; '.join(held))}. Name two with "
+            "--agent A --agent B, or give two folders"
+        )
+    if not any(one.tasks for one in found):
+        raise ConfigError("the two sides have no scored task in common; compare results of one dataset")
+    for one in found:
+        show_comparison(one, str(a), str(b))
+    written = ""
+    if output is not None:
+        record = AgentComparisons(comparisons=found)
+        Store(output.parent, "evaluation").write(output.name, record.model_dump_json(indent=2).encode() + b"\n")
+        written = f"wrote {shlex.quote(str(output))}; "
+    print(f"{written}next: python -m evaluator show TASK --rollouts-dir ... --outputs-dir ..., for a task that flipped")
+    return 0
+
+
+def _sides(path: Path) -> ResultsByAgent:
+    found = results_by_agent(results_in(path))
+    if not found:
+        raise ConfigError(f"{str(path)!r} holds no results; give a results.jsonl, or the folder that holds it")
+    return found
+
+
+def run_teach(path: Path, min_passes: int, max_rate: float, *, agent: str | None, user: str | None) -> int:
+    """The exit status. Raises ConfigError, ArtifactError."""
+    results = results_in(path)
+    teaching = teach(results_of_agent(results, agent, user))
+    if not teaching.taught:
+        raise ConfigError(f"{str(path)!r} holds no scored results to teach from; score first: python -m evaluator run")
+    write_teaching(results.store, teaching, min_passes=min_passes, max_rate=max_rate)
+    show_teaching(teaching, min_passes=min_passes, max_rate=max_rate)
+    folder, tasks = shlex.quote(str(results.store.root)), shlex.quote(f"@{results.store.root / TAUGHT_TASKS}")
+    print(
+        f"wrote {TAUGHT}, {TAUGHT_TASKS}, {NEVER_SOLVED} in {folder}; next: audit what was never solved "
+        f"(python -m evaluator show TASK), train on the rest: python -m rollout run --tasks {tasks}"
+    )
+    return 0
+
+
+PRUNED = "pruned.jsonl"
+
+
+def run_prune(options: EvaluationOptions) -> int:
+    """The exit status. Raises ConfigError, ArtifactError."""
+    desk = DatasetEvaluator(options.office(""))
+    store = ResultsFile(options.output).store
+    store.prepare()
+    counts = {"calls": 0, "pruned": 0, "tasks": 0, "faults": 0}
+    with locked(store), store.replacing(PRUNED) as temporary, temporary.open("wb") as stream:
+        tasks = desk.tasks.tasks
+        with progress("tasks", len(tasks), quiet=options.quiet) as shown:
+            for record in (_pruned(desk, tasks[id]) for id in tasks):
+                stream.write(record.model_dump_json().encode() + b"\n")
+                _count(counts, record)
+                if record.fault is not None:
+                    print(f"{one_line(record.task_id)}: the golden calls do not replay: {one_line(record.fault)}")
+                shown.advance(counts["tasks"], f"{counts['pruned']} calls pruned")
+    print(
+        f"{counts['pruned']} of {counts['calls']} golden calls of {counts['tasks']} tasks are needless; "
+        f"{counts['faults']} tasks do not replay"
+    )
+    print(f"wrote {store.root / PRUNED}; next: score rollouts without them: python -m evaluator run")
+    return 1 if counts["faults"] else 0
+
+
+def _pruned(desk: DatasetEvaluator, task: Task) -> PrunedRecord:
+    try:
+        golden = golden_execution_of(desk.worlds.world(task), task)
+    except (ArtifactError, WorldError) as error:
+        return PrunedRecord(task_id=task.id, world=task.world, kept=_all(task), pruned=[], fault=str(error))
+    needless = golden.pruned - spoiled_calls(task.golden)
+    notes = [
+        GoldenCallNote(golden=step.call, tool=step.tool, arguments=step.arguments)
+        for step in golden.execution.steps
+        if step.call in needless
+    ]
+    kept = [position for position in _all(task) if position not in needless]
+    return PrunedRecord(task_id=task.id, world=task.world, kept=kept, pruned=notes, fault=golden.fault)
+
+
+def _all(task: Task) -> list[int]:
+    return list(range(len(task.golden)))
+
+
+def _count(counts: dict[str, int], record: PrunedRecord) -> None:
+    counts["tasks"] += 1
+    counts["pruned"] += len(record.pruned)
+    counts["calls"] += len(record.kept) + len(record.pruned)
+    counts["faults"] += record.fault is not None

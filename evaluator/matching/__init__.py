@@ -1,1 +1,0 @@
-"""Which made call stands for which golden one."""

@@ -1,0 +1,228 @@
+"""Compares agents: paired over the tasks that both have, and result by result after a change of checks."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations, product
+
+from evaluator.report.statistics import paired
+from evaluator.report.terminal import print_line, print_table
+from skillweave.schema.result import AgentComparison, ChangedTask, FailureClass, RescoredResult, Result, SpeakerNames
+
+
+@dataclass(slots=True)
+class _Trials:
+    """The scored trials of one task."""
+
+    passed: int = 0
+    scored: int = 0
+    failures: Counter[FailureClass] = field(default_factory=Counter)
+    digests: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class AgentResults:
+    """The results of one agent with one user."""
+
+    tasks: dict[str, _Trials] = field(default_factory=dict)
+    unscored: int = 0
+    versions: set[str] = field(default_factory=set)
+
+    def add(self, result: Result) -> None:
+        """Count one."""
+        self.versions.add(result.checks_version)
+        if not result.scored:
+            self.unscored += 1
+            return
+        trials = self.tasks.setdefault(result.task_id, _Trials())
+        trials.scored += 1
+        trials.passed += bool(result.passed)
+        if result.task_digest is not None:
+            trials.digests.add(result.task_digest)
+        if result.failure is not None:
+            trials.failures[result.failure.class_] += 1
+
+
+ResultsByAgent = dict[SpeakerNames, AgentResults]
+
+
+def results_by_agent(results: Iterable[Result]) -> ResultsByAgent:
+    """The results of each agent with each user."""
+    found: ResultsByAgent = {}
+    for result in results:
+        found.setdefault(result.speakers, AgentResults()).add(result)
+    return dict(sorted(found.items()))
+
+
+def compare(
+    a: ResultsByAgent, b: ResultsByAgent | None = None, *, agents: Sequence[str] = (), seed: int = 0
+) -> list[AgentComparison]:
+    """Compare agents task by task.
+
+    Without `b` the agents of `a` are compared with each other; else each with itself in `b`, or, where each side holds
+    one agent only, these two. `agents` names whom to compare: one, or the first and the second.
+    """
+    pairs = _pairs_within(a, agents) if b is None else _pairs_between(a, b, agents)
+    # What two agents do with different users says little of the agents.
+    pairs = [(first, second) for first, second in pairs if first.user == second.user] or pairs
+    other = a if b is None else b
+    return [_comparison(first, a[first], second, other[second], seed) for first, second in pairs]
+
+
+def _pairs_within(sides: ResultsByAgent, agents: Sequence[str]) -> list[tuple[SpeakerNames, SpeakerNames]]:
+    if not agents:
+        return list(combinations(sides, 2))
+    named = [(one, other) for one, other in product(sides, sides) if one != other and one.agent == agents[0]]
+    if len(agents) == 1:
+        return [(one, other) for one, other in named if one.agent != other.agent]
+    return [(one, other) for one, other in named if other.agent == agents[1]]
+
+
+def _pairs_between(
+    a: ResultsByAgent, b: ResultsByAgent, agents: Sequence[str]
+) -> list[tuple[SpeakerNames, SpeakerNames]]:
+    if not agents and len(a) == len(b) == 1:
+        return list(product(a, b))
+    if not agents:
+        return [(one, other) for one, other in product(a, b) if one.agent == other.agent]
+    first, second = agents[0], agents[-1]
+    return [(one, other) for one, other in product(a, b) if (one.agent, other.agent) == (first, second)]
+
+
+def _comparison(
+    speakers_a: SpeakerNames, first: AgentResults, speakers_b: SpeakerNames, second: AgentResults, seed: int
+) -> AgentComparison:
+    common = sorted(first.tasks.keys() & second.tasks.keys())
+    same = [id for id in common if not _is_changed(first.tasks[id], second.tasks[id])]
+    every = [_flip(id, first.tasks[id], second.tasks[id]) for id in same]
+    rates_a = [Fraction(one.a_passed, one.a_scored) for one in every]
+    rates_b = [Fraction(one.b_passed, one.b_scored) for one in every]
+    found = paired(rates_a, rates_b, seed=seed) if every else None
+    flipped = [one for one in every if one.gain]
+    return AgentComparison(
+        agent_a=speakers_a.agent,
+        user_a=speakers_a.user,
+        agent_b=speakers_b.agent,
+        user_b=speakers_b.user,
+        tasks=len(every),
+        rate_a=_mean(rates_a),
+        rate_b=_mean(rates_b),
+        difference=found.difference if found else None,
+        low=found.interval.low if found else None,
+        high=found.interval.high if found else None,
+        p=found.p if found else None,
+        is_exact=found is None or found.is_exact,
+        flipped=sorted(flipped, key=lambda one: (one.gain, one.task_id)),
+        only_a=len(first.tasks) - len(common),
+        only_b=len(second.tasks) - len(common),
+        changed=len(common) - len(same),
+        unscored_a=first.unscored,
+        unscored_b=second.unscored,
+        checks_versions=sorted(first.versions | second.versions),
+    )
+
+
+def _is_changed(a: _Trials, b: _Trials) -> bool:
+    return bool(a.digests and b.digests) and a.digests != b.digests
+
+
+def _flip(id: str, a: _Trials, b: _Trials) -> ChangedTask:
+    worse = a if a.passed * b.scored < b.passed * a.scored else b
+    classes = sorted(worse.failures, key=lambda name: (-worse.failures[name], name))
+    return ChangedTask(
+        task_id=id,
+        a_passed=a.passed,
+        a_scored=a.scored,
+        b_passed=b.passed,
+        b_scored=b.scored,
+        failure=classes[0] if classes else None,
+    )
+
+
+def _mean(rates: list[Fraction]) -> float | None:
+    return float(sum(rates) / len(rates)) if rates else None
+
+
+def flips(old: Iterable[Result], new: Iterable[Result]) -> Iterator[RescoredResult]:
+    """Results of both that pass in one and not in the other, or are scored in one alone, in the order of `new`.
+
+    Of the old ones the outcome is held, and no more. Results go by agent, user and id.
+    """
+    known = {(one.speakers, one.id): (one.passed, _class(one), one.checks_version) for one in old}
+    for result in new:
+        before = known.get((result.speakers, result.id))
+        if before is not None and before[0] is not result.passed:
+            yield RescoredResult(
+                id=result.id,
+                agent=result.speakers.agent,
+                user=result.speakers.user,
+                before=before[0],
+                after=result.passed,
+                class_before=before[1],
+                class_after=_class(result),
+                version_before=before[2],
+                version_after=result.checks_version,
+            )
+
+
+def _class(result: Result) -> FailureClass | None:
+    return result.failure.class_ if result.failure is not None else None
+
+
+def show_comparison(found: AgentComparison, place_a: str = "A", place_b: str = "B") -> None:
+    """Print a comparison. A side goes by its agent, or by its place where both have the same agent."""
+    first, second = SpeakerNames(found.agent_a, found.user_a), SpeakerNames(found.agent_b, found.user_b)
+    users = found.user_a != found.user_b
+    a, b = (str(first), str(second)) if users else (found.agent_a, found.agent_b)
+    if first == second:
+        a, b = place_a, place_b
+        print_line(f"{first}:")
+    if found.difference is None:
+        print_line("no task has scored trials on both sides")
+    else:
+        print_line(
+            f"{found.tasks} tasks: {a} {found.rate_a:.1%}, {b} {found.rate_b:.1%}; "
+            f"difference {_points(found.difference)} points [{_points(found.low)}, {_points(found.high)}], "
+            f"p = {found.p:.2g}{'' if found.is_exact else ' (sampled)'}"
+        )
+    aside = {
+        f"only in {a}": found.only_a,
+        f"only in {b}": found.only_b,
+        "changed": found.changed,
+        f"results of {a} not scored": found.unscored_a,
+        f"results of {b} not scored": found.unscored_b,
+    }
+    noted = [f"{count} {what}" for what, count in aside.items() if count]
+    if noted:
+        print_line(f"left out: {', '.join(noted)}")
+    if len(found.checks_versions) > 1:
+        print_line(f"the checks are not of one version: {', '.join(found.checks_versions)}")
+    rows = [
+        (one.task_id, f"{one.a_passed}/{one.a_scored}", f"{one.b_passed}/{one.b_scored}", one.failure or "")
+        for one in found.flipped
+    ]
+    print_table(f"{len(found.flipped)} tasks with another rate", ("task", a, b, "failure of the worse"), rows)
+
+
+def _points(share: float | None) -> str:
+    return "-" if share is None else f"{share * 100:+.1f}"
+
+
+def show_flips(found: Iterable[RescoredResult]) -> None:
+    """Print what was scored otherwise, and how many of each kind."""
+    kinds: Counter[tuple[str, str, str]] = Counter()
+    rows: list[tuple[str, ...]] = []
+    for one in found:
+        before, after = _outcome(one.before, one.class_before), _outcome(one.after, one.class_after)
+        speakers = str(SpeakerNames(one.agent, one.user))
+        kinds[speakers, before, after] += 1
+        rows.append((one.id, speakers, before, after, one.version_before, one.version_after))
+    print_line(f"{kinds.total()} results flipped")
+    print_table("Flips", ("result", "agent", "before", "after", "checks before", "checks after"), rows)
+    ordered = sorted(kinds.items(), key=lambda item: (item[0][0], -item[1], item[0]))
+    print_table("By outcome", ("agent", "before", "after", "results"), [(*kind, str(count)) for kind, count in ordered])
+
+
+def _outcome(passed: bool | None, failure: FailureClass | None) -> str:
+    return "not scored" if passed is None else "passed" if passed else failure or "failed"

@@ -1,0 +1,236 @@
+"""Files of results: `results.jsonl`, the choice of results that a report shows, and `ladder.json`.
+
+Results are appended as they come. A result that still holds is not made again.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from evaluator.replay.rollouts import TrajectoryKey
+from skillweave.base.command import one_line
+from skillweave.base.digest import digest_text
+from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.base.store import Store
+from skillweave.schema.evaluation import Ladder
+from skillweave.schema.result import FAILURE_CLASSES, Result, SpeakerNames
+
+
+class KeptResults(NamedTuple):
+    """What an earlier run left."""
+
+    keys: frozenset[TrajectoryKey]
+    """Of results that still hold."""
+    aside: str | None
+    """The file that holds the earlier results, where some of them do not hold any more."""
+    dropped: int = 0
+    """How many lines do not: of other trajectories, other checks or another dataset, and torn ones."""
+
+
+class ResultsFile:
+    """One file of results."""
+
+    def __init__(self, path: Path) -> None:
+        """ConfigError where the path can name no file of results, or names a file of something else."""
+        if path.suffix != ".jsonl":
+            raise ConfigError(f"--output {str(path)!r} must end in .jsonl; summary and report are written beside it")
+        if path.exists() and not path.is_file():
+            raise ConfigError(f"--output {str(path)!r} is no file; give the path of a file such as results.jsonl")
+        self.store = Store(path.parent, "evaluation", option="--output")
+        self.name = path.name
+        self.path = path
+
+    @property
+    def before(self) -> str:
+        """Name of the file that holds what was here before."""
+        return f"{self.path.stem}.before.jsonl"
+
+    def keep(self, wanted: Mapping[TrajectoryKey, str], *, anew: bool = False) -> KeptResults:
+        """Leave only the results that hold: of each key in `wanted` the one with that digest; none where `anew`.
+
+        Where others go, the file as it was is kept beside.
+        """
+        if not self.store.exists(self.name):
+            return KeptResults(frozenset(), None)
+        if self.path.stat().st_size and next(iter(self), None) is None:
+            raise ConfigError(
+                f"{str(self.path)!r} is there and holds no results; give another file with --output, or remove it"
+            )
+        kept: set[TrajectoryKey] = set()
+        dropped = 0
+        with self.store.replacing(self.name) as temporary:
+            with temporary.open("wb") as stream:
+                for line, result in self._lines():
+                    key = key_of(result) if result is not None else None
+                    if result is None or key is None or anew or key in kept or _other(wanted, key, result):
+                        dropped += 1
+                        continue
+                    kept.add(key)
+                    stream.write(line)
+            if dropped:
+                with self.store.replacing(self.before) as copy:
+                    shutil.copyfile(self.path, copy)
+        return KeptResults(frozenset(kept), self.before if dropped else None, dropped)
+
+    def append(self, result: bytes) -> None:
+        """Add a result, a line of JSON without its end."""
+        self.store.append(self.name, result + b"\n")
+
+    def __iter__(self) -> Iterator[Result]:
+        """The results, as they stand in the file; what cannot be read is passed over."""
+        if self.store.exists(self.name):
+            for _, result in self._lines():
+                if result is not None:
+                    yield result
+
+    def _lines(self) -> Iterator[tuple[bytes, Result | None]]:
+        with self.store.file(self.name).open("rb") as stream:
+            for line in stream:
+                yield line, _read(line)
+
+
+def results_in(path: Path) -> ResultsFile:
+    """The results that a path names: a file, or a folder with a `results.jsonl`. ConfigError where there are none."""
+    found = path / "results.jsonl" if path.is_dir() else path
+    if not found.is_file():
+        raise ConfigError(f"there are no results at {str(path)!r}; give a results.jsonl, or the folder that holds it")
+    return ResultsFile(found)
+
+
+def results_of_agent(results: ResultsFile, agent: str | None, user: str | None) -> Iterator[Result]:
+    """The results of one agent with one user; of several those named. ConfigError where they are not of one."""
+    every = {result.speakers for result in results}
+    found = [one for one in sorted(every) if agent in (None, one.agent) and user in (None, one.user)]
+    if len(found) > 1 or (every and not found):
+        held = one_line("; ".join(map(str, sorted(every))))
+        raise ConfigError(f"{str(results.path)!r} holds results of: {held}. Choose one with --agent and --user")
+    return (result for result in results if result.speakers in found)
+
+
+def key_of(result: Result) -> TrajectoryKey:
+    """What a result goes by."""
+    return TrajectoryKey(result.agent or "", result.user or "", result.id)
+
+
+def _other(wanted: Mapping[TrajectoryKey, str], key: TrajectoryKey, result: Result) -> bool:
+    return wanted.get(key) != result.trajectory_digest
+
+
+def _read(line: bytes) -> Result | None:
+    try:
+        return Result.model_validate_json(line)
+    except ValidationError:
+        return None
+
+
+LADDER = "ladder.json"
+
+
+def read_ladder(store: Store, path: str = LADDER) -> Ladder | None:
+    """The ladder that stands in the folder; None where there is none, or none that can be read."""
+    try:
+        return Ladder.model_validate_json(store.read(path)) if store.exists(path) else None
+    except (ArtifactError, ValidationError):
+        return None
+
+
+def write_ladder(store: Store, ladder: Ladder, path: str = LADDER) -> None:
+    """Put it there."""
+    store.write(path, ladder.model_dump_json(indent=2).encode() + b"\n")
+
+
+SampleKey = tuple[str, str, str]
+"""Digest of the id, the id, and the digest of the trajectory."""
+
+
+@dataclass
+class UnscoredKind:
+    """Errors of one kind."""
+
+    count: int = 0
+    example: tuple[str, str] | None = None
+    """The smallest id, and what is said of it."""
+
+    def add(self, id: str, message: str) -> None:
+        self.count += 1
+        self.example = min(self.example, (id, message)) if self.example else (id, message)
+
+
+@dataclass
+class ReportSelection:
+    """What was chosen, and what there was."""
+
+    chosen: frozenset[SampleKey]
+    hidden: int
+    """How many scored trajectories are not shown."""
+    unscored: dict[tuple[SpeakerNames, str], UnscoredKind] = field(default_factory=dict)
+    """By agent and kind of error, or `no_reward`."""
+
+
+class _Sample:
+    """The `most` smallest of the keys that it is given."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._keys: set[SampleKey] = set()
+
+    def add(self, key: SampleKey) -> None:
+        self._keys.add(key)
+        if len(self._keys) > 2 * self._most + 1:
+            self._keys = set(self.keys)
+
+    @property
+    def keys(self) -> list[SampleKey]:
+        return nsmallest(self._most, self._keys)
+
+
+def sample_key_of(result: Result) -> SampleKey:
+    """What a result goes by: its id, or where several agents share one, its trajectory."""
+    return digest_text(result.id), result.id, result.trajectory_digest
+
+
+def select(results: Iterable[Result], most: int) -> ReportSelection:
+    """Choose up to `most` results. What is held meanwhile does not grow with them."""
+    failures: dict[tuple[int, SpeakerNames], _Sample] = {}
+    passes: dict[SpeakerNames, _Sample] = {}
+    unscored: dict[tuple[SpeakerNames, str], UnscoredKind] = {}
+    scored = 0
+    for result in results:
+        speakers = result.speakers
+        scored += result.scored
+        if result.error is not None:
+            unscored.setdefault((speakers, result.error.kind), UnscoredKind()).add(result.id, result.error.message)
+        elif result.passed is None:
+            message = "a check that counts was not made"
+            unscored.setdefault((speakers, "no_reward"), UnscoredKind()).add(result.id, message)
+        elif result.passed:
+            passes.setdefault(speakers, _Sample(most)).add(sample_key_of(result))
+        else:
+            failures.setdefault((_place(result), speakers), _Sample(most)).add(sample_key_of(result))
+    failed = [sample.keys for _, sample in sorted(failures.items())]
+    passed = [sample.keys for _, sample in sorted(passes.items())]
+    chosen = frozenset([*_in_turn(failed), *_in_turn(passed)][:most])
+    return ReportSelection(chosen, scored - len(chosen), dict(sorted(unscored.items())))
+
+
+def _in_turn(samples: Iterable[list[SampleKey]]) -> Iterator[SampleKey]:
+    """The first of each sample, then the second of each, and so on."""
+    for row in zip_longest(*samples):
+        yield from (key for key in row if key is not None)
+
+
+def order_of(result: Result) -> tuple[bool, int, str, str]:
+    """Failures by class, then passes; each by id."""
+    place = len(FAILURE_CLASSES) if result.passed else _place(result)
+    return bool(result.passed), place, result.id, result.trajectory_digest
+
+
+def _place(result: Result) -> int:
+    """Position of the class of a failure among all classes."""
+    return list(FAILURE_CLASSES).index(result.failure.class_ if result.failure else "other")

@@ -1,0 +1,168 @@
+"""A tally: results counted one at a time, a few whole numbers for each task and none for each trajectory.
+
+Rewards, scores and costs are added up as whole billionths, so that the order of the results leaves no trace.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from math import isfinite
+from sys import intern
+from typing import NamedTuple
+
+from skillweave.schema.result import Result, ResultErrorKind
+from skillweave.schema.score import Checks
+from skillweave.schema.trajectory import SpeakerUsage
+
+BILLION = 10**9
+NO_REWARD = "no_reward"
+"""Why a result without an error has no reward: a check that counts was not made."""
+COUNTED_AS_FAILURES: tuple[ResultErrorKind, ...] = ("provider", "world", "user", "infrastructure", "judge")
+"""Errors of a trial. The others (an unreadable line, an unknown task, another dataset) are of no trial."""
+SCORES = ("state", "actions", "communicate", "policy", "user", "rubric", "subjective")
+"""Checks that have a score."""
+FAULTS: dict[bool | None, str] = {False: "no faults planted", True: "faults planted"}
+"""Whether faults are planted in what the tools of a task answer."""
+
+
+class Traits(NamedTuple):
+    """What a task is grouped by."""
+
+    world: str
+    kind: str
+    split: str
+    persona: str
+    noise: str
+    """One of `FAULTS`."""
+    calls: int
+    """Golden calls; 0 where they are not known."""
+    domains: int
+    """0 where they are not known."""
+
+
+@dataclass(slots=True)
+class TaskTally:
+    """The trials of one task."""
+
+    traits: Traits
+    trials: int = 0
+    scored: int = 0
+    passed: int = 0
+    reward: int = 0
+    """In billionths, over scored trials."""
+    floor_nothing: int | None = None
+    """In billionths."""
+    floor_random: int | None = None
+    """In billionths."""
+
+
+@dataclass(slots=True)
+class Mean:
+    total: int = 0
+    """In billionths."""
+    count: int = 0
+
+    def add(self, value: float | None) -> None:
+        """Count a value in; one that is no number is not."""
+        whole = billionths(value)
+        if whole is not None:
+            self.total += whole
+            self.count += 1
+
+
+@dataclass(slots=True)
+class UsageTally:
+    input_tokens: int = 0
+    output_tokens: int = 0
+    results: int = 0
+    cost: Mean = field(default_factory=Mean)
+
+    def add(self, usage: SpeakerUsage) -> None:
+        """Count the tokens of one result in."""
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
+        self.results += 1
+        self.cost.add(usage.cost_usd)
+
+
+@dataclass
+class AgentTally:
+    """The results of one agent with one user, counted."""
+
+    trajectories: int = 0
+    not_scored: Counter[str] = field(default_factory=Counter)
+    """Why not -> how many."""
+    tasks: dict[str, TaskTally] = field(default_factory=dict)
+    failures: Counter[str] = field(default_factory=Counter)
+    """By class."""
+    checks: defaultdict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
+    users_left: int = 0
+    faulty_users: int = 0
+    faulty_users_failed: int = 0
+    confirmations: int = 0
+    unconfirmed: int = 0
+    calls: int = 0
+    differing_calls: int = 0
+    differing: int = 0
+    agent: UsageTally = field(default_factory=UsageTally)
+    user: UsageTally = field(default_factory=UsageTally)
+
+    def add(self, result: Result) -> None:
+        """Count one."""
+        self.trajectories += 1
+        if result.scored or (result.error is not None and result.error.kind in COUNTED_AS_FAILURES):
+            self._add_trial(result)
+        if not result.scored:
+            self.not_scored[result.error.kind if result.error is not None else NO_REWARD] += 1
+        elif not result.passed:
+            self.failures[result.failure.class_ if result.failure is not None else "other"] += 1
+        self._add_checks(result.checks, failed=result.passed is False)
+        if result.usage is not None:
+            self.agent.add(result.usage.agent)
+            self.user.add(result.usage.user)
+
+    def _add_trial(self, result: Result) -> None:
+        traits = Traits(
+            intern(result.world),
+            intern(result.kind or ""),
+            intern(result.split or ""),
+            intern(result.persona or ""),
+            FAULTS.get(result.noise, ""),
+            result.calls or 0,
+            len(result.domains),
+        )
+        task = self.tasks.setdefault(result.task_id, TaskTally(traits))
+        # Results that disagree about their task must not depend on which comes first.
+        task.traits = max(task.traits, traits)
+        task.trials += 1
+        if result.scored:
+            task.scored += 1
+            task.passed += bool(result.passed)
+            task.reward += billionths(result.reward) or 0
+        task.floor_nothing = _larger(task.floor_nothing, billionths(result.floor_nothing))
+        task.floor_random = _larger(task.floor_random, billionths(result.floor_random))
+
+    def _add_checks(self, checks: Checks, *, failed: bool) -> None:
+        for name in SCORES:
+            check = getattr(checks, name)
+            if check is not None:
+                self.checks[name].add(check.score)
+        if checks.user is not None:
+            self.users_left += checks.user.left
+            self.faulty_users += checks.user.score < 1
+            self.faulty_users_failed += checks.user.score < 1 and failed
+        if checks.policy is not None and checks.policy.unconfirmed is not None:
+            self.confirmations += 1
+            self.unconfirmed += bool(checks.policy.unconfirmed)
+        if checks.replay is not None:
+            self.calls += checks.replay.calls
+            self.differing_calls += len(checks.replay.differs)
+            self.differing += bool(checks.replay.differs)
+
+
+def billionths(value: float | None) -> int | None:
+    """The value as a whole number of billionths; None for what is no finite number."""
+    return round(value * BILLION) if value is not None and isfinite(value) else None
+
+
+def _larger(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else max(one, other)

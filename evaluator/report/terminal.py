@@ -1,0 +1,207 @@
+"""Tables for a terminal, the summary of an evaluation, and the ladder of the scripted agents.
+
+On a terminal rich draws the tables; elsewhere they are plain columns. Foreign text is shown on one line, without
+control characters.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+
+from skillweave.base.command import one_line
+from skillweave.schema.evaluation import (
+    MAX_LEFT_SHARE,
+    AgentSummary,
+    Estimate,
+    EvaluationSummary,
+    Ladder,
+    PassCount,
+    TrialGroup,
+)
+
+LONGEST_CELL = 80
+_GAP = "  "
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table; nothing where it has no rows. The first column is text, the others are set to the right."""
+    if not rows:
+        return
+    columns, *cells = ([_cell(text) for text in row] for row in (columns, *rows))
+    if sys.stdout.isatty():
+        _print_rich(title, columns, cells)
+    else:
+        _print_plain(title, columns, cells)
+
+
+def print_line(text: str) -> None:
+    """Print a line, with nothing in it that a terminal obeys."""
+    print(one_line(text))
+
+
+def _cell(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= LONGEST_CELL else line[: LONGEST_CELL - 3] + "..."
+
+
+def _print_plain(title: str, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    lines = [columns, *cells]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
+    print(f"\n{title}")
+    for line in lines:
+        rest = (text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True))
+        print(_GAP.join([line[0].ljust(widths[0]), *rest]).rstrip())
+
+
+def _print_rich(title: str, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, column in enumerate(columns):
+        table.add_column(Text(column), justify="right" if place else "left", overflow="fold")
+    for row in cells:
+        # Text is not read as markup, and not made into links or emoji.
+        table.add_row(*map(Text, row))
+    Console(highlight=False).print(table)
+
+
+_FIGURES = ("tasks", "scored", "rate", "with errors", "reward", "nothing/chance", "pass^1", "pass^k")
+
+
+def show_summary(summary: EvaluationSummary) -> None:
+    """Print the summary."""
+    if summary.unreadable_lines:
+        print_line(f"{summary.unreadable_lines} lines are no trajectories")
+    if len(summary.checks_versions) > 1:
+        versions = ", ".join(summary.checks_versions)
+        print_line(f"scored by {len(summary.checks_versions)} versions of the checks: {versions}")
+    if not summary.by_agent:
+        print_line("no trajectories")
+    for found in summary.by_agent:
+        _print_agent(found)
+    if len(summary.by_agent) > 1:
+        _print_agents(summary.by_agent)
+    _print_users(summary.by_agent)
+
+
+def _print_agent(found: AgentSummary) -> None:
+    lost = ", ".join(f"{count} {kind}" for kind, count in found.not_scored.items())
+    print_line(
+        f"{_name(found)}: {found.trajectories} trajectories, {found.scored} scored"
+        + (f", {_percent(found.not_scored_share)} not scored: {lost}" if lost else "")
+    )
+    print_table("All", ("", *_FIGURES), _group_rows({"all": found.overall}))
+    for name, groups in found.by.items():
+        if len(groups) > 1:
+            print_table(f"By {name}", (name, *_FIGURES), _group_rows(groups))
+    failures = [(name, str(one.count), _percent(one.share)) for name, one in found.failures.items()]
+    print_table("Failures", ("class", "trials", "share"), failures)
+    checks = [(name, f"{one.mean:.3f}", str(one.results)) for name, one in found.checks.items()]
+    print_table("Checks", ("check", "mean", "results"), checks)
+    _print_notes(found)
+    print()
+
+
+def _print_agents(agents: list[AgentSummary]) -> None:
+    rows = [(_name(one), _percent(one.not_scored_share), *_figures(one.overall)) for one in agents]
+    print_table("Agents", ("agent", "not scored", *_FIGURES), rows)
+    kinds = list(dict.fromkeys(kind for one in agents for kind in one.by["kind"]))
+    by_kind = [(_name(one), *(_rate(one.by["kind"].get(kind)) for kind in kinds)) for one in agents]
+    print_table("Agents by kind: rate", ("agent", *kinds), by_kind)
+
+
+def _print_users(agents: list[AgentSummary]) -> None:
+    rows = [
+        (
+            one.user,
+            one.agent,
+            f"{user.lost} of {one.trajectories} ({_percent(user.lost_share)})",
+            f"{user.left} of {user.checked} ({_percent(user.left_share)})",
+            f"{user.faulty} of {user.checked}, {user.faulty_failed} failed",
+        )
+        for one in sorted(agents, key=lambda one: (one.user, one.agent))
+        for user in [one.simulated_user]
+    ]
+    columns = ("user", "agent", "lost to the user", "user_left", "said what it cannot know")
+    print_table("Simulated users", columns, rows)
+    if rows:
+        print_line("lost to the user: not scored, because the user's text could not be used")
+        print_line(
+            "user_left: the user left while a question was open, its request neither done, declined nor handed over"
+        )
+    for one in agents:
+        if one.simulated_user.is_unreliable:
+            print_line(
+                f"WARNING: {one.user} left {_percent(one.simulated_user.left_share)} of its conversations with "
+                f"{one.agent} early, more than {MAX_LEFT_SHARE:.0%}: scores with this user are unreliable"
+            )
+
+
+def _name(found: AgentSummary) -> str:
+    return f"{found.agent} with {found.user}"
+
+
+def _rate(group: TrialGroup | None) -> str:
+    return "-" if group is None else f"{_percent(group.rate)} of {group.scored}"
+
+
+def _group_rows(groups: Mapping[str, TrialGroup]) -> list[tuple[str, ...]]:
+    return [(name, *_figures(group)) for name, group in groups.items()]
+
+
+def _figures(group: TrialGroup) -> tuple[str, ...]:
+    last = max(group.pass_hat_k, default=None)
+    return (
+        str(group.tasks),
+        str(group.scored),
+        _percent(group.rate),
+        _percent(group.rate_errors_as_failures),
+        _percent(group.mean_reward),
+        f"{_percent(group.floors.nothing)}/{_percent(group.floors.random)}",
+        _estimate(group.pass_hat_k.get(1)),
+        f"k={last}: {_estimate(group.pass_hat_k[last])}" if last is not None and last > 1 else "",
+    )
+
+
+def _print_notes(found: AgentSummary) -> None:
+    confirmation, replay = found.confirmation, found.replay
+    if confirmation.unconfirmed:
+        print_line(f"writes without the user's word in {confirmation.unconfirmed} of {confirmation.checked} results")
+    if replay.differs:
+        print_line(
+            f"recorded results that the replay did not give: {replay.differs} of {replay.calls} calls, "
+            f"in {replay.results_that_differ} results"
+        )
+    for speaker, spent in found.spent.items():
+        if spent.results:
+            cost = "cost unknown" if spent.cost_usd is None else f"{spent.cost_usd:,.2f} USD"
+            print_line(f"{speaker}: {spent.input_tokens:,} tokens in, {spent.output_tokens:,} out, {cost}")
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
+def _estimate(found: Estimate | None) -> str:
+    return "" if found is None else f"{found.estimate:.1%} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+
+
+def show_ladder(ladder: Ladder) -> None:
+    """Print it, and what of it is not as it must be."""
+    kinds = sorted({kind for rung in ladder.rungs for kind in rung.by_kind})
+    rows = [
+        (rung.agent, _share(rung.overall), *(_share(rung.by_kind.get(kind)) for kind in kinds), f"{rung.reward:.3f}")
+        for rung in ladder.rungs
+    ]
+    named = [
+        f"{kind} ({max(rung.by_kind[kind].tasks for rung in ladder.rungs if kind in rung.by_kind)})" for kind in kinds
+    ]
+    print_table(f"Scripted agents, {ladder.tasks} tasks", ("agent", "all", *named, "reward"), rows)
+    for line in ladder.wrong:
+        print_line(line)
+
+
+def _share(step: PassCount | None) -> str:
+    return "-" if step is None or not step.tasks else f"{step.rate:.1%}"

@@ -1,0 +1,233 @@
+"""Evaluates one trajectory: both replays, every check, the reward, and why it failed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+from evaluator.checks.actions import check_actions
+from evaluator.checks.communicate import check_communicate
+from evaluator.checks.policy import AgentConduct, changes_for_others, check_policy
+from evaluator.checks.replay import check_replay
+from evaluator.checks.state import check_state
+from evaluator.checks.user import check_user
+from evaluator.explain import explain
+from evaluator.floors import floor_nothing, floor_random
+from evaluator.replay.execution import execute_messages
+from evaluator.replay.golden import CACHED_EXECUTIONS, GoldenCache, digest_of_task
+from evaluator.replay.trial import RecordedTrajectory, ScoredTrial, Trial
+from evaluator.score import reward_of
+from skillweave.base.code import CodeIndex
+from skillweave.base.digest import digest_json
+from skillweave.base.errors import ArtifactError, WorldError
+from skillweave.schema.record import Record
+from skillweave.schema.result import Result, ResultError, ResultErrorKind
+from skillweave.schema.score import Checks
+from skillweave.schema.task import Task
+from skillweave.schema.trajectory import until_end
+from skillweave.world.dataset import UnknownTaskError
+from skillweave.world.tools import namespaces_of
+from skillweave.world.world import World
+
+
+class EvaluationSource(Protocol):
+    """Gives tasks by id, and their worlds."""
+
+    @property
+    def tasks(self) -> Mapping[str, Task]:
+        """The tasks by id."""
+
+    @property
+    def digest(self) -> str:
+        """Of what trajectories depend on."""
+
+    def world(self, which: Task) -> World:
+        """The world of a task. ArtifactError where it is not the one that the task was proven on."""
+
+
+NOT_THE_AGENTS: tuple[ResultErrorKind, ...] = ("provider", "world", "user", "infrastructure")
+"""Errors that a rollout records and that say nothing of the agent."""
+
+
+@dataclass(frozen=True)
+class CheckSettings:
+    checks: tuple[str, ...] = ()
+    """Names of the checks to make; empty: all that need no judge."""
+    prune: bool = True
+    """Leave needless golden calls out of what `actions` demands."""
+    cache: bool = True
+    """Keep golden executions."""
+    confirmation_in_reward: bool = False
+    """Whether a write without the user's word breaks the policy."""
+    floors: bool = True
+    """Whether results tell what doing nothing and chance would have got."""
+    version: str = ""
+    """Version of the checks."""
+
+
+CHECKS: dict[str, Callable[[Trial, CheckSettings], Record | None]] = {
+    "state": lambda trial, _: check_state(trial.task.criteria, trial.made.changes, trial.world.comparison),
+    "actions": lambda trial, _: check_actions(trial),
+    "communicate": lambda trial, _: check_communicate(
+        trial.task.criteria.communicate, trial.messages, trial.made.steps, trial.task.now
+    ),
+    "policy": lambda trial, settings: check_policy(
+        AgentConduct(trial.task, trial.made.steps, trial.messages, trial.turns, trial.recorded.user_turns is not None),
+        blueprint=trial.world.blueprint,
+        for_others=changes_for_others(trial),
+        confirmation_counts=settings.confirmation_in_reward,
+    ),
+    "user": lambda trial, _: check_user(trial),
+    "replay": lambda trial, _: check_replay(trial.made.steps, trial.messages, after_the_end=trial.after_the_end),
+}
+"""Every check that needs no judge, by name."""
+
+
+class NotScoredError(Exception):
+    """A trajectory that cannot be scored, and whose error that is."""
+
+    def __init__(self, kind: ResultErrorKind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Evaluator:
+    """Evaluates trajectories of one dataset, one at a time."""
+
+    def __init__(self, tasks: EvaluationSource, worlds: EvaluationSource, settings: CheckSettings) -> None:
+        """`tasks` gives the tasks, `worlds` what they are done in; the two may be one."""
+        self._tasks = tasks
+        self._worlds = worlds
+        self._settings = settings
+        self._golden = GoldenCache(prune=settings.prune, keeps=CACHED_EXECUTIONS if settings.cache else 0)
+        self._task = cache(self._task_of)
+        self._floors = cache(self._floors_of)
+
+    def evaluate(self, recorded: RecordedTrajectory, digest: str) -> Result:
+        """The result of a trajectory; `digest` is that of its line. What cannot be scored says why."""
+        try:
+            return self._result(recorded, digest, self.scored(recorded))
+        except NotScoredError as error:
+            return self.unscored(recorded, digest, ResultError(kind=error.kind, message=str(error)))
+
+    def scored(self, recorded: RecordedTrajectory) -> ScoredTrial:
+        """The trial of a trajectory, with its checks. Raises NotScoredError."""
+        trial = self.trial(recorded)
+        wanted = self._settings.checks or tuple(CHECKS)
+        checks = Checks(**{name: CHECKS[name](trial, self._settings) for name in wanted})
+        return ScoredTrial(trial, checks, reward_of(trial.task, checks))
+
+    def trial(self, recorded: RecordedTrajectory) -> Trial:
+        """Both replays. Raises NotScoredError."""
+        task, digest = self._known_task(recorded)
+        error = recorded.error
+        if error is not None and error.kind != "agent":
+            kind: ResultErrorKind = error.kind if error.kind in NOT_THE_AGENTS else "infrastructure"
+            raise NotScoredError(kind, error.message)
+        if recorded.stop_reason == "timeout":
+            raise NotScoredError("infrastructure", "the conversation ran out of wall clock")
+        if recorded.dataset and recorded.dataset != self._worlds.digest:
+            raise NotScoredError(
+                "dataset",
+                f"it was made in the dataset {recorded.dataset[:12]!r}, and this one is {self._worlds.digest[:12]!r}",
+            )
+        if recorded.task_digest and recorded.task_digest != digest:
+            raise NotScoredError("dataset", f"its task was {recorded.task_digest[:12]!r} then, and is {digest[:12]!r}")
+        try:
+            world = self._worlds.world(task)
+            golden = self._golden.of(world, task, digest)
+            if golden.fault is not None:
+                raise NotScoredError("dataset", f"the golden calls do not replay: {golden.fault}")
+            with world.session(task) as session:
+                ended = until_end(recorded.messages, recorded.user_turns or ())
+                made = execute_messages(session, ended, namespaces_of(task))
+        except (ArtifactError, WorldError) as error:
+            raise NotScoredError("world", str(error)) from error
+        if made.defects:
+            raise NotScoredError("world", made.defects[0])
+        return Trial(task, world, golden, recorded, made)
+
+    def _known_task(self, recorded: RecordedTrajectory) -> tuple[Task, str]:
+        try:
+            return self._task(recorded.task_id)
+        except UnknownTaskError as error:
+            raise NotScoredError("task", str(error)) from error
+        except ArtifactError as error:
+            raise NotScoredError("dataset", str(error)) from error
+
+    def _task_of(self, id: str) -> tuple[Task, str]:
+        task = self._tasks.tasks[id]
+        return task, digest_of_task(task)
+
+    def _result(self, recorded: RecordedTrajectory, digest: str, scored: ScoredTrial) -> Result:
+        task = scored.trial.task
+        nothing, chance = self._floors(task.id) if self._settings.floors else (None, None)
+        found = {
+            "passed": scored.passed,
+            "reward": scored.reward,
+            "checks": scored.checks,
+            "failure": explain(scored) if is_failed(scored) else None,
+            "floor_nothing": nothing,
+            "floor_random": chance,
+        }
+        return self._made(recorded, digest, task).model_copy(update=found)
+
+    def _floors_of(self, id: str) -> tuple[float | None, float | None]:
+        task, _ = self._task(id)
+        world = self._worlds.world(task)
+        return floor_nothing(world, task), floor_random(world, task, seed=0)
+
+    def unscored(self, recorded: RecordedTrajectory, digest: str, error: ResultError) -> Result:
+        """The result of a trajectory that cannot be scored."""
+        try:
+            task: Task | None = self._known_task(recorded)[0]
+        except NotScoredError:
+            task = None
+        return self._made(recorded, digest, task).model_copy(update={"error": error})
+
+    def _made(self, recorded: RecordedTrajectory, digest: str, task: Task | None) -> Result:
+        return Result(
+            id=recorded.id,
+            task_id=recorded.task_id,
+            trial=recorded.trial,
+            world=task.world if task else recorded.world,
+            domains=[*task.domains] if task else recorded.domains,
+            kind=task.kind if task else None,
+            split=task.split if task else None,
+            checks_version=self._settings.version,
+            passed=None,
+            reward=None,
+            checks=Checks(),
+            persona=task.persona.style if task else None,
+            noise=task.noise is not None if task else None,
+            calls=task.difficulty.calls if task else None,
+            stop_reason=recorded.stop_reason,
+            agent=recorded.agent_name,
+            user=recorded.user.backend if recorded.user else None,
+            usage=recorded.usage,
+            turns=sum(message.role == "assistant" for message in recorded.messages),
+            task_digest=self._known_task(recorded)[1] if task else None,
+            trajectory_digest=digest,
+        )
+
+
+def is_failed(scored: ScoredTrial) -> bool:
+    """Whether a check that counts and was made is below 1."""
+    parts = [getattr(scored.checks, basis) for basis in scored.trial.task.criteria.reward_basis]
+    return any(part is not None and part.score < 1 for part in parts)
+
+
+VERSION = "1"
+"""Raised where a check is meant to say something else than before."""
+
+
+def checks_version(settings: Sequence[str] = (), cache_file: Path | None = None) -> str:
+    """`1-3f2a9c1e`, and the settings that change scores: equal only where the same trajectory gets the same result.
+
+    Docstrings and comments do not count.
+    """
+    index = CodeIndex(("evaluator", "skillweave"), cache_file)
+    found = digest_json({**index.closure("evaluator.scoring.evaluate")})
+    index.save()
+    return "+".join([f"{VERSION}-{found[:8]}", *settings])

@@ -1,0 +1,164 @@
+"""The self-test: the evaluator's verdict on every variant of a task, beside the verdict that it must give.
+
+Each variant is read from a line, as anybody's trajectory is.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from evaluator.replay.trial import ScoredTrial, read_trajectory
+from evaluator.scoring.evaluate import EvaluationSource, Evaluator, NotScoredError
+from evaluator.variants import Variant, variants_of
+from evaluator.variants.held_out import HeldOutVariant, held_out
+from skillweave.base.digest import digest_bytes
+from skillweave.schema.evaluation import HeldOutReport, MisjudgedVariant, VariantCount
+from skillweave.schema.result import FailureClass, Result
+from skillweave.schema.task import Task
+from skillweave.world.dataset import Dataset
+
+
+class SelftestOutcome(NamedTuple):
+    """What was said of one variant."""
+
+    task_id: str
+    name: str
+    passes: bool
+    """Whether it must pass."""
+    classes: frozenset[FailureClass]
+    """What it may be called."""
+    passed: bool | None
+    """Whether it did; None: it was not scored."""
+    class_: FailureClass | None
+    """What it was called."""
+    error: str | None
+    """Why it was not scored."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it passed or failed as it must."""
+        return self.passed is self.passes
+
+    @property
+    def has_right_class(self) -> bool:
+        """Whether it is called what it may be called."""
+        return self.is_right and (self.passes or self.class_ in self.classes)
+
+    @property
+    def said(self) -> str:
+        """What was said of it."""
+        if self.passed is None:
+            return f"not scored: {self.error}"
+        return "passed" if self.passed else f"failed: {self.class_}"
+
+
+def selftest_outcomes(dataset: Dataset, evaluator: Evaluator, task: Task) -> Iterator[SelftestOutcome]:
+    """The evaluator's word on each variant of the task, read from a line as anybody's trajectory is."""
+    for number, variant in enumerate(variants_of(dataset.world(task), task)):
+        content = trajectory_line(task, number, variant)
+        yield _outcome(task, variant, evaluator.evaluate(read_trajectory(content), digest_bytes(content)))
+
+
+def trajectory_line(task: Task, number: int, variant: Variant) -> bytes:
+    """The variant as a line of a rollouts folder."""
+    record = {
+        "format": "skillweave/1",
+        "id": f"{task.id}#{number}",
+        "task_id": task.id,
+        "trial": number,
+        "world": task.world,
+        "domains": task.domains,
+        "messages": [message.model_dump(mode="json", exclude_none=True) for message in variant.messages],
+        "user_turns": [turn.model_dump(mode="json") for turn in variant.turns],
+        "stop_reason": variant.stop_reason,
+        "error": None,
+    }
+    return json.dumps(record).encode()
+
+
+def _outcome(task: Task, variant: Variant, result: Result) -> SelftestOutcome:
+    return SelftestOutcome(
+        task.id,
+        variant.name,
+        variant.passes,
+        variant.classes,
+        result.passed,
+        result.failure.class_ if result.failure else None,
+        result.error.message if result.error else None,
+    )
+
+
+_LONGEST = 400
+"""Characters of what is told of a survivor."""
+_MOST = 6
+"""Rows that are told of a survivor."""
+
+
+class HeldOutVerdict(NamedTuple):
+    """What was said of one variant."""
+
+    task: str
+    sort: str
+    passes: bool
+    """Whether it must pass."""
+    survivor: MisjudgedVariant | None
+    """None where it was said rightly."""
+
+
+def held_out_verdicts(source: EvaluationSource, evaluator: Evaluator, task: Task) -> Iterator[HeldOutVerdict]:
+    """The evaluator's word on each variant of the task's second set, read from a line as anybody's trajectory is."""
+    for number, one in enumerate(held_out(source.world(task), task)):
+        scored, said = _scored(evaluator, trajectory_line(task, number, one.variant))
+        is_right = scored is not None and scored.passed is one.variant.passes
+        survivor = None if is_right else _survivor(task, one, said if scored is None else _why(one, scored))
+        yield HeldOutVerdict(task.id, one.variant.name, one.variant.passes, survivor)
+
+
+def held_out_report(dataset: str, found: Iterable[HeldOutVerdict]) -> HeldOutReport:
+    """All words together."""
+    made: dict[bool, dict[str, VariantCount]] = {True: {}, False: {}}
+    survivors: list[MisjudgedVariant] = []
+    tasks: set[str] = set()
+    for word in found:
+        tasks.add(word.task)
+        sort = made[word.passes].get(word.sort, VariantCount(made=0, right=0))
+        right = sort.right + (word.survivor is None)
+        made[word.passes][word.sort] = VariantCount(made=sort.made + 1, right=right)
+        survivors += [word.survivor] if word.survivor else []
+    return HeldOutReport(
+        dataset=dataset,
+        tasks=len(tasks),
+        mutants=dict(sorted(made[False].items())),
+        equivalents=dict(sorted(made[True].items())),
+        survivors=survivors,
+    )
+
+
+def _scored(evaluator: Evaluator, content: bytes) -> tuple[ScoredTrial | None, str]:
+    try:
+        return evaluator.scored(read_trajectory(content)), ""
+    except NotScoredError as error:
+        return None, f"not scored: {error}"
+
+
+def _survivor(task: Task, one: HeldOutVariant, why: str) -> MisjudgedVariant:
+    return MisjudgedVariant(
+        task=task.id,
+        sort=one.variant.name,
+        must="pass" if one.variant.passes else "fail",
+        what=one.what[:_LONGEST],
+        differs=[row[:_LONGEST] for row in one.differs[:_MOST]],
+        why=why[:_LONGEST],
+    )
+
+
+def _why(one: HeldOutVariant, scored: ScoredTrial) -> str:
+    basis = scored.trial.task.criteria.reward_basis
+    if not one.variant.passes:
+        seen = "the end state differs, and the state check takes it for the one demanded"
+        return seen if one.differs else f"nothing is found wrong by {', '.join(basis)}"
+    parts = {name: getattr(scored.checks, name) for name in basis}
+    low = {name: part for name, part in parts.items() if part is None or part.score < 1}
+    return "; ".join(
+        f"{name}: {part.model_dump_json(exclude_defaults=True) if part else 'not made'}" for name, part in low.items()
+    )

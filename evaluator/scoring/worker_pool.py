@@ -1,0 +1,203 @@
+"""The worker pool: processes that open a dataset and evaluate trajectories, a batch at a time.
+
+If a worker dies, its batch is tried again line by line. A line that ends a worker by itself gets a result that
+says so.
+"""
+
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from evaluator.replay.rollouts import LinePosition, TrajectoryKey
+from evaluator.replay.trial import RecordedSpeaker, RecordedTrajectory, UnreadableTrajectoryError, read_trajectory
+from evaluator.scoring.evaluate import CheckSettings, Evaluator
+from skillweave.base.digest import digest_json
+from skillweave.base.errors import ArtifactError
+from skillweave.base.processes import begin_work
+from skillweave.schema.result import Result, ResultError
+from skillweave.world.dataset import QUERIES, Dataset
+
+
+@dataclass(frozen=True)
+class EvaluationSetup:
+    """What evaluation works with."""
+
+    tasks: Path
+    """The outputs folder that holds the tasks."""
+    worlds: Path
+    """The one that holds their worlds; the two may be one."""
+    settings: CheckSettings
+
+
+class EvaluationJob(NamedTuple):
+    """One trajectory to be evaluated."""
+
+    key: TrajectoryKey
+    path: Path
+    """The file that holds its line."""
+    place: LinePosition
+    digest: str
+    """What the result holds for: the line, and what it is scored with."""
+
+
+class DatasetEvaluator:
+    """Not to be shared by threads."""
+
+    def __init__(self, office: EvaluationSetup) -> None:
+        """ArtifactError where a folder is none of a run."""
+        self._settings = office.settings
+        self.tasks = Dataset(office.tasks)
+        self.worlds = self.tasks if office.worlds == office.tasks else Dataset(office.worlds)
+        self.evaluator = Evaluator(self.tasks, self.worlds, office.settings)
+        self._open: tuple[Path, IO[bytes]] | None = None
+        """The file that was read last: trials of one world stand in one."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of what results follow from, beside the trajectories' lines."""
+        settings = {name: value for name, value in sorted(vars(self._settings).items()) if name != "cache"}
+        return digest_json([self.tasks.digest, self.worlds.digest, repr(settings)])
+
+    def asks_for_rubric(self) -> bool:
+        """Whether the reward of some task depends on what a judge says."""
+        files = (self.tasks.store.file(f"{QUERIES}/{world}.jsonl") for world in self.tasks.tasks.worlds)
+        if not any(b'"rubric"' in line for file in files for line in file.open("rb")):
+            return False
+        return any(self._asks(id) for id in self.tasks.tasks)
+
+    def _asks(self, id: str) -> bool:
+        """Whether a task asks for it; one that cannot be read asks for nothing."""
+        with suppress(ArtifactError):
+            return "rubric" in self.tasks.tasks[id].criteria.reward_basis
+        return False
+
+    def recorded(self, job: EvaluationJob) -> RecordedTrajectory:
+        """The trajectory. Raises UnreadableError."""
+        if self._open is None or self._open[0] != job.path:
+            if self._open is not None:
+                self._open[1].close()
+            self._open = job.path, job.path.open("rb")
+        stream = self._open[1]
+        stream.seek(job.place.offset)
+        return read_trajectory(stream.read(job.place.length))
+
+    def result(self, job: EvaluationJob) -> Result:
+        """What the evaluator says of it."""
+        try:
+            return self.evaluator.evaluate(self.recorded(job), job.digest)
+        except UnreadableTrajectoryError as error:
+            return self.unscored(job, ResultError(kind="trajectory", message=str(error)), job.digest)
+        except (ArtifactError, OSError):
+            raise
+        except Exception as error:
+            return self.unscored(job, evaluator_failure(f"the evaluator failed: {type(error).__name__}: {error}"))
+
+    def unscored(self, job: EvaluationJob, error: ResultError, digest: str = "") -> Result:
+        """The result of a line of which only the ids are known; without a digest it is made again by the next run."""
+        id, trial = job.key.id, job.key.id.rpartition("#")[2]
+        line = RecordedTrajectory(
+            id=id,
+            task_id=job.place.task_id,
+            trial=int(trial) if trial.isdecimal() else 0,
+            model=job.key.agent or None,
+            user=RecordedSpeaker(backend=job.key.user or None),
+        )
+        return self.evaluator.unscored(line, digest, error)
+
+
+def evaluator_failure(words: str) -> ResultError:
+    """A failure of the evaluator itself: it costs one result, is told, and is tried again by the next run."""
+    return ResultError(kind="infrastructure", message=words)
+
+
+BATCHES_AHEAD = 3
+"""Batches that wait for each worker."""
+
+
+class FinishedJob(NamedTuple):
+    """One result, as a line, and whether it could not be scored."""
+
+    job: EvaluationJob
+    line: bytes
+    is_error: bool
+
+
+def evaluate_all(
+    office: EvaluationSetup, batches: Iterable[Sequence[EvaluationJob]], workers: int
+) -> Iterator[FinishedJob]:
+    """Results in the order in which they are made."""
+    waiting = deque(batches)
+    suspects: deque[Sequence[EvaluationJob]] = deque()
+    while waiting or suspects:
+        alone = not waiting
+        source, count = (suspects, 1) if alone else (waiting, workers)
+        with _pool(office, count) as pool:
+            lost = yield from _drained(pool, source, count * BATCHES_AHEAD if not alone else 1)
+        if len(lost) == 1 and alone:
+            yield _died(office, lost[0])
+        else:
+            suspects.extend([job] for job in lost)
+
+
+def _drained(
+    pool: ProcessPoolExecutor, batches: deque[Sequence[EvaluationJob]], ahead: int
+) -> Generator[FinishedJob, None, list[EvaluationJob]]:
+    """Work the batches off; what is returned are the jobs that were under way when a worker died."""
+    under_way: dict[Future[list[FinishedJob]], Sequence[EvaluationJob]] = {}
+    try:
+        while batches or under_way:
+            while batches and len(under_way) < ahead:
+                under_way[pool.submit(_evaluated, batches[0])] = batches[0]
+                batches.popleft()
+            ended, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in ended:
+                found = future.result()
+                del under_way[future]
+                yield from found
+    except BrokenProcessPool:
+        return [job for batch in under_way.values() for job in batch]
+    return []
+
+
+def _pool(office: EvaluationSetup, workers: int) -> ProcessPoolExecutor:
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(office, os.getpid()))
+
+
+_worker_setup: list[EvaluationSetup] = []
+"""What this process was told to work with."""
+
+
+def _begin(office: EvaluationSetup, parent: int) -> None:
+    """Called once in each worker."""
+    begin_work(parent)
+    _worker_setup[:] = [office]
+
+
+@cache
+def _worker_evaluator() -> DatasetEvaluator:
+    return DatasetEvaluator(_worker_setup[0])
+
+
+def _evaluated(batch: Sequence[EvaluationJob]) -> list[FinishedJob]:
+    """Called in a worker."""
+    return [finished_job(job, _worker_evaluator().result(job)) for job in batch]
+
+
+def finished_job(job: EvaluationJob, result: Result) -> FinishedJob:
+    """A result, ready to be written."""
+    line = result.model_dump_json(by_alias=True).encode()
+    return FinishedJob(job, line, result.error is not None)
+
+
+def _died(office: EvaluationSetup, job: EvaluationJob) -> FinishedJob:
+    error = evaluator_failure("the process that evaluated it died; run the same command again")
+    return finished_job(job, DatasetEvaluator(office).unscored(job, error))

@@ -1,1 +1,0 @@
-"""What is shown in a terminal: safe whatever others wrote, with colours or without."""

@@ -1,0 +1,312 @@
+"""Facts in texts: whether a text states a value, and what a user can know and has told.
+
+A value is found in any of the forms in which people write it: dates, times and numbers among the text's tokens,
+names and enum values as words, without regard to case and punctuation. No sentence is interpreted: a value either
+stands in a text or it does not.
+"""
+
+import re
+from bisect import bisect
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from itertools import chain
+
+from evaluator.text.tokens import (
+    CACHED_TEXTS,
+    MONTHS,
+    WEEKDAY_DISTANCE,
+    Token,
+    letters_and_digits,
+    normalised_text,
+    relative_day,
+    tokens,
+    valid_date,
+)
+from skillweave.schema.entity import AttributeType
+from skillweave.schema.record import Json
+from skillweave.schema.task import Fact, Persona, Scenario, Task
+from skillweave.schema.trajectory import Message, UserTurn
+
+NEAREST_YEAR = timedelta(days=366)
+"""How far from today a date may be that is given without its year."""
+
+_WORD = re.compile(r"[^\W_]+")
+_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::\d\d)?)?")
+_BEFORE_HOUR = ("at ", "from ", "by ", "until ", "till ", "@ ", "to ", "- ", "for ")
+"""What stands before a bare number that is a time of day."""
+_CENTS = ("cent", "ct")
+
+
+def states_value(
+    text: str,
+    value: Json,
+    *,
+    type: AttributeType | None = None,
+    unit: str | None = None,
+    now: str = "",
+    earlier: Sequence[str] = (),
+    loosely: bool = False,
+) -> bool:
+    """Whether the text holds the value in one of its accepted forms.
+
+    Args:
+        value: As the data hold it. Of a boolean, null, list or object nothing is said by a form.
+        type: Of the column; without it texts that are dates are taken for dates.
+        unit: `cents` for money.
+        now: The clock, from which `tomorrow` and `Friday` count, and dates without a year.
+        earlier: Texts said before, which may have given the day of a time.
+        loosely: Whether `tomorrow` or `Friday` alone says a date; otherwise they only give the day of a time.
+    """
+    if value is None or isinstance(value, bool | list | dict):
+        return False
+    if isinstance(value, int | float):
+        return _has_number(text, Decimal(str(value)), is_money=unit == "cents")
+    moment = _ISO.fullmatch(value) if type in (None, "date", "datetime") else None
+    day = valid_date(*map(int, moment.groups()[:3])) if moment else None
+    if moment is None or day is None:
+        return _has_words(text, value)
+    today = date.fromisoformat(now[:10]) if now else None
+    if moment[4] is None:
+        return any(_is_day(token, day, today) for token in tokens(text) if loosely or token.days)
+    clock = time(int(moment[4]), int(moment[5]))
+    return _has_moment(text, day, clock, today, earlier) or (clock == time(0) and _has_bare_day(text, day, today))
+
+
+def value_forms(value: Json, type: AttributeType | None = None, unit: str | None = None) -> list[str]:
+    """Forms of a value that `said` accepts, the usual one first. For whoever has to write it."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return [str(value)]
+    if isinstance(value, int | float):
+        return _distinct(*_amounts(value)) if unit == "cents" else _distinct(f"{value:g}", f"{value:,}")
+    moment = _ISO.fullmatch(value) if type in (None, "date", "datetime") else None
+    if moment is None:
+        return _distinct(value.replace("_", " "), value)
+    when = datetime.fromisoformat(value)
+    month = MONTHS[when.month - 1].capitalize()
+    days = [f"{when.day} {month} {when.year}", f"{when:%Y-%m-%d}", f"{month} {when.day}, {when.year}"]
+    if moment[4] is None:
+        return days
+    clock, half = f"{when:%H:%M}", f"{when.hour % 12 or 12}:{when:%M} {'am' if when.hour < 12 else 'pm'}"
+    return [f"{days[0]} at {clock}", f"{days[1]} {clock}", f"{days[2]} at {half}", f"{clock} on {days[0]}"]
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a text, for comparison: in small letters, plurals and doubled letters l aside."""
+    return tuple(_stem(word) for word in _WORD.findall(normalised_text(text.replace("_", " "))))
+
+
+def _is_day(token: Token, day: date, today: date | None) -> bool:
+    """Whether a token says that day."""
+    for one in token.days:
+        if (one.month, one.day) == (day.month, day.day):
+            if one.year == day.year:
+                return True
+            if one.year is None and (today is None or abs(day - today) <= NEAREST_YEAR):
+                return True
+    if today is None:
+        return False
+    if token.weekday is not None:
+        return token.weekday == day.weekday() and -7 <= (day - today).days <= 14
+    return relative_day(today, token) == day
+
+
+def _has_moment(text: str, day: date, clock: time, today: date | None, earlier: Sequence[str]) -> bool:
+    """Whether the time stands in the text with its day: the last before it, or the next on its line; where its line has
+    none, the next of all; where the text has none, in what was said before."""
+    found, seen = tokens(text), normalised_text(text)
+    dates = [token for token in found if token.is_date]
+    places = [token.place for token in dates]
+    for token in found:
+        if token.clock != clock and not (token.hour == clock and seen.endswith(_BEFORE_HOUR, 0, token.place)):
+            continue
+        at, start, end = bisect(places, token.place), seen.rfind("\n", 0, token.place), seen.find("\n", token.place)
+        before = [one for one in [*dates[max(at - 1, 0) : at], token] if one.is_date]
+        behind = [one for one in dates[at : at + 1] if end < 0 or one.place < end]
+        if not behind and not any(one.place > start for one in before):
+            behind = dates[at : at + 1]
+        if any(_is_day(one, day, today) for one in [*before, *behind]):
+            return True
+        if not dates:
+            return any(_is_day(one, day, today) for words in earlier for one in tokens(words))
+    return False
+
+
+def _has_bare_day(text: str, day: date, today: date | None) -> bool:
+    """Whether the day stands in the text without a time beside it: nobody says that a day begins at midnight."""
+    found = tokens(text)
+    for at, token in enumerate(found):
+        beside = [one for one in found[max(at - 1, 0) : at + 2] if one.clock is not None]
+        near = any(max(one.place - token.end, token.place - one.end) <= WEEKDAY_DISTANCE for one in beside)
+        if token.days and _is_day(token, day, today) and not near:
+            return True
+    return False
+
+
+def _has_number(text: str, value: Decimal, *, is_money: bool) -> bool:
+    wanted = abs(value / 100 if is_money else value)
+    for token in tokens(text):
+        if token.number == wanted:
+            return True
+        if is_money and token.number == value and normalised_text(text)[token.end :].lstrip().startswith(_CENTS):
+            return True
+    return False
+
+
+def _has_words(text: str, value: str) -> bool:
+    """Whether the words of the value stand in the text one behind the other; of two also the other way round."""
+    wanted, given = words_of(value), f" {' '.join(words_of(text))} "
+    orders = [wanted, wanted[::-1]] if len(wanted) == 2 else [wanted]
+    if any(order and f" {' '.join(order)} " in given for order in orders):
+        return True
+    # `50mcg` is `50 mcg`, and an id or a phone number is the same however it is spaced.
+    return (
+        any(map(str.isdigit, value))
+        and len(value) > 4
+        and letters_and_digits(value) in letters_and_digits(normalised_text(text))
+    )
+
+
+def _stem(word: str) -> str:
+    return (word[:-1] if len(word) > 3 and word.endswith("s") else word).replace("ll", "l")
+
+
+def _amounts(cents: float) -> list[str]:
+    amount = Decimal(str(cents)) / 100
+    whole = [f"{amount:.0f}"] if amount == int(amount) else []
+    return [f"{amount:.2f}", f"{amount:,.2f}", *whole]
+
+
+def _distinct(*texts: str) -> list[str]:
+    return list(dict.fromkeys(texts))
+
+
+LARGEST_FREE_NUMBER = 10
+"""Whole numbers up to this say nothing that a user would have to know."""
+SHORTEST_TELLING_WORD = 4
+"""Letters of a word by which a value in several words is known."""
+PHONE_DIGITS = 9
+"""Digits at the end of a phone number that make it the same, with and without the country's."""
+_PHRASES = re.compile(r"\b(?:24/7|50/50|24 hours?|100 ?%)", re.IGNORECASE)
+"""Figures of speech."""
+
+
+class UserKnowledge:
+    """What one user knows."""
+
+    def __init__(self, scenario: Scenario, persona: Persona, *, now: str, texts: Sequence[str] = ()) -> None:
+        """`texts` are the opening, the company's name, and what else the user has before them."""
+        self._facts = scenario.facts
+        self._now = now
+        own = [scenario.goal, scenario.reason, persona.name, f"{persona.age}", *persona.traits, now, *texts]
+        self._texts = [*own, *chain.from_iterable(_texts_of(fact) for fact in scenario.facts)]
+
+    def faults(self, text: str, heard: Sequence[str] = ()) -> list[str]:
+        """Tokens of a user's text that the user cannot know, as they stand there. `heard`: what the agent said."""
+        today = date.fromisoformat(self._now[:10])
+        heard_too = _KnownTokens(chain.from_iterable(map(tokens, heard)), today)
+        found = {token.text: token for token in tokens(_PHRASES.sub(" ", text))}
+        return [
+            token.text.strip(" .,")
+            for token in found.values()
+            if not (_is_free(token) or self._known.has(token) or heard_too.has(token))
+        ]
+
+    def tells(self, text: str, earlier: Sequence[str] = ()) -> list[str]:
+        """Ids of the facts that a text tells. `earlier`: what was said before, which may have given a day."""
+        return [fact.id for fact in self._facts if tells_fact(fact, text, self._now, earlier)]
+
+    @cached_property
+    def _known(self) -> "_KnownTokens":
+        return _KnownTokens(chain.from_iterable(map(tokens, self._texts)), date.fromisoformat(self._now[:10]))
+
+
+class _KnownTokens:
+    """Tokens that were said or are known, by what they say."""
+
+    def __init__(self, known: Iterable[Token], today: date) -> None:
+        found = [*known]
+        relative = [day for token in found for day in [relative_day(today, token)] if day is not None]
+        self._days = {(day.month, day.day): {day.year} for day in relative}
+        for day in (day for token in found for day in token.days):
+            self._days.setdefault((day.month, day.day), set()).add(day.year or 0)
+        self._times = {time for token in found for time in (token.clock, token.hour) if time is not None}
+        self._letters = {_end(token.letters or letters_and_digits(token.text)) for token in found}
+        self._numbers = {token.number for token in found if token.number is not None}
+        self._numbers |= {Decimal(part) for token in found for day in token.days for part in day if part is not None}
+        clocks = [token.clock for token in found if token.clock is not None]
+        self._numbers |= {Decimal(part) for clock in clocks for part in (clock.hour, clock.hour % 12, clock.minute)}
+
+    def has(self, token: Token) -> bool:
+        """Whether one of them says the same."""
+        if token.letters is not None:
+            return _end(token.letters) in self._letters
+        if token.days:
+            years = [self._days.get((day.month, day.day), set()) for day in token.days]
+            return any(
+                given and (day.year is None or 0 in given or day.year in given)
+                for day, given in zip(token.days, years, strict=True)
+            )
+        if token.clock is not None:
+            return token.clock in self._times
+        return (
+            token.number in self._numbers
+            or token.hour in self._times
+            or letters_and_digits(token.text) in self._letters
+        )
+
+
+def tells_fact(fact: Fact, text: str, now: str = "", earlier: Sequence[str] = ()) -> bool:
+    """Whether the fact's value, or its own words for it, stand in a text."""
+    if states_value(text, fact.value, type=None, unit=_unit(fact), now=now, earlier=earlier, loosely=True):
+        return True
+    if not isinstance(fact.value, str):
+        return False
+    _, colon, described = fact.text.partition(": ")
+    if colon and states_value(text, described.strip(" ."), type="string"):
+        return True
+    telling = [word for word in words_of(fact.value) if len(word) >= SHORTEST_TELLING_WORD]
+    return len(telling) > 1 and {*telling} <= {*words_of(text)}
+
+
+def _is_free(token: Token) -> bool:
+    """Whether anybody may say it."""
+    if token.is_free or (token.is_date and not token.days):
+        return True
+    number = token.number
+    return not token.days and number is not None and number <= LARGEST_FREE_NUMBER and number == int(number)
+
+
+def _end(letters: str) -> str:
+    """Of a phone number the digits by which it is the same; anything else as it is."""
+    return letters[-PHONE_DIGITS:] if letters.isdigit() else letters
+
+
+def _texts_of(fact: Fact) -> list[str]:
+    return [fact.text, *_forms(fact.value, _unit(fact))]
+
+
+def _forms(value: Json, unit: str | None) -> list[str]:
+    return value_forms(value, unit=unit) if isinstance(value, str | int | float) and not isinstance(value, bool) else []
+
+
+def _unit(fact: Fact) -> str | None:
+    return "cents" if fact.id.endswith("_cents") else None
+
+
+def user_turns_of(task: Task, messages: Sequence[Message], recorded: Iterable[UserTurn] | None) -> list[UserTurn]:
+    """One turn for each message of the user's, in order, with the facts that it tells."""
+    known: Mapping[int, UserTurn] = {turn.message: turn for turn in recorded or ()}
+    found, earlier = [], list[str]()
+    for place, message in enumerate(messages):
+        if message.role == "user":
+            told = [
+                fact.id for fact in task.scenario.facts if tells_fact(fact, message.content or "", task.now, earlier)
+            ]
+            turn = known.get(place) or UserTurn(message=place)
+            found.append(turn.model_copy(update={"tells": told}))
+        if message.role in ("user", "assistant") and message.content:
+            earlier.append(message.content)
+    return found

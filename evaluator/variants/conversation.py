@@ -1,0 +1,298 @@
+"""Variants as conversations: executed calls written down in the ways in which agents write them, and facts in words.
+
+The user's side is recorded as users record it: whether a message agrees, asks for a human, or leaves.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from evaluator.text import facts as values
+from evaluator.variants.executor import VariantExecutor, VariantStep
+from skillweave.schema.record import Json
+from skillweave.schema.result import FailureClass
+from skillweave.schema.task import FactToTell, Task
+from skillweave.schema.trajectory import FunctionCall, Message, StopReason, ToolCall, UserTurn
+from skillweave.world.replay import result_reference
+
+_UNREADABLE = '{"'
+_FAREWELL = "Thank you, that is all."
+
+
+@dataclass(frozen=True)
+class CallFormat:
+    """How an agent writes its calls."""
+
+    prefix: str = ""
+    """Stands before tool names."""
+    is_object: bool = False
+    """Arguments as an object, not as JSON text."""
+    is_parallel: bool = False
+    """Calls that do not take from each other in one message."""
+
+
+PLAIN_FORMAT = CallFormat()
+
+
+class Utterance(NamedTuple):
+    """Words of the agent, and the user's answer with what they record of it."""
+
+    text: str
+    reply: str = "Thank you."
+    agrees: bool | None = None
+    wants_human: bool = False
+
+
+ConversationPart = Utterance | Sequence[VariantStep]
+"""Words, or the calls of one message."""
+
+
+class VariantConversation(NamedTuple):
+    messages: list[Message]
+    turns: list[UserTurn]
+    """One for each message of the user's."""
+
+
+def transcript(
+    task: Task, made: Sequence[VariantStep], words: Sequence[str], manner: CallFormat = PLAIN_FORMAT
+) -> VariantConversation:
+    """The conversation: the opening, signing in, each write after the user's yes, and the agent's words at the end.
+
+    Without words it breaks off after the last call.
+    """
+    return conversation(
+        task, [*asked_details(task), *confirmed_calls(task, made, manner), *map(Utterance, words)], manner
+    )
+
+
+def conversation(
+    task: Task,
+    beats: Sequence[ConversationPart],
+    manner: CallFormat = PLAIN_FORMAT,
+    *,
+    early: Sequence[VariantStep] = (),
+) -> VariantConversation:
+    """The opening, then words and calls in their order. After words at its end the user leaves.
+
+    `early` are calls that the agent makes before the user has said anything.
+    """
+    writer = _ConversationWriter(manner)
+    if early:
+        writer.call(early)
+    for message in task.messages:
+        writer.hear(message.content or "")
+    for place, beat in enumerate(beats):
+        if not isinstance(beat, Utterance):
+            writer.call(beat)
+        elif place < len(beats) - 1:
+            writer.say(beat)
+        else:
+            writer.say(Utterance(beat.text, _FAREWELL), is_last=True)
+    return VariantConversation(writer.messages, writer.turns)
+
+
+def asked_details(task: Task, without: Collection[str] = ()) -> list[Utterance]:
+    """What the user says only when asked, all at once, some facts left out by their ids."""
+    asked = [fact for fact in task.scenario.facts if fact.tell == "asked" and fact.id not in without]
+    told = " ".join(fact.text for fact in asked)
+    return [Utterance("Could you give me the details that I need for this, please?", told)] if told else []
+
+
+def confirmed_calls(
+    task: Task, made: Sequence[VariantStep], manner: CallFormat = PLAIN_FORMAT
+) -> list[ConversationPart]:
+    """The calls, each write after the user's yes."""
+    found: list[ConversationPart] = []
+    for batch in _batches(task, made) if manner.is_parallel else [[one] for one in made]:
+        if any(any(one.result.changed) for one in batch):
+            found.append(
+                Utterance("I can do this for you now. Shall I go ahead?", "Yes, please go ahead.", agrees=True)
+            )
+        found.append(batch)
+    return found
+
+
+def _batches(task: Task, made: Sequence[VariantStep]) -> list[list[VariantStep]]:
+    """Runs of calls of which none takes an argument from another; signing in goes alone."""
+    found: list[list[VariantStep]] = []
+    held: set[int | None] = set()
+    for place, one in enumerate(made):
+        sources = task.golden[one.move.golden].grounding.values() if one.move.golden is not None else ()
+        takes = {source.call for source in map(result_reference, sources) if source is not None}
+        is_first = place == 0 or (place == 1 and task.login == "conversation")
+        if is_first or takes & held or _reads_after_write(one, found[-1]):
+            found.append([])
+            held = set()
+        found[-1].append(one)
+        held.add(one.move.golden)
+    return found
+
+
+def _reads_after_write(one: VariantStep, batch: Sequence[VariantStep]) -> bool:
+    """Whether a write stands between: the call's result may follow from it."""
+    return any(any(other.result.changed) for other in batch) and not any(one.result.changed)
+
+
+@dataclass
+class _ConversationWriter:
+    manner: CallFormat
+    messages: list[Message] = field(default_factory=list)
+    turns: list[UserTurn] = field(default_factory=list)
+    _calls: int = 0
+
+    def say(self, words: Utterance, *, is_last: bool = False) -> None:
+        self.messages.append(Message(role="assistant", content=words.text))
+        self.hear(words.reply, words, is_last=is_last)
+
+    def hear(self, text: str, words: Utterance | None = None, *, is_last: bool = False) -> None:
+        agrees, wants_human = (words.agrees, words.wants_human) if words else (None, False)
+        turn = UserTurn(message=len(self.messages), agrees=agrees, wants_human=wants_human, done=is_last)
+        self.turns.append(turn)
+        self.messages.append(Message(role="user", content=text))
+
+    def call(self, batch: Sequence[VariantStep]) -> None:
+        ids = [f"call_{self._calls + place}" for place in range(len(batch))]
+        self._calls += len(batch)
+        calls = [ToolCall(id=id, function=self._function(one)) for id, one in zip(ids, batch, strict=True)]
+        self.messages.append(Message(role="assistant", tool_calls=calls))
+        for id, one in zip(ids, batch, strict=True):
+            self.messages.append(Message(role="tool", tool_call_id=id, content=_shown(one)))
+
+    def _function(self, one: VariantStep) -> FunctionCall:
+        given: str | dict[str, Json] = one.arguments if self.manner.is_object else json.dumps(one.arguments)
+        name = self.manner.prefix + one.move.tool
+        return FunctionCall(name=name, arguments=_UNREADABLE if one.move.is_malformed else given)
+
+
+def _shown(one: VariantStep) -> str:
+    error = one.result.error
+    value: Json = one.result.value if error is None else {"error": error.model_dump(mode="json")}
+    return json.dumps(value, ensure_ascii=False)
+
+
+class Variant(NamedTuple):
+    """What is to be said of it is known from how it was made, and by execution; no check was asked."""
+
+    name: str
+    """Its sort: `write_left_out`. A task may have several of one sort."""
+    messages: list[Message]
+    """The whole conversation."""
+    turns: list[UserTurn]
+    """What the user recorded of each of their messages."""
+    stop_reason: StopReason
+    """What ended it."""
+    classes: frozenset[FailureClass]
+    """What it may be called as a failure; empty: it passes."""
+
+    @property
+    def passes(self) -> bool:
+        """Whether an evaluator must pass it."""
+        return not self.classes
+
+
+def passing(name: str, held: VariantConversation, stop_reason: StopReason = "user_stop") -> Variant:
+    """A variant that does what the task asks."""
+    return Variant(name, held.messages, held.turns, stop_reason, frozenset())
+
+
+def failing(
+    name: str, held: VariantConversation, classes: Iterable[FailureClass], stop_reason: StopReason = "user_stop"
+) -> Variant:
+    """A variant that does not, and what it may be called."""
+    return Variant(name, held.messages, held.turns, stop_reason, frozenset(classes))
+
+
+PARTING_WORDS = "Everything has been looked into. Is there anything else?"
+"""Polite, and tells nothing."""
+_MOST_ROWS = 400
+
+
+def fact_sentence(fact: FactToTell, form: str) -> str:
+    """The fact, as a sentence."""
+    return f"The {fact.noun} is {form}."
+
+
+def all_facts(facts: Sequence[FactToTell], which: int = 0) -> str:
+    """All facts, each in its form of that number."""
+    return (
+        " ".join(fact_sentence(fact, value_in_words(fact, fact.values[0], which)) for fact in facts)
+        or "That is done now."
+    )
+
+
+def value_in_words(fact: FactToTell, value: Json, which: int = 0) -> str:
+    """A value in words."""
+    found = forms_of_fact(fact, value)
+    return found[which % len(found)]
+
+
+def forms_of_fact(fact: FactToTell, value: Json) -> list[str]:
+    """The forms in which people write a value of this kind."""
+    return values.value_forms(value, fact.type, fact.unit)
+
+
+def rival_values(fact: FactToTell) -> list[Json]:
+    """The rivals that are written otherwise than the fact."""
+    return _apart(fact, fact.rivals)
+
+
+def other_values(bench: VariantExecutor, fact: FactToTell) -> list[Json]:
+    """Other values of its kind: rivals first, then those that its column holds elsewhere, then one made up."""
+    more = [*_of_its_column(bench, fact), *_made_up(fact)]
+    return [*rival_values(fact), *(value for value in _apart(fact, more) if not _holds(fact, value))]
+
+
+def _apart(fact: FactToTell, candidates: Sequence[Json]) -> list[Json]:
+    """Values of its kind, once each as they are written; those left out that are written as the right one."""
+    right = {value_in_words(fact, value) for value in fact.values}
+    alike = [value for value in candidates if type(value) is type(fact.values[0]) and value != ""]
+    by_form = {value_in_words(fact, value): value for value in alike}
+    return [value for text, value in by_form.items() if text not in right]
+
+
+def _holds(fact: FactToTell, value: Json) -> bool:
+    """Whether words for a value hold the right one: `Room 2 West` for `Room 2`."""
+    return any(
+        values.states_value(value_in_words(fact, value), right, type=fact.type, unit=fact.unit) for right in fact.values
+    )
+
+
+def _of_its_column(bench: VariantExecutor, fact: FactToTell) -> list[Json]:
+    """Values of the column that a golden result shows the fact in, from other rows of the world."""
+    rows = [row for result in bench.results for row in _rows(result.value)]
+    columns = sorted({name for row in rows for name, value in row.items() if value == fact.values[0]})
+    found: set[str] = set()
+    with bench.session(0) as session:
+        for table in bench.world.blueprint.tables:
+            for name in [one.name for one in table.attributes if one.name in columns and one.type == "string"]:
+                sql = f"SELECT DISTINCT {name} AS value FROM {table.table} ORDER BY {name} LIMIT {_MOST_ROWS}"
+                found.update(str(row["value"]) for row in session.query(sql) if row["value"])
+    return [*bench.random(fact.fact).sample(sorted(found), min(2, len(found)))]
+
+
+def _rows(value: Json) -> list[dict[str, Json]]:
+    rows = value if isinstance(value, list) else [value]
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def _made_up(fact: FactToTell) -> list[Json]:
+    value = fact.values[0]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [value + (1300 if fact.unit == "cents" else 13)]
+    moment = moment_of(fact, value)
+    if moment is None:
+        return []
+    later = moment + timedelta(days=3, hours=0 if fact.type == "date" else 1)
+    return [later.date().isoformat() if fact.type == "date" else later.isoformat(" ")]
+
+
+def moment_of(fact: FactToTell, value: Json) -> datetime | None:
+    """The day or time that a value is; None where it is none."""
+    if fact.type not in ("date", "datetime") or not isinstance(value, str):
+        return None
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return None

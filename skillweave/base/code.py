@@ -1,0 +1,198 @@
+"""Python source, parsed: which project modules a step stands on, and a digest of each syntax tree without docstrings.
+
+Modules are read from source and never imported, so that lazy imports count too. Imports for type checkers only do not.
+"""
+
+import ast
+import importlib.metadata
+import importlib.util
+import json
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from skillweave.base.digest import digest_text
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def parse_python(source: str, filename: str = "<source>") -> ast.Module:
+    """The syntax tree of a module. SyntaxError, ValueError (NUL in the text) and RecursionError as `ast.parse` says."""
+    with _ONE_AT_A_TIME:
+        return ast.parse(source, filename)
+
+
+KEPT_LIBRARIES = ("faker", "jinja2", "networkx", "sqlglot")
+"""Libraries whose output ends up in artifacts; another version may write other bytes."""
+
+
+class ModuleSource(NamedTuple):
+    """A module as its source says it."""
+
+    digest: str
+    imports: tuple[str, ...]
+
+
+class CodeIndex:
+    """The project's modules, parsed once; the result is cached in a file by size and time of change."""
+
+    def __init__(self, roots: Iterable[str], cache_file: Path | None = None) -> None:
+        self._roots = tuple(roots)
+        self._cache_file = cache_file
+        self._cached = _load(cache_file)
+        self._sources: dict[str, ModuleSource | None] = {}
+        self._dirty = False
+
+    def closure(self, module: str) -> dict[str, str]:
+        """Every project module that a module stands on, itself included -> digest; sorted."""
+        return {name: found.digest for name in self._reach(module) if (found := self._source(name))}
+
+    def libraries(self, module: str) -> dict[str, str]:
+        """Libraries of KEPT_LIBRARIES that the closure imports -> version; SQLite and Python too."""
+        tops = {
+            name.partition(".")[0]
+            for reached in self._reach(module)
+            for name in (self._source(reached) or ModuleSource("", ())).imports
+        }
+        found = {name: importlib.metadata.version(name) for name in KEPT_LIBRARIES if name in tops}
+        if "sqlite3" in tops:
+            import sqlite3
+
+            found["sqlite3"] = sqlite3.sqlite_version
+        return found | {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+
+    def save(self) -> None:
+        """Keep what was parsed for the next run."""
+        if self._cache_file is None or not self._dirty:
+            return
+        text = json.dumps(dict(sorted(self._cached.items())))
+        temporary = self._cache_file.with_suffix(".tmp")
+        with suppress(OSError):
+            # It only saves time: without it the next run parses again.
+            temporary.unlink(missing_ok=True)
+            temporary.write_text(text, "utf-8")
+            temporary.replace(self._cache_file)
+        self._dirty = False
+
+    def _reach(self, module: str) -> list[str]:
+        found: set[str] = set()
+        waiting = [module]
+        while waiting:
+            name = waiting.pop()
+            if name in found or self._source(name) is None:
+                continue
+            found.add(name)
+            source = self._source(name)
+            assert source is not None
+            waiting.extend(self._project(source.imports))
+            waiting.extend(_parents(name))
+        return sorted(found)
+
+    def _project(self, imports: Iterable[str]) -> Iterator[str]:
+        for name in imports:
+            if name.partition(".")[0] in self._roots:
+                yield name
+                yield from _parents(name)
+
+    def _source(self, name: str) -> ModuleSource | None:
+        if name not in self._sources:
+            self._sources[name] = self._parse(name)
+        return self._sources[name]
+
+    def _parse(self, name: str) -> ModuleSource | None:
+        path = _file_of(name)
+        if path is None:
+            return None
+        found = path.stat()
+        stamp = f"{found.st_size}:{found.st_mtime_ns}"
+        known = self._cached.get(name)
+        if known and known[0] == stamp:
+            return ModuleSource(known[1], tuple(known[2]))
+        source = parse_source(path.read_text("utf-8"), name, is_package=path.name == "__init__.py")
+        self._cached[name] = (stamp, source.digest, list(source.imports))
+        self._dirty = True
+        return source
+
+
+def parse_source(text: str, name: str, *, is_package: bool) -> ModuleSource:
+    """The digest and the imports of a module's source."""
+    tree = parse_python(text)
+    imports = sorted(set(_imports(tree, name if is_package else name.rpartition(".")[0])))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = _without_docstring(node.body) or [ast.Pass()]
+    return ModuleSource(digest_text(ast.dump(tree)), tuple(imports))
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A body without string statements: docstrings of modules, classes, functions and fields."""
+    return [
+        statement
+        for statement in body
+        if not (
+            isinstance(statement, ast.Expr)
+            and isinstance(statement.value, ast.Constant)
+            and isinstance(statement.value.value, str)
+        )
+    ]
+
+
+def _imports(tree: ast.AST, package: str) -> Iterator[str]:
+    """Names that an import statement may load: `from a import b` may mean the module `a.b`."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and _is_type_checking(node.test):
+            for statement in node.orelse:
+                yield from _imports(ast.Module([statement], []), package)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = package.split(".")
+                base = ".".join([*parts[: len(parts) - node.level + 1], *([node.module] if node.module else [])])
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        else:
+            yield from _imports(node, package)
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
+        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+    )
+
+
+def _parents(name: str) -> Iterator[str]:
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+@cache
+def _file_of(name: str) -> Path | None:
+    """The source of a module; None where there is no such module."""
+    top, *rest = name.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        place = Path(folder).joinpath(*rest)
+        if place.is_dir() and (place / "__init__.py").is_file():
+            return place / "__init__.py"
+        if rest and place.with_name(f"{place.name}.py").is_file():
+            return place.with_name(f"{place.name}.py")
+    return None
+
+
+def _load(cache_file: Path | None) -> dict[str, tuple[str, str, list[str]]]:
+    """What was parsed before; nothing where the file is missing or of no use."""
+    try:
+        raw = json.loads(cache_file.read_text("utf-8")) if cache_file and cache_file.is_file() else {}
+        return {str(name): (str(stamp), str(digest), list(imports)) for name, (stamp, digest, imports) in raw.items()}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return {}

@@ -1,0 +1,281 @@
+"""The manifest: what each item of a run came to, and from what, so that a run resumes and an artifact has a past.
+
+Records are appended to a journal as they come, and folded into `manifest.json` at rest; both together are the state,
+and a torn last line of the journal is one record owed.
+"""
+
+import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from skillweave.base.digest import digest_json
+from skillweave.base.errors import ArtifactError
+from skillweave.base.store import CACHE, Store
+from skillweave.schema.question_metrics import QuestionMetrics
+from skillweave.schema.record import Json, Record
+
+FORMAT = "skillweave-manifest/1"
+MANIFEST = "manifest.json"
+JOURNAL = f"{CACHE}/journal.jsonl"
+
+ItemState = Literal["done", "rejected", "failed", "skipped"]
+
+
+class ItemOutput(Record):
+    """Something that an item wrote."""
+
+    artifact: str
+    """The pattern of its artifact."""
+    key: str
+    label: str
+    """What people call it: `entities.json[DentalClinic]`."""
+    path: str
+    """The file that holds it; for a value of a joined file, where it is kept until then."""
+    digest: str
+    size: int
+    mtime_ns: int
+
+
+class JoinedFile(Record):
+    """A joined file as it was when it was last written."""
+
+    step: str
+    path: str
+    digest: str
+    size: int
+    mtime_ns: int
+    values: dict[str, str]
+    """Key -> digest of the value that the file holds."""
+
+
+class Fingerprint(Record):
+    """What an item's outcome follows from, beside its author and what it reads."""
+
+    code: dict[str, str]
+    """Module -> digest of its syntax tree."""
+    params: dict[str, Json]
+    prompts: dict[str, str]
+    """Question -> digest of its prompt and its answer's type."""
+    libraries: dict[str, str]
+    """Library whose output is kept -> version."""
+    seed: int
+    now: str
+
+    @property
+    def id(self) -> str:
+        """Equal for equal fingerprints."""
+        return digest_json(self.model_dump(mode="json"))[:16]
+
+
+class ItemRecord(Record):
+    """What one item of one step came to."""
+
+    step: str
+    key: str
+    state: ItemState
+    reasons: list[str] = Field(default_factory=list)
+    """Why it is not done."""
+    question: str = ""
+    """The question that got no usable answer, where it was rejected for that."""
+    lies_in: str | None = None
+    """Of a rejected item: the earlier step whose item of the same key has the fault; None where it is its own."""
+    sent_back: list[str] = Field(default_factory=list)
+    """Reasons for which later items were rejected, and which this item has been told."""
+    rejected: dict[str, int] = Field(default_factory=dict)
+    """Parts of the item that were rejected, by reason."""
+    figures: dict[str, int | float] = Field(default_factory=dict)
+    fingerprint: str = ""
+    """The id of its fingerprint."""
+    authors: dict[str, str] = Field(default_factory=dict)
+    """Role -> author, with a digest of what it answers from."""
+    reads: dict[str, str] = Field(default_factory=dict)
+    """What it read -> digest."""
+    outputs: list[ItemOutput] = Field(default_factory=list)
+    seconds: float = 0.0
+    round: int = 0
+    """How often its authors were asked anew, from the first question on."""
+    asked: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    """Of what has a price; nothing was paid for `unpriced` requests as far as anybody knows."""
+    unpriced: int = 0
+    """Requests whose price is not known."""
+    askings: list[QuestionMetrics] = Field(default_factory=list)
+    """How each question went with each author."""
+
+    @property
+    def name(self) -> str:
+        """`s07_policy_generation/DentalClinic`."""
+        return f"{self.step}/{self.key}"
+
+
+class Manifest:
+    """The state of one outputs folder. It may be shared by threads, and appended to by several processes."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._items: dict[tuple[str, str], ItemRecord] = {}
+        self._owners: dict[str, tuple[str, str]] = {}
+        self._fingerprints: dict[str, Fingerprint] = {}
+        self._joined: dict[str, JoinedFile] = {}
+        self._load()
+
+    def item(self, step: str, key: str) -> ItemRecord | None:
+        """The last record of an item."""
+        return self._items.get((step, key))
+
+    def items(self, step: str | None = None) -> list[ItemRecord]:
+        """All records, or those of one step, sorted."""
+        with self._lock:
+            return [record for name, record in sorted(self._items.items()) if step in (None, name[0])]
+
+    def owner(self, label: str) -> tuple[str, str] | None:
+        """The item that wrote what is called so: step and key."""
+        return self._owners.get(label)
+
+    def fingerprint(self, id: str) -> Fingerprint | None:
+        return self._fingerprints.get(id)
+
+    def joined(self, path: str) -> JoinedFile | None:
+        return self._joined.get(path)
+
+    def put(self, record: ItemRecord, fingerprint: Fingerprint | None = None) -> None:
+        """Record what an item came to; it is on disk when this returns."""
+        if fingerprint is not None and fingerprint.id not in self._fingerprints:
+            self._append({"fingerprint": fingerprint.model_dump(mode="json")})
+        self._append({"item": record.model_dump(mode="json", exclude_defaults=True)})
+
+    def absorb(self, record: ItemRecord) -> None:
+        """Take over a record that another process has put."""
+        with self._lock:
+            self._take(record)
+
+    def put_joined(self, file: JoinedFile) -> None:
+        self._append({"joined": file.model_dump(mode="json")})
+
+    def forget(self, step: str, keys: Iterable[str]) -> None:
+        """Drop the records of items."""
+        for key in keys:
+            self._append({"forget": [step, key]})
+
+    def forget_joined(self, path: str) -> None:
+        """Drop what is known of a joined file."""
+        self._append({"unjoined": path})
+
+    def save(self) -> None:
+        """Fold the journal into `manifest.json`."""
+        with self._lock:
+            used = {record.fingerprint for record in self._items.values()}
+            content: dict[str, Json] = {
+                "format": FORMAT,
+                "artifacts": self._artifacts(),
+                "items": [
+                    item.model_dump(mode="json", exclude_defaults=True) for _, item in sorted(self._items.items())
+                ],
+                "joined": {path: file.model_dump(mode="json") for path, file in sorted(self._joined.items())},
+                "fingerprints": {
+                    id: found.model_dump(mode="json") for id, found in sorted(self._fingerprints.items()) if id in used
+                },
+            }
+            text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+            self._store.write(MANIFEST, text.encode("utf-8", "backslashreplace"))
+            self._store.remove(JOURNAL)
+
+    def _artifacts(self) -> dict[str, Json]:
+        """Each artifact with its past, for readers of the file; made from the items each time."""
+        found: dict[str, Json] = {}
+        for item in self._items.values():
+            for output in item.outputs:
+                found[output.label] = _past(item, output)
+        for path, file in self._joined.items():
+            found[path] = {"digest": file.digest, "step": file.step, "item": None}
+        return dict(sorted(found.items()))
+
+    def _append(self, entry: Mapping[str, Json]) -> None:
+        with self._lock:
+            self._apply(entry)
+            line = json.dumps(entry, ensure_ascii=True, separators=(",", ":")) + "\n"
+            self._store.append(JOURNAL, line.encode("ascii"))
+
+    def _apply(self, entry: Mapping[str, Json]) -> None:
+        match entry:
+            case {"item": content}:
+                self._take(ItemRecord.model_validate(content))
+            case {"fingerprint": content}:
+                found = Fingerprint.model_validate(content)
+                self._fingerprints[found.id] = found
+            case {"joined": content}:
+                file = JoinedFile.model_validate(content)
+                self._joined[file.path] = file
+            case {"forget": [str(step), str(key)]}:
+                self._drop((step, key))
+            case {"unjoined": str(path)}:
+                self._joined.pop(path, None)
+            case _:
+                raise ArtifactError(f"unknown entry {str(entry)[:80]!r} in {JOURNAL}")
+
+    def _take(self, record: ItemRecord) -> None:
+        """Take over a record. Rejections that lie in the item are about what it was before: they are dropped."""
+        name = (record.step, record.key)
+        for other in [one for one in self._items.values() if (one.lies_in, one.key) == name]:
+            self._drop((other.step, other.key))
+        self._drop(name)
+        self._items[name] = record
+        self._owners.update({output.label: name for output in record.outputs})
+
+    def _drop(self, name: tuple[str, str]) -> None:
+        before = self._items.pop(name, None)
+        for output in before.outputs if before else ():
+            if self._owners.get(output.label) == name:
+                del self._owners[output.label]
+
+    def _load(self) -> None:
+        try:
+            # Whatever stands there, so that a folder in its place is found before the work and not after.
+            if self._store.path(MANIFEST).exists():
+                self._load_folded(json.loads(self._store.read(MANIFEST)))
+            if self._store.path(JOURNAL).exists():
+                for entry in _whole_entries(self._store.read(JOURNAL)):
+                    self._apply(entry)
+        except (ValueError, ValidationError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ArtifactError(
+                f"{MANIFEST} of the outputs folder is damaged ({str(error).splitlines()[0]}); "
+                f"remove it and {JOURNAL} to make everything again"
+            ) from error
+
+    def _load_folded(self, content: Mapping[str, Any]) -> None:
+        if content["format"] != FORMAT:
+            raise ValueError(f"format is {content['format']!r}, not {FORMAT!r}")
+        for item in content["items"]:
+            self._apply({"item": item})
+        for file in content["joined"].values():
+            self._apply({"joined": file})
+        for fingerprint in content["fingerprints"].values():
+            self._apply({"fingerprint": fingerprint})
+
+
+def _past(item: ItemRecord, output: ItemOutput) -> dict[str, Json]:
+    return {
+        "digest": output.digest,
+        "step": item.step,
+        "item": item.key,
+        "fingerprint": item.fingerprint,
+        "author": dict(item.authors),
+        "seconds": item.seconds,
+        "tokens": item.input_tokens + item.output_tokens,
+        "cost_usd": None if item.unpriced else item.cost_usd,
+    }
+
+
+def _whole_entries(content: bytes) -> Iterator[dict[str, Json]]:
+    """Entries that were written to their end; a torn line is one that is owed."""
+    for line in content.split(b"\n"):
+        try:
+            yield json.loads(line)
+        except (ValueError, RecursionError):
+            continue

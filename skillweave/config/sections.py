@@ -1,0 +1,239 @@
+"""The sections of `config.yaml`. Every key has a default, and its docstring is its comment in a new file."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from skillweave.config.llm import MAX_SEED, ConfigSection, LlmConfig, SpeakerConfig, has_controls
+from skillweave.schema.record import Json
+
+TaskMode = Literal["single", "cross_domain", "both"]
+Runner = Literal["threads", "dask", "ray"]
+Strength = Literal["limits", "seatbelt", "namespaces", "bubblewrap"]
+"""How generated code can be confined, weakest first; docs/sandbox.md says what each is."""
+
+MAX_SEED_CHARS = 200
+YEARS = range(1970, 2901)
+"""Within these, clocks can move on for as long as histories and tasks need."""
+
+SEEDS = [
+    "dental clinic",
+    "pharmacy",
+    "medical laboratory",
+    "health insurance",
+    "airline",
+    "hotel",
+    "car rental",
+    "travel insurance",
+]
+
+MOST_QUESTIONS = 20
+MAX_QUESTION_CHARS = 500
+MANNER = [
+    "Is the agent clear: plain words, nothing that the user has to guess?",
+    "Is the agent courteous, in a way that suits this user?",
+    "Is the agent efficient: no needless questions, detours or repetitions?",
+    "Is the agent honest about what it did, what it cannot do and what it does not know?",
+]
+
+
+class DomainsConfig(ConfigSection):
+    seeds: list[str] = Field(default_factory=lambda: list(SEEDS), min_length=1)
+    """Service areas to start from, in a few words each."""
+
+    @field_validator("seeds")
+    @classmethod
+    def _are_names(cls, value: list[str]) -> list[str]:
+        for index, seed in enumerate(value):
+            if not seed.strip() or len(seed) > MAX_SEED_CHARS or has_controls(seed):
+                raise ValueError(f"should hold names of 1 to {MAX_SEED_CHARS} printable characters, not {seed[:40]!r}")
+            if seed.strip().casefold() in (other.strip().casefold() for other in value[:index]):
+                raise ValueError(f"should name each service area once, and {seed!r} stands twice")
+        return value
+
+
+class SplitsConfig(ConfigSection):
+    """How tasks are put into train, validation and test; no template, person or instance of a world is in two."""
+
+    validation: float = Field(default=0.1, ge=0, le=1)
+    """Share of each world's families of templates whose tasks are for validation."""
+    test: float = Field(default=0.1, ge=0, le=1)
+    """Share of each world's families of templates whose tasks are for testing."""
+    holdout_domains: list[str] = Field(default_factory=list)
+    """Domains kept whole for testing, by their names in domain_topics.json; joined worlds that have one are too."""
+
+    @model_validator(mode="after")
+    def _are_shares(self) -> "SplitsConfig":
+        if self.validation + self.test > 1:
+            raise ValueError("should have a validation and a test share that make 1 at most together")
+        return self
+
+
+class ParallelConfig(ConfigSection):
+    """How many trajectories may be in each stage at once; one number stands for all three."""
+
+    initialize: int = Field(default=8, ge=1)
+    generate: int = Field(default=64, ge=1)
+    evaluate: int = Field(default=8, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all(cls, value: Any) -> Any:
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return dict.fromkeys(("initialize", "generate", "evaluate"), value) if is_number else value
+
+
+class PartsConfig(ConfigSection):
+    """The parts of the rollout layer: a built-in name, an entry point's, or `module:Class`."""
+
+    runner: str = "default"
+    dispatcher: str = "pipelined"
+    """pipelined, batch, or a class of one's own."""
+    trajectory: str = "default"
+    agent: str = "native"
+    """native (the provider's tool calls), react (calls as text), or a class of one's own."""
+    backend: str | None = None
+    """A class of one's own that plays the agent; null takes the one that `rollout.agent.model` names."""
+    tasks: str = "world"
+    """world (the dataset's tasks), react (questions of a file), or a source of one's own."""
+    options: dict[str, Json] = Field(default_factory=dict)
+    """What the task source is told beside the configuration: `{questions: FILE}` for react."""
+
+
+class RolloutConfig(ConfigSection):
+    agent: SpeakerConfig = SpeakerConfig(model="offline/oracle")
+    """Who plays the agent: offline/oracle, careless, policy_blind, random or nothing, or a model."""
+    user: SpeakerConfig | None = None
+    """Who plays the user: a model, or offline/user, which knows the scripted agents' phrases only. null: the agent's
+    own author at its usual sampling, and offline/user against offline agents."""
+    engine: Literal["contract", "mcp"] = "contract"
+    """Where sessions run: the contract in this process, or the generated servers."""
+    max_turns: int = Field(default=40, ge=1)
+    """Replies in which the agent speaks to the user."""
+    max_calls: int = Field(default=60, ge=1)
+    """Tool calls of one conversation."""
+    timeout_s: float = Field(default=600.0, gt=0)
+    """Seconds of wall clock for one conversation."""
+    trials: int = Field(default=1, ge=1)
+    """Conversations of each task."""
+    personas: int = Field(default=1, ge=1)
+    """Users of each task, each with a manner of their own; trials take turns among them. The first is the task's."""
+    max_concurrency: int = Field(default=32, ge=1)
+    """Requests under way at once, of agent and user together; a conversation that waits for nothing holds none."""
+    max_parallel_agents: ParallelConfig = ParallelConfig()
+    """Conversations in each stage at once."""
+    record_tokens: bool = False
+    """Keep token ids and log probabilities as sampled, where the endpoint gives them."""
+    parts: PartsConfig = PartsConfig()
+
+
+class EvaluationConfig(ConfigSection):
+    max_workers: int = Field(default=2, ge=1)
+    """Processes that score at once."""
+    report_trajectories: int = Field(default=500, ge=0)
+    """Trajectories that `report.html` shows, failures first."""
+    confirmation_in_reward: bool = False
+    """A write without the user's word, where the policy asks for it, breaks the policy; otherwise it is only noted."""
+    enable_rubric: bool = False
+    """Have the judge (`llm.judge`) go through each task point by point. It counts in the reward of those tasks alone
+    whose `reward_basis` names it, and is made of these in any case."""
+    rubric: list[str] = Field(default_factory=list, max_length=MOST_QUESTIONS)
+    """Further questions of the rubric, asked of every conversation; yes is good."""
+    enable_subjective: bool = False
+    """Have the judge rate the agent's manner. It never counts in the reward."""
+    subjective: list[str] = Field(default_factory=lambda: list(MANNER), min_length=1, max_length=MOST_QUESTIONS)
+    """Questions about the manner, each rated from 1 to 5; 5 is best."""
+
+    @field_validator("rubric", "subjective")
+    @classmethod
+    def _are_questions(cls, value: list[str]) -> list[str]:
+        for index, text in enumerate(value):
+            if not text.strip() or len(text) > MAX_QUESTION_CHARS or has_controls(text):
+                raise ValueError(
+                    f"should hold questions of 1 to {MAX_QUESTION_CHARS} printable characters, not {text[:40]!r}"
+                )
+            if text in value[:index]:
+                raise ValueError(f"should ask each question once, and {text[:40]!r} stands twice")
+        return value
+
+
+class ExecutionConfig(ConfigSection):
+    runner: Runner = "threads"
+    """Where tasks run: threads, dask, ray."""
+    workers: int = Field(default=2, ge=1)
+
+
+class SandboxConfig(ConfigSection):
+    """Where and within what limits generated code runs."""
+
+    minimum: Strength = "limits"
+    """Refuse to run generated code on a machine that offers less than this."""
+    memory_mb: int = Field(default=1024, ge=64)
+    """Of address space."""
+    cpu_s: int = Field(default=60, ge=1)
+    wall_s: float = Field(default=120.0, gt=0)
+    processes: int = Field(default=32, ge=1)
+    """Threads of the code; it may start no processes."""
+    file_mb: int = Field(default=64, ge=1)
+    """The largest file that it may write."""
+    disk_mb: int = Field(default=256, ge=1)
+    """All its files together."""
+    files: int = Field(default=2000, ge=1)
+    """How many files it may leave."""
+    output_mb: int = Field(default=64, ge=1)
+    """What it may print."""
+
+
+class CardConfig(ConfigSection):
+    """What the dataset's card says that its files do not."""
+
+    license: str = Field(default="unknown", pattern=r"^[A-Za-z0-9][A-Za-z0-9.+_-]{0,63}$")
+    """The licence of the dataset, as hubs call it: `apache-2.0`, `cc-by-4.0`, `other`."""
+
+
+class Config(ConfigSection):
+    seed: int = Field(default=7, ge=0, le=MAX_SEED)
+    """All randomness comes from it."""
+    task_mode: TaskMode = "both"
+    """Which steps run: single, cross_domain, both."""
+    simulation_time: str = "2025-03-17 09:00:00"
+    """The clock of all worlds, UTC."""
+    outputs_dir: str = Field(default="outputs", min_length=1)
+    domains: DomainsConfig = DomainsConfig()
+    splits: SplitsConfig = SplitsConfig()
+    llm: LlmConfig = LlmConfig()
+    steps: dict[str, dict[str, Json]] = Field(default_factory=dict)
+    """Parameters of steps by full name; `llm` in one overrides its authors. See `list-steps`."""
+    rollout: RolloutConfig = RolloutConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    execution: ExecutionConfig = ExecutionConfig()
+    sandbox: SandboxConfig = SandboxConfig()
+    card: CardConfig = CardConfig()
+
+    @field_validator("simulation_time", mode="before")
+    @classmethod
+    def _as_text(cls, value: Any) -> Any:
+        # YAML reads an unquoted time as a datetime.
+        return value.strftime("%Y-%m-%d %H:%M:%S") if isinstance(value, datetime) else value
+
+    @field_validator("simulation_time")
+    @classmethod
+    def _is_time(cls, value: str) -> str:
+        try:
+            time = datetime.strptime(value, "%Y-%m-%d %H:%M:%S")
+            is_time = time.strftime("%Y-%m-%d %H:%M:%S") == value
+        except ValueError:
+            is_time = False
+        if not is_time:
+            raise ValueError("must have the form YYYY-MM-DD HH:MM:SS")
+        if time.year not in YEARS:
+            raise ValueError(f"must be in the years {YEARS[0]} to {YEARS[-1]}")
+        return value
+
+    @field_validator("outputs_dir")
+    @classmethod
+    def _is_path(cls, value: str) -> str:
+        if has_controls(value):
+            raise ValueError("must be a path without control characters")
+        return value

@@ -1,0 +1,200 @@
+"""Replies that are kept and given again: a cache in SQLite, and cassettes, which are JSONL files.
+
+A reply is on the disk before anybody reads it, so that a run that is killed does not pay for it again. A cassette
+is replayed without a network and without a key; a torn last line of it is ignored.
+"""
+
+import asyncio
+import json
+import os
+import sqlite3
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from skillweave.base.errors import ArtifactError, ConfigError, ProviderError, StopError
+from skillweave.llm.backends.backend import Backend, Reply, Request
+from skillweave.llm.database import shared_database
+from skillweave.schema.record import Record
+from skillweave.schema.trajectory import Message
+
+
+class CassetteEntry(Record):
+    """One line."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), ser_json_inf_nan="null")
+
+    digest: str
+    question: str
+    key: str
+    attempt: int
+    messages: list[Message]
+    """What was asked; for the reader, the digest decides."""
+    reply: Reply
+
+
+CASSETTE_REPLY = TypeAdapter(Reply)
+
+
+def cassette_line(request: Request, reply: Reply) -> str:
+    """The line that records `reply`."""
+    take = CassetteEntry(
+        digest=request.conversation_digest(),
+        question=request.question,
+        key=request.key,
+        attempt=request.attempt,
+        messages=list(request.messages),
+        reply=replace(reply, cached=False),
+    )
+    # Escaped: a reply may hold lone surrogates, and they are to be refused by the parser, not by the recorder.
+    return json.dumps(take.model_dump(mode="python", exclude_none=True), default=vars) + "\n"
+
+
+def read_cassette(path: Path) -> dict[str, Reply]:
+    """Replies by digest. Raises ArtifactError."""
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"cassette {str(path)!r} cannot be read: {error}; record one first") from error
+    replies: dict[str, Reply] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            take = CassetteEntry.model_validate(json.loads(line))
+        except (ValidationError, ValueError, RecursionError) as error:
+            if number == len(lines):
+                break
+            raise ArtifactError(f"line {number} of cassette {str(path)!r} is no take; record it again") from error
+        replies[take.digest] = take.reply
+    return replies
+
+
+class RecordingBackend:
+    def __init__(self, inner: Backend, cassette: Path) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._path = cassette
+        self._lock = threading.Lock()
+        try:
+            cassette.parent.mkdir(parents=True, exist_ok=True)
+            if cassette.exists() and not cassette.is_file():
+                raise ConfigError(f"cassette {str(cassette)!r} is no file; give llm.record the path of one")
+            _mend(cassette)
+        except OSError as error:
+            raise ConfigError(
+                f"cassette {str(cassette)!r} cannot be written: {error.strerror}; give llm.record another path"
+            ) from error
+
+    async def complete(self, request: Request) -> Reply:
+        reply = await self._inner.complete(request)
+        line = cassette_line(request, reply).encode("ascii")
+        with self._lock, self._path.open("ab") as file:
+            file.write(line)
+        return reply
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def _mend(path: Path) -> None:
+    """Cut off a last line that a killed run left torn, so that the next line is not glued to it."""
+    if not path.exists():
+        return
+    with path.open("rb+") as file:
+        content = file.read()
+        if content and not content.endswith(b"\n"):
+            file.seek(content.rfind(b"\n") + 1)
+            file.truncate()
+            os.fsync(file.fileno())
+
+
+class ReplayBackend:
+    def __init__(self, cassette: Path) -> None:
+        self.name = f"replay/{cassette}"
+        self._path = cassette
+        self._replies = read_cassette(cassette)
+
+    async def complete(self, request: Request) -> Reply:
+        try:
+            return self._replies[request.conversation_digest()]
+        except KeyError:
+            raise ProviderError(
+                f"cassette {str(self._path)!r} holds no answer to question {request.question!r} for {request.key!r}, "
+                f"attempt {request.attempt}: its prompt or what it is asked about has changed; record it again"
+            ) from None
+
+    async def close(self) -> None:
+        """The cassette was read whole; there is nothing to let go of."""
+
+
+CACHED_REPLY = TypeAdapter(Reply)
+
+
+class CachedBackend:
+    def __init__(self, inner: Backend, path: Path, source: str = "") -> None:
+        """`source` tells authors of one name apart: at which endpoint, asked in which way."""
+        self.name = inner.name
+        self._source = source
+        self._inner = inner
+        self._path = path
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = shared_database(path)
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute("CREATE TABLE IF NOT EXISTS reply (digest TEXT PRIMARY KEY, body TEXT NOT NULL)")
+        except (sqlite3.DatabaseError, OSError) as error:
+            raise ArtifactError(
+                f"the cache {str(path)!r} is no usable SQLite file ({error}); delete it, or set llm.cache to another "
+                "path or to false"
+            ) from error
+
+    async def complete(self, request: Request) -> Reply:
+        digest = f"{self.name} {self._source} {request.digest()}"
+        # In threads, since another process may hold the file, and nobody else is to wait for that.
+        known = await asyncio.to_thread(self._find, digest)
+        if known is not None:
+            return known
+        reply = await self._inner.complete(request)
+        if reply.stop == "content_filter" or not (reply.text or reply.tool_calls or reply.stop == "context_window"):
+            return reply
+        await asyncio.to_thread(self._keep, digest, reply)
+        return reply
+
+    async def close(self) -> None:
+        await self._inner.close()
+        with self._lock:
+            self._connection.close()
+
+    def _complaint(self, done: str, error: sqlite3.Error) -> StopError:
+        return StopError(
+            f"the cache {str(self._path)!r} cannot be {done} ({error}); make room, wait for who holds it, or set "
+            "llm.cache to another path"
+        )
+
+    def _keep(self, digest: str, reply: Reply) -> None:
+        # Escaped, since SQLite's text is UTF-8 and a reply may hold lone surrogates.
+        body = json.dumps(CACHED_REPLY.dump_python(reply, mode="python"), default=vars)
+        try:
+            with self._lock:
+                self._connection.execute("INSERT OR REPLACE INTO reply VALUES (?, ?)", (digest, body))
+        except sqlite3.Error as error:
+            # Whatever is asked from now on would be paid for and lost.
+            raise self._complaint("written", error) from error
+
+    def _find(self, digest: str) -> Reply | None:
+        try:
+            with self._lock:
+                row = self._connection.execute("SELECT body FROM reply WHERE digest = ?", (digest,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._complaint("read", error) from error
+        if row is None:
+            return None
+        try:
+            return replace(CACHED_REPLY.validate_python(json.loads(row[0])), cached=True)
+        except (ValueError, TypeError, RecursionError):
+            # A damaged entry is as good as none: it is asked again and written over.
+            return None

@@ -1,0 +1,323 @@
+"""A dataset: the outputs folder of a run, for Python. It gives tasks by id, and worlds ready to open sessions of.
+
+Files are read when something asks for them, and nothing in them is trusted: they are parsed into types, their paths
+stay in the folder, their databases hold plain tables, and a task's state must be the one that the task was proven on.
+A fused world's contract is whole only with the bridge rules that stand beside its policy.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from skillweave.base.digest import digest_file, digest_json
+from skillweave.base.errors import ArtifactError
+from skillweave.base.store import Stamp, Store
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint
+from skillweave.schema.contract import Policy
+from skillweave.schema.fusion import Mediation
+from skillweave.schema.record import Json, Record
+from skillweave.schema.task import Task
+from skillweave.world import database
+from skillweave.world.world import World
+
+R = TypeVar("R", bound=Record)
+
+BLUEPRINTS = "blueprints.json"
+_SHOWN = 5
+"""Names that an error lists."""
+
+
+class Contracts:
+    """Read when something asks for them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def is_whole(self, name: str) -> bool:
+        """Whether nothing is missing of a world's contract: a fused one may stand there before its bridge rules do."""
+        return not self._store.exists(_contract(name)) or self._store.exists(_bridges(name))
+
+    def __getitem__(self, name: str) -> Blueprint:
+        """The contract of a world. ArtifactError where there is none."""
+        if isinstance(name, str) and self._store.exists(_contract(name)):
+            return self._fused(name)
+        found = self._singles.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise ArtifactError(f"no blueprint {name!r} in {BLUEPRINTS}; there are {listed(sorted(self._singles))}")
+        try:
+            return Blueprint.model_validate(found)
+        except ValidationError as error:
+            raise ArtifactError(f"blueprint {name!r} in {BLUEPRINTS} is damaged: {first_fault(error)}") from error
+
+    def _fused(self, name: str) -> FusedBlueprint:
+        path, bridges = _contract(name), _bridges(name)
+        if not self._store.exists(bridges):
+            raise ArtifactError(f"{path!r} has no bridge rules: there is no {bridges!r}; run the pipeline to its end")
+        contract, mediation = self._record(path, FusedBlueprint), self._record(bridges, Mediation)
+        for file, world in ((path, contract.server), (bridges, mediation.name)):
+            if world != name:
+                raise ArtifactError(f"{file!r} is of the world {world!r}, not of {name!r}")
+        _check(contract, path)
+        tools = {tool.name for tool in contract.tools}
+        for rule in mediation.bridges:
+            if rule.tool not in tools:
+                raise ArtifactError(f"{bridges!r}: {rule.rule} guards the tool {rule.tool!r}, which is not in {path!r}")
+        return contract.with_bridges(mediation.bridges)
+
+    def _record(self, path: str, kind: type[R]) -> R:
+        try:
+            return kind.model_validate_json(self._store.read(path))
+        except ValidationError as error:
+            raise ArtifactError(f"{path!r} is damaged: {first_fault(error)}") from error
+
+    @cached_property
+    def _singles(self) -> dict[str, Json]:
+        found = parsed_json(BLUEPRINTS, self._store.read(BLUEPRINTS))
+        rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+        return {str(row.get("server")): row for row in rows}
+
+
+def _check(contract: FusedBlueprint, path: str) -> None:
+    """ArtifactError where members, tables and views do not go together."""
+    try:
+        for tool in contract.tools:
+            contract.core.attribute(contract.role(tool.name).account)
+        connection = database.create(contract)
+        try:
+            for view in contract.views:
+                connection.execute(f"SELECT * FROM {view.entity.table}")
+        finally:
+            connection.close()
+    except KeyError as error:
+        raise ArtifactError(f"{path!r} is damaged: nothing in it is called {error.args[0]!r}") from error
+    except sqlite3.Error as error:
+        raise ArtifactError(f"{path!r} is damaged: {error}") from error
+
+
+def _contract(name: str) -> str:
+    return f"database/{name}.contract.json"
+
+
+def _bridges(name: str) -> str:
+    return f"policies/{name}.bridges.json"
+
+
+def parsed_json(label: str, content: bytes) -> Json:
+    """JSON from elsewhere. ArtifactError where it is none."""
+    try:
+        found: Json = from_json(content)
+    except ValueError as error:
+        raise ArtifactError(f"{label!r} is not JSON: {error}") from error
+    return found
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first thing that is wrong with a record, in words."""
+    fault = error.errors()[0]
+    return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
+
+
+def listed(names: list[str]) -> str:
+    """The first names of a list."""
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "") or "none"
+
+
+QUERIES = "queries"
+PARTS = (QUERIES, "database", "policies", "tool_lists")
+"""Folders of a dataset that a trajectory depends on, beside the blueprints."""
+
+
+class Dataset:
+    """Not to be shared by threads; the worlds that it gives may be."""
+
+    def __init__(self, outputs: Path) -> None:
+        """ArtifactError where `outputs` is no folder of a run."""
+        self.store = Store(outputs)
+        if not outputs.is_dir():
+            raise ArtifactError(f"there is no outputs folder {str(outputs)!r}; give the one that a run wrote")
+        if not self.store.exists(BLUEPRINTS) and not (outputs / QUERIES).is_dir():
+            raise ArtifactError(
+                f"{str(outputs)!r} holds no {BLUEPRINTS} and no tasks; give the folder that a run wrote"
+            )
+        self.tasks = Tasks(self.store)
+        self._contracts = Contracts(self.store)
+        self._worlds: dict[str, World] = {}
+        self._digests: dict[tuple[str, str], str] = {}
+
+    @property
+    def worlds(self) -> list[str]:
+        """Names of the worlds that have a database and a contract that is whole, sorted."""
+        return [name for name in _stems(self.store, "database", ".sqlite") if self._contracts.is_whole(name)]
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the files that trajectories depend on, as they are when this is first asked for."""
+        root = self.store.root
+        paths = [root / BLUEPRINTS, *(path for part in PARTS for path in _files(root / part))]
+        return digest_json({str(path.relative_to(root)): digest_file(path) for path in paths if path.is_file()})
+
+    def blueprint(self, name: str) -> Blueprint:
+        """The blueprint of a world, a fused one with its bridge rules. ArtifactError where there is none."""
+        return self._contracts[name]
+
+    def policy(self, name: str) -> Policy:
+        """The policy of a world. ArtifactError where there is none."""
+        return Policy(world=name, text=self._text(f"policies/{name}.md"))
+
+    def world(self, which: Task | str) -> World:
+        """The world of a task, or of that name; opened once. ArtifactError where a task was proven on another state."""
+        if not isinstance(which, Task):
+            return self._world(which)
+        task, world = which, self._world(which.world)
+        expected = f"database/{task.world}.sqlite"
+        if task.initial_state.database != expected:
+            raise ArtifactError(
+                f"task {task.id!r} stands on {task.initial_state.database!r}; its world has {expected!r}"
+            )
+        found = self._digest(world, task)
+        if found != task.initial_state.digest:
+            raise ArtifactError(
+                f"task {task.id!r} was proven on the state {task.initial_state.digest[:12]!r}, and {expected!r} gives "
+                f"{found[:12]!r}; one of the two was changed: run `python -m synth verify` on the dataset"
+            )
+        return world
+
+    def close(self) -> None:
+        """Give up the worlds."""
+        for world in self._worlds.values():
+            world.close()
+        self._worlds.clear()
+
+    def _world(self, name: str) -> World:
+        if not isinstance(name, str) or name not in self._worlds:
+            blueprint, path = self.blueprint(name), self.store.file(f"database/{name}.sqlite")
+            policy = self.policy(name) if self.store.exists(f"policies/{name}.md") else None
+            self._worlds[name] = World(blueprint, path, now=self._now(name), policy=policy)
+        return self._worlds[name]
+
+    def _now(self, name: str) -> str:
+        """The clock of sessions that are opened without a task: that of the run."""
+        path = "manifest.json"
+        manifest = parsed_json(path, self.store.read(path)) if self.store.exists(path) else {}
+        prints = manifest.get("fingerprints") if isinstance(manifest, dict) else None
+        rows = [row for row in prints.values() if isinstance(row, dict)] if isinstance(prints, dict) else []
+        known = [str(row["now"]) for row in rows if row.get("now")]
+        known += [task.now for task in self.tasks.of(name)] if not known else []
+        if not known:
+            raise ArtifactError(f"neither the manifest nor a task says what time it is in {name!r}; run the pipeline")
+        return known[-1]
+
+    def _digest(self, world: World, task: Task) -> str:
+        patch = "".join(change.model_dump_json() for change in task.initial_state.patch)
+        if (task.world, patch) not in self._digests:
+            with world.session(patch=task.initial_state.patch) as session:
+                self._digests[task.world, patch] = session.digest()
+        return self._digests[task.world, patch]
+
+    def _text(self, path: str) -> str:
+        try:
+            return self.store.read(path).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ArtifactError(f"{path!r} is no text: {error}") from error
+
+
+class Tasks(Mapping[str, Task]):
+    """Tasks by id. A line is found by its id, which begins with its world's name, and parsed when it is asked for."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._files: dict[str, tuple[Stamp, dict[str, tuple[int, int]]]] = {}
+
+    def __getitem__(self, id: str) -> Task:
+        if not isinstance(id, str):
+            raise UnknownTaskError(
+                f"no task {id!r} in the dataset; a task goes by its id, such as {listed(list(self))}"
+            )
+        worlds = self.worlds
+        likely = id.rpartition("-")[0]
+        for world in sorted(worlds, key=lambda world: world != likely):
+            place = self._index(world).get(id)
+            if place is not None:
+                return self._task(world, place)
+        raise UnknownTaskError(f"no task {id!r} in the dataset; it has {len(self)}, such as {listed(list(self))}")
+
+    def __iter__(self) -> Iterator[str]:
+        for world in self.worlds:
+            yield from self._index(world)
+
+    def __len__(self) -> int:
+        return sum(len(self._index(world)) for world in self.worlds)
+
+    @property
+    def worlds(self) -> list[str]:
+        """Names of the worlds that have tasks, sorted."""
+        return _stems(self._store, QUERIES, ".jsonl")
+
+    def of(self, world: str) -> Iterator[Task]:
+        """The tasks of one world."""
+        for place in self._index(world).values() if world in self.worlds else ():
+            yield self._task(world, place)
+
+    def _task(self, world: str, place: tuple[int, int]) -> Task:
+        with self._store.file(_path(world)).open("rb") as stream:
+            stream.seek(place[0])
+            line = stream.read(place[1])
+        try:
+            return _TASK.validate_json(line)
+        except ValidationError as error:
+            raise ArtifactError(
+                f"a task of {_path(world)!r} is damaged, at byte {place[0]}: {first_fault(error)}"
+            ) from error
+
+    def _index(self, world: str) -> dict[str, tuple[int, int]]:
+        """Id -> offset and length of its line; made again where the file has changed."""
+        path = _path(world)
+        stamp = self._store.stamp(path)
+        known = self._files.get(world)
+        if known is None or known[0] != stamp:
+            known = self._files[world] = (stamp, self._indexed(path))
+        return known[1]
+
+    def _indexed(self, path: str) -> dict[str, tuple[int, int]]:
+        found: dict[str, tuple[int, int]] = {}
+        offset = 0
+        with self._store.file(path).open("rb") as stream:
+            for number, line in enumerate(stream, start=1):
+                record = parsed_json(f"{path}, line {number}", line)
+                id = record.get("id") if isinstance(record, dict) else None
+                if not isinstance(id, str) or id in found:
+                    raise ArtifactError(
+                        f"{path!r}, line {number}: {f'a second {id!r}' if id else 'no task with an id'}"
+                    )
+                found[id] = (offset, len(line))
+                offset += len(line)
+        return found
+
+
+class UnknownTaskError(ArtifactError, KeyError):
+    """No task has that id."""
+
+    __str__ = ArtifactError.__str__
+
+
+_TASK: TypeAdapter[Task] = TypeAdapter(Task)
+
+
+def _path(world: str) -> str:
+    return f"{QUERIES}/{world}.jsonl"
+
+
+def _stems(store: Store, folder: str, ending: str) -> list[str]:
+    """Names of a folder's files of one kind, without their ending. A link in the folder's place is refused."""
+    path = store.path(folder)
+    return sorted(file.name.removesuffix(ending) for file in path.glob(f"[!.]*{ending}")) if path.is_dir() else []
+
+
+def _files(folder: Path) -> list[Path]:
+    """Files right in a folder, sorted."""
+    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []

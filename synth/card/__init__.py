@@ -1,1 +1,0 @@
-"""The card of a dataset: `README.md` in its folder, made from its files."""

@@ -1,0 +1,290 @@
+"""`run --dry-run`: what would run and why, with the questions, tokens and cost that it would take. It writes nothing.
+
+An item is expected to ask what it asked before; else what similar items asked; else what a default run asked.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from skillweave.base.manifest import ItemRecord
+from skillweave.llm.backends.backend import Reply
+from skillweave.llm.connections import UNPAID, price_of
+from skillweave.llm.ledger import cost_in_words
+from skillweave.schema.question_metrics import total_metrics
+from synth.artifacts import DOMAIN_COMBINATIONS
+from synth.cli.display import CHARACTERS_PER_TOKEN, OFFLINE_PREFIX, counted, item_label, show_table
+from synth.cli.options import PipelineOptions
+from synth.engine.drive import require_settled
+from synth.engine.run import PipelineRun
+from synth.engine.schedule import RunListener, Schedule
+from synth.engine.step import ALL, JOIN, PipelineStep
+from synth.questions.sizes import ByQuestion, Size, Sizes, StepSizes, asked_in, keys_of, times, together
+
+DOMAIN_COUNT = "target_domains"
+COMBINATION_COUNT = "cross_domain_combinations"
+"""Parameters of steps that say how many there are to be."""
+
+
+class ExpectedQuestions:
+    """For one run, from its folder's records and from the sizes that are shipped."""
+
+    def __init__(self, run: PipelineRun) -> None:
+        self._run = run
+        self._records = run.manifest.items()
+        self._combinations = keys_of(DOMAIN_COMBINATIONS.pattern, self._records)
+        shipped = Sizes.shipped()
+        self._shipped = shipped.steps
+        self._domains = self._param(DOMAIN_COUNT, shipped.domains)
+        self._joined = (
+            self._param(COMBINATION_COUNT, shipped.combinations) if run.spec.config.task_mode != "single" else 0
+        )
+        self.is_measured = any(record.askings for record in self._records)
+        """Whether this folder's own records say something."""
+
+    def of_item(self, step: PipelineStep[Any], key: str) -> ByQuestion:
+        """What an item is going to ask."""
+        known = [record for record in self._records if record.step == step.name and record.state == "done"]
+        own = [record for record in known if record.key == key]
+        alike = own or [record for record in known if self._is_like(record, key)]
+        if alike:
+            return times(together([asked_in(record) for record in alike]), 1 / len(alike))
+        return self._of_new(step, key)
+
+    def of_step(self, step: PipelineStep[Any]) -> ByQuestion | None:
+        """What a step is going to ask whose items nobody knows yet; None where that cannot be told."""
+        sizes = self._shipped.get(step.name)
+        if sizes is None:
+            return None if step.questions else {}
+        return sizes.of(self._domains, self._joined)
+
+    def _of_new(self, step: PipelineStep[Any], key: str) -> ByQuestion:
+        sizes = self._shipped.get(step.name)
+        if key == JOIN:
+            return {}
+        if sizes is None:
+            return {question.name: Size(asked=1) for question in step.questions}
+        if key == ALL:
+            return sizes.of(self._domains, self._joined)
+        return self._of_one(sizes, key)
+
+    def _of_one(self, sizes: StepSizes, key: str) -> ByQuestion:
+        return sizes.combination if key in self._combinations else sizes.domain
+
+    def _is_like(self, record: ItemRecord, key: str) -> bool:
+        """Whether an item is of the same kind: a join, of a combination, of a domain."""
+        if JOIN in (record.key, key):
+            return record.key == key
+        return (record.key in self._combinations) == (key in self._combinations)
+
+    def _param(self, name: str, otherwise: int) -> int:
+        """A parameter of whichever step has it."""
+        found: Sequence[int] = [getattr(params, name) for params in self._run.params.values() if hasattr(params, name)]
+        return found[0] if found else otherwise
+
+
+class CostEstimate(NamedTuple):
+    """What a step is going to take."""
+
+    name: str
+    items: int | None
+    """None: not known yet."""
+    questions: float = 0.0
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
+    cost_usd: float = 0.0
+    unpriced: float = 0.0
+    """Questions to authors of unknown price."""
+    authors: tuple[str, ...] = ()
+
+    @classmethod
+    def summed(cls, rows: "Sequence[CostEstimate]") -> "CostEstimate":
+        """All of them together."""
+        return cls(
+            "total",
+            sum(row.items or 0 for row in rows),
+            questions=sum(row.questions for row in rows),
+            tokens_in=sum(row.tokens_in for row in rows),
+            tokens_out=sum(row.tokens_out for row in rows),
+            cost_usd=sum(row.cost_usd for row in rows),
+            unpriced=sum(row.unpriced for row in rows),
+        )
+
+    @property
+    def cost(self) -> str:
+        return cost_in_words(self.cost_usd, math.ceil(self.unpriced))
+
+    def cells(self) -> list[str]:
+        """A row of a table."""
+        return [
+            self.name,
+            "unknown" if self.items is None else str(self.items),
+            f"{self.questions:,.0f}",
+            f"{self.tokens_in:,.0f}",
+            f"{self.tokens_out:,.0f}",
+            self.cost,
+            ", ".join(self.authors),
+        ]
+
+
+class CostForecast:
+    """By the authors and the prices of one run."""
+
+    def __init__(self, run: PipelineRun) -> None:
+        self._run = run
+        self._asked = [asking for record in run.manifest.items() for asking in record.askings]
+        self.has_offline = False
+        """Whether anything was to be asked offline."""
+        self.is_measured = False
+
+    def of(self, step: PipelineStep[Any], items: int | None, asked: ByQuestion | None) -> CostEstimate:
+        """What a step is going to take that asks so much; None: nobody knows."""
+        roles = {question.name: question.role for question in step.questions}
+        found = CostEstimate(step.name, items)
+        for question, size in (asked or {}).items():
+            author = self._run.authors.first(step.name, roles[question]) if question in roles else None
+            if author is not None:
+                found = self._with(found, size, author)
+        return found
+
+    def _with(self, found: CostEstimate, size: Size, author: str) -> CostEstimate:
+        authors = tuple(dict.fromkeys([*found.authors, author]))
+        found = found._replace(questions=found.questions + size.asked, authors=authors)
+        if author.partition("/")[0] in UNPAID:
+            self.has_offline = True
+            return found
+        chars_in, chars_out = self._characters(author)
+        reply = Reply("", round(size.prompt_chars / chars_in), output_tokens=round(size.reply_chars / chars_out))
+        price = price_of(author, self._run.spec.config.llm)
+        return found._replace(
+            tokens_in=found.tokens_in + reply.input_tokens,
+            tokens_out=found.tokens_out + reply.output_tokens,
+            cost_usd=found.cost_usd + (price.cost_usd(reply) if price is not None else 0.0),
+            unpriced=found.unpriced + (size.asked if price is None else 0.0),
+        )
+
+    @property
+    def characters(self) -> str:
+        """How characters were taken for tokens, in words."""
+        return "its tokens as measured here" if self.is_measured else f"{CHARACTERS_PER_TOKEN:g} characters a token"
+
+    def _characters(self, author: str) -> tuple[float, float]:
+        """In a token of a prompt and in one of an answer, as measured here."""
+        # A reply that was kept, or did not come, has a prompt and no tokens.
+        counted = [each for each in self._asked if not each.kept and "unreached" not in each.complaints]
+        total = total_metrics([each for each in counted if each.author == author])
+        if not total.input_tokens or not total.output_tokens:
+            return CHARACTERS_PER_TOKEN, CHARACTERS_PER_TOKEN
+        self.is_measured = True
+        return max(total.prompt_chars, 1) / total.input_tokens, max(total.reply_chars, 1) / total.output_tokens
+
+
+Complaints = Mapping[tuple[str, str], list[str]]
+SHOWN_ITEMS = 3
+"""Items that a proposal names."""
+REASON_CHARS = 160
+"""Longest reason that it shows."""
+
+
+def retry_proposal(run: PipelineRun, options: PipelineOptions) -> str | None:
+    """What the command would ask, and the command, in a line; None where it would come to the same again."""
+    complaints = run.complaints()
+    asks = [*_sent_back(run, complaints), *_asked_anew(run, complaints)]
+    if not asks:
+        return None
+    more = f"; and {counted(len(asks) - SHOWN_ITEMS, 'item')} more" if len(asks) > SHOWN_ITEMS else ""
+    return f"{'; '.join(asks[:SHOWN_ITEMS])}{more}, with: {options.command('run', '--retry-rejected')}"
+
+
+def _sent_back(run: PipelineRun, complaints: Complaints) -> Iterator[str]:
+    for (name, key), reasons in sorted(complaints.items()):
+        step = run.pipeline.step(name)
+        if any(_is_model(run, name, question.role) for question in step.questions):
+            record = run.manifest.item(name, key)
+            is_in_vain = record is not None and set(reasons) <= set(record.sent_back)
+            told = "is asked anew" if is_in_vain else f"is told: {'; '.join(reasons)[:REASON_CHARS]}"
+            yield f"{step.short} {item_label(step, key)} {told}"
+
+
+def _asked_anew(run: PipelineRun, complaints: Complaints) -> Iterator[str]:
+    for step in run.pipeline.steps:
+        roles = {question.name: question.role for question in step.questions}
+        for record in run.manifest.items(step.name):
+            if record.state != "rejected" or (record.lies_in, record.key) in complaints:
+                continue
+            # What the step itself found wrong can come of any answer.
+            asked = [record.question] if record.question else sorted({one.question for one in record.askings})
+            anew = [name for name in asked if name in roles and _is_model(run, step.name, roles[name])]
+            if anew:
+                yield f"{step.short} {item_label(step, record.key)} asks {', '.join(anew)} anew"
+
+
+def _is_model(run: PipelineRun, step: str, role: str) -> bool:
+    """Whether one who can answer otherwise is asked."""
+    return any(not name.startswith(OFFLINE_PREFIX) for name in run.authors.names(step, role))
+
+
+ESTIMATE_HEADER = ("step", "items", "questions", "tokens in", "tokens out", "cost", "authors")
+
+
+def show_estimate(
+    run: PipelineRun, before: Sequence[PipelineStep[Any]], steps: Sequence[PipelineStep[Any]], options: PipelineOptions
+) -> None:
+    """Print a line for each item that would be done, or may be, then a table of sums. Raises ConfigError."""
+    schedule = Schedule(run, RunListener())
+    require_settled(schedule, before)
+    schedule.add(steps)
+    would = [(work.step, work.item.key) for work in schedule.ready.values()]
+    for work in schedule.ready.values():
+        print(f"{work.step.short} {item_label(work.step, work.item.key)}: redo, {work.reason}")
+    for item in schedule.blocked:
+        step = schedule.plans[item.step].step
+        waits = ", ".join(schedule.waits_for(item))
+        print(f"{step.short} {item_label(step, item.key)}: may redo, waits for {waits}")
+        would.append((step, item.key))
+    unknown: list[PipelineStep[Any]] = []
+    for step in schedule.unplanned:
+        keys = [record.key for record in run.manifest.items(step.name)]
+        items = counted(len(keys), "item") if keys else "items not known yet"
+        print(f"{step.name}: may redo, waits for earlier steps ({items})")
+        would.extend((step, key) for key in keys)
+        unknown.extend([] if keys else [step])
+    owed = schedule.owed()
+    for path in owed:
+        print(f"{path}: would be joined again, missing or changed")
+    if would or not owed:
+        _show_sums(run, would, unknown, options)
+    else:
+        print(f"all items are up to date; nothing was written; to join: {options.command('run')}")
+
+
+def _show_sums(
+    run: PipelineRun,
+    would: list[tuple[PipelineStep[Any], str]],
+    unknown: list[PipelineStep[Any]],
+    options: PipelineOptions,
+) -> None:
+    if not would:
+        again = retry_proposal(run, options)
+        print(f"everything is up to date; nothing would run{f'; {again}' if again else ''}")
+        return
+    expected, forecast = ExpectedQuestions(run), CostForecast(run)
+    rows: list[CostEstimate] = []
+    for step in dict.fromkeys([*(step for step, _ in would), *unknown]):
+        keys = [key for found, key in would if found is step]
+        asked = expected.of_step(step) if step in unknown else together([expected.of_item(step, key) for key in keys])
+        rows.append(forecast.of(step, len(keys) if keys else None, asked))
+    total = CostEstimate.summed(rows)
+    show_table(ESTIMATE_HEADER, [row.cells() for row in (*rows, total) if row.items or row.questions])
+    print(_assumptions(expected, forecast))
+    tokens = total.tokens_in + total.tokens_out
+    print(
+        f"in all about {total.questions:,.0f} questions, {tokens:,.0f} tokens, {total.cost}; nothing was written; "
+        f"to run: {options.command('run')}"
+    )
+
+
+def _assumptions(expected: ExpectedQuestions, forecast: CostForecast) -> str:
+    sizes = "what this folder's items asked before, else " if expected.is_measured else ""
+    offline = "; what is asked offline takes no tokens and costs nothing" if forecast.has_offline else ""
+    return f"estimated from {sizes}what a default run asked, {forecast.characters}{offline}"

@@ -1,1 +1,0 @@
-"""Files that run elsewhere: copied as they are, never imported by the engine."""

@@ -1,0 +1,244 @@
+"""What an agent can see of a world: which rows and columns each read shows, and which columns decide a guard.
+
+The answers follow from the contract's SQL alone. No data are read.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+
+import sqlglot
+from sqlglot import exp
+
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint
+from skillweave.schema.contract import STRUCTURAL, Guard, Parameter, Tool
+from skillweave.schema.entity import Attribute, Entity
+from skillweave.world.sql import parse
+from synth.contracts.results import JoinedTables, TableColumn, TableSchema, joined_tables, result_columns
+
+
+def column_origins(tool: Tool) -> dict[str, TableColumn | None]:
+    """Result column -> (table, column) that it shows as it is; None where it is computed."""
+    return {column.name: column.origin for column in result_columns(tool.returns.select)}
+
+
+def keys_shown(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
+    """Entity -> columns of the tool's result that hold keys of its rows (its own, or references to it)."""
+    found: dict[str, set[str]] = {}
+    for column, entity, _ in _keys(blueprint, tool):
+        found.setdefault(entity, set()).add(column)
+    return found
+
+
+def subject_entity(blueprint: Blueprint, tool: Tool) -> str | None:
+    """The entity that the rows of a tool's result are about: that of the first table read; None where none is."""
+    tables = {joined.first for joined in joined_tables(tool.returns.select)}
+    return next((entity.name for entity in blueprint.tables if tables == {entity.table}), None)
+
+
+def subject_keys(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
+    """Entity -> columns that hold the keys of the very rows that the result is about: one each, as it is now.
+
+    These are the rows of the first table, and of tables joined to it that reference it. Where the result keeps to what
+    is the caller's, it is about nothing else: a list of one's visits tells no free slots.
+    """
+    parts = [_about(blueprint, joined) for joined in joined_tables(tool.returns.select)]
+    found: dict[str, set[str]] = {}
+    for column, entity, holders in _keys(blueprint, tool):
+        is_other = any(holder == entity and not own for holder, own in holders)
+        within = {holder for holder, _ in holders}
+        if not is_other and parts and all(entity in part and part & within for part in parts):
+            found.setdefault(entity, set()).add(column)
+    return found
+
+
+def parameters_without_read(blueprint: Blueprint) -> list[tuple[str, str]]:
+    """Tool and parameter where no read tells which row to name: none lists such rows, or none that can be called."""
+    told, people = set[str](), _people(blueprint)
+    reads = [tool for tool in blueprint.tools if tool.kind == "read"]
+    for _ in reads:
+        can = (read for read in reads if all(_target(one) in told - people for one in _naming(read) if one.required))
+        told = told.union(*(subject_keys(blueprint, read) for read in can))
+    return [
+        (tool.name, parameter.name)
+        for tool in blueprint.tools
+        if tool.kind != "auth"
+        for parameter in _naming(tool)
+        if _target(parameter) not in told
+    ]
+
+
+def is_owned_by_person(blueprint: Blueprint, entity: Entity) -> bool:
+    """Whether each row of an entity is some caller's: references that are never NULL lead to the person served."""
+    people = _people(blueprint)
+    seen, open_ = set[str](), [entity.name]
+    while open_:
+        name = open_.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        open_ += [_parent(one) for one in blueprint.entity(name).attributes if one.references and not one.nullable]
+    return bool(seen & people) and entity.name not in people
+
+
+def inserted_tables(blueprint: Blueprint) -> set[str]:
+    """Tables that some tool inserts into."""
+    trees = [sqlglot.parse_one(effect.sql, dialect="sqlite") for tool in blueprint.tools for effect in tool.effects]
+    return {tree.find(exp.Table).name for tree in trees if isinstance(tree, exp.Insert) and tree.find(exp.Table)}  # type: ignore[union-attr]
+
+
+def _people(blueprint: Blueprint) -> set[str]:
+    """The person served, as the world and each domain know them."""
+    return {blueprint.core_entity, *(role.own.name for role in blueprint.roles)}
+
+
+def _naming(tool: Tool) -> list[Parameter]:
+    """The parameters that name rows."""
+    return [parameter for parameter in tool.parameters if parameter.refers_to]
+
+
+def _target(parameter: Parameter) -> str:
+    return (parameter.refers_to or "").partition(".")[0]
+
+
+def _keys(blueprint: Blueprint, tool: Tool) -> Iterator[tuple[str, str, set[tuple[str, bool]]]]:
+    """Columns that hold keys of one entity in every part of the query: with the entity, and the entities that hold
+    them, each with whether the key is its own."""
+    entities = {entity.table: entity for entity in blueprint.tables}
+    for column in result_columns(tool.returns.select, _schema(blueprint)):
+        places = [(entities.get(place[0]), place[1]) if place else (None, "") for place in column.origins]
+        held = [(entity, *_named(entity, name)) for entity, name in places if entity is not None]
+        targets = {target for _, target, _ in held}
+        if len(held) == len(places) and len(targets) == 1 and (target := targets.pop()):
+            yield column.name, target, {(entity.name, own) for entity, _, own in held}
+
+
+def _named(entity: Entity, column: str) -> tuple[str | None, bool]:
+    """The entity whose key a column holds, None if none's, and whether it is the row's own."""
+    attribute = next((one for one in entity.attributes if one.name == column), None)
+    if attribute is not None and attribute.name == entity.key:
+        return entity.name, True
+    return (_parent(attribute) if attribute is not None and attribute.references else None), False
+
+
+def _about(blueprint: Blueprint, joined: JoinedTables) -> set[str]:
+    """The entities whose rows one part of a query is about.
+
+    A list for one row that the call gives (the free seats of a performance) is about what it joins to that row, too.
+    """
+    entities = {entity.table: entity for entity in blueprint.tables}
+    tables = [*dict.fromkeys((joined.first, *joined.others))]
+    left = [table for table in tables if table not in _same(entities, joined)]
+    about = {one.name: one for some in (tables, left) for one in _referring(entities, some)}
+    own = [entity for entity in about.values() if entity.table in left and is_owned_by_person(blueprint, entity)]
+    kept = own if any(entity.table in joined.always for entity in own) else about.values()
+    return {entity.name for entity in kept}
+
+
+def _referring(entities: Mapping[str, Entity], tables: Sequence[str]) -> list[Entity]:
+    """The entity of the first table, and of those that refer to it, or to one that does."""
+    about = [entities[table] for table in tables[:1] if table in entities]
+    others = [entities[table] for table in tables[1:] if table in entities]
+    for _ in others:
+        names = {entity.name for entity in about}
+        about += [one for one in others if one.name not in names and {*map(_parent, one.attributes)} & names]
+    return about
+
+
+def _same(entities: Mapping[str, Entity], joined: JoinedTables) -> set[str]:
+    """Tables of which all rows of a result have the same row: that of a key that the call gives, and its parents."""
+    found = {table for table, column in joined.given if table in entities and entities[table].key == column}
+    names = {_parent(one) for table in found for one in entities[table].attributes} - {""}
+    return found | {table for table, entity in entities.items() if found and entity.name in names}
+
+
+def _parent(attribute: Attribute) -> str:
+    return (attribute.references or "").partition(".")[0]
+
+
+def _schema(blueprint: Blueprint) -> TableSchema:
+    return frozenset((entity.table, tuple(one.name for one in entity.attributes)) for entity in blueprint.tables)
+
+
+def deciding_columns(blueprint: Blueprint, guard: Guard) -> set[TableColumn]:
+    """Columns that decide a guard; keys and references, which only say which row is meant, left out."""
+    told = {
+        (entity.table, attribute.name)
+        for entity in blueprint.tables
+        for attribute in entity.attributes
+        if attribute.name != entity.key and attribute.references is None
+    }
+    if isinstance(blueprint, FusedBlueprint):
+        told -= {(view.shared, view.account) for view in blueprint.people}
+    return told & _columns_in(f"SELECT (\n{guard.holds}\n)")
+
+
+def columns_shown(tool: Tool) -> frozenset[TableColumn]:
+    """Columns that a tool's result shows as they are, or that one of its figures is reckoned from."""
+    return frozenset().union(*(column.shows for column in result_columns(tool.returns.select)))
+
+
+def hidden_deciding_columns(blueprint: Blueprint) -> list[tuple[str, str, str]]:
+    """Tool, rule and `table.column` where a rule that an agent may have to hold turns on what no read shows."""
+    shown = frozenset().union(*(columns_shown(tool) for tool in blueprint.tools if tool.kind == "read"))
+    return [
+        (tool.name, guard.rule, f"{table}.{column}")
+        for tool in blueprint.tools
+        for guard in tool.guards
+        if guard.concern not in STRUCTURAL
+        for table, column in sorted(deciding_columns(blueprint, guard) - shown)
+    ]
+
+
+@cache
+def _columns_in(sql: str) -> frozenset[TableColumn]:
+    tree = parse(sql).tree
+    return frozenset(place for column in tree.find_all(exp.Column) for place in _possible_columns(column))
+
+
+def _possible_columns(column: exp.Column) -> set[TableColumn]:
+    """Where a column may stand: in the table that it names, or in those of the innermost SELECT around it."""
+    around = column.parent_select
+    while around is not None:
+        tables = [table for table in around.find_all(exp.Table) if table.parent_select is around]
+        found = {(table.name, column.name) for table in tables if column.table in ("", table.alias_or_name)}
+        if found:
+            return found
+        around = around.parent_select
+    return set()
+
+
+def columns_to_look_up(blueprint: Blueprint, tool: Tool, rule: str) -> frozenset[TableColumn]:
+    """What an agent has to see to know whether a call keeps a rule: nothing where the tool itself tells."""
+    guard = next(guard for guard in tool.guards if guard.rule == rule)
+    return frozenset(deciding_columns(blueprint, guard)) if guard.enforced_by == "agent" else frozenset()
+
+
+def columns_seen(blueprint: Blueprint, asked: Tool, read: Tool, arguments: Collection[str]) -> set[TableColumn]:
+    """What a read has shown: of a list that was narrowed down, only what it says of rows that the request names."""
+    named = {blueprint.target(parameter.refers_to)[0].table for parameter in asked.parameters if parameter.refers_to}
+    is_whole = {*arguments} <= {parameter.name for parameter in required_parameters(read)}
+    return {place for place in columns_shown(read) if is_whole or place[0] in named}
+
+
+def reads_that_show(
+    blueprint: Blueprint, wanted: Collection[TableColumn], rows: Collection[str | None]
+) -> list[Tool] | None:
+    """Few reads that together show these columns, given rows of some kinds; None where they cannot be seen."""
+    reads = [
+        read
+        for read in blueprint.tools
+        if read.kind == "read" and all(p.refers_to in rows for p in required_parameters(read))
+    ]
+    missing, found = set(wanted), list[Tool]()
+    while missing:
+        best = max(reads, key=lambda read: len(columns_shown(read) & missing), default=None)
+        if best is None or not columns_shown(best) & missing:
+            return None
+        found.append(best)
+        missing -= columns_shown(best)
+    return found
+
+
+def required_parameters(tool: Tool) -> list[Parameter]:
+    """The parameters that a call has to give."""
+    return [parameter for parameter in tool.parameters if parameter.required]

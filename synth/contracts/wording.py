@@ -1,0 +1,99 @@
+"""Values, tools and tables in the words that people use. The checks of a conversation understand the same forms."""
+
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from random import Random
+
+from skillweave.schema.blueprint import Blueprint, FusedEntity, FusedTool
+from skillweave.schema.entity import AttributeType
+from skillweave.schema.record import Json, table_of
+
+VALUE_PLACEHOLDER = "{value}"
+"""Where a fact's text leaves it to us to put the words in: its author has not seen them."""
+_SNAKE_CASE = re.compile(r"[a-z]+(_[a-z0-9]+)+")
+
+
+def value_in_words(
+    value: Json, kind: AttributeType, unit: str | None, now: str, random: Random, *, is_birth: bool = False
+) -> str:
+    """A value in words: `Friday 24 January at 09:30`, `45.00`, `cleaning`; a day of birth always with its year."""
+    text = str(value)
+    if unit == "cents" and isinstance(value, int):
+        return f"{value / 100:,.2f}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if kind in ("date", "datetime"):
+        moment = datetime.fromisoformat(text)
+        day = _day_in_words(moment.date(), date.fromisoformat(now[:10]), random, is_dated=is_birth)
+        return day if kind == "date" else f"{day} at {moment:%H:%M}"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return text.replace("_", " ") if kind == "string" and _SNAKE_CASE.fullmatch(text) else text
+
+
+def identifying_sentence(name: str, words: str, random: Random) -> str:
+    """What identifies a person as a sentence, by the name of its parameter: `My email is ana@example.com.`"""
+    noun = name_in_words(name)
+    ways = [f"My {noun} is {words}.", f"You should have {words} as my {noun}.", f"The {noun} on my file is {words}."]
+    return random.choice([*ways, f"I was born on {words}."] if "birth" in name else ways)
+
+
+def value_type(value: Json) -> AttributeType:
+    """The type that a bare value looks like."""
+    text = str(value)
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    if len(text) in (10, 19) and text[4:5] == "-" and text[7:8] == "-" and text[:4].isdigit():
+        return "date" if len(text) == 10 else "datetime"
+    return "string"
+
+
+def name_in_words(name: str) -> str:
+    """A column's or parameter's name as a noun: `starts_at` -> `starts at`, `fee_cents` -> `fee`."""
+    for ending in ("_cents", "_id"):
+        name = name.removesuffix(ending)
+    return name.replace("_", " ")
+
+
+def _day_in_words(day: date, today: date, random: Random, *, is_dated: bool) -> str:
+    month, number = f"{day:%B}", day.day
+    near = abs((day - today).days) <= 120
+    if is_dated or not near:
+        return random.choice([f"{number} {month} {day.year}", f"{month} {number}, {day.year}"])
+    weekday = f"{day:%A}"
+    forms = [f"{weekday} {number} {month}", f"{number} {month}", f"{weekday}, {month} {number}", f"{month} {number}"]
+    return random.choice(forms)
+
+
+def short_tool_name(blueprint: Blueprint, name: str) -> str:
+    """A tool's own name, where no other domain has a tool of that name."""
+    tool = blueprint.tool(name)
+    if not isinstance(tool, FusedTool):
+        return name
+    alike = [one for one in blueprint.tools if isinstance(one, FusedTool) and one.origin == tool.origin]
+    return tool.origin if len(alike) == 1 else name
+
+
+def short_table_name(blueprint: Blueprint, entity: str) -> str:
+    """A table's name in its own domain."""
+    found = blueprint.entity(entity)
+    return table_of(found.origin) if isinstance(found, FusedEntity) else found.table
+
+
+ENDED_STATUSES = frozenset(
+    {
+        *("abandoned", "annulled", "cancelled", "canceled", "closed", "declined", "denied", "discontinued", "dropped"),
+        *("ended", "expired", "failed", "forfeited", "inactive", "lapsed", "missed", "no_show", "refused", "rejected"),
+        *("removed", "revoked", "stopped", "superseded", "terminated", "uncollected", "void", "voided", "withdrawn"),
+    }
+)
+
+
+def has_ended(row: Mapping[str, Json]) -> bool:
+    """Whether a status of the row says that nothing comes of it any more."""
+    return any(column.split("_")[-1] == "status" and value in ENDED_STATUSES for column, value in row.items() if value)

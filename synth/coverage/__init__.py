@@ -1,1 +1,0 @@
-"""What the tasks of a world exercise."""

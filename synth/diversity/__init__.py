@@ -1,1 +1,0 @@
-"""Diversity: how much tasks differ, what repeats, what splits or benchmarks have in common. Nothing runs a world."""

@@ -1,0 +1,283 @@
+"""Context: all that a step's item can see and do.
+
+The context records what an item reads, asks and writes. A later run compares this record to decide whether the
+item has to be redone. An item sees only what the items that it waits for have made.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+
+from skillweave.base.digest import digest_bytes, digest_file, digest_json
+from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.base.manifest import ItemOutput
+from skillweave.base.store import CACHE, Store
+from skillweave.config.sections import SplitsConfig
+from skillweave.llm.ask import AnswerCheck, AuthorChain, ask
+from skillweave.llm.elements import ElementCheck
+from skillweave.llm.ledger import Ledger
+from skillweave.llm.question import Question
+from skillweave.sandbox.limits import SandboxLimits
+from synth.artifacts import Artifact, Every
+from synth.engine.artifact import decode, encode
+from synth.engine.step import JOIN, Params, PipelineStep
+
+P = TypeVar("P", bound=Params)
+T = TypeVar("T")
+R = TypeVar("R")
+A = ParamSpec("A")
+
+
+class RunServices(Protocol):
+    """What the engine lends to a context."""
+
+    def line(self, step: str, role: str) -> AuthorChain | None:
+        """Who is asked for a role in a step; None where nobody is named."""
+        ...
+
+    def offload(self, function: Callable[..., R], *arguments: object) -> Awaitable[R]:
+        """Run a function in the run's process pool."""
+        ...
+
+    def log(self, step: str, key: str, message: str) -> None:
+        """Add a line to the step's log."""
+        ...
+
+
+@dataclass
+class ItemActivity:
+    """What an item did, for its record."""
+
+    reads: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, ItemOutput] = field(default_factory=dict)
+    rejected: dict[str, int] = field(default_factory=dict)
+    figures: dict[str, int | float] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
+
+
+@dataclass(frozen=True)
+class RunSetting:
+    """What the configuration says to every item."""
+
+    seed: int
+    now: str
+    seeds: tuple[str, ...]
+    sandbox: SandboxLimits = field(default_factory=SandboxLimits)
+    splits: SplitsConfig = field(default_factory=SplitsConfig)
+
+
+class Context(Generic[P]):
+    def __init__(
+        self,
+        step: PipelineStep[P],
+        key: str,
+        *,
+        params: P,
+        setting: RunSetting,
+        store: Store,
+        visible: Mapping[tuple[str, str], ItemOutput],
+        services: RunServices,
+        round: int = 0,
+        sent_back: tuple[str, ...] = (),
+    ) -> None:
+        self.key = key
+        self.round = round
+        """How often the item's authors were asked anew, from the first question on."""
+        self.sent_back = sent_back
+        """Why items of later steps were rejected that stand on this one and found the fault in it. The questions
+        before are answered as they were; the author is to mend the outcome."""
+        self.params = params
+        self.seed = setting.seed
+        self.now = setting.now
+        """The simulation time, `YYYY-MM-DD HH:MM:SS`."""
+        self.sandbox = setting.sandbox
+        """What generated code may use. It decides whether code runs, not what an item makes: it is not recorded."""
+        self.account = ItemActivity()
+        self._step = step
+        self._setting = setting
+        self._store = store
+        self._visible = visible
+        self._services = services
+        artifacts = {read.artifact if isinstance(read, Every) else read for read in step.reads}
+        self._readable = artifacts | set(step.listed)
+        self._writable = set(step.join_writes if key == JOIN else step.writes)
+        if key == JOIN:
+            self._readable |= set(step.writes)
+
+    @property
+    def seeds(self) -> list[str]:
+        """The domains that the run starts from: `domains.seeds` of the configuration."""
+        self.account.reads[SEEDS_LABEL] = seeds_digest(self._setting)
+        return list(self._setting.seeds)
+
+    @property
+    def splits(self) -> SplitsConfig:
+        """How tasks are put into splits: `splits` of the configuration."""
+        self.account.reads[SPLITS_LABEL] = splits_digest(self._setting)
+        return self._setting.splits
+
+    def random(self, *parts: object) -> Random:
+        """Randomness of its own for each name, whatever the order of the draws."""
+        return Random("/".join(map(str, (self.seed, self._step.name, *parts))))
+
+    def keys(self, artifact: Artifact[Any]) -> list[str]:
+        """The keys that this item can see, sorted."""
+        self._must_be_readable(artifact)
+        found = sorted(key for pattern, key in self._visible if pattern == artifact.pattern)
+        self.account.reads[keys_label(artifact.pattern)] = digest_json(list(found))
+        return found
+
+    def read(self, artifact: Artifact[T], key: str | None = None) -> T:
+        """The value of a key, by default the item's own. Raises ArtifactError where this item cannot see it."""
+        found = self._seen(artifact, self.key if key is None else key)
+        if artifact.kind == "file":
+            return self._store.path(found.path)  # type: ignore[return-value]
+        return decode(artifact, self._store.read(found.path), found.label)
+
+    def read_all(self, artifact: Artifact[T]) -> dict[str, T]:
+        """The values of all keys that this item can see, sorted."""
+        return {key: self.read(artifact, key) for key in self.keys(artifact)}
+
+    def path(self, artifact: Artifact[Any], key: str | None = None) -> Path:
+        """The file of a key, for reading."""
+        found = self._seen(artifact, self.key if key is None else key)
+        if artifact.kind == "joined":
+            raise ArtifactError(f"{found.label!r} is a value of a joined file and has no path; use read()")
+        return self._store.path(found.path)
+
+    def write(self, artifact: Artifact[T], key: str, value: T) -> None:
+        """Write the value of a key."""
+        content = encode(artifact, value)
+        path = self._place(artifact, key)
+        self._store.write(path, content)
+        self._written(artifact, key, path, digest_bytes(content))
+
+    @contextmanager
+    def write_path(self, artifact: Artifact[Path], key: str) -> Iterator[Path]:
+        """A temporary path to write to; it becomes the artifact's file on leaving, and nothing on an error."""
+        path = self._place(artifact, key)
+        with self._store.replacing(path) as temporary:
+            yield temporary
+        self._written(artifact, key, path, digest_file(self._store.path(path)))
+
+    async def ask(
+        self,
+        question: Question[T],
+        *,
+        key: str | None = None,
+        check: AnswerCheck[T] | ElementCheck[T] | None = None,
+        **variables: object,
+    ) -> T:
+        """Ask the author of the question's role. Raises AuthorError, which rejects the item unless it is caught."""
+        if question not in self._step.questions:
+            raise ArtifactError(f"{self._step.name} asks {question.name!r}; declare it in @step(questions=...)")
+        line = self._services.line(self._step.name, question.role)
+        if line is None:
+            raise ConfigError(f"{self._step.name} asks {question.name!r}; name who answers in llm.{question.role}")
+        self.account.ledger.parent = line.ledger
+        author, *fallback = line.backends
+        return await ask(
+            author,
+            question,
+            key=self.key if key is None else key,
+            variables=variables,
+            check=check,
+            repairs=self.params.repairs,
+            continuations=line.continuations,
+            fallback=fallback,
+            step=self._step.name,
+            round=self.round,
+            ledger=self.account.ledger,
+            on_fault=self.log,
+        )
+
+    def has_author(self, question: Question[Any]) -> bool:
+        """Whether anybody is named who answers the question; a judge need not be."""
+        return self._services.line(self._step.name, question.role) is not None
+
+    async def offload(self, function: Callable[A, R], *arguments: A.args, **named: A.kwargs) -> R:
+        """Run a pure function of a module in another process; for work that would keep a core busy."""
+        if named:
+            raise TypeError("offload passes positional arguments only")
+        return await self._services.offload(function, *arguments)
+
+    def reject(self, part: str, reason: str) -> None:
+        """Record that a part of the item was left out, and why. Reasons are few and fixed; the part is only logged."""
+        self.account.rejected[reason] = self.account.rejected.get(reason, 0) + 1
+        self.log(f"rejected {part}: {reason}")
+
+    def count(self, name: str, n: float = 1) -> None:
+        """Add to one of the item's figures, which are kept in the manifest."""
+        self.account.figures[name] = self.account.figures.get(name, 0) + n
+
+    def log(self, message: str) -> None:
+        """Add a line to the step's log."""
+        self._services.log(self._step.name, self.key, message)
+
+    def _seen(self, artifact: Artifact[Any], key: str) -> ItemOutput:
+        self._must_be_readable(artifact)
+        found = self._visible.get((artifact.pattern, key))
+        if found is None:
+            raise ArtifactError(
+                f"{self._step.name}/{self.key} cannot see {artifact.label(key)!r}: no item that it waits for made it; "
+                "declare every(...) in its reads if it belongs to another key"
+            )
+        self.account.reads[found.label] = found.digest
+        return found
+
+    def _must_be_readable(self, artifact: Artifact[Any]) -> None:
+        if artifact not in self._readable:
+            raise ArtifactError(f"{self._step.name} reads {artifact.pattern!r}; declare it in @step(reads=...)")
+
+    def _place(self, artifact: Artifact[Any], key: str) -> str:
+        if artifact not in self._writable:
+            raise ArtifactError(f"{self._step.name}/{self.key} writes {artifact.pattern!r}; declare it in @step(...)")
+        if artifact.kind == "joined":
+            if self._step.each is not None and key != self.key:
+                raise ArtifactError(
+                    f"{self._step.name}/{self.key} writes {artifact.label(key)!r}, another item's value"
+                )
+            return part_path(self._step.name, artifact, key)
+        return artifact.path(key)
+
+    def _written(self, artifact: Artifact[Any], key: str, path: str, digest: str) -> None:
+        stamp = self._store.stamp(path)
+        label = artifact.label(key)
+        self.account.outputs[label] = ItemOutput(
+            artifact=artifact.pattern,
+            key=key,
+            label=label,
+            path=path,
+            digest=digest,
+            size=stamp.size,
+            mtime_ns=stamp.mtime_ns,
+        )
+
+
+SEEDS_LABEL = "domains.seeds"
+
+
+def seeds_digest(setting: RunSetting) -> str:
+    """What reading `Context.seeds` is recorded as."""
+    return digest_json(list(setting.seeds))
+
+
+SPLITS_LABEL = "splits"
+
+
+def splits_digest(setting: RunSetting) -> str:
+    """What reading `Context.splits` is recorded as."""
+    return digest_json(setting.splits.model_dump(mode="json"))
+
+
+def keys_label(pattern: str) -> str:
+    """What reading the keys of an artifact is recorded as."""
+    return f"the list of {pattern}"
+
+
+def part_path(step: str, artifact: Artifact[Any], key: str) -> str:
+    """Where the value of a joined artifact is kept until it is joined."""
+    return f"{CACHE}/items/{step}/{artifact.pattern}/{key}.json"

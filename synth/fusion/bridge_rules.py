@@ -1,0 +1,153 @@
+"""The check of a mediator's answer on the contracts alone: conflicts, and bridge rules before they are tried.
+
+A bridge rule guards a write of one domain and asks for a state of another. One that reads its own domain alone is
+no bridge.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqlglot import exp
+
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
+from skillweave.schema.contract import STRUCTURAL
+from skillweave.schema.fusion import PolicyConflict
+from skillweave.world.contract.entities import ContractProblem
+from skillweave.world.contract.statements import StatementChecker, StatementPreparer
+from skillweave.world.contract.tools import RESERVED_ERRORS
+from skillweave.world.forbidden_sql import texts_of
+from skillweave.world.interpreter import guard_query
+from skillweave.world.lineage import ColumnLineage
+from skillweave.world.sql import parse
+from synth.policy.audit import Rule, audit_rule, common_words
+
+NO_PROSE = re.compile(r"\b(?:SELECT|EXISTS)\b|:(?:caller|person|now)\b|<!--|\[[RB]\d+\]")
+
+
+def conflict_faults(conflicts: Sequence[PolicyConflict], contract: FusedBlueprint) -> list[str]:
+    """What is wrong with them, in words for their author."""
+    owners = {rule: member.server for member in contract.members for rule in member.rules.values()}
+    found = [fault for conflict in conflicts for fault in _faults(conflict, owners)]
+    about = {conflict.about for conflict in conflicts}
+    if "privacy" not in about:
+        found.append("nothing settles privacy: say what one company may be told of what another has on record")
+    asked = {frozenset(one.name for one in tool.parameters) for tool in contract.tools if tool.kind == "auth"}
+    if len(asked) > 1 and "identity" not in about:
+        found.append("nothing settles identity: the companies ask for different facts to identify people")
+    return found
+
+
+def _faults(conflict: PolicyConflict, owners: dict[str, str]) -> Iterator[str]:
+    where = f"the conflict about {conflict.about}, {conflict.conflict!r}"
+    unknown = [rule for rule in conflict.rules if rule not in owners]
+    if unknown:
+        yield f"{where}: there is no rule {unknown[0]!r}"
+    elif conflict.rules and len({owners[rule] for rule in conflict.rules}) < 2:
+        yield f"{where}: its rules are all of one company; name those of two, or none where general conduct is meant"
+    if not conflict.resolution.strip():
+        yield f"{where}: it says nothing of what holds now"
+    prose = NO_PROSE.search(conflict.resolution)
+    if prose:
+        yield f"{where}: the resolution holds {prose[0]!r}; say it in words"
+
+
+def reads_show_what_decides(fused: FusedBlueprint, rule: BridgeRule) -> bool:
+    """Whether reads show all columns of other domains that the rule reads, apart from keys and references."""
+    accesses = StatementPreparer(fused)
+    try:
+        read = accesses.of(guard_query(rule.holds)).reads
+    finally:
+        accesses.close()
+    shown = _shown(fused)
+    own = fused.member_of(rule.tool).server
+    return all(
+        id(attribute) in shown
+        for entity in [*fused.entities, *fused.relationships]
+        if entity.server not in (None, own)
+        for attribute in entity.attributes[1:]
+        if attribute.references is None and attribute.name in read.get(entity.table, ())
+    )
+
+
+def _shown(fused: FusedBlueprint) -> set[int]:
+    """Identities of the attributes that reads show as they are."""
+    lineage = ColumnLineage(fused)
+    return {
+        id(origin)
+        for tool in fused.tools
+        if tool.kind == "read"
+        for _, node in lineage.projections(parse(tool.returns.select).tree)
+        if isinstance(node, exp.Column)
+        for origin in lineage.origins(node)
+    }
+
+
+ENGINE = frozenset({"caller", "person", "now"})
+"""What a bridge rule may bind beside its tool's parameters."""
+
+
+def bridge_faults(rules: Sequence[BridgeRule], fused: FusedBlueprint) -> dict[str, list[str]]:
+    """Name of a rule -> what is wrong with it, in words for its author; rules with nothing wrong are left out."""
+    statements = StatementChecker(fused)
+    common = common_words(fused)
+    found: dict[str, list[str]] = {}
+    taken: dict[str, set[str]] = {tool.name: {guard.error for guard in tool.guards} for tool in fused.tools}
+    names: set[str] = set()
+    try:
+        for rule in rules:
+            faults = [] if rule.rule not in names else ["there is another bridge rule of that name"]
+            faults += _standing(rule, fused, taken) or _running(rule, fused, statements, common)
+            if faults:
+                found.setdefault(rule.rule, []).extend(faults)
+            names.add(rule.rule)
+            taken.setdefault(rule.tool, set()).add(rule.error)
+    finally:
+        statements.close()
+    return found
+
+
+def servers_read(reads: Mapping[str, set[str]], fused: FusedBlueprint) -> set[str]:
+    """The members whose tables, persons or accounts a statement reads that reads these columns of these tables."""
+    tables = [*fused.entities, *fused.relationships]
+    found = {entity.server for entity in tables if entity.server is not None and entity.table in reads}
+    for member in fused.members:
+        if member.view in reads or member.account in reads.get(fused.core.table, ()):
+            found.add(member.server)
+    return found
+
+
+def _standing(rule: BridgeRule, fused: FusedBlueprint, taken: dict[str, set[str]]) -> list[str]:
+    """What is wrong with where a rule stands."""
+    writes = [tool.name for tool in fused.tools if tool.kind == "write"]
+    if rule.tool not in writes:
+        return [f"it guards {rule.tool!r}, which is no tool that changes something; there are {', '.join(writes)}"]
+    found = []
+    if any(rule.rule in member.rules.values() for member in fused.members):
+        found.append(f"{rule.rule} is the number of a company's own rule; give it another name")
+    if rule.error in RESERVED_ERRORS:
+        found.append(f"the error code {rule.error!r} is the engine's own; take another")
+    elif rule.error in taken[rule.tool]:
+        found.append(f"{rule.tool} has another rule with the error code {rule.error!r}; take another")
+    if rule.concern in STRUCTURAL:
+        found.append(f"a rule between companies is about no {rule.concern}; that is each company's own affair")
+    return found
+
+
+def _running(
+    rule: BridgeRule, fused: FusedBlueprint, statements: StatementChecker, common: frozenset[str]
+) -> list[str]:
+    """What is wrong with its SQL, with what that reads, and with the sentence beside it."""
+    tool = fused.tool(rule.tool)
+    allowed = frozenset(parameter.name for parameter in tool.parameters) | ENGINE
+    refused: list[ContractProblem] = list(
+        statements.judge(rule.rule, rule.holds, "expression", allowed, texts_of(tool))
+    )
+    if refused:
+        return [problem.message for problem in refused]
+    found = []
+    if "\n" in rule.says or NO_PROSE.search(rule.says):
+        found.append("its sentence is to be one line of plain words, without SQL, marks or numbers of rules")
+    own = fused.member_of(rule.tool)
+    if servers_read(statements.access(rule.holds, "expression").reads, fused) <= {own.server}:
+        found.append(f"it reads nothing of another company than {own.title}, whose tool it guards: that is no bridge")
+    return [*found, *audit_rule(Rule(rule.rule, [rule.says], [rule.holds]), fused, common)]

@@ -1,0 +1,174 @@
+"""The persons of a fused world: what its domains share of them, and the rows of the joined database.
+
+Persons are joined by the population's map of keys, never by name. Shared attributes come from the domains' own
+rows, which must agree.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from skillweave.base.errors import WorldError
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedEntity, FusedMember
+from skillweave.schema.entity import Attribute, ColumnComparison, Entity
+from skillweave.schema.record import Row
+from skillweave.world import database
+from synth.simulation.generation import state_of
+
+PERSON_KEY = "person_id"
+_STRICTEST_FIRST: tuple[ColumnComparison, ...] = ("exact", "normalised", "free")
+
+
+def person_of(blueprints: Sequence[Blueprint]) -> str:
+    """The shared person whom all these domains serve. WorldError where they serve different ones."""
+    servers = [blueprint.server for blueprint in blueprints]
+    if len(set(servers)) < len(servers):
+        raise WorldError(f"a domain can be in a fused world once; given were {', '.join(servers)}")
+    if len(servers) < 2:
+        raise WorldError(f"two domains or more make a fused world; given were {', '.join(servers) or 'none'}")
+    roles = {blueprint.server: blueprint.core.role_of for blueprint in blueprints}
+    found = set(roles.values())
+    if len(found) > 1 or None in found:
+        told = ", ".join(f"{server}'s is {role or 'nobody shared'}" for server, role in roles.items())
+        raise WorldError(f"these domains do not serve one shared person: {told}")
+    return str(roles[servers[0]])
+
+
+def shared_person(
+    blueprints: Sequence[Blueprint], members: Sequence[FusedMember], person: str, key: str
+) -> FusedEntity:
+    """The entity, under this name: the key in each domain, and every attribute that any of them shares."""
+    role = person_of(blueprints)
+    accounts = [
+        Attribute(
+            name=member.account,
+            type="string",
+            description=f"Their {member.key} with {member.title}.",
+            nullable=True,
+            unique=True,
+        )
+        for member in members
+    ]
+    names = dict.fromkeys(one.name for blueprint in blueprints for one in blueprint.core.attributes if one.shared)
+    return FusedEntity(
+        name=person,
+        server=None,
+        origin=role,
+        description=f"Somebody who has dealings with {in_words([member.title for member in members])}.",
+        person=True,
+        role_of=role,
+        # As the ids of the population begin.
+        prefix=role.upper()[:3],
+        attributes=[Attribute(name=key, type="string"), *accounts, *(_shared(name, blueprints) for name in names)],
+    )
+
+
+def _shared(name: str, blueprints: Sequence[Blueprint]) -> Attribute:
+    """One attribute of the shared person, as all who have it declare it. WorldError where they do not agree."""
+    found = {
+        blueprint.server: one
+        for blueprint in blueprints
+        for one in blueprint.core.attributes
+        if one.name == name and one.shared
+    }
+    keys = {blueprint.server: blueprint.core.key for blueprint in blueprints}
+    server, first = next(iter(found.items()))
+    for other, attribute in found.items():
+        if attribute.references is not None or name == keys[other]:
+            raise WorldError(f"{other} shares {name!r} of its person, which is a key; keys are each domain's own")
+        for what in ("type", "enum", "unit"):
+            if getattr(attribute, what) != getattr(first, what):
+                raise WorldError(
+                    f"{name!r} of the shared person has {what} {getattr(attribute, what)!r} in {other} and "
+                    f"{getattr(first, what)!r} in {server}; domains must agree on what they share"
+                )
+    return first.model_copy(
+        update={
+            "nullable": len(found) < len(blueprints) or any(one.nullable for one in found.values()),
+            "unique": any(one.unique for one in found.values()),
+            "compare": min((one.compare for one in found.values()), key=_STRICTEST_FIRST.index),
+            "generate": None,
+        }
+    )
+
+
+def in_words(parts: Sequence[str]) -> str:
+    """`A`, `A and B`, `A, B and C`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+
+
+def fused_state(
+    fused: FusedBlueprint, blueprints: Sequence[Blueprint], files: Mapping[str, Path], people: Sequence[Row]
+) -> sqlite3.Connection:
+    """The fused database in memory, made of the domains' files, by server. WorldError where they do not fit."""
+    databases = {one.server: database.load(files[one.server], one) for one in blueprints}
+    try:
+        return state_of(fused_rows(fused, databases, people), fused)
+    except sqlite3.Error as error:
+        raise WorldError(f"the rows of {fused.server} break a constraint of their tables: {error}") from error
+    finally:
+        for connection in databases.values():
+            connection.close()
+
+
+def fused_rows(
+    fused: FusedBlueprint, databases: Mapping[str, sqlite3.Connection], people: Sequence[Row]
+) -> dict[str, list[Row]]:
+    """Table -> rows. `databases` are by server; `people` has, for each person, a column a server with their key there.
+
+    WorldError where the domains' rows do not agree on a person, or know somebody whom `people` does not tell of.
+    """
+    found: dict[str, list[Row]] = {}
+    shared: dict[str, Row] = {}
+    for member, view in zip(fused.members, fused.people, strict=True):
+        whole = database.rows(databases[member.server], _as_before(view.entity))
+        _add_persons(fused, member, whole, people, shared)
+        for entity in [*fused.entities, *fused.relationships]:
+            if entity.name == member.person:
+                found[entity.table] = [_part(row, entity) for row in whole]
+            elif entity.server == member.server:
+                found[entity.table] = database.rows(databases[member.server], _as_before(entity))
+    found[fused.core.table] = [_filled(shared[person], fused.core) for person in sorted(shared)]
+    return found
+
+
+def _add_persons(
+    fused: FusedBlueprint, member: FusedMember, rows: Sequence[Row], people: Sequence[Row], shared: dict[str, Row]
+) -> None:
+    """Add what a domain knows of its persons to `shared`, by person."""
+    persons = {row[member.server]: str(row[PERSON_KEY]) for row in people if row.get(member.server) is not None}
+    names = [one.name for one in fused.core.attributes if one.shared]
+    for row in rows:
+        key = row[member.key]
+        person = persons.get(key)
+        if person is None:
+            raise WorldError(f"the people of this run tell of nobody who is {key!r} in {member.server}")
+        known = shared.setdefault(person, {fused.core.key: person})
+        if known.get(member.account) is not None:
+            raise WorldError(f"{person} is both {known[member.account]!r} and {key!r} in {member.server}")
+        known[member.account] = key
+        for name in names:
+            _agree(known, name, row, f"{person} is {key!r} in {member.server}")
+
+
+def _agree(known: Row, name: str, row: Row, who: str) -> None:
+    if name not in row:
+        return
+    if name in known and known[name] != row[name]:
+        raise WorldError(
+            f"{who}, where {name!r} is {row[name]!r}; another domain has {known[name]!r} for the same person"
+        )
+    known[name] = row[name]
+
+
+def _as_before(entity: FusedEntity) -> Entity:
+    """The entity as its own domain has it."""
+    return Entity(name=entity.origin, attributes=entity.attributes)
+
+
+def _part(row: Row, entity: Entity) -> Row:
+    return {one.name: row[one.name] for one in entity.attributes}
+
+
+def _filled(row: Row, entity: Entity) -> Row:
+    return {one.name: row.get(one.name) for one in entity.attributes}

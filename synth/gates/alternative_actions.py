@@ -1,0 +1,76 @@
+"""Another lawful way: what a bridge rule demands may be had by another write, which ends in another state.
+
+The user has agreed to what is needed, not to one tool by name. So for each demanded call every other write of the same
+domain is tried in its place, with the same arguments as far as it takes them; where the rest then goes through lawfully
+and ends otherwise, the task has two right answers.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from random import Random
+
+from evaluator.checks.state import check_state
+from skillweave.schema.blueprint import FusedBlueprint
+from skillweave.schema.combination import Combination
+from skillweave.schema.contract import Tool
+from skillweave.schema.record import Json, Value
+from skillweave.schema.task import Criteria, GoldenCall
+from skillweave.world.world import World
+from synth.search.arguments import argument_search
+from synth.tasks.replay import Rejected, make_calls, open_session, run_golden
+
+TRIES = 4
+"""Calls of one other tool that are tried."""
+
+
+def check_alternative_actions(world: World, combination: Combination, criteria: Criteria) -> int:
+    """How many other calls were tried in the place of demanded ones; Rejected where one does as well."""
+    tried = 0
+    for place, call in enumerate(combination.golden):
+        if call.demanded_by is None:
+            continue
+        for other in _others(world, combination, place):
+            tried += 1
+            golden = [*combination.golden[:place], other, *combination.golden[place + 1 :]]
+            made = run_golden(world, combination.model_copy(update={"golden": golden}))
+            ends = check_state(criteria, made.changes, world.comparison).score == 1
+            if made.succeeded and made.lawful and not ends:
+                raise Rejected("second lawful way", f"{other.tool} does as well as {call.tool}")
+    return tried
+
+
+def _others(world: World, combination: Combination, place: int) -> Iterator[GoldenCall]:
+    """Other writes of the same domain that name a row of the demanded call's."""
+    call = combination.golden[place]
+    fused = world.blueprint
+    if not isinstance(fused, FusedBlueprint):
+        raise Rejected("demanded by nobody", f"{call.tool}: one domain alone has no bridge rules")
+    mine = fused.member_of(call.tool)
+    rows = {p.refers_to for p in fused.tool(call.tool).parameters if p.refers_to}
+    others = [
+        tool
+        for tool in fused.tools
+        if tool.kind == "write"
+        and tool.server == mine.server
+        and tool.name != call.tool
+        and rows & {parameter.refers_to for parameter in tool.parameters}
+    ]
+    with open_session(world, combination) as session:
+        make_calls(session, combination.golden[:place])
+        for tool in others:
+            fixed = _shared(fused.tool(call.tool), tool, combination.golden[place].arguments)
+            random = Random(f"{combination.id}/{place}/{tool.name}")
+            for arguments in islice(argument_search(session, tool, random, fixed, nodes=40).meeting(), TRIES):
+                yield GoldenCall(tool=tool.name, arguments=dict(arguments))
+
+
+def _shared(one: Tool, other: Tool, arguments: dict[str, Json]) -> dict[str, Value]:
+    """Arguments that both tools take: the same row, or the same name."""
+    rows = {parameter.refers_to: parameter.name for parameter in one.parameters if parameter.refers_to}
+    found: dict[str, Value] = {}
+    for parameter in other.parameters:
+        name = rows.get(parameter.refers_to, parameter.name) if parameter.refers_to else parameter.name
+        value = arguments.get(name)
+        if value is not None and not isinstance(value, (dict, list)):
+            found[parameter.name] = value
+    return found

@@ -1,0 +1,122 @@
+"""Gate 6 for words: what the user is to be told is what the golden calls return, unknown to the user and no guess.
+
+The same words must not fit another row that a read shows when it is called otherwise: two answers would be true.
+"""
+
+from collections.abc import Sequence
+
+from skillweave.schema.call import CallResult
+from skillweave.schema.combination import Combination, MentionedRow
+from skillweave.schema.record import Json
+from skillweave.schema.template import RequestedValue, TaskTemplate
+from skillweave.world.canonical import dump
+from skillweave.world.world import World
+from synth.tasks.replay import GoldenRun, Rejected, all_shown_rows, has_more_views, make_calls, open_session, rows_of
+
+SMALL = 10
+"""Numbers below this are guessed too easily; so are amounts below ten units of a currency."""
+
+
+def check_answers(world: World, combination: Combination, template: TaskTemplate, made: GoldenRun) -> int:
+    """How many other rows were weighed; Rejected where a fact is not worth telling, or not the only true one."""
+    values = told_values(template, combination, made.results)
+    known = {dump(value) for row in combination.rows for value in row.columns.values()}
+    known |= {dump(said.value) for said in combination.values} | {dump(v) for v in combination.credentials.values()}
+    for fact, found in zip(combination.communicate, values, strict=True):
+        if [dump(value) for value in fact.values] != [dump(value) for value in found]:
+            raise Rejected("golden tells another value", f"{fact.noun}: {fact.values} is not {found}")
+        if is_guess(fact.values[0], fact.unit == "cents"):
+            raise Rejected("told value can be guessed", f"{fact.noun}: {fact.values[0]!r}")
+        if dump(fact.values[0]) in known:
+            raise Rejected("told value is known already", f"{fact.noun}: {fact.values[0]!r}")
+    _check_lasting(world, combination, template, values)
+    return sum(_weighed(world, combination, template, number, values[number]) for number in range(len(values)))
+
+
+def _check_lasting(
+    world: World, combination: Combination, template: TaskTemplate, values: Sequence[Sequence[Json]]
+) -> None:
+    """What is asked as it is has to be so still when all is done: the read that tells it is made again."""
+    asked = [(goal, right) for goal, right in zip(template.tell, values, strict=True) if not goal.was]
+    with open_session(world, combination) as session:
+        results = make_calls(session, combination.golden)
+        for goal, right in asked:
+            step = combination.steps[goal.call - 1]
+            if world.blueprint.tool(combination.golden[step].tool).kind != "read" or not results[step].ok:
+                continue
+            again = session.peek(combination.golden[step].tool, results[step].call.arguments)
+            same = {_id_of(row) for row in _rows(combination, step, results)}
+            found = [row[goal.column] for row in rows_of(again) if _id_of(row) in same and goal.column in row]
+            if found and [dump(value) for value in found] != [dump(value) for value in right]:
+                raise Rejected("told value does not last", f"{goal.noun}: {right}, and {found} in the end")
+
+
+def told_values(template: TaskTemplate, combination: Combination, results: Sequence[CallResult]) -> list[list[Json]]:
+    """For each fact to tell the values that the results hold of it: one, unless rows cannot be told apart."""
+    return [_values(goal, combination, results) for goal in template.tell]
+
+
+def _values(goal: RequestedValue, combination: Combination, results: Sequence[CallResult]) -> list[Json]:
+    rows = _rows(combination, combination.steps[goal.call - 1], results)
+    return [row[goal.column] for row in rows if goal.column in row]
+
+
+def _rows(combination: Combination, step: int, results: Sequence[CallResult]) -> list[dict[str, Json]]:
+    """Rows of a result that the user's words fit."""
+    about = _about(combination, step)
+    return [row for row in rows_of(results[step]) if about is None or _fits(about, row)]
+
+
+def _id_of(row: dict[str, Json]) -> str:
+    """What says which row it is, whatever has become of it; nothing where a result is no row of its own."""
+    return next((dump(value) for name, value in row.items() if name.endswith("_id")), "")
+
+
+def is_guess(value: Json, is_money: bool) -> bool:
+    """Whether somebody who knows nothing may hit on the value."""
+    if value is None or isinstance(value, (bool, list, dict)) or value == "":
+        return True
+    return isinstance(value, (int, float)) and abs(value) < (SMALL * 100 if is_money else SMALL)
+
+
+def _weighed(world: World, combination: Combination, template: TaskTemplate, number: int, right: Sequence[Json]) -> int:
+    """Look at the read that tells a fact in every way in which it can be called."""
+    goal = template.tell[number]
+    step = combination.steps[goal.call - 1]
+    about = _about(combination, step)
+    if about is None:
+        return 0
+    weighed = 0
+    with open_session(world, combination) as session:
+        make_calls(session, combination.golden[:step])
+        for row in all_shown_rows(world, session, combination, combination.golden[step], _asked(combination, about)):
+            weighed += 1
+            if _fits(about, row) and goal.column in row and [dump(row[goal.column])] != [dump(one) for one in right]:
+                raise Rejected("second true answer", f"{goal.noun}: {row[goal.column]!r} fits {about.columns} too")
+    return weighed
+
+
+def is_view_limit_met(world: World, combination: Combination, template: TaskTemplate) -> bool:
+    """Whether a read that tells a fact can be called in more ways than are looked at."""
+    for goal in template.tell:
+        step = combination.steps[goal.call - 1]
+        about = _about(combination, step)
+        if about and has_more_views(world, combination, combination.golden[step], _asked(combination, about)):
+            return True
+    return False
+
+
+def _about(combination: Combination, step: int) -> MentionedRow | None:
+    return next((row for row in combination.rows if row.call == step and row.parameter is None), None)
+
+
+def _asked(combination: Combination, about: MentionedRow) -> set[str]:
+    """Arguments that are part of the question; a day that the row's own words say only helps to find the row."""
+    days = {str(value)[:10] for value in about.columns.values()}
+    return {
+        said.parameter for said in combination.values if said.call == about.call and said.value not in (None, *days)
+    }
+
+
+def _fits(said: MentionedRow, row: dict[str, Json]) -> bool:
+    return all(column not in row or row[column] == value for column, value in said.columns.items())

@@ -1,0 +1,110 @@
+"""Gate 6, first half: every argument has a source that gives exactly its value, and every row is told apart.
+
+A source is checked, not believed: what the user says is compared with what they know, a place in a result with what
+stands there, and a row of a list with the words that are to pick it out.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from skillweave.schema.call import SESSION_TOOLS
+from skillweave.schema.combination import Combination, MentionedRow
+from skillweave.schema.record import Json
+from skillweave.schema.task import GoldenCall
+from skillweave.world.canonical import dump
+from skillweave.world.replay import rebound, result_reference
+from skillweave.world.tools import tool_of
+from skillweave.world.world import World
+from synth.search.slots import slots
+from synth.tasks.combinations import person_tables
+from synth.tasks.replay import GoldenRun, Rejected, rows_of
+
+_IN_LIST = re.compile(r"\[(?P<row>\d+)\]\.(?P<column>\w+)")
+
+
+def check_argument_sources(world: World, combination: Combination, made: GoldenRun) -> Counter[str]:
+    """How many arguments have which kind of source."""
+    kinds: Counter[str] = Counter()
+    for place, call in enumerate(combination.calls):
+        for name in call.arguments:
+            source = call.grounding.get(name)
+            if source is None:
+                raise Rejected("argument without source", f"{call.tool}.{name}")
+            kinds[source.partition(" ")[0]] += 1
+            fault = _fault(world, combination, made, place, name, source)
+            if fault:
+                raise Rejected("argument without source", f"{call.tool}.{name} {fault}")
+        _check_rows(combination, made, place, call)
+    for said in combination.rows:
+        if said.parameter is None:
+            _check_apart(said, rows_of(made.results[said.call]))
+    _check_person(world, combination, made)
+    return kinds
+
+
+def _fault(world: World, combination: Combination, made: GoldenRun, place: int, name: str, source: str) -> str | None:
+    call = combination.calls[place]
+    value = dump(call.arguments[name])
+    if call.tool in SESSION_TOOLS:
+        return None  # Why and what is handed over is the agent's own to say.
+    if source == "user":
+        return None if value in _said(world, combination, place, name) else "is said by nobody"
+    if source == "env":
+        given = (combination.caller, combination.now, combination.now[:10])
+        return None if value in map(dump, given) else "is not given by the session"
+    if result_reference(source):
+        return None if dump(rebound(call, made.results[:place])[name]) == value else f"is not at {source!r}"
+    return f"has the source {source!r}, which cannot be checked"
+
+
+def _said(world: World, combination: Combination, place: int, name: str) -> list[str]:
+    """What the user says for this very argument."""
+    if world.blueprint.tool(combination.calls[place].tool).kind == "auth":
+        return [dump(combination.credentials[name])] if name in combination.credentials else []
+    said = [dump(said.value) for said in combination.values if (said.call, said.parameter) == (place, name)]
+    if combination.kind == "unavailable":
+        said += [dump(row.key) for row in combination.rows if (row.call, row.parameter) == (place, name)]
+    return said
+
+
+def _check_rows(combination: Combination, made: GoldenRun, place: int, call: GoldenCall) -> None:
+    """Of a list the user's words pick the row."""
+    for name, source in call.grounding.items():
+        found = result_reference(source)
+        matched = _IN_LIST.fullmatch(found.path) if found else None
+        if found is None or matched is None:
+            continue
+        said = [row for row in combination.rows if (row.call, row.parameter) == (place, name)]
+        if not said:
+            raise Rejected("row not told apart", f"{call.tool}.{name}: no words say which row of {source!r}")
+        for row in said:
+            _check_apart(row, rows_of(made.results[found.call]), int(matched["row"]), matched["column"])
+
+
+def _check_apart(
+    said: MentionedRow, rows: Sequence[dict[str, Json]], wanted: int | None = None, column: str = ""
+) -> None:
+    """The words fit one row, that which is wanted; or rows that all give the same value of the column that is taken."""
+    fitting = [n for n, row in enumerate(rows) if all(row.get(c) == value for c, value in said.columns.items())]
+    is_one = len(fitting) == 1 and wanted in (None, fitting[0])
+    same = wanted in fitting and len({dump(rows[n].get(column)) for n in fitting}) == 1
+    if not (is_one or same) or not said.columns:
+        raise Rejected("row not told apart", f"{said.read}: {said.columns} fits {len(fitting)} rows")
+
+
+def _check_person(world: World, combination: Combination, made: GoldenRun) -> None:
+    """Signing in signs in the caller, and nobody else has the same facts."""
+    for call, result in zip(combination.golden, made.results, strict=True):
+        if tool_of(world.blueprint, call.tool).kind != "auth":
+            continue
+        role, tables = world.role(call.tool), person_tables(world, call.tool)
+        account = (world.row_of(combination.caller, call.tool) or {}).get(role.key)
+        signed_in = result.value.get(role.key) if isinstance(result.value, dict) else None
+        compared = slots(world.blueprint.tool(call.tool))
+        facts = {c: call.arguments[name] for name, slot in compared.items() for t, c in slot.columns if t in tables}
+        with world.session(patch=combination.patch) as session:
+            people = session.query(f"SELECT * FROM {role.entity.table}")
+            fitting = [row for row in people if all(row[c] == value for c, value in facts.items())]
+        if account is None or signed_in != account or len(fitting) != 1:
+            raise Rejected("credentials fit another person", f"{sorted(facts)} fit {len(fitting)} persons")

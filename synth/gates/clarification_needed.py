@@ -1,0 +1,200 @@
+"""Gate 6 for what is left out: without it the request has several lawful ends, so that it has to be asked for.
+
+Other values are tried in the place of the one left out, by execution: another row that the caller is shown, another
+day, another choice. What the golden calls take from the row changes with it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from random import Random
+
+from evaluator.checks.state import check_state
+from skillweave.schema.combination import Combination
+from skillweave.schema.contract import Parameter
+from skillweave.schema.record import Json, Value
+from skillweave.schema.task import Criteria, GoldenCall
+from skillweave.schema.template import OmittedSlot
+from skillweave.world.canonical import dump
+from skillweave.world.replay import ResultReference, result_reference
+from skillweave.world.session import ContractSession
+from skillweave.world.world import World
+from synth.contracts.visibility import keys_shown
+from synth.search.arguments import argument_search
+from synth.tasks.criteria import criteria_of
+from synth.tasks.knowledge import KnownValue, known_from_reads, said_by_user
+from synth.tasks.replay import GoldenRun, Rejected, all_shown_rows, make_calls, open_session, run_golden
+
+OTHERS = 4
+"""Other readings that are counted; there may be more."""
+TRIED = 40
+"""Other values that are tried."""
+
+Meant = dict[tuple[int, str], Json]
+"""Call and parameter to the value that the argument has in another reading."""
+
+
+def check_clarification(
+    world: World, combination: Combination, criteria: Criteria, said: Sequence[KnownValue] | None = None
+) -> dict[str, Json]:
+    """The figure of a `clarify` task, and nothing for others: readings of its request, the golden one included.
+
+    `said`: all that the user says. Rejected where what is left out needs no asking.
+    """
+    if combination.kind != "clarify":
+        return {}
+    if not combination.withheld:
+        raise Rejected("nothing to ask for", "nothing is left out")
+    figures: list[Json] = []
+    for left_out in combination.withheld:
+        call = combination.golden[left_out.call]
+        words = said_by_user(combination) if said is None else said
+        others = [*islice(readings(world, combination, criteria, left_out, words), OTHERS)]
+        if not others:
+            raise Rejected("nothing to ask for", f"only one {left_out.parameter} of {call.tool} will do")
+        figures.append({"call": left_out.call, "parameter": left_out.parameter, "readings": 1 + len(others)})
+    return {"withheld": figures}
+
+
+def no_clarification_reason(world: World, combination: Combination) -> str | None:
+    """The reason why what a combination leaves out has not to be asked for; None where it has."""
+    made = run_golden(world, combination)
+    if not made.succeeded:
+        return "golden call fails"
+    try:
+        check_clarification(world, combination, criteria_of(world, combination, made))
+    except Rejected as rejected:
+        return rejected.reason
+    return None
+
+
+def readings(
+    world: World, combination: Combination, criteria: Criteria, left_out: OmittedSlot, said: Sequence[KnownValue]
+) -> Iterator[Meant]:
+    """Other lawful readings of a request without what is left out, each with an end state of its own."""
+    ends: set[str] = set()
+    for value in islice(_others(world, combination, left_out, said), TRIED):
+        meant = _meant(world, combination, left_out, value)
+        made = run_golden(world, combination, instead=meant) if meant else None
+        if made is None or not _is_carried_out(world, combination, made):
+            continue
+        end = dump([change.model_dump(mode="json") for change in made.changes])
+        if end not in ends and check_state(criteria, made.changes, world.comparison).score != 1:
+            ends.add(end)
+            yield meant
+
+
+def _others(
+    world: World, combination: Combination, left_out: OmittedSlot, said: Sequence[KnownValue]
+) -> Iterator[Value]:
+    """Other values with which the call's guards hold where it stands; of rows, those that the caller is shown."""
+    call = combination.golden[left_out.call]
+    tool = world.blueprint.tool(call.tool)
+    parameter = tool.parameter(left_out.parameter)
+    row = _row_of(combination, left_out)
+    open_too = {name for name, source in call.grounding.items() if row and _place(source) == row}
+    fixed: dict[str, Value] = {
+        other.name: _scalar(call.arguments.get(other.name))
+        for other in tool.parameters
+        if other.name not in open_too | {parameter.name}
+    }
+    with open_session(world, combination) as session:
+        make_calls(session, combination.golden[: left_out.call])
+        random = Random(f"{combination.id}/{left_out.call}/{parameter.name}/withheld")
+        search = argument_search(session, tool, random, fixed, nodes=100)
+        found = dict.fromkeys(arguments.get(parameter.name) for arguments in islice(search.meeting(), TRIED * 4))
+        others = [value for value in found if value not in (None, call.arguments[parameter.name])]
+        if others and parameter.refers_to:
+            source = result_reference(call.grounding.get(parameter.name, ""))
+            lookup = combination.golden[source.call] if source else None
+            shown = _shown(session, combination, parameter.refers_to.partition(".")[0], lookup, said)
+            others = [value for value in others if value in shown]
+    yield from others
+
+
+def _shown(
+    session: ContractSession,
+    combination: Combination,
+    entity: str,
+    lookup: GoldenCall | None,
+    said: Sequence[KnownValue],
+) -> set[Json]:
+    """Keys of rows that reads show the caller: nobody can mean, or be offered, what is not among them."""
+    world = session.world
+    reads = [tool for tool in world.blueprint.tools if tool.kind == "read"]
+    names = {name for tool in reads for name in keys_shown(world.blueprint, tool).get(entity, ())}
+    found = {known.value for known in known_from_reads(session, reads, said) if known.name in names}
+    for row in all_shown_rows(world, session, combination, lookup) if lookup else ():
+        found |= {value for name, value in row.items() if name in names and isinstance(value, str)}
+    return found
+
+
+def _meant(world: World, combination: Combination, left_out: OmittedSlot, value: Value) -> Meant:
+    """The arguments if that value is meant; empty where something else that is taken from the row is not to be had."""
+    golden = combination.golden
+    parameter = world.blueprint.tool(golden[left_out.call].tool).parameter(left_out.parameter)
+    if not parameter.refers_to:
+        return {(left_out.call, parameter.name): value}
+    key = golden[left_out.call].arguments[parameter.name]
+    found: Meant = {
+        (place, name): value
+        for place, call in enumerate(golden)
+        for name, argument in call.arguments.items()
+        if argument == key and world.blueprint.tool(call.tool).parameter(name).refers_to == parameter.refers_to
+    }
+    try:
+        return found | _beside(world, combination, parameter, value, found)
+    except LookupError:
+        return {}
+
+
+def _beside(world: World, combination: Combination, parameter: Parameter, key: Value, named: Meant) -> Meant:
+    """What else the golden calls take from the row, as it is in the row of that key; LookupError where not shown."""
+    golden = combination.golden
+    rows = {_place(golden[place].grounding.get(name, "")) for place, name in named} - {None}
+    found: Meant = {}
+    for place, call in enumerate(golden):
+        for name, grounding in call.grounding.items():
+            source = result_reference(grounding)
+            if source is None or (place, name) in named or _place(grounding) not in rows:
+                continue
+            value = _seen(world, combination, source, parameter, key)[source.path.rpartition(".")[2]]
+            found[place, name] = str(value)[:10] if source.as_date else value
+    return found
+
+
+def _seen(
+    world: World, combination: Combination, source: ResultReference, parameter: Parameter, key: Value
+) -> Mapping[str, Json]:
+    """What the read of a golden call shows of another row; LookupError where it does not."""
+    call = combination.golden[source.call]
+    entity = (parameter.refers_to or "").partition(".")[0]
+    names = keys_shown(world.blueprint, world.blueprint.tool(call.tool)).get(entity, set())
+    with open_session(world, combination) as session:
+        make_calls(session, combination.golden[: source.call])
+        shown = all_shown_rows(world, session, combination, call)
+        found = next((row for row in shown if any(row.get(name) == key for name in names)), None)
+    if found is None:
+        raise LookupError(key)
+    return found
+
+
+def _row_of(combination: Combination, left_out: OmittedSlot) -> tuple[int, str] | None:
+    return _place(combination.golden[left_out.call].grounding.get(left_out.parameter, ""))
+
+
+def _place(grounding: str) -> tuple[int, str] | None:
+    """The row of a list that a source stands in: its call, and its path up to the column."""
+    source = result_reference(grounding)
+    row = source.path.rpartition(".")[0] if source else ""
+    return (source.call, row) if source and row else None
+
+
+def _is_carried_out(world: World, combination: Combination, made: GoldenRun) -> bool:
+    """Whether all that matters went through lawfully; a look-up that finds nothing is no obstacle."""
+    kinds = [world.blueprint.tool(call.tool).kind for call in combination.golden]
+    needed = (result.ok for place, result in enumerate(made.results) if kinds[place] != "read")
+    return made.lawful and all(needed)
+
+
+def _scalar(value: Json) -> Value:
+    return None if isinstance(value, (list, dict)) else value

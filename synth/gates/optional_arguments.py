@@ -1,0 +1,100 @@
+"""Gate 5 for optional arguments: one of which the user has no preference may be filled with anything lawful.
+
+It is tried by execution. What it changes may only be the columns that the criteria leave open; later calls have to go
+through, and what is told has to stay the same, or an agent that fills it would fail through no fault of its own.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from random import Random
+
+from evaluator.checks.state import check_state
+from skillweave.schema.combination import Combination
+from skillweave.schema.contract import Parameter, ParameterType, Tool
+from skillweave.schema.record import Json, Value
+from skillweave.schema.task import Criteria, GoldenCall
+from skillweave.schema.template import TaskTemplate
+from skillweave.world.tools import tool_of
+from skillweave.world.world import World
+from synth.contracts.dependencies import columns_filled_by
+from synth.gates.answers import told_values
+from synth.search.arguments import argument_search
+from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, run_golden
+
+OTHERS = 3
+"""Values that one argument is filled with."""
+_ANY_VALUE: dict[ParameterType, Value] = {"string": "as you like", "integer": 1, "number": 1.0, "boolean": True}
+
+
+def check_optional_arguments(
+    world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, made: GoldenRun
+) -> dict[str, Json]:
+    """The figure: optional arguments that were filled in, and with how many values."""
+    _check_unsaid(world, combination)
+    arguments = tried = 0
+    for place, call in enumerate(combination.golden):
+        for parameter in open_parameters(tool_of(world.blueprint, call.tool), place, call, combination):
+            arguments += 1
+            for value in lawful_values(world, combination, place, parameter):
+                other = run_golden(world, combination, instead={(place, parameter.name): value})
+                if not other.results[place].ok or other.results[place].violations:
+                    continue
+                tried += 1
+                fault = _fault(world, combination, template, criteria, made, other)
+                if fault:
+                    raise Rejected("open argument matters", f"{call.tool}.{parameter.name} = {value!r}: {fault}")
+    return {"open_arguments": arguments, "filled": tried}
+
+
+def _check_unsaid(world: World, combination: Combination) -> None:
+    """No column is left open that an argument fills: its value would not be compared."""
+    for call in combination.golden:
+        for name in call.arguments:
+            for table, columns in (columns_filled_by(tool_of(world.blueprint, call.tool), name) or {}).items():
+                if {*columns} & {*combination.open_columns.get(table, [])}:
+                    raise Rejected("said argument not compared", f"{call.tool}.{name}")
+
+
+def open_parameters(tool: Tool, place: int, call: GoldenCall, combination: Combination) -> list[Parameter]:
+    """Optional parameters of a write that are left out, and that the user does not ask to leave out."""
+    unwanted = {said.parameter for said in combination.values if said.call == place and said.value is None}
+    return [
+        parameter
+        for parameter in tool.parameters
+        if tool.kind == "write"
+        and parameter.name not in call.arguments
+        and parameter.name not in unwanted
+        and columns_filled_by(tool, parameter.name)
+    ]
+
+
+def lawful_values(world: World, combination: Combination, place: int, parameter: Parameter) -> Iterator[Value]:
+    """Values with which the call's guards hold where it stands; any value for what nothing is compared with."""
+    call = combination.golden[place]
+    tool = world.blueprint.tool(call.tool)
+    fixed: dict[str, Value] = {p.name: None for p in tool.parameters if p.name != parameter.name}
+    fixed |= {name: value for name, value in call.arguments.items() if not isinstance(value, (list, dict))}
+    with open_session(world, combination) as session:
+        make_calls(session, combination.golden[:place])
+        random = Random(f"{combination.id}/{place}/{parameter.name}")
+        search = argument_search(session, tool, random, fixed, optional=1.0, nodes=40)
+        found = [a[parameter.name] for a in islice(search.meeting(), OTHERS + 1) if parameter.name in a]
+    if not found and parameter.enum is None:
+        found = [value for value in [_ANY_VALUE.get(parameter.type)] if value is not None]
+    yield from found[:OTHERS]
+
+
+def _fault(
+    world: World,
+    combination: Combination,
+    template: TaskTemplate,
+    criteria: Criteria,
+    made: GoldenRun,
+    other: GoldenRun,
+) -> str | None:
+    if not other.succeeded or not other.lawful:
+        return "a later call does not go through"
+    if check_state(criteria, other.changes, world.comparison).score != 1:
+        return "the end state is another one"
+    values = [told_values(template, combination, one.results) for one in (made, other)]
+    return None if values[0] == values[1] else "what is told is something else"

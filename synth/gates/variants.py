@@ -1,0 +1,142 @@
+"""Gates 4 and 5, by trial: wrong trajectories of a task all fail, and other right ones all pass.
+
+They are made by execution and scored by the evaluator's own checks, each read from a line as anybody's trajectory is.
+Of each sort so many are scored, drawn by the task's id, so that every sort that applies is there. What is the same for
+all tasks of a template (how calls are written, what is recorded and told when, who is asked) is tried with one of them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import NamedTuple
+
+from evaluator.replay.trial import read_trajectory
+from evaluator.scoring.evaluate import CHECKS, CheckSettings, Evaluator, NotScoredError
+from evaluator.scoring.selftest import trajectory_line
+from evaluator.variants import KINDS, Variant, variants_of
+from evaluator.variants.equivalents import reorderings
+from evaluator.variants.executor import VariantExecutor
+from skillweave.schema.combination import Combination
+from skillweave.schema.record import Json
+from skillweave.schema.task import Criteria, Gates, Task
+from skillweave.schema.template import TaskTemplate
+from skillweave.world.world import World
+from synth.tasks.assembly import provisional_task
+from synth.tasks.replay import Rejected
+
+MUTANT_PASSES = "mutant passes"
+EQUIVALENT_FAILS = "equivalent fails"
+MOST = 2
+"""Variants of one sort that are scored."""
+
+
+class VariantFigures(NamedTuple):
+    """The gates' figures."""
+
+    mutants: dict[str, Json]
+    """Wrong trajectories that were made, how many were killed, how many there are of each sort, and whether those of
+    the template were among them (`conduct`)."""
+    equivalents: dict[str, Json]
+    """Right ones that were made, how many passed, and how many there are of each sort."""
+
+
+class SingleTaskDataset:
+    """One task and its world, as an evaluator takes them."""
+
+    def __init__(self, world: World, task: Task) -> None:
+        self.tasks: Mapping[str, Task] = {task.id: task}
+        self.digest = ""
+        self._world = world
+
+    def world(self, which: Task) -> World:
+        """The one world."""
+        return self._world
+
+
+def with_variant_figures(
+    world: World,
+    combination: Combination,
+    template: TaskTemplate,
+    criteria: Criteria,
+    gates: Gates,
+    *,
+    conduct: bool = True,
+) -> Gates:
+    """The figures of the gates before, and those of the trials of the task that is to come."""
+    found = check_variants(world, provisional_task(world, combination, template, criteria, gates), conduct=conduct)
+    return gates.model_copy(
+        update={"mutants": found.mutants, "equivalents": {**gates.equivalents, **found.equivalents}}
+    )
+
+
+def check_variants(world: World, task: Task, most: int = MOST, *, conduct: bool = True) -> VariantFigures:
+    """The figures; Rejected where a wrong trajectory passes or a right one does not.
+
+    Args:
+        conduct: Whether what is the same for all tasks of the template is tried as well.
+    """
+    task = _without_judge(task)
+    _check_order(world, task)
+    source = SingleTaskDataset(world, task)
+    evaluator = Evaluator(source, source, _settings(task))
+    made: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+    for number, variant in enumerate(draw_variants(task, variants_of(world, task, conduct=conduct), most)):
+        passed, said = _word(evaluator, trajectory_line(task, number, variant))
+        if passed is not variant.passes:
+            raise Rejected(EQUIVALENT_FAILS if variant.passes else MUTANT_PASSES, f"{variant.name}{said}")
+        made[variant.passes][variant.name] += 1
+    if task.kind in KINDS and not made[True]:
+        raise Rejected(EQUIVALENT_FAILS, "the golden calls do not reach what the task demands")
+    return VariantFigures({**_figures(made[False], "killed"), "conduct": conduct}, _figures(made[True], "passed"))
+
+
+def tried_template_variants(gates: Gates) -> bool:
+    """Whether what is the same for all tasks of the template was tried with this one."""
+    return gates.mutants.get("conduct") is True
+
+
+def _settings(task: Task) -> CheckSettings:
+    return CheckSettings(checks=tuple(task.criteria.reward_basis), floors=False, prune=False)
+
+
+def _check_order(world: World, task: Task) -> None:
+    """That what rules demand is done in one order, or comes to the same in any: the user says nothing of it."""
+    if all(call.demanded_by is None for call in task.golden):
+        return
+    bench = VariantExecutor(world, task)
+    for moves in reorderings(bench):
+        writes = [move.golden for move in moves if move.golden in bench.writes]
+        asked = [place for place in writes if place is not None and task.golden[place].demanded_by is None]
+        made = bench.attempt(moves) if asked == sorted(asked) else None
+        if made and made.is_lawful and not made.undone and not bench.reaches_goal(made.changes):
+            raise Rejected("second lawful order", f"{', '.join(task.golden[place or 0].tool for place in writes)}")
+
+
+def draw_variants(task: Task, variants: Iterable[Variant], most: int) -> list[Variant]:
+    """At most so many of each sort, in their order."""
+    listed = list(variants)
+    random = Random(f"{task.id} trials")
+    places: dict[tuple[str, bool], list[int]] = {}
+    for place, variant in enumerate(listed):
+        places.setdefault((variant.name, variant.passes), []).append(place)
+    kept = [place for found in places.values() for place in random.sample(found, min(most, len(found)))]
+    return [listed[place] for place in sorted(kept)]
+
+
+def _without_judge(task: Task) -> Task:
+    """The task with a reward that needs no judge."""
+    basis = [name for name in task.criteria.reward_basis if name in CHECKS]
+    return task.model_copy(update={"criteria": task.criteria.model_copy(update={"reward_basis": basis})})
+
+
+def _word(evaluator: Evaluator, content: bytes) -> tuple[bool | None, str]:
+    """Whether the evaluator passes a line, and why it does not score it."""
+    try:
+        return evaluator.scored(read_trajectory(content)).passed, ""
+    except NotScoredError as error:
+        return None, f", not scored: {error}"
+
+
+def _figures(sorts: Counter[str], word: str) -> dict[str, Json]:
+    """All of them were said rightly: where one was not, there are no figures."""
+    return {"made": sorts.total(), word: sorts.total(), "sorts": dict(sorted(sorts.items()))}

@@ -1,1 +1,0 @@
-"""The tool graph: which tools feed, enable or follow which."""

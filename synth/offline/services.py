@@ -1,0 +1,220 @@
+"""The catalogue of services: YAML files that are rendered, by a setting and its knobs, into one domain's answers.
+
+A file holds two YAML documents. The first says what varies (`ServiceHeader`). The second is a Jinja template of YAML:
+the blueprint's own format, plus `talk` (how people speak of it) and `goals` (what they want from it). Which service,
+setting and knobs stand behind a domain follows from the run's seed and the domain's name alone, so every question of
+a domain gets its answer from the same variant.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import product
+from random import Random
+from typing import Any
+
+import yaml
+from jinja2 import Environment, StrictUndefined
+from pydantic import Field
+
+from skillweave.base.errors import AuthorError, ConfigError
+from skillweave.schema.contract import Event, Invariant, Tool
+from skillweave.schema.entity import Domain, Entity
+from skillweave.schema.record import Name, Record, table_of
+from skillweave.schema.template import Goal
+
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The one in C where there is one: the same values, ten times sooner."""
+
+Knob = bool | int | float | str
+
+
+class ServiceSetting(Record):
+    """One domain that a service can become."""
+
+    domain: Name
+    topic: str
+    title: str
+    summary: str
+    knobs: dict[str, Knob] = Field(default_factory=dict)
+    """Knobs that this setting fixes; the others are drawn."""
+    words: dict[str, str] = Field(default_factory=dict)
+    """Vocabulary of this setting, for the template."""
+
+
+class ServiceHeader(Record):
+    service: Name
+    person: Name
+    keywords: list[str]
+    knobs: dict[str, list[Knob]]
+    """What varies, with the values that each knob can take. Booleans switch optional modules."""
+    settings: list[ServiceSetting]
+
+
+class EntityTalk(Record):
+    """How people speak of a row."""
+
+    noun: str
+    mine: bool = False
+    """`my appointment` rather than `the dentist`."""
+    qualifiers: dict[str, list[str]] = Field(default_factory=dict)
+    """Column of a read -> ways to say it; with `{noun}` it wraps the noun, without it is put behind."""
+
+
+class ToolTalk(Record):
+    """How people ask for a tool."""
+
+    ask: list[str]
+    """Verb phrases that fit after `I'd like to`; `{parameter}` is the row or value in words."""
+    parameters: dict[str, list[str]] = Field(default_factory=dict)
+    """Clauses for parameters that the phrase does not hold: `and have it delivered by {value}`."""
+    unsaid: dict[str, list[str]] = Field(default_factory=dict)
+    """Parameter -> verb phrases for a request that leaves its value out."""
+    settled: list[str] = Field(default_factory=list)
+    """Verb phrases where other calls settle what those of `ask` name: `clear my balance`."""
+
+
+class Talk(Record):
+    entities: dict[str, EntityTalk]
+    tools: dict[str, ToolTalk]
+    values: dict[str, str] = Field(default_factory=dict)
+    """Enum values in words, where underscores to spaces is not enough."""
+
+
+class RenderedService(Record):
+    """A service, for one setting and one choice of knobs."""
+
+    core_entity: Name
+    entities: list[Entity]
+    relationships: list[Entity]
+    tools: list[Tool]
+    invariants: list[Invariant]
+    events: list[Event] = Field(default_factory=list)
+    talk: Talk
+    goals: list[Goal]
+
+
+def money(cents: float) -> str:
+    """1500 -> `15.00`."""
+    return f"{cents / 100:,.2f}"
+
+
+def percent(share: float) -> str:
+    """0.25 -> `25 %`."""
+    return f"{share * 100:g} %"
+
+
+def plural(count: float, noun: str) -> str:
+    """1, `day` -> `1 day`; 3, `day` -> `3 days`."""
+    return f"{count:g} {noun}{'' if count == 1 else 's'}"
+
+
+def environment() -> Environment:
+    """Of templates of the catalogue."""
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
+    environment.filters.update(money=money, percent=percent, plural=plural, table=table_of)
+    return environment
+
+
+class Service:
+    """A file of the catalogue."""
+
+    def __init__(self, text: str) -> None:
+        header, self.template = re.split(r"^---[ \t]*\n", text.removeprefix("---\n"), maxsplit=1, flags=re.MULTILINE)
+        self.header = ServiceHeader.model_validate(yaml.load(header, LOADER))
+
+    def setting(self, domain: str) -> ServiceSetting:
+        """The setting of that domain; KeyError if there is none."""
+        for setting in self.header.settings:
+            if setting.domain == domain:
+                return setting
+        raise KeyError(domain)
+
+    def draw(self, setting: ServiceSetting, random: Random) -> dict[str, Knob]:
+        """A choice of knobs: those that the setting fixes, the others drawn."""
+        drawn = {name: random.choice(values) for name, values in sorted(self.header.knobs.items())}
+        return {**drawn, **setting.knobs}
+
+    def choices(self, setting: ServiceSetting) -> list[dict[str, Knob]]:
+        """Every choice of knobs that the setting leaves open."""
+        open_knobs = {k: v for k, v in sorted(self.header.knobs.items()) if k not in setting.knobs}
+        return [dict(zip(open_knobs, values, strict=True)) | setting.knobs for values in product(*open_knobs.values())]
+
+    def render(self, setting: ServiceSetting, knobs: Mapping[str, Knob]) -> RenderedService:
+        """The service as that setting's domain."""
+        text = environment().from_string(self.template).render(setting=setting, w=setting.words, **knobs)
+        parsed: Any = yaml.load(text, LOADER)
+        return RenderedService.model_validate(parsed)
+
+
+@cache
+def catalogue() -> dict[str, Service]:
+    """All services by name."""
+    found = {}
+    for file in sorted(files("synth.offline").joinpath("catalogue").iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".yaml"):
+            service = Service(file.read_text("utf-8"))
+            if service.header.service != file.name.removesuffix(".yaml"):
+                raise ConfigError(f"catalogue file {file.name!r} says service: {service.header.service!r}")
+            found[service.header.service] = service
+    return found
+
+
+@dataclass(frozen=True)
+class ServiceVariant:
+    service: Service
+    setting: ServiceSetting
+    rendered: RenderedService
+
+
+@lru_cache(maxsize=256)
+def variant(seed: int, domain: str) -> ServiceVariant:
+    """The variant of a domain. AuthorError where no service of the catalogue has a setting of that name."""
+    for service in catalogue().values():
+        for setting in service.header.settings:
+            if setting.domain == domain:
+                knobs = service.draw(setting, Random(f"{seed}/variation/{domain}"))
+                return ServiceVariant(service, setting, service.render(setting, knobs))
+    names = sorted(setting.domain for service in catalogue().values() for setting in service.header.settings)
+    raise AuthorError(f"the offline author knows no domain {domain!r}; {_way_out(domain, names)}")
+
+
+def services_for(topic: str) -> list[Service]:
+    """Services that fit a seed domain, best first. AuthorError where none does."""
+    words = _words(topic)
+    scored = []
+    for name, service in catalogue().items():
+        own = _words(" ".join([name, *service.header.keywords, *(s.topic for s in service.header.settings)]))
+        scored.append((len(words & own) / max(1, len(words)), name, service))
+    best = max((score for score, _, _ in scored), default=0.0)
+    if best < 0.5:
+        topics = sorted(setting.topic for service in catalogue().values() for setting in service.header.settings)
+        raise AuthorError(f"the offline author knows no service for {topic!r}; {_way_out(topic, topics)}")
+    return [service for score, _, service in sorted(scored, key=lambda entry: (-entry[0], entry[1])) if score == best]
+
+
+def domains_of(service: Service, seed_domain: str) -> list[Domain]:
+    """The domains that a service can become."""
+    return [
+        Domain(
+            name=setting.domain,
+            topic=setting.topic,
+            summary=setting.summary,
+            person=service.header.person,
+            seed=seed_domain,
+            keywords=service.header.keywords,
+        )
+        for setting in service.header.settings
+    ]
+
+
+def _way_out(asked: str, known: list[str]) -> str:
+    near = get_close_matches(asked, known, n=3, cutoff=0.3) or known[:3]
+    return f"nearest known: {', '.join(repr(name) for name in near)}; for others name a model in llm.textual"
+
+
+def _words(text: str) -> set[str]:
+    return {word.rstrip("s") for word in re.findall(r"[a-z]+", text.lower())} - {"service", "and", "of", "the", "a"}

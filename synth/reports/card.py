@@ -1,0 +1,210 @@
+"""The card itself: a block of metadata that dataset hubs read, then what the dataset is, holds and was proved to be.
+
+Made from the dataset's files alone; the same files give the same bytes. What an evaluation has left counts only where
+it was made on this very dataset.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from evaluator.report.results import LADDER, read_ladder
+from skillweave.base.errors import ArtifactError
+from skillweave.base.manifest import MANIFEST, Manifest
+from skillweave.schema.evaluation import AgentSummary, EvaluationSummary
+from skillweave.schema.reports import Diversity
+from skillweave.schema.task import Task
+from skillweave.world.dataset import QUERIES, Dataset
+from synth.cli.display import counted
+from synth.reports import card_sections as sections
+from synth.reports.card_sections import share, table, text
+from synth.reports.diversity import diversity_of
+from synth.reports.duplicates import Axis, is_undecided, overlaps
+from synth.reports.gate_rates import gate_rates
+from synth.verification.records import read_templates
+from synth.verification.worlds import read_rules
+
+CARD = "README.md"
+SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+"""Hubs sort datasets by these."""
+JUDGED_STEP = "s04_blueprint_generation"
+VERDICTS = ("cases agreed", "cases disagreed", "cases undecided")
+"""Figures of that step; it counts them where a judge is named."""
+LIMITS = (
+    "Companies, persons and records are invented; the rules of a real company may be less consistent.",
+    "First messages are in English, and told by one author; what users say later depends on who plays them.",
+    "What an agent records as declined or handed over is checked; how well it told the user is not.",
+    "End states are compared row by row: whoever reaches the goal in a way that the contract does not know fails.",
+    "The search for a second right end state is bounded: where it came to no end, the task says `unique: undecided`.",
+)
+
+
+def card_of(dataset: Dataset, license: str) -> str:
+    """The card. Raises ArtifactError where a file cannot be read."""
+    tasks = [task for world in dataset.tasks.worlds for task in dataset.tasks.of(world)]
+    parts = [*_front(dataset, tasks, license), *_body(dataset, tasks, license)]
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def write_card(outputs: Path, license: str) -> bool:
+    """Write it, where there are tasks; whether there are. Raises ArtifactError."""
+    if not (outputs / QUERIES).is_dir():
+        return False
+    dataset = Dataset(outputs)
+    if not dataset.tasks:
+        return False
+    dataset.store.write(CARD, card_of(dataset, license).encode())
+    return True
+
+
+def _front(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str]:
+    size = next((name for most, name in SIZES if len(tasks) < most), "n>1M")
+    yield from ("---", "pretty_name: Tool-use tasks in simulated companies", f"license: {license}", "language:", "- en")
+    yield from ("task_categories:", "- text-generation", "size_categories:", f"- {size}", "tags:")
+    yield from ("- tool-use", "- agents", "- synthetic", "- mcp", "- function-calling")
+    yield from ("configs:", "- config_name: default", "  data_files:", "  - split: all", f"    path: {QUERIES}/*.jsonl")
+    for world in dataset.tasks.worlds:
+        yield from (f"- config_name: {world}", "  data_files:", "  - split: all", f"    path: {QUERIES}/{world}.jsonl")
+    yield from ("---", "")
+
+
+def _body(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str]:
+    worlds = Counter(len(task.domains) for task in {task.world: task for task in tasks}.values())
+    joined = sum(count for domains, count in worlds.items() if domains > 1)
+    yield from ("# Tool-use tasks in simulated companies", "")
+    groups = f" of one company and {joined} of several that share customers" if joined else ""
+    yield (
+        f"{len(tasks):,} tasks in {counted(worlds[1], 'simulated world')}{groups}. Each has a "
+        "user with a goal, a database, tools behind an MCP server, a policy, a reference trajectory, and criteria that "
+        "are checked by execution. Every label was proved by running it; what could not be proved was dropped."
+    )
+    yield from (
+        "",
+        f"A line of `{QUERIES}/<world>.jsonl` is a task; its field `split` says whether it is for training,",
+    )
+    yield from ("validation or test. `python -m synth verify` proves the folder again from its files.", "")
+    yield from _section("What it holds", sections.contents(tasks))
+    yield from _section("Difficulty", sections.difficulty(tasks) if tasks else [])
+    yield from _section("What was proved", sections.gates(tasks, gate_rates(dataset.store.root)))
+    yield from _section("Shortest solutions", sections.planner(tasks))
+    found = _diversity(dataset)
+    yield from _section("Coverage", sections.coverage(found))
+    yield from _section("Rules", sections.rules({world: read_rules(dataset.store, world) for world in found.worlds}))
+    yield from _section("Sentences of rules", _sentences(dataset))
+    yield from _section("Wording", sections.diversity(found))
+    summary = _evaluated(dataset)
+    yield from _section("Floors", sections.floors(summary))
+    yield from _section("Simulated users", sections.users(summary))
+    yield from _section("Scripted agents", _ladder(dataset))
+    yield from _section("Splits", _splits(dataset, tasks, found.holdout_domains))
+    yield from _section("How it was made", _made(dataset))
+    yield from _section("Known limits", [*(f"- {limit}" for limit in LIMITS), ""])
+    yield from _section("Licence", [f"{text(license)}, as the configuration of the run says (`card.license`).", ""])
+
+
+def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield from (f"## {title}", "", *lines)
+
+
+def _diversity(dataset: Dataset) -> Diversity:
+    """As the run has written it; made anew where it has not."""
+    path = "report/diversity.json"
+    if dataset.store.exists(path):
+        with suppress(ValidationError):
+            return Diversity.model_validate_json(dataset.store.read(path))
+    worlds = dataset.tasks.worlds
+    return diversity_of(
+        {world: list(dataset.tasks.of(world)) for world in worlds},
+        {world: dataset.blueprint(world) for world in worlds},
+    )
+
+
+def _splits(dataset: Dataset, tasks: Sequence[Task], holdouts: Sequence[str]) -> list[str]:
+    families = {
+        template.id: template.base or template.id
+        for world in dataset.tasks.worlds
+        for template in read_templates(dataset.store, world).values()
+    }
+    shared: dict[Axis, int | str] = {axis: len(found) for axis, found in overlaps(tasks, families, holdouts).items()}
+    if not holdouts:
+        shared["domain"] = "none is held out"
+    undecided = sum(map(is_undecided, tasks))
+    in_test = sum(task.split == "test" and is_undecided(task) for task in tasks)
+    return [
+        *table(("within one world, in more than one split", "found"), list(shared.items())),
+        *_across(tasks),
+        f"In {share(undecided, len(tasks))} of the tasks the search for a second right end state came to no end; "
+        f"{in_test or 'none'} of them {'is' if in_test < 2 else 'are'} in `test`.",
+        "",
+    ]
+
+
+def _across(tasks: Sequence[Task]) -> list[str]:
+    """How many customers of several worlds are in another split there; nothing where nobody is of several.
+
+    A customer is counted once, whatever number of companies they are with.
+    """
+    places: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for task in tasks:
+        for domain in task.domains:
+            places.setdefault((domain, task.persona.name), {}).setdefault(task.world, set()).add(task.split)
+    several, apart = set[str](), set[str]()
+    for (_, name), worlds in places.items():
+        several |= {name} if len(worlds) > 1 else set()
+        apart |= {name} if len(set.union(*worlds.values())) > 1 and len(worlds) > 1 else set()
+    if not several:
+        return []
+    return [
+        f"Worlds that share a company share its customers: of {len(several):,} with tasks in more than one of them, "
+        f"{len(apart):,} are in different splits there. Leave out worlds of several companies, or hold domains out "
+        "(`splits.holdout_domains`), where that matters.",
+        "",
+    ]
+
+
+def _evaluated(dataset: Dataset) -> list[AgentSummary]:
+    """What an evaluation of this very dataset came to, by agent and user."""
+    path = "evaluation/summary.json"
+    try:
+        content = dataset.store.read(path) if dataset.store.exists(path) else b""
+        found = EvaluationSummary.model_validate_json(content) if content else None
+    except (ArtifactError, ValueError):
+        return []
+    return found.by_agent if found is not None and found.dataset == dataset.digest else []
+
+
+def _sentences(dataset: Dataset) -> list[str]:
+    """How the sentences of rules were set against their SQL, from the run's record."""
+    if not dataset.store.exists(MANIFEST):
+        return []
+    verdicts: Counter[str] = Counter()
+    for item in Manifest(dataset.store).items(JUDGED_STEP):
+        verdicts.update({name: int(item.figures[name]) for name in VERDICTS if name in item.figures})
+    return sections.sentences(verdicts)
+
+
+def _ladder(dataset: Dataset) -> list[str]:
+    found = read_ladder(dataset.store, f"evaluation/{LADDER}")
+    return sections.ladder(found) if found is not None and found.dataset == dataset.digest else []
+
+
+def _made(dataset: Dataset) -> list[str]:
+    """Seeds and authors, from the run's record."""
+    if not dataset.store.exists(MANIFEST):
+        return []
+    manifest = Manifest(dataset.store)
+    answers: Counter[tuple[str, str]] = Counter()
+    seeds: set[int] = set()
+    clocks: set[str] = set()
+    for item in manifest.items():
+        answers.update({(asking.author, asking.question): asking.answered for asking in item.askings})
+        fingerprint = manifest.fingerprint(item.fingerprint)
+        if fingerprint is not None:
+            seeds.add(fingerprint.seed)
+            clocks.add(fingerprint.now)
+    lines = [f"Seed {', '.join(map(str, sorted(seeds)))}; the clock of all worlds is {', '.join(sorted(clocks))}.", ""]
+    return [*lines, *sections.authors((*who, count) for who, count in answers.items() if count)]

@@ -1,0 +1,268 @@
+"""The sections of a dataset's card: what the dataset holds and how it was proved. Each is a list of Markdown lines."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import get_args
+
+from skillweave.schema.evaluation import AgentSummary, Ladder, PassCount
+from skillweave.schema.record import Json
+from skillweave.schema.reports import CoverageCount, Diversity, RuleCoverage
+from skillweave.schema.task import Kind, Split, Task
+from synth.reports import legends
+from synth.reports.gate_rates import GateRate, GateRates
+
+_SPECIAL = re.compile(r"([\\`*{}\[\]<>|]|(?<!\w)_|_(?!\w))")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """A table; nothing where it has no rows. Numbers, and all but the first column, are set to the right."""
+    cells = [[text(cell) for cell in row] for row in rows]
+    if not cells:
+        return []
+    rules = ["---", *["---:"] * (len(columns) - 1)]
+    return [*(f"| {' | '.join(row)} |" for row in [list(columns), rules, *cells]), ""]
+
+
+def text(value: object) -> str:
+    """A value as it is read, on one line; nothing in it is markup."""
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return _SPECIAL.sub(r"\\\1", " ".join(str(value).split()))
+
+
+def share(part: int, whole: int) -> str:
+    """A part of a whole in per cent."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+TASK_KINDS: tuple[Kind, ...] = get_args(Kind)
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+
+def contents(tasks: Sequence[Task]) -> list[str]:
+    """How many tasks there are of each kind, in each split and world."""
+    by_split = [(kind, *_row([task for task in tasks if task.kind == kind])) for kind in TASK_KINDS]
+    worlds = sorted({task.world for task in tasks})
+    by_world = [(world, *_kinds([task for task in tasks if task.world == world])) for world in worlds]
+    return [
+        *table(("kind", "tasks", *SPLITS), [row for row in [*by_split, ("all", *_row(tasks))] if row[1]]),
+        legends.KINDS,
+        "",
+        *table(("world", "tasks", *TASK_KINDS), by_world),
+    ]
+
+
+def _row(tasks: Sequence[Task]) -> list[int]:
+    return [len(tasks), *(sum(task.split == split for task in tasks) for split in SPLITS)]
+
+
+def _kinds(tasks: Sequence[Task]) -> list[int]:
+    return [len(tasks), *(sum(task.kind == kind for task in tasks) for kind in TASK_KINDS)]
+
+
+def difficulty(tasks: Sequence[Task]) -> list[str]:
+    """How much there is to do."""
+    rows = [_spread(name, tasks) for name in ("calls", "writes", "domains", "facts", "shortest")]
+    noisy = sum(task.noise is not None for task in tasks)
+    spoken = sum(task.login == "conversation" for task in tasks)
+    return [
+        *table(("of one task", "tasks", "fewest", "median", "most"), [row for row in rows if row]),
+        f"In {share(spoken, len(tasks))} of the tasks the agent has to sign the user in; "
+        f"in {share(noisy, len(tasks))} faults are planted in what the tools answer.",
+        "",
+    ]
+
+
+def _spread(name: str, tasks: Sequence[Task]) -> tuple[object, ...]:
+    found = [value for task in tasks if isinstance(value := getattr(task.difficulty, name), int)]
+    label = {
+        "calls": "golden calls",
+        "facts": "facts that the user knows",
+        "shortest": "calls of the shortest solution",
+    }
+    return (label.get(name, name), len(found), min(found), f"{median(found):g}", max(found)) if found else ()
+
+
+def gates(tasks: Sequence[Task], found: GateRates) -> list[str]:
+    """What was proved of every task, and how often the checks are wrong."""
+    arguments = [_whole(task.gates.grounded, "arguments") for task in tasks]
+    grounded = [_whole(task.gates.grounded, "grounded") for task in tasks]
+    passing = sum(task.gates.golden.get("replays") is not None for task in tasks)
+    rows: list[tuple[str, str]] = [
+        ("golden calls replay, twice the same", share(passing, len(tasks))),
+        ("doing nothing passes", share(sum(map(_passes_idle, tasks)), len(tasks))),
+        ("arguments with a source on record", share(sum(grounded), sum(arguments))),
+        ("wrong trajectories, all failed", f"{found.mutants:,} (at least {found.fewest_mutants} a task)"),
+        ("right ones, all passed", f"{found.equivalents:,} (at least {found.fewest_equivalents} a task)"),
+        ("false pass, tasks dropped for it", _rate(found.false_pass)),
+        ("false fail, tasks dropped for it", _rate(found.false_fail)),
+        ("false pass, second set", _rate(found.second_false_pass)),
+        ("false fail, second set", _rate(found.second_false_fail)),
+    ]
+    return [
+        *table(("gate", "figure"), rows),
+        legends.GATES,
+        "",
+    ]
+
+
+def _passes_idle(task: Task) -> bool:
+    idle = task.gates.not_already_true.get("doing_nothing")
+    return isinstance(idle, dict) and all(idle.get(basis, 0) == 1 for basis in task.criteria.reward_basis)
+
+
+def _rate(rate: GateRate | None) -> str:
+    if rate is None or rate.interval is None:
+        return "not measured"
+    low, high = 100 * rate.interval.low, 100 * rate.interval.high
+    return f"{100 * rate.rate:.2f} % of {rate.tried:,} (95 %: {low:.2f}-{high:.2f})"
+
+
+def planner(tasks: Sequence[Task]) -> list[str]:
+    """What the search over the contracts found."""
+    states = Counter(str(task.gates.planner.get("status")) for task in tasks if task.gates.planner)
+    rows = [(name, legends.SEARCHES.get(name, ""), count) for name, count in sorted(states.items())]
+    return table(("search without the golden calls", "what it found", "tasks"), rows)
+
+
+def coverage(found: Diversity) -> list[str]:
+    """What of the contracts the tasks reach, by world."""
+    names = ("tools", "rules", "effects", "pairs", "values")
+    rows = [(world, *(_reach(getattr(one.coverage, name)) for name in names)) for world, one in found.worlds.items()]
+    lines = table(("world", "tools", "rules", "effects", "pairs of tools", "values of enums"), rows)
+    return [*lines, legends.COVERAGE, ""] if lines else []
+
+
+def rules(found: Mapping[str, Sequence[RuleCoverage] | None]) -> list[str]:
+    """How many rules tasks keep and would break, and of how many others it is said why not, by world."""
+    rows = [
+        (
+            world,
+            len(one),
+            sum(rule.kept > 0 for rule in one),
+            sum(rule.broken > 0 for rule in one),
+            sum(rule.why is not None for rule in one),
+        )
+        for world, one in found.items()
+        if one is not None
+    ]
+    lines = table(("world", "rules", "kept by a task", "broken by a request", "a reason why not both"), rows)
+    return [*lines, legends.RULES, ""] if lines else []
+
+
+def sentences(verdicts: Mapping[str, int]) -> list[str]:
+    """What a judge made of the rules' sentences; that none did, where there is no verdict."""
+    if not verdicts:
+        return [legends.NOT_JUDGED, ""]
+    rows = [(name.removeprefix("cases "), count) for name, count in verdicts.items()]
+    return [*table(("the judge and the SQL", "cases"), rows), legends.JUDGED, ""]
+
+
+def floors(found: Sequence[AgentSummary]) -> list[str]:
+    """What is had for nothing, over the tasks of the agent with the most of them."""
+    most = max(found, key=lambda one: one.overall.tasks, default=None)
+    if most is None or most.overall.floors.nothing is None:
+        return []
+    nothing, chance = percent(most.overall.floors.nothing), percent(most.overall.floors.random)
+    return [
+        f"Mean reward on {most.overall.tasks:,} tasks: doing nothing {nothing}, calls and words of chance {chance}.",
+        "",
+    ]
+
+
+def users(found: Sequence[AgentSummary]) -> list[str]:
+    """What the simulated users did wrong, by agent and user."""
+    rows = [
+        (
+            one.agent,
+            one.user,
+            one.trajectories,
+            share(one.simulated_user.lost, one.trajectories),
+            share(one.simulated_user.left, one.simulated_user.checked),
+        )
+        for one in found
+    ]
+    lines = table(("agent", "user", "conversations", "lost to the user", "left"), rows)
+    return [*lines, legends.USERS, ""] if lines else []
+
+
+def _reach(found: CoverageCount) -> str:
+    return f"{found.reached} of {found.all}"
+
+
+def diversity(found: Diversity) -> list[str]:
+    """How much the words differ."""
+    wording, removed = found.wording, found.duplicates
+    rows: list[tuple[str, object]] = [
+        ("different kinds with their sequences of calls, counted by world", found.structures),
+        (
+            "different words, pairs, triples, of all (higher: more varied)",
+            _three(wording.distinct_1, wording.distinct_2, wording.distinct_3),
+        ),
+        ("BLEU against each other (lower: more varied)", _decimal(wording.self_bleu)),
+        ("different sentences, values masked, of all (higher: more varied)", _decimal(wording.skeletons)),
+    ]
+    if removed is not None:
+        rows.append(("exact and near duplicates removed", f"{removed.exact} and {removed.near}"))
+    return table(("of the first messages", "figure"), rows)
+
+
+def _three(*shares: float | None) -> str:
+    return ", ".join(map(_decimal, shares))
+
+
+def percent(value: float | None) -> str:
+    """A share in per cent."""
+    return "-" if value is None else f"{100 * value:.2f} %"
+
+
+def _decimal(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def ladder(found: Ladder) -> list[str]:
+    """How far the scripted agents get."""
+    kinds = [kind for kind in TASK_KINDS if any(kind in rung.by_kind for rung in found.rungs)]
+    named = [
+        f"{kind} ({max(rung.by_kind[kind].tasks for rung in found.rungs if kind in rung.by_kind):,})" for kind in kinds
+    ]
+    rows = [
+        (rung.agent, _passed(rung.overall), *(_passed(rung.by_kind.get(kind)) for kind in kinds))
+        for rung in found.rungs
+    ]
+    return [
+        *table(("agent", "all", *named), rows),
+        f"One conversation each in {found.tasks:,} tasks{_sampled(found)}. {_order(found)}",
+        legends.AGENTS,
+        "",
+    ]
+
+
+def _sampled(found: Ladder) -> str:
+    return "" if found.sample is None else f", at most {found.sample} of each world"
+
+
+def _passed(step: PassCount | None) -> str:
+    return "-" if step is None else share(step.passed, step.tasks)
+
+
+def _order(found: Ladder) -> str:
+    if found.wrong:
+        return "Not as it must be: " + "; ".join(map(text, found.wrong)) + "."
+    return (
+        "Who knows more gets further: nothing, random, oracle; and whoever is careless or heeds no rule falls behind."
+    )
+
+
+def authors(answered: Iterable[tuple[str, str, int]]) -> list[str]:
+    """Who answered which questions."""
+    return table(("author", "question", "answers"), [(who, what, n) for who, what, n in sorted(answered)])
+
+
+def _whole(figures: dict[str, Json], name: str) -> int:
+    value = figures.get(name)
+    return value if isinstance(value, int) else 0

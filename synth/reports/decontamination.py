@@ -1,0 +1,252 @@
+"""Decontamination: what a dataset has in common with benchmark files: runs of words, people, and tools.
+
+Benchmark files are read whatever their form, and nothing in them is trusted.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from skillweave.base.errors import ConfigError
+from skillweave.schema.record import Json
+from skillweave.schema.reports import BenchmarkFile, BenchmarkLeak, Decontamination, SimilarTool
+from skillweave.schema.task import Task
+from synth.reports.duplicates import jaccard, text_of, words_of
+
+MOST_BYTES = 1 << 30
+"""Of one file."""
+SCHEMAS = ("parameters", "input_schema", "inputSchema", "args")
+"""Where an object with a name has the parameters of a tool."""
+LONGEST_NAME = 120
+
+
+class BenchmarkTool(NamedTuple):
+    """A tool, as far as it can be compared."""
+
+    name: str
+    parameters: frozenset[str]
+
+
+BenchmarkItem = str | BenchmarkTool
+
+
+def read_benchmark(path: Path) -> Iterator[BenchmarkItem]:
+    """The texts and tools of a file, one after the other. Raises ConfigError where it cannot be read to its end."""
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise ConfigError(f"{str(path)!r} is none of {', '.join(READERS)}; give a benchmark in one of these forms")
+    try:
+        if not path.is_file():
+            raise ConfigError(f"{str(path)!r} {'is no file' if path.exists() else 'does not exist'}")
+        if path.stat().st_size > MOST_BYTES:
+            raise ConfigError(f"{str(path)!r} has more than {MOST_BYTES >> 20} MB; split it")
+        yield from reader(path)
+    except OSError as error:
+        raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{str(path)!r} is not UTF-8: {error.reason} at byte {error.start}") from error
+    except (ValueError, RecursionError, csv.Error) as error:
+        # What JSON says of a file may quote all of it.
+        raise ConfigError(f"{str(path)!r} cannot be read as {path.suffix[1:]}: {str(error)[:200]}") from error
+
+
+def _text(path: Path) -> Iterator[BenchmarkItem]:
+    with path.open(encoding="utf-8-sig") as stream:
+        block: list[str] = []
+        for line in stream:
+            if line.strip():
+                block.append(line)
+            elif block:
+                yield "".join(block)
+                block = []
+        if block:
+            yield "".join(block)
+
+
+def _json(path: Path) -> Iterator[BenchmarkItem]:
+    yield from within(json.loads(path.read_text("utf-8-sig")))
+
+
+def _lines(path: Path) -> Iterator[BenchmarkItem]:
+    with path.open(encoding="utf-8-sig") as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"line {number}: {error}") from error
+            yield from within(value)
+
+
+def _table(path: Path) -> Iterator[BenchmarkItem]:
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        for row in csv.reader(stream):
+            for cell in row:
+                yield from within(cell)
+
+
+READERS: dict[str, Callable[[Path], Iterator[BenchmarkItem]]] = {
+    ".jsonl": _lines,
+    ".json": _json,
+    ".csv": _table,
+    ".txt": _text,
+    ".md": _text,
+}
+
+
+def within(value: Json) -> Iterator[BenchmarkItem]:
+    """The texts and tools in a JSON value, in its order."""
+    rest: list[Json] = [value]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, str):
+            inner = _parsed(one)
+            if inner is None:
+                yield one
+            else:
+                rest.append(inner)
+        elif isinstance(one, list):
+            rest.extend(reversed(one))
+        elif isinstance(one, dict):
+            schema = _schema(one)
+            if schema:
+                yield schema
+            rest.extend(reversed(list(one.values())))
+
+
+def _parsed(text: str) -> Json:
+    """The objects that a text holds as JSON; None where it is a text."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        found: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, (dict, list)) else None
+
+
+def _schema(value: dict[str, Json]) -> BenchmarkTool | None:
+    """The tool that an object describes."""
+    name = value.get("name")
+    if not isinstance(name, str) or not name.strip():
+        return None
+    for key in SCHEMAS:
+        given = value.get(key)
+        if isinstance(given, dict):
+            properties = given.get("properties", given)
+            names = properties if isinstance(properties, dict) else {}
+            return BenchmarkTool(_shown(name), frozenset(_shown(one) for one in names))
+    return None
+
+
+def _shown(name: str) -> str:
+    """A name of a file as it may be written and shown."""
+    plain = "".join(character if character.isprintable() else "\ufffd" for character in name[:LONGEST_NAME])
+    return plain.encode("utf-8", "replace").decode()
+
+
+RUNS = (8, 13)
+"""Lengths of the runs of words that are looked for, as benchmarks are decontaminated elsewhere."""
+SHOWN = 20
+"""Leaks and pairs of tools that are told."""
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@dataclass
+class BenchmarkComparison:
+    """The tasks and tools of a dataset, against which benchmarks are held one text at a time."""
+
+    tasks: Sequence[Task]
+    tools: Mapping[str, BenchmarkTool]
+    """`DentalClinic/move_appointment` -> the tool."""
+    _files: dict[str, BenchmarkFile] = field(default_factory=dict)
+    _leaks: dict[tuple[str, int], BenchmarkLeak] = field(default_factory=dict)
+    _people: set[str] = field(default_factory=set)
+    _emails: set[str] = field(default_factory=set)
+    _twins: dict[str, SimilarTool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._runs: dict[int, dict[str, list[str]]] = {length: {} for length in RUNS}
+        self._names: dict[int, dict[str, str]] = {}
+        self._known_emails: set[str] = set()
+        for task in self.tasks:
+            for length in RUNS:
+                for run in {*runs(words_of(text_of(task)), length), *runs(words_of(task.scenario.goal), length)}:
+                    self._runs[length].setdefault(run, []).append(task.id)
+            words = words_of(task.persona.name)
+            if len(words) > 1:
+                self._names.setdefault(len(words), {})[" ".join(words)] = task.persona.name
+            self._known_emails.update(_emails(_told(task)))
+        self._words = {name: parts_of(schema) for name, schema in self.tools.items()}
+
+    def add(self, file: str, found: Iterable[BenchmarkItem]) -> None:
+        """Look at all that is in a file."""
+        texts = tools = 0
+        for one in found:
+            if isinstance(one, BenchmarkTool):
+                tools += 1
+                self._tool(one)
+            else:
+                texts += 1
+                self._text(file, one)
+        self._files[file] = BenchmarkFile(texts=texts, tools=tools)
+
+    def result(self) -> Decontamination:
+        """What was found in all files."""
+        longest = {id: leak for length in RUNS for (id, n), leak in sorted(self._leaks.items()) if n == length}
+        return Decontamination(
+            tasks=len(self.tasks),
+            files=self._files,
+            shared={str(length): len({id for id, n in self._leaks if n == length}) for length in RUNS},
+            leaks=[longest[id] for id in sorted(longest, key=lambda id: (-len(longest[id].words.split()), id))][:SHOWN],
+            people=sorted(self._people),
+            emails=sorted(self._emails),
+            twins=sorted(self._twins.values(), key=lambda twin: (-twin.similarity, twin.tool, twin.other))[:SHOWN],
+        )
+
+    def _text(self, file: str, text: str) -> None:
+        words = words_of(text)
+        for length, known in self._runs.items():
+            for run in runs(words, length):
+                for id in known.get(run, ()):
+                    self._leaks.setdefault((id, length), BenchmarkLeak(task=id, file=file, words=run))
+        for length, names in self._names.items():
+            self._people.update(names[run] for run in runs(words, length) if run in names)
+        self._emails.update(_emails([text]) & self._known_emails)
+
+    def _tool(self, schema: BenchmarkTool) -> None:
+        parts = parts_of(schema)
+        for name, own in self._words.items():
+            similarity = round(jaccard(own, parts), 4)
+            if similarity > (self._twins[name].similarity if name in self._twins else 0):
+                self._twins[name] = SimilarTool(tool=name, other=schema.name, similarity=similarity)
+
+
+def runs(words: Sequence[str], length: int) -> Iterator[str]:
+    """The runs of so many words."""
+    for start in range(len(words) - length + 1):
+        yield " ".join(words[start : start + length])
+
+
+def parts_of(schema: BenchmarkTool) -> frozenset[str]:
+    """The words of a tool's name and the names of its parameters, in one form."""
+    names = ("_".join(_PART.findall(name)).casefold() or name.casefold() for name in schema.parameters)
+    words = (part.casefold() for part in _PART.findall(schema.name))
+    return frozenset((*words, *(f"({name})" for name in names)))
+
+
+def _told(task: Task) -> Iterator[str]:
+    arguments = (value for call in task.golden for value in call.arguments.values())
+    facts = (fact.value for fact in task.scenario.facts)
+    return (value for value in chain([text_of(task)], arguments, facts) if isinstance(value, str))
+
+
+def _emails(texts: Iterable[str]) -> set[str]:
+    return {found.casefold() for text in texts if "@" in text for found in _EMAIL.findall(text)}

@@ -1,0 +1,117 @@
+"""The words by which people refer to a row: the fewest columns whose values fit no other row of the same list."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, islice
+from pathlib import Path
+from random import Random
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Tool
+from skillweave.schema.record import Json, Row
+from skillweave.world.session import ContractSession
+from skillweave.world.world import World
+from synth.contracts.visibility import column_origins
+from synth.search.arguments import argument_search
+
+MOST_COLUMNS = 3
+"""Columns that a person names at most, beside those that they always name and one that they add for clearness."""
+
+
+def distinguishing_columns(
+    rows: Sequence[Mapping[str, Json]], index: int, columns: Sequence[str], random: Random, always: Sequence[str] = ()
+) -> dict[str, Json] | None:
+    """Columns of `rows[index]`, with their values, that no other row shares; None where there are none.
+
+    Often people say a little more than they must: half of the time one more column is added.
+    """
+    row = rows[index]
+    usable = [*sayable_columns(row, columns)]
+    base = [column for column in usable if column in always]
+    others = [column for column in usable if column not in base]
+    for size in range(0 if base else 1, min(MOST_COLUMNS, len(others)) + 1):
+        for more in combinations(others, size):
+            chosen = {*base, *more}
+            if sum(row_matches(other, {column: row[column] for column in chosen}) for other in rows) == 1:
+                extra = [column for column in others if column not in chosen][:1] if random.random() < 0.5 else []
+                return {column: row[column] for column in usable if column in {*chosen, *extra}}
+    return None
+
+
+def sayable_columns(row: Mapping[str, Json], columns: Iterable[str]) -> dict[str, Json]:
+    """Those of the columns, with their values, that can be said of a row."""
+    found = {column: row.get(column) for column in columns}
+    return {column: value for column, value in found.items() if value is not None and not isinstance(value, bool)}
+
+
+def row_matches(row: Mapping[str, Json], words: Mapping[str, Json]) -> bool:
+    """Whether the words fit a row."""
+    return all(row.get(column) == value for column, value in words.items())
+
+
+PERSONS = 10
+"""Persons whose results are looked at."""
+CALLS_PER_READ = 3
+"""Calls of each, of a read that has to be given something."""
+MOST_PROPOSED = 3
+"""Columns that are proposed."""
+AMBIGUOUS_SHARE = 0.25
+"""Share of a read's rows that cannot be told apart, from which on its author is told."""
+
+
+def ambiguous_reads(
+    blueprint: Blueprint, database: Path | bytes, now: str, referred_by: Mapping[str, Sequence[str]], seed: str
+) -> dict[str, str]:
+    """Read -> that many of its rows cannot be told apart by its columns, and could be by others, in words.
+
+    Columns that hold ids are none of these others.
+    """
+    world = World(blueprint, database, now=now)
+    found = {}
+    with world.session() as session:
+        callers = [str(row[blueprint.core.key]) for row in session.rows(blueprint.core.table)]
+        for name, columns in referred_by.items():
+            random = Random(f"{seed}/{name}")
+            read = blueprint.tool(name)
+            others = [column for column in columns_without_ids(blueprint, read) if column not in columns]
+            rows, alike, helpful = 0, 0, Counter[str]()
+            persons = random.sample(callers, min(PERSONS, len(callers)))
+            for person in persons:
+                session.caller = person
+                for listed in listed_rows(session, read, random):
+                    rows += len(listed)
+                    for place in range(len(listed)):
+                        if distinguishing_columns(listed, place, columns, random) is None:
+                            said = distinguishing_columns(listed, place, [*columns, *others], random)
+                            alike += said is not None
+                            helpful.update(column for column in said or () if column not in columns)
+            if rows and alike >= AMBIGUOUS_SHARE * rows:
+                said_now = ", ".join(columns) or "nothing"
+                others_shown = ", ".join(column for column, _ in helpful.most_common(MOST_PROPOSED))
+                found[name] = (
+                    f"{name}: of the {rows} rows in {len(persons)} persons' lists together, {alike} cannot be told "
+                    f"apart from others of the same list by {said_now}; add what people would say of a row, such as "
+                    f"{others_shown}"
+                )
+    return found
+
+
+def listed_rows(session: ContractSession, read: Tool, random: Random) -> Iterator[list[Row]]:
+    """Lists of several rows that a read gives to whoever is signed in."""
+    needs = any(parameter.required for parameter in read.parameters)
+    calls = islice(argument_search(session, read, random, optional=0.0).meeting(), CALLS_PER_READ) if needs else [{}]
+    for arguments in calls:
+        value = session.peek(read.name, arguments).value
+        if isinstance(value, list) and len(value) > 1:
+            yield [row for row in value if isinstance(row, dict)]  # type: ignore[misc]
+
+
+def columns_without_ids(blueprint: Blueprint, read: Tool) -> list[str]:
+    """The columns of a read's result that hold no ids."""
+    ids = {
+        (entity.table, attribute.name)
+        for entity in blueprint.tables
+        for attribute in entity.attributes
+        if attribute.name == entity.key or attribute.references
+    }
+    return [column for column, origin in column_origins(read).items() if origin not in ids]

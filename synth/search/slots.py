@@ -1,0 +1,219 @@
+"""A tool's parameters as slots to fill, and the conditions that its guards and its common sense put on them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import sqlglot
+from sqlglot import TokenType, exp
+
+from skillweave.schema.contract import Parameter, Tool
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Like, exp.ILike, exp.Glob)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A parameter with what its tool's SQL compares it with."""
+
+    parameter: Parameter
+    columns: tuple[tuple[str, str], ...]
+    """(table, column) pairs that it is compared with, in order of appearance."""
+    literals: tuple[float, ...]
+    """Numbers that it is compared with."""
+
+
+@dataclass(frozen=True)
+class GuardCondition:
+    """A guard as the search sees it."""
+
+    rule: str
+    holds: str
+    bindings: frozenset[str]
+
+
+def slots(tool: Tool) -> dict[str, Slot]:
+    """The slots of a tool by parameter."""
+    texts = (
+        *(f"SELECT (\n{guard.holds}\n)" for guard in tool.guards),
+        *(effect.sql for effect in tool.effects),
+        tool.returns.select,
+    )
+    return {
+        parameter.name: Slot(
+            _exemplified(parameter, tool), *_compared(texts, parameter.name, bool(parameter.refers_to))
+        )
+        for parameter in tool.parameters
+    }
+
+
+def _exemplified(parameter: Parameter, tool: Tool) -> Parameter:
+    """A parameter whose examples are also those that go with others."""
+    given = [row[parameter.name] for row in tool.examples if row.get(parameter.name) is not None]
+    return parameter.model_copy(update={"examples": [*parameter.examples, *given]}) if given else parameter
+
+
+def guard_conditions(tool: Tool) -> tuple[GuardCondition, ...]:
+    """The guards of a tool, in order."""
+    return tuple(_condition(guard.rule, guard.holds) for guard in tool.guards)
+
+
+@cache
+def bound_names(sql: str) -> frozenset[str]:
+    """Names bound in a statement or expression."""
+    return frozenset(name for name, _, _ in _positions(sql))
+
+
+@cache
+def substitute(sql: str, name: str, expression: str) -> str:
+    """`sql` with each `:name` replaced by an expression, everything else as its author wrote it."""
+    for found, start, end in reversed(_positions(sql)):
+        if found == name:
+            sql = sql[:start] + expression + sql[end:]
+    return sql
+
+
+@cache
+def _positions(sql: str) -> tuple[tuple[str, int, int], ...]:
+    tokens = sqlglot.tokenize(sql, dialect="sqlite")
+    return tuple(
+        (name.text, colon.start, name.end + 1)
+        for colon, name in pairwise(tokens)
+        if colon.token_type is TokenType.COLON and name.start == colon.end + 1
+    )
+
+
+@cache
+def _condition(rule: str, holds: str) -> GuardCondition:
+    return GuardCondition(rule, holds, bound_names(holds))
+
+
+@cache
+def _tree(text: str) -> exp.Expr:
+    return sqlglot.parse_one(text, dialect="sqlite")
+
+
+@cache
+def _compared(
+    texts: tuple[str, ...], parameter: str, is_key: bool
+) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
+    """Columns and numbers that a parameter is compared with; a key's numbers say nothing."""
+    columns: dict[tuple[str, str], None] = {}
+    literals: dict[float, None] = {}
+    for text in texts:
+        for placeholder in _tree(text).find_all(exp.Placeholder):
+            if placeholder.name == parameter:
+                for other in _compared_with(placeholder):
+                    columns.update(dict.fromkeys(_columns(other)))
+                    literals.update(dict.fromkeys(() if is_key else _numbers(other)))
+    return tuple(columns), tuple(literals)
+
+
+def _compared_with(placeholder: exp.Expr) -> list[exp.Expr]:
+    """The other sides of the comparison that a placeholder stands in, through functions and arithmetic."""
+    node: exp.Expr | None = placeholder
+    while node is not None and not isinstance(node, (exp.Subquery, exp.Select)):
+        parent = node.parent
+        if isinstance(parent, _COMPARISONS):
+            return [parent.right if parent.left is node else parent.left]
+        if isinstance(parent, (exp.Between, exp.In, exp.StrPosition)):
+            return [side for side in parent.iter_expressions() if side is not node]
+        node = parent
+    return []
+
+
+def _columns(expression: exp.Expr) -> list[tuple[str, str]]:
+    found = []
+    for column in expression.find_all(exp.Column):
+        table = table_of_column(column)
+        if table:
+            found.append((table, column.name))
+    return found
+
+
+def table_of_column(column: exp.Column) -> str | None:
+    """The table that a column belongs to, by the FROM clauses around it; None where that cannot be told."""
+    scope = column.find_ancestor(exp.Select, exp.Update, exp.Delete)
+    while scope is not None:
+        tables = [table for table in scope.find_all(exp.Table) if _owner(table) is scope]
+        if column.table:
+            for table in tables:
+                if table.alias_or_name == column.table:
+                    return table.name
+        elif len(tables) == 1:
+            return tables[0].name
+        scope = scope.find_ancestor(exp.Select, exp.Update, exp.Delete)
+    return None
+
+
+def _owner(table: exp.Table) -> exp.Expr | None:
+    return table.find_ancestor(exp.Select, exp.Update, exp.Delete, exp.Insert)
+
+
+def _numbers(expression: exp.Expr) -> list[float]:
+    return [float(literal.this) for literal in expression.find_all(exp.Literal) if not literal.is_string]
+
+
+_LOWER, _UPPER = (exp.GT, exp.GTE), (exp.LT, exp.LTE)
+
+
+def sensible_conditions(tool: Tool) -> tuple[GuardCondition, ...]:
+    """What the arguments of a tool are to keep to."""
+    names = {parameter.name for parameter in tool.parameters}
+    days = {parameter.name for parameter in tool.parameters if parameter.type in ("date", "datetime")}
+    texts = [*(f"SELECT (\n{guard.holds}\n)" for guard in tool.guards), tool.returns.select]
+    spans = {pair for text in texts for pair in _spans(text) if days >= {*pair}}
+    wanted = [f":{low} IS NULL OR :{high} IS NULL OR :{low} <= :{high}" for low, high in sorted(spans)]
+    wanted += [
+        test for effect in tool.effects if (test := _changes(effect.sql)) and bound_names(test) <= names | {"caller"}
+    ]
+    return tuple(GuardCondition("", holds, bound_names(holds)) for holds in wanted)
+
+
+@cache
+def _spans(text: str) -> frozenset[tuple[str, str]]:
+    """Pairs of parameters between which one column is sought: the first bounds it from below, the second from above."""
+    lower: dict[tuple[str | None, str], set[str]] = {}
+    upper: dict[tuple[str | None, str], set[str]] = {}
+    for column, low, high in _bounds(sqlglot.parse_one(text, dialect="sqlite")):
+        place = table_of_column(column), column.name
+        lower.setdefault(place, set()).update(low)
+        upper.setdefault(place, set()).update(high)
+    return frozenset((low, high) for place in lower for low in lower[place] for high in upper[place] if low != high)
+
+
+def _bounds(tree: exp.Expr) -> Iterator[tuple[exp.Column, set[str], set[str]]]:
+    """Columns with the parameters that bound them from below and from above."""
+    for test in tree.find_all(*_LOWER, *_UPPER, exp.Between):
+        if isinstance(test, exp.Between):
+            sides = [(test.this, _named(test.args["low"]), _named(test.args["high"]))]
+        else:
+            less, more = (test.expression, test.this) if isinstance(test, _LOWER) else (test.this, test.expression)
+            sides = [(more, _named(less), set[str]()), (less, set[str](), _named(more))]
+        for side, low, high in sides:
+            columns = [] if side.find(exp.Subquery, exp.Select) else [*side.find_all(exp.Column)]
+            if len(columns) == 1 and low | high:
+                yield columns[0], low, high
+
+
+def _named(side: exp.Expr) -> set[str]:
+    """The parameter that is all that one side of a comparison reads."""
+    names = {one.name for one in side.find_all(exp.Placeholder)}
+    return names if len(names) == 1 and not side.find(exp.Column) else set()
+
+
+@cache
+def _changes(sql: str) -> str | None:
+    """That a statement finds some other value in a row than it is told to write there; None where it is told none."""
+    tree = sqlglot.parse_one(sql, dialect="sqlite")
+    where = tree.args.get("where")
+    if not isinstance(tree, exp.Update) or where is None:
+        return None
+    told = [
+        f"{change.left.name} = :{change.right.name}"
+        for change in tree.expressions
+        if isinstance(change, exp.EQ) and isinstance(change.right, exp.Placeholder)
+    ]
+    same = " AND ".join([f"({where.this.sql(dialect='sqlite')})", *told])
+    return f"NOT EXISTS (SELECT 1 FROM {tree.this.sql(dialect='sqlite')} WHERE {same})" if told else None

@@ -1,0 +1,128 @@
+"""Proof of tool-graph edges: the producer is run; the consumer's call is impossible before it and possible after it.
+
+All edges of a producer share its runs: a call is made once, and every edge that is still open looks at the result.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+
+from skillweave.schema.call import CallResult
+from skillweave.schema.record import Json, Value
+from skillweave.schema.template import ToolEdge
+from skillweave.world.session import ContractSession
+from skillweave.world.world import World
+from synth.contracts.visibility import keys_shown
+from synth.search.arguments import Arguments, ArgumentSearch
+
+CALLERS = 16
+"""Persons with whom a producer is tried."""
+TRIES = 4
+"""Calls of a producer that are tried for one person, and values of its result that are tried in a consumer."""
+INSTANCES = 3
+"""Calls of a consumer that are looked for with one set of values."""
+
+
+@dataclass
+class EdgeProver:
+    """Runs edges in one world, whose state stays as it is."""
+
+    world: World
+    callers: Sequence[str]
+    random: Random
+
+    def proven(self, edges: Sequence[ToolEdge]) -> list[ToolEdge]:
+        """The edges, marked with what running them showed."""
+        by_source: dict[str, dict[int, ToolEdge]] = {}
+        for place, edge in enumerate(edges):
+            if edge.kind in ("data", "state"):
+                by_source.setdefault(edge.source, {})[place] = edge
+        shown: set[int] = set()
+        with self.world.session() as session:
+            for source, own in by_source.items():
+                shown |= self._shown(session, source, own)
+        return [
+            edge.model_copy(update={"proof": "executed" if place in shown else "unproven"})
+            if edge.kind in ("data", "state")
+            else edge
+            for place, edge in enumerate(edges)
+        ]
+
+    def _shown(self, session: ContractSession, source: str, edges: dict[int, ToolEdge]) -> set[int]:
+        """Which of a producer's edges its runs show."""
+        shown: set[int] = set()
+        for caller in self.random.sample(list(self.callers), min(CALLERS, len(self.callers))):
+            session.caller = caller
+            for arguments in list(islice(self._search(session, source).meeting(), TRIES)):
+                still = {place: edge for place, edge in edges.items() if place not in shown}
+                if not still:
+                    return shown
+                mark = session.mark()
+                result = session.call(source, arguments)
+                present = self._present(session, still, result) if result.ok else {}
+                session.forget(mark)
+                shown |= {
+                    place
+                    for place, instances in present.items()
+                    if any(self._was_absent(session, still[place], instance) for instance in instances)
+                }
+        return shown
+
+    def _present(
+        self, session: ContractSession, edges: Mapping[int, ToolEdge], result: CallResult
+    ) -> dict[int, list[Arguments]]:
+        """For each edge, calls of its consumer that go through now that the producer has run."""
+        found: dict[tuple[str, str], list[Arguments]] = {}
+        present = {}
+        for place, edge in edges.items():
+            key = (edge.target, f"{edge.parameter} {edge.column}")
+            if key not in found:
+                found[key] = [
+                    instance
+                    for fixed in self._fixed(edge, result)
+                    for instance in islice(self._search(session, edge.target, fixed).meeting(), INSTANCES)
+                    if session.peek(edge.target, instance).ok
+                ]
+            present[place] = found[key]
+        return present
+
+    def _fixed(self, edge: ToolEdge, result: CallResult) -> list[dict[str, Value]]:
+        """Arguments of the consumer to begin with: the producer's own values, as far as an edge carries any."""
+        if edge.kind == "data":
+            values = _values(result.value, edge.column or "")
+            return [{edge.parameter or "": v} for v in self.random.sample(values, min(TRIES, len(values)))]
+        blueprint = self.world.blueprint
+        keys = {blueprint.tool(edge.source).parameter(name).refers_to: v for name, v in result.call.arguments.items()}
+        shown = keys_shown(blueprint, blueprint.tool(edge.source))
+        shared: dict[str, Value] = {}
+        for parameter in blueprint.tool(edge.target).parameters:
+            columns = sorted(shown.get((parameter.refers_to or "").partition(".")[0], set()))
+            own: list[Json] = [keys.get(parameter.refers_to)]
+            own += [value for column in columns for value in _values(result.value, column)]
+            named = next((value for value in own if isinstance(value, str)), None)
+            if parameter.refers_to and named is not None:
+                shared[parameter.name] = named
+        return [shared, {}] if shared else [{}]
+
+    def _was_absent(self, session: ContractSession, edge: ToolEdge, instance: Arguments) -> bool:
+        """Whether the consumer's call did not go through before: for the edge's own reason, where it names one."""
+        if edge.kind == "data" and self.world.blueprint.tool(edge.source).kind != "write":
+            # A read makes nothing: what it shows was there, but nobody could have named it.
+            return True
+        result = session.peek(edge.target, instance)
+        if edge.kind == "data":
+            return not result.ok or bool(result.violations)
+        return edge.rule in result.violations or (result.error is not None and result.error.rule == edge.rule)
+
+    def _search(self, session: ContractSession, tool: str, fixed: dict[str, Value] | None = None) -> ArgumentSearch:
+        found = self.world.blueprint.tool(tool)
+        return ArgumentSearch(
+            self.world.blueprint, found, session, session.caller, session.now, self.random, fixed or {}, nodes=30
+        )
+
+
+def _values(value: Json, column: str) -> list[Value]:
+    rows = value if isinstance(value, list) else [value]
+    found = [row.get(column) for row in rows if isinstance(row, dict)]
+    return [cell for cell in dict.fromkeys(c for c in found if isinstance(c, (str, int, float))) if cell is not None]

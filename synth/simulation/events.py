@@ -1,0 +1,171 @@
+"""The parts of a contract that nobody calls: invariants, and the events of the back office.
+
+An event's weight is how readily it happens to each row that it could happen to. So what is due comes about within
+days, and what is rare stays rare, however many rows there are.
+"""
+
+import math
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from random import Random
+from typing import Literal, NamedTuple
+
+from sqlglot import exp
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Event, Invariant
+from skillweave.schema.record import Row
+from skillweave.world.interpreter import MAX_ROWS
+from skillweave.world.session import ContractSession
+from skillweave.world.sql import parse
+from skillweave.world.world import World
+
+TOO_LONG = "its SQL takes far too long, as joins do that no condition ties together; let it look at fewer rows"
+ContractPart = Literal["tool", "invariant", "event"]
+StepAccount = Callable[[ContractPart, str], AbstractContextManager[object]]
+"""In it SQL is run for that part of a contract, of that name."""
+
+
+def _free(_part: ContractPart, _name: str) -> AbstractContextManager[object]:
+    return nullcontext()
+
+
+class BrokenInvariant(NamedTuple):
+    """An invariant that does not hold, or cannot be asked."""
+
+    invariant: str
+    """Its id."""
+    says: str
+
+    def __str__(self) -> str:
+        return self.says
+
+
+class ContractBroken(Exception):
+    """A blueprint does not keep its word: something is true that must never be, or a part of it cannot be run."""
+
+    def __init__(self, part: ContractPart, name: str, says: str) -> None:
+        super().__init__(says)
+        self.part = part
+        self.name = name
+
+
+@dataclass
+class InvariantMonitor:
+    """Watches the invariants of one blueprint."""
+
+    blueprint: Blueprint
+    _read: dict[str, frozenset[str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._read = {
+            invariant.id: frozenset(table.name for table in parse(invariant.never).tree.find_all(exp.Table))
+            for invariant in self.blueprint.invariants
+        }
+
+    def broken(
+        self, session: ContractSession, written: Iterable[str] | None = None, charged: StepAccount = _free
+    ) -> BrokenInvariant | None:
+        """An invariant that does not hold, with a row that shows it, or whose SQL fails; None where all hold.
+
+        `written`: statements that have run since all held; None: anything may have changed. Each is asked in `charged`.
+        """
+        tables = None if written is None else frozenset(parse(sql).target or "" for sql in written)
+        for invariant in self.blueprint.invariants:
+            if tables is None or self._read[invariant.id] & tables:
+                with charged("invariant", invariant.id):
+                    broken = _broken(session, invariant)
+                if broken:
+                    return broken
+        return None
+
+
+def _broken(session: ContractSession, invariant: Invariant) -> BrokenInvariant | None:
+    says = f" ({invariant.says!r})" if invariant.says else ""
+    try:
+        rows = session.query(f"SELECT * FROM (\n{invariant.never}\n) LIMIT 1")
+    except sqlite3.Error as error:
+        return BrokenInvariant(invariant.id, f"invariant {invariant.id}{says} cannot be asked: {sql_failure(error)}")
+    if not rows:
+        return None
+    found = f"invariant {invariant.id}{says} is broken: its query must find no row and finds {rows[0]}"
+    return BrokenInvariant(invariant.id, found)
+
+
+def sql_failure(error: sqlite3.Error) -> str:
+    """Why SQL failed while it ran, in words for its author."""
+    return TOO_LONG if str(error) == "interrupted" else f"its SQL fails: {error}"
+
+
+def first_broken_invariant(session: ContractSession, blueprint: Blueprint) -> BrokenInvariant | None:
+    """The first invariant that does not hold in a session's state, with a row that shows it; None where all hold."""
+    return InvariantMonitor(blueprint).broken(session)
+
+
+def broken_invariants(state: sqlite3.Connection, blueprint: Blueprint) -> list[BrokenInvariant]:
+    """Every invariant that does not hold of these rows, whose references are sound."""
+    world = World(blueprint, state, now="2000-01-01 00:00:00")  # Invariants do not ask for the time.
+    with world.session() as session:
+        return [broken for one in blueprint.invariants if (broken := _broken(session, one))]
+
+
+DAILY = 0.06
+"""Rate, per day and row, at which an event of weight 1 happens."""
+
+
+@dataclass
+class BackOffice:
+    """The back office of one world."""
+
+    blueprint: Blueprint
+    random: Random
+    happened: dict[str, int]
+    """Event -> how often."""
+    rate: float = 1.0
+    """Factor on all rates."""
+
+    def work(
+        self,
+        session: ContractSession,
+        days: float,
+        check: Callable[[ContractSession, Event, Row], None],
+        charged: StepAccount,
+    ) -> None:
+        """Let happen what happens in so many days, each event in `charged`; `check` is called after it."""
+        for event in self.blueprint.events:
+            chance = 1 - math.exp(-event.weight * self.rate * DAILY * days)
+            with charged("event", event.name):
+                drawn = [row for row in rows_for_event(session, event) if self.random.random() < chance]
+            for row in drawn:
+                with charged("event", event.name):
+                    happened = row in rows_for_event(session, event) and apply_event(session, event, row)
+                if happened:
+                    self.happened[event.name] += 1
+                    check(session, event, row)
+
+
+def apply_event(session: ContractSession, event: Event, row: Row) -> int:
+    """Let an event happen to a picked row; how many rows it changed. ContractBroken where it cannot."""
+    bound = [*row.items(), ("now", session.now)]
+    changed = 0
+    for sql in event.effects:
+        try:
+            changed += session.execute(sql, {name: value for name, value in bound if f":{name}" in sql})
+        except sqlite3.Error as error:
+            says = f"the event {event.name} of {row} cannot happen, and only what can happen may be picked: {sql!r}: "
+            raise ContractBroken("event", event.name, says + sql_failure(error)) from error
+    return changed
+
+
+def rows_for_event(session: ContractSession, event: Event) -> list[Row]:
+    """The rows to which an event could happen now. ContractBroken where they cannot be told."""
+    try:
+        found = session.query(event.pick, {"now": session.now} if ":now" in event.pick else {})
+        if len(found) <= MAX_ROWS:
+            return sorted(found, key=repr)
+        reason = f"it finds {len(found)} rows, more than {MAX_ROWS}"
+    except sqlite3.Error as error:
+        reason = sql_failure(error)
+    raise ContractBroken("event", event.name, f"the event {event.name} cannot pick ({event.pick!r}): {reason}")

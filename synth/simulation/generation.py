@@ -1,0 +1,205 @@
+"""The rows that are there before anybody uses a tool: the run's population, and the tables that a script fills."""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from random import Random
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.run import run
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.entity import Entity
+from skillweave.schema.record import Row
+from skillweave.world import database
+from synth.contracts.visibility import inserted_tables
+from synth.simulation.events import broken_invariants
+
+SIZE = 60
+"""Persons of one kind in a run."""
+SHARED_ATTRIBUTES = {
+    "full_name": "string",
+    "date_of_birth": "date",
+    "email": "string",
+    "phone": "string",
+    "postcode": "string",
+    "city": "string",
+}
+"""What worlds may share of a person, with the type that they must give it."""
+SHARE_IN_EVERY_WORLD = 0.75
+"""Share of a world's persons who are in every world."""
+
+
+def population(seed: int, person: str, today: date, size: int = SIZE) -> list[Row]:
+    """All persons of a kind by rank, with every attribute that worlds may share."""
+    return [_person(seed, person, rank, today) for rank in range(1, size + 1)]
+
+
+def members_of_world(seed: int, person: str, world: str, count: int, size: int = SIZE) -> list[int]:
+    """Ranks of the persons whom a world knows, ascending: the first ranks, and some of the others."""
+    count = min(count, size)
+    everywhere = round(count * SHARE_IN_EVERY_WORLD)
+    others = Random(f"{seed}/members/{person}/{world}").sample(range(everywhere + 1, size + 1), count - everywhere)
+    return [*range(1, everywhere + 1), *sorted(others)]
+
+
+def visit_weight(rank: int) -> float:
+    """How often a person of that rank gets in touch, relative to others."""
+    return 1.0 / (1.0 + rank / 12)
+
+
+def _person(seed: int, person: str, rank: int, today: date) -> Row:
+    from faker import Faker
+
+    faker = Faker("en_GB")
+    faker.seed_instance(f"{seed}/{person}/{rank}")
+    random = Random(f"{seed}/population/{person}/{rank}")
+    first, last = faker.first_name(), faker.last_name()
+    handle = f"{first}.{last}".lower().replace("'", "").replace(" ", "")
+    birth = today - timedelta(days=round(random.triangular(19, 84, 41) * 365.25))
+    return {
+        "person_id": f"{person.upper()[:3]}-P{rank:03d}",
+        "full_name": f"{first} {last}",
+        "date_of_birth": birth.isoformat(),
+        "email": f"{handle}{random.choice(['', '.', '_'])}{rank:02d}@example.{random.choice(['com', 'net', 'org'])}",
+        "phone": f"+44 7700 9{random.randrange(100):02d}{rank:03d}",
+        "postcode": faker.postcode(),
+        "city": faker.city(),
+    }
+
+
+MAIN = """import json, sys
+import generator
+given = json.load(sys.stdin)
+json.dump(generator.generate(given["seed"], given["now"], given["people"], given["pools"]), sys.stdout)
+"""
+_ROWS: TypeAdapter[dict[str, list[Row]]] = TypeAdapter(dict[str, list[Row]], config=ConfigDict(allow_inf_nan=False))
+POOL = 240
+"""Invented texts of each kind that a generator can draw from."""
+
+
+def filled_tables(blueprint: Blueprint) -> list[Entity]:
+    """The tables that a generator fills: those that say how many rows they begin with, or that no tool inserts into."""
+    inserted = inserted_tables(blueprint)
+    return [one for one in blueprint.tables if has_rows(one) or one.table not in inserted]
+
+
+def has_rows(entity: Entity) -> bool:
+    """Whether an entity says how many rows there are at the start."""
+    return bool(entity.rows.count or entity.rows.per or entity.rows.literal)
+
+
+def people_of(blueprint: Blueprint, seed: int, now: str) -> list[Row]:
+    """The shared persons whom a world knows, the most active first."""
+    person = blueprint.core.role_of or blueprint.core_entity
+    everybody = population(seed, person, date.fromisoformat(now[:10]))
+    ranks = members_of_world(seed, person, blueprint.server, blueprint.core.rows.count or 40)
+    return [everybody[rank - 1] for rank in ranks]
+
+
+def run_generator(
+    script: str, blueprint: Blueprint, seed: int, now: str, limits: SandboxLimits | None = None
+) -> tuple[dict[str, list[Row]], list[str]]:
+    """The rows that a script gives, and what is wrong with them, in words for its author."""
+    people = people_of(blueprint, seed, now)
+    given = {"seed": seed, "now": now, "people": people, "pools": pools(seed)}
+    files = {"generator.py": script, "main.py": MAIN}
+    outcome = run(files, ["main.py"], stdin=json.dumps(given).encode(), limits=limits)
+    if not outcome.ok:
+        return {}, [f"the script did not run to its end: {outcome.reason}; {outcome.stderr[-600:]}"]
+    try:
+        rows = _ROWS.validate_json(outcome.stdout)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the whole"
+        return {}, [f"the result is not {{table: [row, ...]}} of plain values: {place}: {first['msg']}"]
+    return rows, _people_faults(rows, people, blueprint) or row_faults(rows, blueprint)
+
+
+def _people_faults(rows: Mapping[str, Sequence[Row]], people: Sequence[Row], blueprint: Blueprint) -> list[str]:
+    """Why the rows of the core person are not the people given, one for each in their order; empty where they are."""
+    core = blueprint.core
+    table = rows.get(core.table, [])
+    if len(table) != len(people):
+        return [f"{core.table} has {len(table)} rows; it must have one for each of the {len(people)} people"]
+    shared = [attribute.name for attribute in core.attributes if attribute.shared]
+    for number, (row, person) in enumerate(zip(table, people, strict=True), start=1):
+        wanted = {core.key: f"{core.prefix}-{number:04d}", **{name: person[name] for name in shared}}
+        for name, value in wanted.items():
+            if row.get(name) != value:
+                return [f"{core.table}, row {number}: {name} is {row.get(name)!r}; of person {number} it is {value!r}"]
+    return []
+
+
+def row_faults(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -> list[str]:
+    """Why rows do not fit their tables, or break an invariant; empty where they do."""
+    wanted = {entity.table: entity for entity in filled_tables(blueprint)}
+    found = [
+        f"table {table!r} is not to be filled; only {', '.join(wanted)} are" for table in rows if table not in wanted
+    ]
+    for table, entity in wanted.items():
+        if not rows.get(table):
+            found.append(f"table {table!r} has no rows")
+        found += [
+            f"{table}: key {row.get(entity.key)!r} does not begin with {entity.prefix}-"
+            for row in rows.get(table, [])
+            if not str(row.get(entity.key)).startswith(f"{entity.prefix}-")
+        ][:1]
+        columns = {attribute.name for attribute in entity.attributes}
+        strange = sorted({name for row in rows.get(table, []) for name in row.keys() - columns})
+        found += [f"{table} has no column {name!r}; it has {', '.join(sorted(columns))}" for name in strange]
+    return found[:8] or _insertion_faults(rows, blueprint)
+
+
+def state_of(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -> sqlite3.Connection:
+    """A database in memory with these rows. sqlite3.Error where they do not fit."""
+    connection = database.create(blueprint)
+    connection.execute("PRAGMA foreign_keys = OFF")
+    for entity in blueprint.tables:
+        database.insert(connection, entity, rows.get(entity.table, []))
+    connection.commit()
+    return connection
+
+
+def _insertion_faults(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -> list[str]:
+    connection = database.create(blueprint)
+    connection.execute("PRAGMA foreign_keys = OFF")
+    for entity in blueprint.tables:
+        for number, row in enumerate(rows.get(entity.table, []), start=1):
+            try:
+                database.insert(connection, entity, [row])
+            except (sqlite3.Error, OverflowError) as error:
+                return [f"{entity.table}, row {number} ({row.get(entity.key)!r}): {error}"]
+    connection.commit()
+    lost = [f"{row[0]}: a row references a {row[2]} that is not there" for row in _foreign_key_faults(connection)]
+    broken = [] if lost else [broken.says for broken in broken_invariants(connection, blueprint)]
+    connection.close()
+    return [*sorted(set(lost)), *broken]
+
+
+def _foreign_key_faults(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    return connection.execute("PRAGMA foreign_key_check").fetchall()
+
+
+def pools(seed: int) -> dict[str, list[str]]:
+    """Invented texts by kind, for generators to draw from."""
+    from faker import Faker
+
+    faker = Faker("en_GB")
+    faker.seed_instance(f"{seed}/pools")
+    makers = {
+        "name": faker.name_nonbinary,
+        "first_name": faker.first_name,
+        "email": faker.safe_email,
+        "phone": faker.phone_number,
+        "street": faker.street_address,
+        "city": faker.city,
+        "postcode": faker.postcode,
+        "company": faker.company,
+        "sentence": faker.sentence,
+        "word": faker.word,
+    }
+    return {kind: [make().replace("\n", ", ") for _ in range(POOL)] for kind, make in makers.items()}

@@ -1,0 +1,256 @@
+"""Assembly of task records from a combination, a persona and an author's words.
+
+A provisional task is the record in bare words, before an author has told it. What is tried on it holds for the
+told one: the id, the golden calls and the criteria are the same.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import date
+from functools import lru_cache
+from random import Random
+
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint
+from skillweave.schema.call import DECLINE, SESSION_TOOLS
+from skillweave.schema.combination import Combination, FactWords, KnownFact, Telling, UserRequest, ValidatedTask
+from skillweave.schema.entity import Domain
+from skillweave.schema.record import Row
+from skillweave.schema.task import (
+    Criteria,
+    Difficulty,
+    EnvVariables,
+    Fact,
+    Gates,
+    GoldenCall,
+    InitialState,
+    MustAsk,
+    Persona,
+    Scenario,
+    Split,
+    Task,
+    TaskInfo,
+    TaskLineage,
+)
+from skillweave.schema.template import TaskTemplate
+from skillweave.schema.trajectory import Message
+from skillweave.user_prompt import draw_style, draw_traits, user_prompt
+from skillweave.world.tools import tool_of
+from skillweave.world.world import World
+from synth.contracts.wording import VALUE_PLACEHOLDER, name_in_words, short_tool_name
+from synth.tasks.requests import request_of
+
+
+def persona_of(row: Row, now: str, random: Random) -> Persona:
+    """The persona of a person in the data."""
+    style, patience = draw_style(random)
+    return Persona(
+        name=str(row.get("full_name") or "the caller"),
+        age=_age(str(row.get("date_of_birth") or ""), now, Random(f"{sorted(map(str, row.values()))}")),
+        style=style,
+        patience=patience,
+        traits=draw_traits(style, random),
+    )
+
+
+def _age(born: str, now: str, random: Random) -> int:
+    try:
+        birth, today = date.fromisoformat(born), date.fromisoformat(now[:10])
+    except ValueError:
+        return random.randint(21, 79)
+    return today.year - birth.year - ((today.month, today.day) < (birth.month, birth.day))
+
+
+class TaskAssembler:
+    """Assembles the tasks of one world."""
+
+    def __init__(self, world: World, domains: Sequence[Domain]) -> None:
+        self._world = world
+        self._domains = domains
+        with world.session() as session:
+            self._digest = session.digest()
+
+    def person(self, caller: str) -> Row:
+        """The caller's own row; KeyError where there is none."""
+        row = self._world.original(self._world.people.table, caller)
+        if row is None:
+            raise KeyError(caller)
+        return row
+
+    def task(self, validated: ValidatedTask, request: UserRequest, telling: Telling, split: Split) -> Task:
+        """The whole record."""
+        combination, blueprint = validated.combination, self._world.blueprint
+        scenario, golden = scenario_of(request, telling, blueprint), golden_of(combination)
+        signed_in = combination.login == "session"
+        return Task(
+            id=f"{blueprint.server}-{_digest(combination)[:8]}",
+            domains=[domain.name for domain in self._domains],
+            world=blueprint.server,
+            kind=combination.kind,
+            login=combination.login,
+            messages=[Message(role="user", content=telling.first_message)],
+            user_system_prompt=user_prompt(blueprint.title, request.persona, scenario, combination.now),
+            persona=request.persona,
+            scenario=scenario,
+            now=combination.now,
+            namespaces=_namespaces(blueprint),
+            env_variables=EnvVariables(
+                CURRENT_DATE=combination.now[:10],
+                LOGGED_IN_USER=combination.caller if signed_in else None,
+                LOGGED_IN_NAME=request.persona.name if signed_in else None,
+            ),
+            tools=f"tool_lists/{blueprint.server}.json",
+            tools_hidden=combination.hidden,
+            policy=f"policies/{blueprint.server}.md",
+            initial_state=InitialState(
+                database=f"database/{blueprint.server}.sqlite",
+                digest=self._patched_digest(combination),
+                patch=combination.patch,
+            ),
+            golden=golden,
+            criteria=_asking(validated.criteria, combination, request),
+            difficulty=self._difficulty(validated, scenario),
+            gates=validated.gates,
+            split=split,
+            task_info=info_of(golden, scenario, combination.id),
+            lineage=TaskLineage(template=combination.template, combo=combination.id, seed_domain=self._seeds),
+        )
+
+    @property
+    def _seeds(self) -> str:
+        return ", ".join(dict.fromkeys(domain.seed for domain in self._domains))
+
+    def _patched_digest(self, combination: Combination) -> str:
+        if not combination.patch:
+            return self._digest
+        with self._world.session(patch=combination.patch) as session:
+            return session.digest()
+
+    def _difficulty(self, validated: ValidatedTask, scenario: Scenario) -> Difficulty:
+        combination, shortest = validated.combination, validated.gates.planner.get("calls")
+        golden = golden_of(combination)
+        called = [call.tool for call in combination.calls if call.tool not in SESSION_TOOLS]
+        return Difficulty(
+            calls=len(golden),
+            writes=sum(tool_of(self._world.blueprint, call.tool).kind == "write" for call in golden),
+            domains=len({self._world.role(tool).account for tool in called}),
+            facts=len(scenario.facts),
+            shortest=shortest if isinstance(shortest, int) else None,
+        )
+
+
+def golden_of(combination: Combination) -> list[GoldenCall]:
+    """The golden calls of its task: the combination's own and, of a request that a rule forbids, the record of that."""
+    if combination.kind != "refuse" or not combination.forbidden:
+        return combination.golden
+    rule = combination.forbidden[0]
+    declined = GoldenCall(tool=DECLINE, arguments={"rule": rule}, grounding={"rule": f"policy {rule}"})
+    return [*combination.golden, declined]
+
+
+def _asking(criteria: Criteria, combination: Combination, request: UserRequest) -> Criteria:
+    """The criteria with the facts that have to be asked for, under their ids."""
+    left_out = [thing.id for thing in request.known if thing.withheld]
+    tools = [combination.golden[one.call].tool for one in combination.withheld]
+    return criteria.model_copy(update={"must_ask": [MustAsk(facts=left_out, tool=tools[0])] if left_out else []})
+
+
+def scenario_of(request: UserRequest, telling: Telling, blueprint: Blueprint) -> Scenario:
+    """The goal, the reason, and all that the user knows, what they do not want included."""
+    words = {fact.id: fact for fact in telling.facts}
+    facts = [
+        Fact(id=thing.id, text=thing.says, value=thing.value, tell="asked")
+        if thing.secret
+        else Fact(
+            id=thing.id,
+            text=words[thing.id].text.replace(VALUE_PLACEHOLDER, thing.words),
+            value=thing.value,
+            tell=words[thing.id].tell,
+        )
+        for thing in request.known
+    ]
+    for wish in request.wishes:
+        for parameter in wish.unwanted:
+            text = f"I want nothing special as to the {name_in_words(parameter)}; leave it out."
+            facts.append(
+                Fact(id=f"{short_tool_name(blueprint, wish.tool)}.{parameter}", text=text, value=None, tell="asked")
+            )
+    return Scenario(goal=telling.goal, reason=telling.reason or "", facts=facts)
+
+
+def info_of(golden: Sequence[GoldenCall], scenario: Scenario, combo: str) -> TaskInfo:
+    """The task in short."""
+    return TaskInfo(
+        trajectory=[call.tool for call in golden],
+        instruction=scenario.goal,
+        reason_for_call=scenario.reason,
+        known_info=" ".join(fact.text for fact in scenario.facts),
+        trajectory_hash=hash_of([[call.tool, call.arguments] for call in golden]),
+        combo_id=combo,
+    )
+
+
+def _namespaces(blueprint: Blueprint) -> dict[str, str]:
+    members = blueprint.members if isinstance(blueprint, FusedBlueprint) else []
+    return {member.server: member.namespace for member in members}
+
+
+def _digest(combination: Combination) -> str:
+    return hash_of(combination.model_dump(mode="json", exclude={"id"}))
+
+
+def hash_of(value: object) -> str:
+    """sha256 of a value as JSON."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+CACHED_WORLDS = 8
+"""Worlds whose state's digest is remembered."""
+LONGEST_WORDS = 200
+"""Characters of one value's words."""
+MOST_FIRST_FACTS = 12
+"""Facts that the first message says; the rest stands in the scenario."""
+
+
+def provisional_task(
+    world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, gates: Gates
+) -> Task:
+    """The task with bare words. The same combination gives the same task."""
+    assembly = _assembly(world)
+    random = Random(f"{combination.id}/provisional")
+    persona = persona_of(assembly.person(combination.caller), combination.now, random)
+    request = request_of(world.blueprint, template, combination, persona, random)
+    validated = ValidatedTask(combination=combination, criteria=criteria, gates=gates)
+    return assembly.task(validated, request, _bare_telling(request), "train")
+
+
+def _bare_telling(request: UserRequest) -> Telling:
+    """What is known, thing by thing; what is given only when asked for is left out of the first message."""
+    facts = [
+        FactWords(id=thing.id, text=_words(thing), tell="asked" if thing.withheld else "first")
+        for thing in request.known
+        if not thing.secret
+    ]
+    said = " ".join([fact.text for fact in facts if fact.tell == "first"][:MOST_FIRST_FACTS])
+    goal = request.title or "Something is to be done."
+    return Telling(id="1", reason=request.reason, first_message=f"{goal}. {said}".strip(), goal=goal, facts=facts)
+
+
+def _words(thing: KnownFact) -> str:
+    return f"{thing.about}: {thing.words[:LONGEST_WORDS]}."
+
+
+@lru_cache(maxsize=CACHED_WORLDS)
+def _assembly(world: World) -> TaskAssembler:
+    return TaskAssembler(world, _domains(world.blueprint))
+
+
+def _domains(blueprint: Blueprint) -> list[Domain]:
+    """The domains as the contract knows them."""
+    if isinstance(blueprint, FusedBlueprint):
+        named = [(member.server, member.domain) for member in blueprint.members]
+    else:
+        named = [(blueprint.server, blueprint.domain)]
+    person = blueprint.core.name
+    return [Domain(name=server, topic=topic, summary=topic, person=person, seed=topic) for server, topic in named]

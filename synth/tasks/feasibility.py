@@ -1,0 +1,104 @@
+"""Trials of goals: whether anybody can have what a template wants, and if not, why, in words for the goal's author."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.combination import Combination
+from skillweave.schema.contract import Tool
+from skillweave.schema.template import TaskTemplate
+from skillweave.world.world import World
+from synth.search.arguments import argument_search
+from synth.search.blocking_rules import MOST_NODES, MOST_PERSONS, furthest_blocking_rule
+from synth.simulation.coverage import RowVisibility
+from synth.tasks.builder import InstanceBuilder
+from synth.tasks.combinations import callers_of, combinations_of
+from synth.tasks.instance import FailurePoint, NoInstance
+
+WORTH_TELLING = "name amounts, dates or names that differ from row to row"
+CALLS_PER_PERSON = 4
+"""Lawful calls of one person among which one is sought whose rows they are shown."""
+
+
+def persons_able(blueprint: Blueprint, database: Path | bytes, now: str) -> tuple[dict[str, int], int]:
+    """For each write how many persons can make it as things stand, on rows that they are shown; and of how many."""
+    world = World(blueprint, database, now=now)
+    sight = RowVisibility(blueprint)
+    callers = _callers(world)
+    return {tool.name: _able(world, tool, callers, sight) for tool in blueprint.tools if tool.kind == "write"}, len(
+        callers
+    )
+
+
+def infeasible_templates(
+    blueprint: Blueprint, database: Path | bytes, now: str, templates: Sequence[TaskTemplate], seed: str
+) -> dict[str, str]:
+    """Template -> why nobody has an instance; templates that somebody can have are left out.
+
+    Pure; `seed` is that with which instances are chosen later, so that the first one is the same.
+    """
+    world = World(blueprint, database, now=now)
+    callers = _callers(world)
+    return {
+        template.id: _why(world, template, callers, seed)
+        for template in templates
+        if not any(isinstance(one, Combination) for one in combinations_of(world, template, callers, 1, seed))
+    }
+
+
+def _callers(world: World) -> list[str]:
+    with world.session() as session:
+        return [str(row[world.blueprint.core.key]) for row in session.rows(world.blueprint.core.table)]
+
+
+def _able(world: World, tool: Tool, callers: Sequence[str], sight: RowVisibility) -> int:
+    found = 0
+    for caller in callers:
+        with world.session(caller=caller) as session:
+            search = argument_search(session, tool, Random(f"{tool.name}/{caller}"), nodes=MOST_NODES)
+            found += any(
+                sight.shows(session, tool, arguments) for arguments in islice(search.meeting(), CALLS_PER_PERSON)
+            )
+    return found
+
+
+def _why(world: World, template: TaskTemplate, callers: Sequence[str], seed: str) -> str:
+    stuck: list[tuple[FailurePoint, str]] = []
+    for caller, _ in islice(callers_of(template, callers, seed), MOST_PERSONS):
+        with world.session(caller=caller) as session:
+            random = Random(f"{seed}/{template.id}/{caller}")
+            try:
+                InstanceBuilder(world, template, session, random, explains=True).build()
+            except NoInstance as none:
+                stuck.append((none.stop or FailurePoint(none.call, -1), str(none)))
+    if not stuck:
+        return "nobody is there who could want it"
+    furthest = max(stop[:2] for stop, _ in stuck)
+    reached = [one for one in stuck if one[0][:2] == furthest]
+    stop, reason = max(reached, key=lambda one: one[0].why)
+    if stop.call == len(template.calls):
+        return _untold([stop for stop, _ in reached], len(stuck))
+    tool = world.blueprint.tool(template.calls[stop.call].tool)
+    where = f"call {stop.call + 1}, {tool.name}"
+    if stop.why:
+        return f"{where}: {stop.why}"
+    if stop.guard < 0:
+        detail = "" if reason.startswith("no lawful call") else f": {reason}"
+        return f"{where}: nobody has rows or values for its arguments{detail}"
+    near = furthest_blocking_rule(tool, [found.guard if found.call == stop.call else None for found, _ in stuck])
+    count = _able(world, tool, callers, RowVisibility(world.blueprint))
+    return f"{where}: no lawful call; {near}; as things stand, {count} of {len(callers)} people can make one"
+
+
+def _untold(stops: Sequence[FailurePoint], tried: int) -> str:
+    """Why those who can make all calls have nothing to be told: the commonest cause, with a value."""
+    why, times = Counter(stop.why for stop in stops).most_common(1)[0]
+    example = next((f" (such as {stop.example})" for stop in stops if stop.why == why and stop.example), "")
+    most = "" if times == len(stops) else f" for {times} of them"
+    return (
+        f"of {tried} people tried, {len(stops)} can make its calls, and none has a value to be told:{most} "
+        f"{why}{example}; {WORTH_TELLING}"
+    )

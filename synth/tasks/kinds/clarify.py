@@ -1,0 +1,74 @@
+"""Clarifications: goals of which something is left unsaid that decides what is meant."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import Parameter, ParameterType
+from skillweave.schema.template import OmittedSlot, TaskTemplate, TemplateCall
+
+PER_GOAL = 2
+"""Things left out of one goal, each in a template of its own."""
+GOALS = 2
+"""Goals of which the same argument of the same tool is left out."""
+_WHY = ("reason", "cause", "why")
+"""Of arguments that say why: people say why of their own accord."""
+_SORTS: tuple[ParameterType, ...] = ("string", "date", "datetime", "integer", "number")
+
+
+def clarify_templates(goals: Sequence[TaskTemplate], blueprint: Blueprint) -> list[TaskTemplate]:
+    """The goals of which something can be left out, each with what that is.
+
+    Short goals come first: of long ones there are more, and what is left out of them is the same.
+    """
+    used: Counter[tuple[str, str]] = Counter()
+    found: dict[str, list[TaskTemplate]] = {}
+    for goal in sorted(goals, key=lambda goal: len(goal.calls)):
+        for left_out in _chosen(goal, blueprint, used) if goal.kind == "do" else ():
+            used[goal.calls[left_out.call - 1].tool, left_out.parameter] += 1
+            found.setdefault(goal.id, []).append(_without(goal, left_out))
+    return [template for goal in goals for template in found.get(goal.id, [])]
+
+
+def _without(goal: TaskTemplate, left_out: OmittedSlot) -> TaskTemplate:
+    server, _, name = goal.id.partition("/")
+    identity = f"{server}/clarify_{name}_{left_out.parameter}"
+    return goal.model_copy(update={"id": identity, "kind": "clarify", "base": goal.id, "withheld": [left_out]})
+
+
+def _chosen(goal: TaskTemplate, blueprint: Blueprint, used: Counter[tuple[str, str]]) -> list[OmittedSlot]:
+    """What is left out of a goal: a row and a value where it has both."""
+    rows: dict[str, OmittedSlot] = {}
+    values: dict[str, OmittedSlot] = {}
+    tools = Counter(call.tool for call in goal.calls)
+    for place, call in enumerate(goal.calls, start=1):
+        tool = blueprint.tool(call.tool)
+        # Of two calls of one tool nobody could say for which of them something was left out.
+        if tool.kind != "write" or tools[tool.name] > 1:
+            continue
+        for parameter in _said(call, tool.parameters):
+            if used[tool.name, parameter.name] < GOALS:
+                sort = rows if parameter.refers_to else values
+                sort.setdefault(parameter.name, OmittedSlot(call=place, parameter=parameter.name))
+    figures = [one for one in values.values() if _is_figure(goal, one, blueprint)]
+    # A day or a figure is never to be guessed from what else is said; a kind may be.
+    ordered = [*figures, *(one for one in values.values() if one not in figures)]
+    first = [*[*rows.values()][:1], *ordered[:1]]
+    return [*first, *(one for one in [*rows.values(), *ordered] if one not in first)][:PER_GOAL]
+
+
+def _is_figure(goal: TaskTemplate, one: OmittedSlot, blueprint: Blueprint) -> bool:
+    return blueprint.tool(goal.calls[one.call - 1].tool).parameter(one.parameter).type != "string"
+
+
+def _said(call: TemplateCall, parameters: Sequence[Parameter]) -> Iterator[Parameter]:
+    """Parameters that need something that the user alone can say, and would not say unasked."""
+    settled = {*call.same, *call.given, *call.names}
+    for parameter in parameters:
+        if not parameter.required or parameter.name in settled or parameter.type not in _SORTS:
+            continue
+        if parameter.refers_to:
+            if call.found_by.get(parameter.name):
+                yield parameter
+        elif not any(word in parameter.name.split("_") for word in _WHY):
+            yield parameter

@@ -1,0 +1,240 @@
+"""Kind `refuse`: somebody asks for what a rule forbids.
+
+Each rule of a guard is to be broken by a request of its own, of one tool or two. Who asks does not know the rule:
+the reasons are those of people who want the same thing lawfully, or fit any request.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import date
+from itertools import islice
+
+from sqlglot import exp
+
+from skillweave.schema.blueprint import Blueprint, FusedTool
+from skillweave.schema.contract import STRUCTURAL, Guard, Tool
+from skillweave.schema.record import Value
+from skillweave.schema.template import TaskTemplate, TemplateCall, ToolGraph
+from skillweave.world.session import ContractSession
+from skillweave.world.sql import parse
+from synth.contracts.visibility import column_origins, columns_shown, columns_to_look_up, deciding_columns
+from synth.contracts.wording import name_in_words
+from synth.search.arguments import Arguments, ArgumentSearch
+from synth.search.blocking_rules import broken_rules
+from synth.search.slots import slots
+from synth.search.values import MISSING_KEY, QueryableState, plain_values
+from synth.tasks.templates import lookup_sources, row_sources
+
+TOOLS = 2
+"""Tools by which one rule is broken, at most."""
+REASONS = (
+    "It has been on my list for a while.",
+    "I would like to have it out of the way.",
+    "That would suit me best.",
+    "I have been meaning to see to it.",
+    "It would make things easier for me.",
+    "I want to have it settled before I forget.",
+)
+"""Why somebody wants anything at all."""
+
+
+def refuse_templates(
+    goals: Sequence[TaskTemplate],
+    blueprint: Blueprint,
+    graph: ToolGraph,
+    referred_by: Mapping[str, Sequence[str]],
+    rules: Collection[str] | None = None,
+) -> list[TaskTemplate]:
+    """For each rule of a guard the templates of requests that break it; `rules`: for these alone."""
+    lookups = lookup_sources(blueprint, graph)
+    found = []
+    for rule in dict.fromkeys(guard.rule for tool in blueprint.tools for guard in _guards(tool)):
+        if rules is not None and rule not in rules:
+            continue
+        tools = [tool for tool in blueprint.tools if any(guard.rule == rule for guard in _guards(tool))]
+        # What people ask for anyway goes first; the sort keeps the tools' own order.
+        for tool in sorted(tools, key=lambda one: _base(one, goals) is None)[:TOOLS]:
+            base = _base(tool, goals)
+            found.append(
+                TaskTemplate(
+                    id=f"{blueprint.server}/refuse_{tool.name}_{rule}",
+                    server=blueprint.server,
+                    kind="refuse",
+                    base=base.id if base else None,
+                    title=base.title if base else _title(tool),
+                    calls=[TemplateCall(tool=tool.name, found_by=row_sources(tool, blueprint, graph, []))],
+                    forbidden=rule,
+                    lookups=lookups,
+                    referred_by=_unsuspecting(blueprint, tool, rule, referred_by),
+                    reasons=base.reasons if base and not _wants_another(blueprint, tool, rule) else [*REASONS],
+                )
+            )
+    return found
+
+
+def _title(tool: Tool) -> str:
+    own = tool.origin if isinstance(tool, FusedTool) else tool.name
+    return name_in_words(own).capitalize()
+
+
+def _guards(tool: Tool) -> Iterator[Guard]:
+    """Guards whose rules can be broken by a request: of writes all; of reads those of substance, since what merely
+    bounds a search keeps nobody from searching otherwise."""
+    for guard in tool.guards:
+        if tool.kind == "write" or (tool.kind == "read" and guard.concern not in STRUCTURAL):
+            yield guard
+
+
+def _base(tool: Tool, goals: Sequence[TaskTemplate]) -> TaskTemplate | None:
+    """The goal of people who want just this tool."""
+    return next((goal for goal in goals if [call.tool for call in goal.calls] == [tool.name]), None)
+
+
+def _wants_another(blueprint: Blueprint, tool: Tool, rule: str) -> bool:
+    """Whether a rule wants another value than a row has now, or a later one: reasons for a change do not fit then."""
+    guard = next(guard for guard in tool.guards if guard.rule == rule)
+    given = {parameter.name for parameter in tool.parameters}
+    keys = {entity.table: entity.key for entity in blueprint.tables}
+    for unequal in parse(f"SELECT (\n{guard.holds}\n)").tree.find_all(exp.NEQ, exp.GT, exp.LT, exp.GTE, exp.LTE):
+        for value, other in ((unequal.left, unequal.right), (unequal.right, unequal.left)):
+            if isinstance(value, exp.Placeholder) and value.name in given and _is_told(other, keys):
+                return True
+    return False
+
+
+def _is_told(side: exp.Expr, keys: Mapping[str, str]) -> bool:
+    """Whether a side of a comparison is a column that tells something of a row, and not which row it is."""
+    column = side.this.selects[0] if isinstance(side, exp.Subquery) else side
+    if not isinstance(column, exp.Column) or column.parent_select is None:
+        return False
+    tables = {table.alias_or_name: table.name for table in column.parent_select.find_all(exp.Table)}
+    named = [name for alias, name in tables.items() if column.table in ("", alias)]
+    return bool(named) and all(keys.get(name) != column.name for name in named)
+
+
+def _unsuspecting(
+    blueprint: Blueprint, tool: Tool, rule: str, referred_by: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """Words for rows without the kinds that the rule turns on: nobody asks to pay `the invoice that is paid`."""
+    guard = next(guard for guard in tool.guards if guard.rule == rule)
+    kinds = {
+        (entity.table, attribute.name)
+        for entity in blueprint.tables
+        for attribute in entity.attributes
+        if attribute.enum or attribute.type == "boolean"
+    }
+    telling = deciding_columns(blueprint, guard) & kinds
+    return {
+        read: [column for column in columns if column_origins(blueprint.tool(read)).get(column) not in telling]
+        for read, columns in referred_by.items()
+    }
+
+
+MOST_TRIED = 600
+"""Calls that are looked at to find those that somebody would ask for."""
+MOST_RANKED = 24
+"""Calls of which those go first whose days are not far off."""
+NEAR_DAYS, FAR_DAYS = 62, 400
+"""Days from now within which most wishes lie, and nearly all."""
+LEAST_CENTS = 100
+"""The least amount that somebody would speak of."""
+ADULT_DAYS = 18 * 365
+"""Days since the birth of whoever asks for something."""
+UNBORN_DAYS = 270
+"""Days to the birth of whoever is expected."""
+LAWFUL_CALLS = 8
+"""Lawful calls that show whether a day lies ahead."""
+MOST_BREAKING = 60
+"""Calls that break a rule that are looked at, of one caller."""
+
+
+def is_rule_visible(blueprint: Blueprint, template: TaskTemplate) -> bool:
+    """Whether an agent that may look at all can see what decides the rule that a template's last call breaks."""
+    wanted = columns_to_look_up(blueprint, blueprint.tool(template.calls[-1].tool), template.forbidden or "")
+    return not wanted.difference(*(columns_shown(read) for read in blueprint.tools if read.kind == "read"))
+
+
+def breaking_calls(search: ArgumentSearch, session: ContractSession, rule: str, *, alone: bool) -> Iterator[Arguments]:
+    """Calls that break a rule and nothing else; or, not `alone`, nothing that another such call would not break."""
+    usual = TypicalValues(search.tool, session, search.now)
+    found = search.breaking(rule, alone=alone) if alone else _bound_to_break(search, session, rule)
+    sayable = [*islice(filter(usual.is_sayable, islice(found, MOST_TRIED)), MOST_RANKED)]
+    ahead = _future_days(search) if sayable else frozenset()
+    yield from sorted(sayable, key=lambda one: usual.oddity(one, ahead))
+
+
+def implied_rules(search: ArgumentSearch, session: ContractSession, rule: str) -> set[str]:
+    """Rules that every call breaks which breaks this one first, as things stand."""
+    broken = [{*broken_rules(session, search.tool, one)} for one in islice(search.breaking(rule), MOST_BREAKING)]
+    return broken[0].intersection(*broken) if broken else set()
+
+
+def _bound_to_break(search: ArgumentSearch, session: ContractSession, rule: str) -> Iterator[Arguments]:
+    """Calls that break a rule and those that go with it, and none else."""
+    found = [*islice(search.breaking(rule), MOST_BREAKING)]
+    broken = [{*broken_rules(session, search.tool, one)} for one in found]
+    implied = broken[0].intersection(*broken) if broken else set()
+    yield from (one for one, rules in zip(found, broken, strict=True) if rules == implied)
+
+
+class TypicalValues:
+    """What people say for a tool's parameters, in one state; each is looked up once."""
+
+    def __init__(self, tool: Tool, state: QueryableState, now: str) -> None:
+        self._tool, self._state, self._now = tool, state, now
+        self._slots = slots(tool)
+        self._groups: dict[str, list[list[Value]]] = {}
+
+    def is_sayable(self, arguments: Arguments) -> bool:
+        """Whether people would say such values: no made-up texts, nothing of which there is less than one."""
+        return all(self._is_sayable(name, value) for name, value in arguments.items())
+
+    def oddity(self, arguments: Arguments, ahead: frozenset[str]) -> int:
+        """How odd a wish is: days gone by where lawful ones lie ahead, figures unlike those on record, far-off days."""
+        days = {name: _days_to(value, self._now) for name, value in arguments.items() if _is_day(self._tool, name)}
+        gone = sum(days[name] < 0 for name in ahead & days.keys())
+        unlike = sum(self._is_unlike(name, value) for name, value in arguments.items())
+        off = max(map(abs, days.values()), default=0)
+        return 4 * (gone + unlike) + (off > NEAR_DAYS) + (off > FAR_DAYS)
+
+    def _is_sayable(self, name: str, value: Value) -> bool:
+        parameter = self._slots[name].parameter
+        if isinstance(value, bool):
+            return True
+        if isinstance(value, (int, float)):
+            given = [one for group in self._given(name) for one in group if isinstance(one, (int, float))]
+            return (LEAST_CENTS if name.endswith("_cents") else 0) <= value and 0 < value <= 2 * max(given, default=0)
+        if parameter.refers_to:
+            return value != MISSING_KEY
+        if parameter.type == "string" and not parameter.enum:
+            return any(value in group for group in self._given(name))
+        off = _days_to(value, self._now) if "birth" in name else -ADULT_DAYS
+        return off <= -ADULT_DAYS or 0 < off <= UNBORN_DAYS
+
+    def _is_unlike(self, name: str, value: Value) -> bool:
+        """Whether a figure is smaller or greater than all that people have given so far."""
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        known = [one for one in self._given(name)[0] if isinstance(one, (int, float)) and one > 0]
+        return bool(known) and not min(known) <= value <= max(known)
+
+    def _given(self, name: str) -> list[list[Value]]:
+        if name not in self._groups:
+            self._groups[name] = plain_values(self._slots[name], self._state, self._now)
+        return self._groups[name]
+
+
+def _future_days(search: ArgumentSearch) -> frozenset[str]:
+    """Parameters of days that lie ahead in all lawful calls that are found."""
+    days = [name for name in slots(search.tool) if _is_day(search.tool, name)]
+    lawful = [*islice(search.meeting(), LAWFUL_CALLS)] if days else []
+    given = {name: [_days_to(one[name], search.now) for one in lawful if one.get(name)] for name in days}
+    return frozenset(name for name, off in given.items() if off and min(off) >= 0)
+
+
+def _is_day(tool: Tool, name: str) -> bool:
+    return tool.parameter(name).type in ("date", "datetime")
+
+
+def _days_to(value: Value, now: str) -> int:
+    """Days from now; negative where they are gone by."""
+    return (date.fromisoformat(str(value)[:10]) - date.fromisoformat(now[:10])).days

@@ -1,0 +1,151 @@
+"""Replays of a combination's golden calls in a fresh session, and what its reads can show.
+
+A check that fails raises `Rejected`, whose reason is one of a few fixed texts, so that reasons can be counted.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from itertools import islice, product
+from math import prod
+from typing import NamedTuple
+
+from skillweave.schema.call import Call, CallResult, RowChange
+from skillweave.schema.combination import Combination
+from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.record import Json
+from skillweave.schema.task import GoldenCall
+from skillweave.world.canonical import canonical
+from skillweave.world.replay import rebound
+from skillweave.world.session import ContractSession
+from skillweave.world.world import World
+
+
+class Rejected(Exception):
+    """`reason` is one of few, fixed words; `detail` says what it was in this case."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+
+class GoldenRun(NamedTuple):
+    results: list[CallResult]
+    """One a golden call; a call that was left out, or could not be made any more, counts as failed."""
+    changes: list[RowChange]
+    """Canonical."""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether every call went through."""
+        return all(result.ok for result in self.results)
+
+    @property
+    def lawful(self) -> bool:
+        """Whether no call broke a rule that only the policy holds."""
+        return not any(result.violations for result in self.results)
+
+
+def open_session(world: World, combination: Combination) -> ContractSession:
+    """A session as the combination's task will open it."""
+    caller = combination.caller if combination.login == "session" else None
+    hidden = frozenset(combination.hidden)
+    return world.session(caller=caller, now=combination.now, patch=combination.patch, hidden=hidden)
+
+
+def run_golden(
+    world: World,
+    combination: Combination,
+    *,
+    without: Collection[int] = (),
+    instead: Mapping[tuple[int, str], Json] | None = None,
+) -> GoldenRun:
+    """The golden calls, some left out, some arguments replaced or added; what came from results is bound again."""
+    with open_session(world, combination) as session:
+        results = make_calls(session, combination.golden, without=without, instead=instead or {})
+        return GoldenRun(results, canonical(session.diff(), session.minted))
+
+
+def make_calls(
+    session: ContractSession,
+    calls: Sequence[GoldenCall],
+    *,
+    without: Collection[int] = (),
+    instead: Mapping[tuple[int, str], Json] | None = None,
+) -> list[CallResult]:
+    """Make the calls in a session, as `attempt` says."""
+    results: list[CallResult] = []
+    for place, call in enumerate(calls):
+        results.append(_made(session, place, call, results, without, instead or {}))
+    return results
+
+
+def _made(
+    session: ContractSession,
+    place: int,
+    call: GoldenCall,
+    results: Sequence[CallResult],
+    without: Collection[int],
+    instead: Mapping[tuple[int, str], Json],
+) -> CallResult:
+    left_out = CallResult(call=Call(tool=call.tool, arguments=call.arguments), ok=False)
+    if place in without:
+        return left_out
+    given = {name: value for (at, name), value in instead.items() if at == place}
+    kept = {name: source for name, source in call.grounding.items() if name not in given}
+    try:
+        arguments = rebound(call.model_copy(update={"grounding": kept}), results)
+    except LookupError:
+        return left_out
+    return session.call(call.tool, {**arguments, **given})
+
+
+WEEKS = 10
+"""Weeks ahead in which rows are sought by date."""
+MOST_VIEWS = 150
+"""Ways in which one read is called."""
+
+
+def all_shown_rows(
+    world: World, session: ContractSession, combination: Combination, call: GoldenCall, fixed: Collection[str] = ()
+) -> Iterator[dict[str, Json]]:
+    """Rows that the read of a golden call shows in the present state, repeats included. `fixed` arguments stay."""
+    tool = world.blueprint.tool(call.tool)
+    names = [parameter.name for parameter in tool.parameters]
+    for values in islice(product(*_ways(tool, combination, call, fixed)), MOST_VIEWS):
+        given = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        yield from rows_of(session.peek(tool.name, given))
+
+
+def has_more_views(world: World, combination: Combination, call: GoldenCall, fixed: Collection[str] = ()) -> bool:
+    """Whether a read can be called in more ways than `views` calls it."""
+    return prod(map(len, _ways(world.blueprint.tool(call.tool), combination, call, fixed))) > MOST_VIEWS
+
+
+def rows_of(result: CallResult) -> list[dict[str, Json]]:
+    """The rows of a result, be it one or many."""
+    rows = result.value if isinstance(result.value, list) else [result.value]
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def _ways(tool: Tool, combination: Combination, call: GoldenCall, fixed: Collection[str]) -> list[list[Json]]:
+    return [
+        [call.arguments[parameter.name]]
+        if parameter.name in fixed
+        else _choices(parameter, call.arguments, combination.now)
+        for parameter in tool.parameters
+    ]
+
+
+def _choices(parameter: Parameter, arguments: Mapping[str, Json], now: str) -> list[Json]:
+    found: list[Json] = [] if parameter.required else [None]
+    if parameter.name in arguments:
+        found.append(arguments[parameter.name])
+    if parameter.enum:
+        found += [value for value in parameter.enum if value not in found]
+    elif parameter.type == "boolean":
+        found += [True, False]
+    elif parameter.type == "date":
+        today = date.fromisoformat(now[:10])
+        found += [(today + timedelta(weeks=week)).isoformat() for week in range(-1, WEEKS)]
+    return found

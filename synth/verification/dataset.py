@@ -1,0 +1,125 @@
+"""Verification of a whole dataset, split into jobs for several processes: shards of tasks, servers, shared files.
+
+Nothing is written, and jobs do not depend on each other, so any number of processes finds the same faults.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from skillweave.base.errors import ArtifactError
+from skillweave.base.processes import process_pool
+from skillweave.schema.task import Task
+from skillweave.world.dataset import QUERIES, Dataset
+from synth.reports.duplicates import split_faults
+from synth.verification.records import WorldRecords, read_templates
+from synth.verification.servers import server_faults
+from synth.verification.task import faults_of, id_in
+from synth.verification.worlds import contract_faults, rule_faults, world_faults
+
+SHARD = 100
+"""Tasks that one process takes at a time."""
+
+
+class Verified(NamedTuple):
+    tasks: int
+    faults: list[str]
+    """`queries/DentalClinic.jsonl: DentalClinic-3f2a9c1e: the criteria are not what the golden calls change`."""
+
+
+ProofScope = Literal["itself", "records", "gates"]
+"""What a task is held against: its own record; the combination that it was validated from, too; and what all gates give
+on that anew."""
+
+
+class ProofJob(NamedTuple):
+    """A part of the work, for one process."""
+
+    outputs: Path
+    world: str
+    start: int | None
+    """The first of `SHARD` lines of the world's file of tasks; None: its server, and the rules that its tasks meet."""
+    against: ProofScope = "itself"
+
+
+def verify_tasks(outputs: Path, workers: int = 1) -> Verified:
+    """All tasks of a dataset, from their own records. Faults are data; ArtifactError where the folder is no dataset."""
+    jobs = [job for world in Dataset(outputs).tasks.worlds for job in task_jobs(outputs, world)]
+    found = [fault for _, faults in run_jobs(jobs, workers) for fault in faults]
+    return Verified(task_count(outputs), [*found, *shared_faults(outputs)])
+
+
+def task_jobs(outputs: Path, world: str, against: ProofScope = "itself") -> list[ProofJob]:
+    """The tasks of a world, shard by shard."""
+    return [ProofJob(outputs, world, start, against) for start in range(0, _count(Dataset(outputs), world), SHARD)]
+
+
+def task_count(outputs: Path) -> int:
+    """Lines of all its files of tasks."""
+    dataset = Dataset(outputs)
+    return sum(_count(dataset, world) for world in dataset.tasks.worlds)
+
+
+def run_jobs(jobs: Sequence[ProofJob], workers: int) -> Iterator[tuple[ProofJob, list[str]]]:
+    """The jobs with the faults found, in order, as they are done."""
+    if workers == 1 or len(jobs) < 2:
+        yield from ((job, _do(job)) for job in jobs)
+        return
+    with process_pool(min(workers, len(jobs))) as pool:
+        yield from zip(jobs, pool.map(_do, jobs), strict=True)
+
+
+def shared_faults(outputs: Path) -> list[str]:
+    """What is wrong with what no task says alone: ids, splits, contracts, the files of worlds, the servers' runtime."""
+    dataset = Dataset(outputs)
+    worlds = sorted({*dataset.tasks.worlds, *dataset.worlds})
+    of_worlds = [fault for world in worlds for fault in world_faults(dataset, world)]
+    dataset.close()
+    repeated = _repeated(outputs, dataset.tasks.worlds)
+    return [*of_worlds, *repeated, *contract_faults(outputs), *([] if repeated else _split(dataset))]
+
+
+def _split(dataset: Dataset) -> list[str]:
+    """Where splits share what they must not. Lines that are no task are told elsewhere."""
+    tasks: list[Task] = []
+    for world in dataset.tasks.worlds:
+        with suppress(ArtifactError):
+            tasks.extend(dataset.tasks.of(world))
+    families = {
+        template.id: template.base or template.id
+        for world in dataset.tasks.worlds
+        for template in read_templates(dataset.store, world).values()
+    }
+    return [f"{QUERIES}: {fault}" for fault in split_faults(tasks, families)]
+
+
+def _do(job: ProofJob) -> list[str]:
+    if job.start is None:
+        return [*server_faults(job.outputs, job.world), *rule_faults(job.outputs, job.world)]
+    return _shard(job.outputs, job.world, job.start, job.against)
+
+
+def _shard(outputs: Path, world: str, start: int, against: ProofScope) -> list[str]:
+    """Faults of some lines of one world's file."""
+    dataset = Dataset(outputs)
+    lines = dataset.store.read(f"{QUERIES}/{world}.jsonl").splitlines()[start : start + SHARD]
+    records = None if against == "itself" else WorldRecords(dataset, world, tries_gates=against == "gates")
+    found = [fault for line in lines for fault in faults_of(dataset, world, line, records)]
+    dataset.close()
+    return [f"{QUERIES}/{world}.jsonl: {fault}" for fault in found]
+
+
+def _count(dataset: Dataset, world: str) -> int:
+    return len(dataset.store.read(f"{QUERIES}/{world}.jsonl").splitlines())
+
+
+def _repeated(outputs: Path, worlds: list[str]) -> list[str]:
+    """Ids that stand more than once in the dataset."""
+    store, first, found = Dataset(outputs).store, dict[str, str](), list[str]()
+    for path in (f"{QUERIES}/{world}.jsonl" for world in worlds):
+        for number, line in enumerate(store.read(path).splitlines(), start=1):
+            id, place = id_in(line), f"{path}, line {number}"
+            if first.setdefault(id, place) != place:
+                found.append(f"{path}: {id}: stands in {first[id]} already")
+    return found

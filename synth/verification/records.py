@@ -1,0 +1,180 @@
+"""Verification of a task against the combination that it was validated from: all gates run again on that.
+
+The id of a task is a digest of its combination, so no other combination can take its place.
+"""
+
+from collections.abc import Collection, Iterator
+
+from pydantic import TypeAdapter, ValidationError
+
+from skillweave.base.errors import ArtifactError
+from skillweave.base.store import Store
+from skillweave.schema.combination import ValidatedTask
+from skillweave.schema.task import Criteria, Gates, Task
+from skillweave.schema.template import TaskTemplate
+from skillweave.user_prompt import user_prompt
+from skillweave.world.canonical import dump
+from skillweave.world.dataset import Dataset
+from skillweave.world.replay import without_noise
+from skillweave.world.world import World
+from synth.gates.judging import validate_combination
+from synth.gates.noise import check_noise
+from synth.gates.variants import tried_template_variants
+from synth.planner.solutions import bounds_in
+from synth.tasks.assembly import hash_of, info_of, provisional_task
+from synth.tasks.replay import Rejected
+
+SAME = (
+    "domains",
+    "world",
+    "kind",
+    "login",
+    "now",
+    "namespaces",
+    "env_variables",
+    "tools",
+    "tools_hidden",
+    "policy",
+    "initial_state",
+    "golden",
+)
+"""Fields that follow from the combination alone; of noisy tasks, without their noise."""
+SHOWN = 160
+"""Characters of a figure that a fault quotes."""
+
+
+def record_faults(world: World, task: Task, kept: ValidatedTask, template: TaskTemplate) -> Iterator[str]:
+    """Where the task, its words apart, is not what its validated combination makes it.
+
+    Nothing is executed but its planted faults. Rejected where those are not as the task says.
+    """
+    made = provisional_task(world, kept.combination, template, kept.criteria, kept.gates)
+    calm, gates = without_noise(task), kept.gates
+    id = made.id
+    if task.noise is not None:
+        id = f"{task.world}-{hash_of([made.id, task.noise.model_dump(mode='json')])[:8]}"
+        gates = gates.model_copy(update={"golden": {**gates.golden, **check_noise(world, task)}})
+    if task.id != id:
+        yield f"its id is not that of its combination {kept.combination.id!r}"
+    for name in SAME:
+        told, known = (record.model_dump(mode="json", include={name})[name] for record in (calm, made))
+        if dump(told) != dump(known):
+            yield f"{name} is {_short(told)}, and was proved as {_short(known)}"
+    yield from _criteria(calm.criteria, made.criteria)
+    yield from _figures(task.gates, gates, "was")
+    yield from _facts(task, made)
+    yield from _retold(world, task, made)
+
+
+def gate_faults(world: World, kept: ValidatedTask, template: TaskTemplate, stated: Collection[str]) -> Iterator[str]:
+    """Where the gates, run again, do not give what is on record."""
+    try:
+        bounds, conduct = bounds_in(kept.gates.planner), tried_template_variants(kept.gates)
+        again = validate_combination(world, kept.combination, template, stated, bounds, conduct=conduct)
+    except Rejected as rejected:
+        yield f"does not pass the gates: {rejected}"
+        return
+    yield from _criteria(kept.criteria, again.criteria)
+    yield from _figures(kept.gates, again.gates, "comes out as")
+
+
+def _criteria(told: Criteria, known: Criteria) -> Iterator[str]:
+    left, right = told.model_dump(mode="json"), known.model_dump(mode="json")
+    for name in left:
+        if dump(left[name]) != dump(right[name]):
+            yield f"criteria.{name} is {_short(left[name])}, and was proved as {_short(right[name])}"
+
+
+def _figures(told: Gates, known: Gates, verb: str) -> Iterator[str]:
+    for name in Gates.model_fields:
+        left, right = getattr(told, name), getattr(known, name)
+        apart = sorted(key for key in {*left, *right} if dump(left.get(key)) != dump(right.get(key)))
+        if apart:
+            on_record, found = _short(left.get(apart[0])), _short(right.get(apart[0]))
+            yield f"gates.{name}.{apart[0]} is {on_record} on record, and {verb} {found}"
+
+
+def _facts(task: Task, made: Task) -> Iterator[str]:
+    """What the user knows, and that what has to be asked for is told only then."""
+    told, known = ({fact.id: fact.value for fact in one.scenario.facts} for one in (task, made))
+    for id in sorted({*told, *known}):
+        if dump(told.get(id)) != dump(known.get(id)) or (id in told) != (id in known):
+            yield f"the user knows {id} as {_short(told.get(id))}, and should as {_short(known.get(id))}"
+    asked = {id for ask in task.criteria.must_ask for id in ask.facts}
+    for fact in task.scenario.facts:
+        if fact.id in asked and fact.tell != "asked":
+            yield f"{fact.id} has to be asked for, and is told {fact.tell!r}"
+
+
+def _retold(world: World, task: Task, made: Task) -> Iterator[str]:
+    """What the task counts, or tells a second time, against what it holds; and who the user is."""
+    scenario = task.scenario
+    told = {
+        "difficulty": task.difficulty,
+        "task_info": task.task_info,
+        "user_system_prompt": task.user_system_prompt,
+        "persona": (task.persona.name, task.persona.age),
+    }
+    known = {
+        "difficulty": made.difficulty.model_copy(update={"calls": len(task.golden)}),
+        "task_info": info_of(task.golden, scenario, task.lineage.combo),
+        "user_system_prompt": user_prompt(world.blueprint.title, task.persona, scenario, task.now),
+        "persona": (made.persona.name, made.persona.age),
+    }
+    for name, value in known.items():
+        if told[name] != value:
+            yield f"{name} is not what the task comes to"
+
+
+def _short(value: object) -> str:
+    text = dump(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+_TEMPLATES: TypeAdapter[list[TaskTemplate]] = TypeAdapter(list[TaskTemplate])
+
+
+def read_templates(store: Store, world: str) -> dict[str, TaskTemplate]:
+    """The templates of a world by id; none where they cannot be read."""
+    path = f"task_templates/{world}.json"
+    try:
+        found = _TEMPLATES.validate_json(store.read(path)) if store.exists(path) else []
+    except (ArtifactError, ValidationError):
+        return {}
+    return {template.id: template for template in found}
+
+
+class WorldRecords:
+    """What the tasks of one world are held against."""
+
+    def __init__(self, dataset: Dataset, world: str, *, tries_gates: bool = True) -> None:
+        self._tries_gates = tries_gates
+        self._dataset = dataset
+        self._templates = read_templates(dataset.store, world)
+        self._kept: dict[str, ValidatedTask] = {}
+        self._path = f"validated_tasks/{world}.jsonl"
+        self._tried: set[str] = set()
+        self._fault = ""
+        try:
+            for line in dataset.store.read(self._path).splitlines():
+                one = ValidatedTask.model_validate_json(line)
+                self._kept[one.combination.id] = one
+                self._tried |= {one.combination.template} if tried_template_variants(one.gates) else set()
+        except (ArtifactError, ValidationError) as error:
+            self._fault = str(error).splitlines()[0]
+
+    def faults(self, task: Task) -> Iterator[str]:
+        """What is wrong with a task by its records, and whether the gates, if tried, give what they gave. Raises
+        Rejected."""
+        kept, template = self._kept.get(task.lineage.combo), self._templates.get(task.lineage.template)
+        if self._fault or kept is None:
+            yield f"{self._path} has no combination {task.lineage.combo!r}{self._fault and f': {self._fault}'}"
+        elif template is None or kept.combination.template != template.id:
+            yield f"task_templates/{task.world}.json has no template {kept.combination.template!r}"
+        else:
+            if template.id not in self._tried:
+                yield f"{self._path} has no combination of {template.id!r} whose conduct was tried"
+            world = self._dataset.world(task)
+            yield from record_faults(world, task, kept, template)
+            if self._tries_gates:
+                yield from gate_faults(world, kept, template, self._dataset.policy(task.world).rules)
