@@ -42,6 +42,7 @@ from synth.artifacts import (
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.contract import contract_of, is_fused, servers_of
+from synth.gates.noise import with_noise_figures
 from synth.planner.problem import DEFAULT_BOUNDS
 from synth.planner.solutions import step_truths
 from synth.questions.partial import ask_partial
@@ -191,7 +192,7 @@ def with_noise(ctx: Context[InstantiationParams], world: World, task: Task, rand
     if task.kind not in NOISY_KINDS:
         return task
     try:
-        planted = with_planted_faults(world, task, random)
+        planted = with_noise_figures(world, with_planted_faults(world, task, random))
     except Rejected as rejected:
         ctx.count(f"left without noise: {rejected.reason}")
         return task

@@ -14,7 +14,6 @@ from skillweave.world.noise import ERRORS, ToolNoise
 from skillweave.world.replay import REPEATED_FAULTS, Replay, rebound, renumbered, replay
 from skillweave.world.tools import result_text
 from skillweave.world.world import World
-from synth.gates.noise import check_noise
 from synth.tasks.assembly import hash_of
 from synth.tasks.replay import Rejected
 
@@ -31,9 +30,9 @@ MOST_ATTEMPTS = 4
 
 
 def with_planted_faults(world: World, task: Task, random: Random) -> Task:
-    """The task with faults planted in it, proved. Rejected where none can be, or the golden calls do not come through.
+    """The task with faults planted in it: another task, with an id of its own. Rejected where none can be planted.
 
-    It is another task: its id is its own.
+    The noise gate has to show that the golden calls recover.
     """
     calm = replay(world, task)
     faults = [*_drawn(world, task, calm, random)]
@@ -43,7 +42,7 @@ def with_planted_faults(world: World, task: Task, random: Random) -> Task:
     planted = task.model_copy(update={"noise": noise})
     golden, places = _carried_through(world, planted, noise, calm)
     asked = task.criteria.asked
-    made = planted.model_copy(
+    return planted.model_copy(
         update={
             "id": f"{task.world}-{hash_of([task.id, noise.model_dump(mode='json')])[:8]}",
             "golden": golden,
@@ -57,8 +56,6 @@ def with_planted_faults(world: World, task: Task, random: Random) -> Task:
             ),
         }
     )
-    figures = {**task.gates.golden, **check_noise(world, made)}
-    return made.model_copy(update={"gates": task.gates.model_copy(update={"golden": figures})})
 
 
 def _drawn(world: World, task: Task, calm: Replay, random: Random) -> Iterator[PlantedFault]:
