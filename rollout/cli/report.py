@@ -77,7 +77,7 @@ def show_report(
     if tally.user_share > USER_SHARE:
         print(
             f"warning: {tally.user_share:.1%} of the conversations were lost to the simulated user "
-            f"{user_config(config.rollout).model}, whose answers were empty or held invented figures; try another model",
+            f"{user_config(config.rollout).model}: its answers were empty or held invented figures; try another model",
             file=sys.stderr,
         )
     if config.rollout.record_tokens and tally.done and not tally.tokens_kept:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rollout.cli.options import RolloutOptions
+from rollout.cli.plan import owed, run_record, selected, settings_of
 from rollout.cli.report import Display, display, show_report
 from rollout.dispatcher import Width, Written
 from rollout.folder import RolloutFolder, RunFigures
 from rollout.parts import SourceContext, blamed, made, part, said
-from rollout.plan import owed, run_record, selected, settings_of
 from rollout.task import RolloutTask, TaskSource
 from rollout.trajectory import RolloutLimits, RolloutSettings
 from rollout.world.speakers import BackendFactory, user_config, user_warning
