@@ -1,11 +1,11 @@
 """Templates: goals laid over the tool graph, which says how each row that a call needs can be found."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
-from skillweave.schema.template import Goal, RowSource, TaskTemplate, TemplateCall, ToolGraph
-from synth.contracts.visibility import subject_entity, subject_keys
+from skillweave.schema.template import Goal, TaskTemplate, TemplateCall, ToolGraph
+from synth.contracts.dependencies import lookup_sources, row_sources
 
 
 def template_of_goal(
@@ -101,26 +101,3 @@ def _tell_faults(goal: Goal, columns: Mapping[str, Sequence[str]]) -> Iterator[s
         if told.column not in columns.get(name, []):
             returned = f"it returns {', '.join(columns.get(name, []))}" if name else f"it has {len(goal.calls)} calls"
             yield f"tell names {told.column!r} of call {told.call}; {returned}"
-
-
-def lookup_sources(blueprint: Blueprint, graph: ToolGraph) -> dict[str, dict[str, list[RowSource]]]:
-    """Read -> parameter that names a row -> the reads that show it."""
-    reads = [tool for tool in blueprint.tools if tool.kind == "read"]
-    return {tool.name: sources for tool in reads if (sources := row_sources(tool, blueprint, graph, []))}
-
-
-def row_sources(
-    tool: Tool, blueprint: Blueprint, graph: ToolGraph, given: Collection[str]
-) -> dict[str, list[RowSource]]:
-    """Parameter -> the reads whose rows tell which row is meant: those that list such rows, or else what has them."""
-    own: dict[str, list[RowSource]] = {}
-    others: dict[str, list[RowSource]] = {}
-    for edge in graph.edges:
-        if edge.kind != "data" or edge.target != tool.name or edge.parameter in given or not edge.parameter:
-            continue
-        entity = (tool.parameter(edge.parameter).refers_to or "").partition(".")[0]
-        source = blueprint.tool(edge.source)
-        if source.kind == "read" and edge.column in subject_keys(blueprint, source).get(entity, ()):
-            found = own if subject_entity(blueprint, source) == entity else others
-            found.setdefault(edge.parameter, []).append(RowSource(tool=edge.source, column=edge.column))
-    return {**others, **own}

@@ -16,13 +16,13 @@ from skillweave.schema.record import Value
 from skillweave.schema.template import TaskTemplate, TemplateCall, ToolGraph
 from skillweave.world.session import ContractSession
 from skillweave.world.sql import parse
+from synth.contracts.dependencies import lookup_sources, row_sources
 from synth.contracts.visibility import column_origins, columns_shown, columns_to_look_up, deciding_columns
 from synth.contracts.wording import name_in_words
 from synth.search.arguments import Arguments, ArgumentSearch
 from synth.search.blocking_rules import broken_rules
 from synth.search.slots import slots
 from synth.search.values import MISSING_KEY, QueryableState, plain_values
-from synth.tasks.templates import lookup_sources, row_sources
 
 TOOLS = 2
 """Tools by which one rule is broken, at most."""
