@@ -23,8 +23,7 @@ from synth.questions.partial import ask_partial
 from synth.search.row_words import REFERENCES, ambiguous_reads, ask_row_words
 from synth.stories.proof import NoTemplateError, template_of
 from synth.tasks.feasibility import GoalTrials, persons_able
-from synth.tasks.kinds.derived import derived_templates
-from synth.tasks.kinds.refuse import refuse_templates
+from synth.tasks.kinds import TemplateSource, derived_templates
 
 GOALS = question("tasks.goals", returns=list[Goal], most=200, under="goals")
 
@@ -59,9 +58,8 @@ async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
             goals += await _asked(ctx, trials, goals)
         except AuthorError as error:
             ctx.log(f"no goals for {', '.join(tool.name for tool in _unwanted(goals, blueprint))}: {error}")
-    made = [trials.template(goal) for goal in goals]
-    # Where nobody wants anything, nobody wants what is forbidden either.
-    return [*made, *(derived_templates(made, blueprint, graph, trials.referred_by) if made else [])]
+    templates = [trials.template(goal) for goal in goals]
+    return [*templates, *derived_templates(templates, TemplateSource(blueprint, graph, trials.referred_by))]
 
 
 async def _asked(ctx: Context[TemplateParams], trials: GoalTrials[TemplateParams], known: list[Goal]) -> list[Goal]:
@@ -114,10 +112,8 @@ async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
             kept.append(template_of(story, contract, graph, referred_by, numbers))
         except NoTemplateError as fault:
             ctx.reject(f"{story.name} ({fault})", "a bridge rule that it leans on was not kept")
-    return [
-        *kept,
-        *(refuse_templates(kept, contract, graph, referred_by, refusable_bridge_rules(contract)) if kept else []),
-    ]
+    source = TemplateSource(contract, graph, referred_by, refusable_bridge_rules(contract))
+    return [*kept, *derived_templates(kept, source)]
 
 
 async def _referred_by(ctx: Context[TemplateParams], blueprint: Blueprint) -> dict[str, list[str]]:

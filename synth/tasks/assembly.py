@@ -12,7 +12,7 @@ from functools import lru_cache
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
-from skillweave.schema.call import DECLINE, SESSION_TOOLS
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.combination import Combination, FactWords, KnownFact, Telling, UserRequest, ValidatedTask
 from skillweave.schema.entity import Domain
 from skillweave.schema.record import Row
@@ -38,6 +38,7 @@ from skillweave.user_prompt import draw_style, draw_traits, user_prompt
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.contracts.wording import VALUE_PLACEHOLDER, name_in_words, short_tool_name
+from synth.tasks.kinds import KINDS
 from synth.tasks.requests import request_of
 
 
@@ -140,12 +141,8 @@ class TaskAssembler:
 
 
 def golden_of(combination: Combination) -> list[GoldenCall]:
-    """The golden calls of its task: the combination's own and, of a request that a rule forbids, the record of that."""
-    if combination.kind != "refuse" or not combination.forbidden:
-        return combination.golden
-    rule = combination.forbidden[0]
-    declined = GoldenCall(tool=DECLINE, arguments={"rule": rule}, grounding={"rule": f"policy {rule}"})
-    return [*combination.golden, declined]
+    """The golden calls of its task: the combination's own, and those with which its kind ends."""
+    return [*combination.golden, *KINDS[combination.kind].ending(combination)]
 
 
 def _asking(criteria: Criteria, combination: Combination, request: UserRequest) -> Criteria:

@@ -21,7 +21,7 @@ from synth.search.blocking_rules import MOST_NODES, MOST_PERSONS, furthest_block
 from synth.simulation.coverage import RowVisibility
 from synth.tasks.builder import InstanceBuilder
 from synth.tasks.combinations import callers_of, combinations_of
-from synth.tasks.instance import FailurePoint, NoInstance
+from synth.tasks.kinds import FailurePoint, NoInstance
 from synth.tasks.templates import goal_faults, template_of_goal
 
 WORTH_TELLING = "name amounts, dates or names that differ from row to row"

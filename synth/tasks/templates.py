@@ -6,6 +6,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.template import Goal, TaskTemplate, TemplateCall, ToolGraph
 from synth.contracts.dependencies import lookup_sources, row_sources
+from synth.tasks.kinds import KINDS
 
 
 def template_of_goal(
@@ -39,7 +40,8 @@ def goal_faults(
     found = []
     for goal in goals:
         faults = ["there is another goal of that name"] if goal.name in names else []
-        faults += [*_call_faults(goal, blueprint, graph, columns), *_tell_faults(goal, columns)]
+        faults += _call_faults(goal, blueprint, graph, columns)
+        faults += [*KINDS[goal.kind].goal_faults(goal, blueprint), *_tell_faults(goal, columns)]
         found.append([f"goal {goal.name!r}: {fault}" for fault in faults])
         names.add(goal.name)
     return found
@@ -60,8 +62,6 @@ def _call_faults(
             open_row = parameter.refers_to and parameter.required and parameter.name not in call.same
             if open_row and not row_sources(tool, blueprint, graph, {}).get(parameter.name):
                 yield f"call {place}: no read shows the row that {tool.name}.{parameter.name} names; leave the goal out"
-    if goal.kind == "do" and not any(call.tool in tools and tools[call.tool].kind == "write" for call in goal.calls):
-        yield "a `do` goal needs a write; `inform` is the kind of one that only asks"
 
 
 def _link_faults(
@@ -94,8 +94,6 @@ def _takes(tool: Tool, name: str) -> bool:
 
 
 def _tell_faults(goal: Goal, columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    if goal.kind == "inform" and not goal.tell:
-        yield "an `inform` goal needs something to tell"
     for told in goal.tell:
         name = goal.calls[told.call - 1].tool if told.call <= len(goal.calls) else ""
         if told.column not in columns.get(name, []):
