@@ -78,6 +78,11 @@ class TaskAssembler:
             raise KeyError(caller)
         return row
 
+    def request(self, template: TaskTemplate, combination: Combination, random: Random) -> UserRequest:
+        """What the caller of a combination wants and knows; their manner is drawn."""
+        persona = persona_of(self.person(combination.caller), combination.now, random)
+        return request_of(self._world.blueprint, template, combination, persona, random)
+
     def task(self, validated: ValidatedTask, request: UserRequest, telling: Telling, split: Split) -> Task:
         """The whole record."""
         combination, blueprint = validated.combination, self._world.blueprint
@@ -214,10 +219,8 @@ def provisional_task(
     world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, gates: Gates
 ) -> Task:
     """The task with bare words. The same combination gives the same task."""
-    assembly = _assembly(world)
-    random = Random(f"{combination.id}/provisional")
-    persona = persona_of(assembly.person(combination.caller), combination.now, random)
-    request = request_of(world.blueprint, template, combination, persona, random)
+    assembly, random = _assembly(world), Random(f"{combination.id}/provisional")
+    request = assembly.request(template, combination, random)
     validated = ValidatedTask(combination=combination, criteria=criteria, gates=gates)
     return assembly.task(validated, request, _bare_telling(request), "train")
 
