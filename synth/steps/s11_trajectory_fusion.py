@@ -16,7 +16,7 @@ from synth.contracts.visibility import column_origins
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.blueprint import fuse
-from synth.fusion.contract import fused_graph
+from synth.fusion.links import fused_graph
 from synth.questions.partial import ask_partial
 from synth.questions.types import RowWords
 from synth.steps.s14_task_template_generation import NO_WORDS, word_faults

@@ -18,11 +18,11 @@ from synth.artifacts import BLUEPRINTS, CONTRACTS, DATABASE, FUSIONS, MEDIATIONS
 from synth.contracts.visibility import column_origins
 from synth.engine.context import Context
 from synth.engine.step import Params, step
-from synth.fusion.contract import fused_contract, is_fused
 from synth.gates.interlock import refusable_bridge_rules
 from synth.questions.partial import ask_partial
 from synth.questions.types import RowWords
 from synth.search.row_words import ambiguous_reads
+from synth.steps.item_world import fused_contract, is_fused
 from synth.stories.proof import NoTemplateError, template_of
 from synth.tasks.feasibility import infeasible_templates, persons_able
 from synth.tasks.kinds.derived import derived_templates

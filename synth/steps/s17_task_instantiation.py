@@ -41,13 +41,13 @@ from synth.artifacts import (
 )
 from synth.engine.context import Context
 from synth.engine.step import Params, step
-from synth.fusion.contract import contract_of, is_fused, servers_of
 from synth.planner.problem import DEFAULT_BOUNDS
 from synth.planner.solutions import step_truths
 from synth.questions.partial import ask_partial
 from synth.reports.diversity import diversity_of
 from synth.reports.duplicates import REASONS, is_undecided, without_duplicates
 from synth.reports.rule_coverage import rules_of
+from synth.steps.item_world import contract_of, is_fused, servers_of
 from synth.tasks.assembly import TaskAssembler, persona_of
 from synth.tasks.noise import NOISY_KINDS, with_planted_faults
 from synth.tasks.replay import Rejected
