@@ -35,11 +35,11 @@ from synth.artifacts import (
 )
 from synth.engine.context import Context
 from synth.engine.step import Params, step
-from synth.fusion.contract import contract_of, servers_of
 from synth.gates.noise import check_noise
 from synth.planner.problem import DEFAULT_BOUNDS
 from synth.planner.solutions import step_truths
 from synth.reports.task_set import without_repeats, write_diversity, write_rules
+from synth.steps.item_world import contract_of, servers_of
 from synth.tasks.assembly import TaskAssembler
 from synth.tasks.noise import with_planted_faults
 from synth.tasks.replay import Rejected
@@ -96,7 +96,8 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
     await write_rules(ctx, blueprint, tasks)
     if ctx.params.step_truth:
         database, bounds = ctx.path(DATABASE), DEFAULT_BOUNDS
-        truths = await ctx.offload(step_truths, blueprint, database, ctx.now, ctx.read(VALIDATED), tasks, bounds)
+        kept = ctx.read(VALIDATED)
+        truths = await ctx.offload(step_truths, blueprint, database, ctx.now, kept, tasks, bounds)
         ctx.write(STEP_TRUTH, key, truths)
 
 
