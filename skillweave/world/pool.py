@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world import database
 from skillweave.world.authorizer import authorize
-from skillweave.world.database import make_views
+from skillweave.world.database import create_views
 from skillweave.world.diff import log_touched
 
 MAX_STEPS = 20_000_000
@@ -61,7 +61,7 @@ class DatabaseCopy:
         self.connection = database.connect()
         self.connection.deserialize(content)
         log_touched(self.connection, blueprint)
-        make_views(self.connection, blueprint)
+        create_views(self.connection, blueprint)
         for limit, value in LIMITS.items():
             self.connection.setlimit(limit, value)
         self.steps = 0
