@@ -20,7 +20,7 @@ from synth.gates.gate import JudgedCombination, gates_record
 from synth.planner.problem import DEFAULT_BOUNDS, PlannerBounds
 from synth.tasks.combinations import callers_of, combination_for
 from synth.tasks.fixtures import FixtureBuilder
-from synth.tasks.instance import NoInstance
+from synth.tasks.kinds import NoInstance
 from synth.tasks.replay import Rejected
 from synth.tasks.splits import SPARE_FACTOR, SplitDemand, allot_persons
 

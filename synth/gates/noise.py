@@ -63,12 +63,6 @@ def check_noise(world: World, task: Task) -> dict[str, Json]:
     return {"befallen": marked, "made_again": len(spoiled_calls(task.golden)), "missed_without": is_missed}
 
 
-def with_noise_figures(world: World, task: Task) -> Task:
-    """A noisy task with the gate's figures on its record. Raises Rejected."""
-    figures = {**task.gates.golden, **check_noise(world, task)}
-    return task.model_copy(update={"gates": task.gates.model_copy(update={"golden": figures})})
-
-
 def _unfit(world: World, task: Task) -> Iterator[str]:
     if task.noise is None or not any(call.fault for call in task.golden):
         yield "no golden call"

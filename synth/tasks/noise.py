@@ -8,7 +8,7 @@ from random import Random
 
 from skillweave.schema.call import SESSION_TOOLS, Call, CallResult
 from skillweave.schema.record import Json
-from skillweave.schema.task import FaultKind, GoldenCall, Kind, Noise, PlantedFault, Task
+from skillweave.schema.task import FaultKind, GoldenCall, Noise, PlantedFault, Task
 from skillweave.world.canonical import dump
 from skillweave.world.noise import ERRORS, ToolNoise
 from skillweave.world.replay import REPEATED_FAULTS, Replay, rebound, renumbered, replay
@@ -17,8 +17,6 @@ from skillweave.world.world import World
 from synth.tasks.assembly import hash_of
 from synth.tasks.replay import Rejected
 
-NOISY_KINDS: frozenset[Kind] = frozenset({"do", "inform", "clarify"})
-"""Kinds of task in which faults are planted: there is something to carry on with."""
 FAULT_COUNTS = (1, 1, 2, 3)
 """Golden calls that are befallen: one of these."""
 TWICE_SHARE = 0.25
@@ -30,9 +28,10 @@ MOST_ATTEMPTS = 4
 
 
 def with_planted_faults(world: World, task: Task, random: Random) -> Task:
-    """The task with faults planted in it: another task, with an id of its own. Rejected where none can be planted.
+    """Plant faults in a task. The result is another task with an id of its own; its gates are still those of the first.
 
-    The noise gate has to show that the golden calls recover.
+    Raises:
+        Rejected: No fault fits, or the golden calls do not come through.
     """
     calm = replay(world, task)
     faults = [*_drawn(world, task, calm, random)]
@@ -132,7 +131,7 @@ def _carried_through(world: World, task: Task, noise: Noise, calm: Replay) -> tu
             planned = renumbered(call, places)
             for _ in range(MOST_ATTEMPTS):
                 made = Call(tool=call.tool, arguments=_bound(planned, session.results))
-                befalling = faults.befalling(made, session.results)
+                befalling = faults.fault_for(made, session.results)
                 result = session.call(made.tool, made.arguments)
                 is_met = befalling is not None and result_text(result) != result_text(calm.results[number])
                 fault = befalling.fault if befalling is not None and is_met else None

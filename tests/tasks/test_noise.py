@@ -13,7 +13,7 @@ from rollout.offline.agents import offline_agent
 from skillweave.schema.task import GoldenCall, Task
 from skillweave.world.noise import ERRORS
 from skillweave.world.replay import replay, spoiled_calls, without_noise
-from synth.gates.noise import check_noise, with_noise_figures
+from synth.gates.noise import check_noise
 from synth.tasks.noise import with_planted_faults
 from synth.tasks.replay import Rejected
 from tests.evaluator.trials import Made, a_trial, scored
@@ -26,12 +26,7 @@ Pairs = list[tuple[Task, Task]]
 
 @pytest.fixture(scope="module")
 def pairs() -> Pairs:
-    return [(task, noisy(task, Random(f"{task.id}/{seed}"))) for task in tasks() for seed in SEEDS]
-
-
-def noisy(task: Task, random: Random) -> Task:
-    """The task with planted faults, proven by the gate."""
-    return with_noise_figures(WORLD, with_planted_faults(WORLD, task, random))
+    return [(task, with_planted_faults(WORLD, task, Random(f"{task.id}/{seed}"))) for task in tasks() for seed in SEEDS]
 
 
 def calls_of(golden: list[GoldenCall]) -> list[Made]:
@@ -71,10 +66,10 @@ def test_they_are_tasks_of_their_own_and_say_so(pairs: Pairs) -> None:
     assert len({made.id for _, made in pairs}) > len(pairs) * 0.8
     for task, made in pairs:
         assert made.id != task.id
-        assert made.gates.golden["befallen"] == sum(call.fault is not None for call in made.golden) > 0
-        assert made.gates.golden["made_again"] == len(spoiled_calls(made.golden))
+        assert check_noise(WORLD, made)["befallen"] == sum(call.fault is not None for call in made.golden) > 0
+        assert check_noise(WORLD, made)["made_again"] == len(spoiled_calls(made.golden))
         assert made.difficulty.calls == len(made.golden) == len(made.task_info.trajectory)
-        assert noisy(task, Random(7)) == noisy(task, Random(7))
+        assert with_planted_faults(WORLD, task, Random(7)) == with_planted_faults(WORLD, task, Random(7))
 
 
 def test_the_golden_calls_pass_and_whoever_makes_none_again_may_not(pairs: Pairs) -> None:
