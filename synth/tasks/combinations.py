@@ -34,7 +34,7 @@ def combinations_of(
 ) -> Iterator[Combination | NoInstance]:
     """Up to `count` combinations, and for each caller without one the reason. Pure: same arguments, same result.
 
-    `misfit`: why a combination will not do; others are then looked for, up to a bound.
+    `misfit`: why a combination will not do, beside what its kind says of it; others are then looked for, up to a bound.
     """
     made = misfits = 0
     everybody = [*callers_of(template, callers, seed)]
@@ -49,7 +49,7 @@ def combinations_of(
         except NoInstance as reason:
             yield reason
             continue
-        fault = misfit(found) if misfit else None
+        fault = KINDS[template.kind].misfit(world, found) or (misfit(found) if misfit else None)
         if fault:
             misfits += 1
             yield NoInstance(fault)
