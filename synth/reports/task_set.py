@@ -20,7 +20,6 @@ from synth.artifacts import (
 )
 from synth.engine.context import Context
 from synth.engine.step import Params
-from synth.fusion.contract import is_fused
 from synth.reports.diversity import diversity_of
 from synth.reports.duplicates import REASONS, is_undecided, without_duplicates
 from synth.reports.rule_coverage import rules_of
@@ -45,7 +44,8 @@ def without_repeats(ctx: Context[P], tasks: Sequence[Task], families: Mapping[st
 
 async def write_rules(ctx: Context[P], blueprint: Blueprint, tasks: Sequence[Task]) -> None:
     """Write down which rules the tasks keep and break, and why the others are in none."""
-    lacking = [*ctx.read(LACKING), *([] if is_fused(ctx) else ctx.read(FALLEN))]
+    is_fused = ctx.key in ctx.keys(CONTRACTS)
+    lacking = [*ctx.read(LACKING), *([] if is_fused else ctx.read(FALLEN))]
     templates = ctx.read(TEMPLATES)
     rules = await ctx.offload(rules_of, blueprint, ctx.path(DATABASE), ctx.now, [*tasks], templates, lacking)
     ctx.count("rules", len(rules))

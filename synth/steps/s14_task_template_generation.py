@@ -17,10 +17,10 @@ from skillweave.schema.template import Goal, TaskTemplate
 from synth.artifacts import BLUEPRINTS, CONTRACTS, DATABASE, FUSIONS, MEDIATIONS, SUMMARIES, TEMPLATES, TOOL_GRAPHS
 from synth.engine.context import Context
 from synth.engine.step import Params, step
-from synth.fusion.contract import fused_contract, is_fused
 from synth.gates.interlock import refusable_bridge_rules
 from synth.questions.partial import ask_partial
 from synth.search.row_words import REFERENCES, ambiguous_reads, ask_row_words
+from synth.steps.item_world import fused_contract, is_fused
 from synth.stories.proof import NoTemplateError, template_of
 from synth.tasks.feasibility import GoalTrials, persons_able
 from synth.tasks.kinds import TemplateSource, derived_templates

@@ -131,7 +131,7 @@ def _carried_through(world: World, task: Task, noise: Noise, calm: Replay) -> tu
             planned = renumbered(call, places)
             for _ in range(MOST_ATTEMPTS):
                 made = Call(tool=call.tool, arguments=_bound(planned, session.results))
-                befalling = faults.befalling(made, session.results)
+                befalling = faults.fault_for(made, session.results)
                 result = session.call(made.tool, made.arguments)
                 is_met = befalling is not None and result_text(result) != result_text(calm.results[number])
                 fault = befalling.fault if befalling is not None and is_met else None
