@@ -66,6 +66,7 @@ class ComboParams(PlannerParams):
     reads=[BLUEPRINTS, CONTRACTS, MEDIATIONS, DATABASE, POLICIES, TEMPLATES],
     writes=[COMBINATIONS, LACKING, VALIDATED],
     params=ComboParams,
+    registries=[KINDS],
 )
 async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None:
     await (_validate(ctx, key) if is_fused(ctx) else _choose(ctx, key))

@@ -36,11 +36,11 @@ from synth.artifacts import (
 )
 from synth.engine.context import Context
 from synth.engine.step import Params, step
-from synth.fusion.contract import contract_of, servers_of
 from synth.gates.noise import check_noise
 from synth.planner.problem import DEFAULT_BOUNDS
 from synth.planner.solutions import step_truths
 from synth.reports.task_set import without_repeats, write_diversity, write_rules
+from synth.steps.item_world import contract_of, servers_of
 from synth.tasks.assembly import TaskAssembler
 from synth.tasks.noise import with_planted_faults
 from synth.tasks.replay import Rejected
@@ -66,6 +66,7 @@ class InstantiationParams(Params):
     writes=[QUERIES, RULES, DUPLICATES, STEP_TRUTH],
     params=InstantiationParams,
     questions=[TELL],
+    registries=[KINDS],
     join=write_diversity,
     join_writes=[DIVERSITY],
 )
