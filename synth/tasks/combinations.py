@@ -13,7 +13,7 @@ from skillweave.world.replay import result_reference
 from skillweave.world.world import World
 from synth.search.slots import slots
 from synth.tasks.builder import InstanceBuilder
-from synth.tasks.kinds import KINDS, NoInstance
+from synth.tasks.kinds import KINDS, InstanceSetting, NoInstance
 
 MOST_BACKTRACKS = 16
 """Calls that are taken back, in a fused world, to look for an instance of one caller."""
@@ -95,7 +95,7 @@ def combination_for(
     with world.session(caller=caller, patch=patch) as session:
         own = Random(f"{seed}/{template.id}/{caller}")
         instance = InstanceBuilder(world, template, session, own, alone=alone, spare=spare).build()
-        hidden = KINDS[template.kind].finish(world, instance, session.diff())
+        hidden = KINDS[template.kind].finish(instance, InstanceSetting(world, template, session.diff(), own))
     auth = auth_tool(world, template)
     credentials = _credentials(world, caller, auth) if login == "conversation" else {}
     shift = 1 if credentials else 0

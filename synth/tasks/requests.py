@@ -220,18 +220,14 @@ def _hearings(
     for told in template.tell:
         step = combination.steps[told.call - 1]
         subjects = [row for row in combination.rows if row.call == step and row.parameter is None]
-        about = {"row": known.row(subjects[0])} if subjects else {}
+        abouts = [{"row": known.row(row)} for row in subjects] or [{}]
         is_read = known.tool(template.calls[told.call - 1].tool).kind == "read"
         named = {row.parameter: known.row(row) for row in combination.rows if row.call == step and row.parameter}
         given = [said for said in combination.values if said.call == step and is_read]
         values = {said.parameter: name for said in given if (name := known.value(said))}
-        found.append(
-            Intent(
-                tool=template.calls[told.call - 1].tool,
-                kind="hear",
-                rows={**named, **about},
-                values=values,
-                ask=random.choice(told.ask),
-            )
-        )
+        tool = template.calls[told.call - 1].tool
+        found += [
+            Intent(tool=tool, kind="hear", rows={**named, **about}, values=values, ask=random.choice(told.ask))
+            for about in abouts
+        ]
     return found
