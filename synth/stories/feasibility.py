@@ -96,7 +96,8 @@ class FeasibilityTrials:
 
         before = sum(call.server == stuck.server for call in storyline.calls[: stuck.place])
         creation = FixtureBuilder(self.worlds[stuck.server], template, self.seed)
-        return creation.lead(account[stuck.server], min(before, len(calls) - 1), reached)
+        patches = creation.patches(account[stuck.server], min(before, len(calls) - 1), reached)
+        return next(patches, None) is not None
 
 
 @dataclass
