@@ -5,7 +5,8 @@ calls that nobody would; what differs goes back as it was seen, to be patched. I
 that is still wrong after that is rejected: the least bad is never kept.
 """
 
-from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_RUNTIME, SERVER_TESTS, SERVERS, text
+from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_RUNTIME, SERVER_TESTS, SERVERS
+from synth.engine.artifact import text
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.servers.runtime_files import runtime_files
