@@ -37,7 +37,7 @@ from synth.gates.judging import judged_instances
 from synth.planner.problem import PlannerParams
 from synth.steps.item_world import fused_contract, is_fused, servers_of
 from synth.tasks.combinations import combinations_of
-from synth.tasks.instance import NoInstance
+from synth.tasks.kinds import NoInstance
 from synth.tasks.splits import SPARE_FACTOR, SplitDemand, allot_persons, balanced_combinations, splits_of
 
 MISFITS: Mapping[Kind, Callable[[World, Combination], str | None]] = {
