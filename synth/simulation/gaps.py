@@ -60,9 +60,13 @@ class GapFiller:
         """Bring about a state in which a guard is the first to fail for somebody. Returns whether it is reached."""
         tool = self.world.blueprint.tool(unmet.tool)
         place = next(number for number, guard in enumerate(tool.guards) if guard.rule == unmet.rule)
-        return self._reaches(
-            tool, tool.guards[place : place + 1], lambda: self._breaks(tool, unmet.rule)
-        ) or self._reaches(tool, tool.guards[:place], lambda: self._breaks(tool, unmet.rule))
+
+        def is_broken() -> bool:
+            return self._breaks(tool, unmet.rule)
+
+        # First what the guard itself reads; then what the guards before it read, which may refuse the call too early.
+        own, earlier = tool.guards[place : place + 1], tool.guards[:place]
+        return self._reaches(tool, own, is_broken) or self._reaches(tool, earlier, is_broken)
 
     def enable(self, tool: Tool) -> bool:
         """Enable one more person to call a tool on rows that they are shown. Returns whether somebody can."""
