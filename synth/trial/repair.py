@@ -1,4 +1,4 @@
-"""Repair of a blueprint: put in what its author has written anew, and take out what stays wrong."""
+"""Repair of a blueprint: put in the parts that its author has rewritten, and take out what stays wrong."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -25,27 +25,27 @@ REMOVAL_REASONS = {
 """Why a part is taken out."""
 
 
-def apply_repair(blueprint: Blueprint, given: Mended) -> Blueprint:
-    """The blueprint with the parts that its author wrote anew."""
-    book = _book(blueprint, given)
-    contracts = {tool.name: contract_of(tool) for tool in blueprint.tools} | {one.tool: one for one in given.contracts}
+def apply_repair(blueprint: Blueprint, repair: Mended) -> Blueprint:
+    """The blueprint with the parts that its author has rewritten, each in the place of the part of its name."""
+    book = _repaired_book(blueprint, repair)
+    contracts = {tool.name: contract_of(tool) for tool in blueprint.tools} | {one.tool: one for one in repair.contracts}
     kept = [contracts[tool.name] for tool in book.tools if tool.name in contracts]
-    invariants = {one.id: one for one in blueprint.invariants} | {one.id: one for one in given.invariants}
-    events = {one.name: one for one in blueprint.events} | {one.name: one for one in given.events}
-    return _grounds(blueprint, given).model_copy(
+    invariants = {one.id: one for one in blueprint.invariants} | {one.id: one for one in repair.invariants}
+    events = {one.name: one for one in blueprint.events} | {one.name: one for one in repair.events}
+    return _with_tables(blueprint, repair).model_copy(
         update={
             "tools": tools_of(book, kept),
-            "invariants": [one for one in invariants.values() if one.id not in given.drop] or [PLACEHOLDER_INVARIANT],
-            "events": [one for one in events.values() if one.name not in given.drop],
+            "invariants": [one for one in invariants.values() if one.id not in repair.drop] or [PLACEHOLDER_INVARIANT],
+            "events": [one for one in events.values() if one.name not in repair.drop],
         }
     )
 
 
-def _grounds(blueprint: Blueprint, given: Mended) -> Blueprint:
-    """The blueprint with the tables that were written anew or added."""
-    tables = {entity.name: entity for entity in given.tables}
-    old = {entity.name for entity in blueprint.tables}
-    added = [entity for entity in given.tables if entity.name not in old]
+def _with_tables(blueprint: Blueprint, repair: Mended) -> Blueprint:
+    """The blueprint with the tables that were rewritten or added."""
+    tables = {entity.name: entity for entity in repair.tables}
+    known_tables = {entity.name for entity in blueprint.tables}
+    added = [entity for entity in repair.tables if entity.name not in known_tables]
     return blueprint.model_copy(
         update={
             "entities": [tables.get(entity.name, entity) for entity in blueprint.entities],
@@ -54,43 +54,45 @@ def _grounds(blueprint: Blueprint, given: Mended) -> Blueprint:
     )
 
 
-def _book(blueprint: Blueprint, given: Mended) -> RuleBook:
+def _repaired_book(blueprint: Blueprint, repair: Mended) -> RuleBook:
     book = book_of(blueprint.title, blueprint.tools)
-    tools = {tool.name: tool for tool in book.tools} | {tool.name: tool for tool in given.tools}
-    rules = {rule.name: rule for rule in book.rules} | {rule.name: rule for rule in given.rules}
-    kept = {name: tool for name, tool in tools.items() if name not in given.drop}
+    tools = {tool.name: tool for tool in book.tools} | {tool.name: tool for tool in repair.tools}
+    rules = {rule.name: rule for rule in book.rules} | {rule.name: rule for rule in repair.rules}
+    kept = {name: tool for name, tool in tools.items() if name not in repair.drop}
     return book.model_copy(update={"tools": list(kept.values()), "rules": list(rules.values())})
 
 
-def repair_faults(blueprint: Blueprint, given: Mended) -> list[str]:
-    """Why parts that were written anew cannot be used, in words for their author."""
-    book = _book(blueprint, given)
+def repair_faults(blueprint: Blueprint, repair: Mended) -> list[str]:
+    """Why rewritten parts cannot be used, in words for their author."""
+    book = _repaired_book(blueprint, repair)
     tools = {tool.name for tool in book.tools}
     known = {tool.name for tool in blueprint.tools} | {one.id for one in blueprint.invariants}
     known |= {event.name for event in blueprint.events}
-    found = [f"drop: there is no tool, invariant or event {name!r}" for name in given.drop if name not in known]
-    found += [*_person_faults(blueprint, given.tables)]
-    found += [
+    faults = [f"drop: there is no tool, invariant or event {name!r}" for name in repair.drop if name not in known]
+    faults += [*_person_faults(blueprint, repair.tables)]
+    faults += [
         f"contract of {one.tool}: there is no such tool; add it to `tools`"
-        for one in given.contracts
+        for one in repair.contracts
         if one.tool not in tools
     ]
-    made = {one.tool for one in given.contracts} | {tool.name for tool in blueprint.tools}
-    found += [f"the tool {tool.name} is new and has no contract" for tool in given.tools if tool.name not in made]
-    if found:
-        return found
-    draft = _grounds(blueprint, given).model_copy(update={"tools": []})
-    found = [problem_text(problem) for problem in table_problems(draft)]
-    for contract in [] if found else given.contracts:
-        found += contract_faults(contract, draft, book_with(book, given.contracts))
-    if found:
-        return found
-    new = apply_repair(blueprint, given)
-    return fatal_faults(new) or audit(new)
+    with_contract = {one.tool for one in repair.contracts} | {tool.name for tool in blueprint.tools}
+    faults += [
+        f"the tool {tool.name} is new and has no contract" for tool in repair.tools if tool.name not in with_contract
+    ]
+    if faults:
+        return faults
+    draft = _with_tables(blueprint, repair).model_copy(update={"tools": []})
+    faults = [problem_text(problem) for problem in table_problems(draft)]
+    for contract in [] if faults else repair.contracts:
+        faults += contract_faults(contract, draft, book_with(book, repair.contracts))
+    if faults:
+        return faults
+    repaired = apply_repair(blueprint, repair)
+    return fatal_faults(repaired) or audit(repaired)
 
 
 def _person_faults(blueprint: Blueprint, tables: Sequence[Entity]) -> Iterator[str]:
-    """The person served stays who they are: other worlds share them."""
+    """What is changed of the person served, who must stay as they are because other worlds share them."""
     core = blueprint.core
     for entity in tables:
         shared = [one for one in entity.attributes if one.shared]
@@ -104,7 +106,7 @@ def _person_faults(blueprint: Blueprint, tables: Sequence[Entity]) -> Iterator[s
 
 
 def without_part(blueprint: Blueprint, fault: BlueprintFault) -> Blueprint | None:
-    """The blueprint without the part at fault, and without what speaks of it; None where it cannot be spared."""
+    """The blueprint without the part at fault, and without what refers to it; None if it cannot be spared."""
     if fault.part == "tool":
         return blueprint.model_copy(update={"tools": [tool for tool in blueprint.tools if tool.name != fault.name]})
     if fault.part == "invariant":
@@ -178,7 +180,7 @@ def repair_context(blueprint: Blueprint, faults: Sequence[BlueprintFault]) -> Re
     """What bears on the faults; the tools of a fault that names none are those whose names occur in its words."""
     names = {name for fault in faults for name in fault.tools}
     for fault in faults:
-        names |= set() if fault.tools else _words(fault.says)
+        names |= set() if fault.tools else _words_of(fault.says)
     tools = [tool for tool in blueprint.tools if tool.name in names]
     if not tools and any(fault.part == "company" for fault in faults):
         tools = blueprint.tools
@@ -191,5 +193,5 @@ def repair_context(blueprint: Blueprint, faults: Sequence[BlueprintFault]) -> Re
     )
 
 
-def _words(text: str) -> set[str]:
+def _words_of(text: str) -> set[str]:
     return set("".join(mark if mark.isalnum() or mark == "_" else " " for mark in text).split())
