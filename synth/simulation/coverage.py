@@ -104,9 +104,14 @@ class CoverageSurvey:
                     if not changed[place]
                 ]
                 unmet += [
-                    UnmetGuard(tool=tool.name, rule=g.rule) for g in tool.guards if not self._breaks(session, tool, g)
+                    UnmetGuard(tool=tool.name, rule=guard.rule)
+                    for guard in tool.guards
+                    if not self._breaks(session, tool, guard)
                 ]
-        guards, effects = sum(len(t.guards) for t in blueprint.tools), sum(len(t.effects) for t in blueprint.tools)
+        guards, effects = (
+            sum(len(tool.guards) for tool in blueprint.tools),
+            sum(len(tool.effects) for tool in blueprint.tools),
+        )
         return DatabaseCoverage(
             tools=len(blueprint.tools),
             tools_succeeding=len(blueprint.tools) - len(failing),

@@ -84,7 +84,9 @@ class _RoleReader:
 
     def _entity_made(self, tool: Tool) -> str | None:
         """The entity whose rows a tool makes: it inserts them, and its result is about them."""
-        inserted_tables = {parse(e.sql).target for e in tool.effects if isinstance(parse(e.sql).tree, exp.Insert)}
+        inserted_tables = {
+            parse(effect.sql).target for effect in tool.effects if isinstance(parse(effect.sql).tree, exp.Insert)
+        }
         subject = subject_entity(self._blueprint, tool)
         return subject if subject and self._blueprint.entity(subject).table in inserted_tables else None
 
@@ -135,7 +137,11 @@ class _RoleReader:
 
     def _states_required(self, tool: Tool, entity: Entity) -> set[str]:
         """The states in which a tool's guards accept the row whose key it is given."""
-        keys = {one.name for one in tool.parameters if (one.refers_to or "").partition(".")[0] == entity.name}
+        keys = {
+            parameter.name
+            for parameter in tool.parameters
+            if (parameter.refers_to or "").partition(".")[0] == entity.name
+        }
         required: set[str] = set()
         for guard in tool.guards:
             if keys and keys.isdisjoint(bound_names(guard.holds)):
@@ -159,7 +165,7 @@ class _RoleReader:
 
 
 def _states(entity: Entity, column: str) -> set[str]:
-    return {text for one in entity.attributes if one.name == column for text in one.enum or ()}
+    return {text for attribute in entity.attributes if attribute.name == column for text in attribute.enum or ()}
 
 
 def _texts(tree: exp.Expr) -> Iterator[str]:

@@ -113,10 +113,17 @@ def _call_faults(number: int, call: StoryCall, tool: Tool, story: Storyline, fus
 def _row_faults(name: str, call: StoryCall, tool: Tool, fused: FusedBlueprint) -> Iterator[str]:
     """What is wrong with the columns by which the row of an argument is to be chosen."""
     server, _, origin = call.names.get(name, "").partition(".")
-    referred = next((one.refers_to or "" for one in tool.parameters if one.name == name), "").partition(".")[0]
+    referred = next(
+        (parameter.refers_to or "" for parameter in tool.parameters if parameter.name == name), ""
+    ).partition(".")[0]
     entities = [*fused.entities, *fused.relationships]
     entity = next(
-        (one for one in entities if one.name == referred or (one.server, one.origin) == (server, origin)), None
+        (
+            entity
+            for entity in entities
+            if entity.name == referred or (entity.server, entity.origin) == (server, origin)
+        ),
+        None,
     )
     if entity is None or name in {*call.same, *call.given}:
         yield f"{name!r} names no row that is free to be chosen by its columns"

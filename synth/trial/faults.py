@@ -53,7 +53,7 @@ def unfilled_tables(blueprint: Blueprint) -> Iterator[BlueprintFault]:
     """Tables that nothing fills, or whose first rows are drawn although nothing says how."""
     drawn = filled_tables(blueprint)
     for entity in drawn:
-        undrawn = [one.name for one in entity.attributes if not can_be_drawn(entity, one)]
+        undrawn = [attribute.name for attribute in entity.attributes if not can_be_drawn(entity, attribute)]
         if not (entity.name == blueprint.core_entity or has_rows(entity)):
             says = (
                 f"nothing fills the table {entity.table}: no tool inserts into it, and {entity.name} has no `rows`. "
@@ -77,13 +77,13 @@ def unfilled_tables(blueprint: Blueprint) -> Iterator[BlueprintFault]:
 
 def _columns_needing_later_rows(blueprint: Blueprint, entity: Entity, drawn: Collection[Entity]) -> list[str]:
     """The columns of a drawn table that refer to rows which only tools make."""
-    tool_made = {one.name for one in blueprint.tables} - {one.name for one in drawn}
+    tool_made = {entity.name for entity in blueprint.tables} - {one.name for one in drawn}
     return [
-        f"{entity.name}.{one.name}"
-        for one in entity.attributes
-        if (one.references or "").partition(".")[0] in tool_made
-        and (not one.nullable or entity.rows.per == (one.references or "").partition(".")[0])
-        and not (one.generate and one.generate.sql)
+        f"{entity.name}.{attribute.name}"
+        for attribute in entity.attributes
+        if (attribute.references or "").partition(".")[0] in tool_made
+        and (not attribute.nullable or entity.rows.per == (attribute.references or "").partition(".")[0])
+        and not (attribute.generate and attribute.generate.sql)
     ]
 
 
@@ -92,10 +92,11 @@ def hidden_rows(blueprint: Blueprint) -> Iterator[BlueprintFault]:
     reads = tuple(tool.name for tool in blueprint.tools if tool.kind == "read")
     for tool, parameter in parameters_without_read(blueprint):
         entity = blueprint.entity((blueprint.tool(tool).parameter(parameter).refers_to or "").partition(".")[0])
+        why = _why_unlisted(blueprint, entity)
         says = (
-            f"{tool}.{parameter} names a row of {entity.name}, and nobody can find one: {_why_unlisted(blueprint, entity)}"
-            f". Let a read list rows of {entity.table}, one for each with its {entity.key} straight from the table, as "
-            "they are when the tool can take them"
+            f"{tool}.{parameter} names a row of {entity.name}, and nobody can find one: {why}. Let a read list rows of "
+            f"{entity.table}, one for each with its {entity.key} straight from the table, as they are when the tool "
+            "can take them"
         )
         yield BlueprintFault("tool", tool, says, fatal=False, tools=reads)
     shown = {entity for read in reads for entity in keys_shown(blueprint, blueprint.tool(read))}
@@ -207,7 +208,7 @@ def _why(blueprint: Blueprint, source: RowSource, listed: _ListedRows, entity: s
     if listed.times == 1:
         return f"{start} are the same as others in all that people could say of them"
     its_entity = blueprint.entity(entity)
-    parents = {(one.references or "").partition(".")[0] for one in its_entity.attributes}
+    parents = {(attribute.references or "").partition(".")[0] for attribute in its_entity.attributes}
     tables = {
         table
         for part in joined_tables(blueprint.tool(source.tool).returns.select)

@@ -89,9 +89,9 @@ def _hint(blueprint: Blueprint, result: HistoryResult) -> str:
     if result.part == "tool":
         return ""
     if result.part == "event":
-        (event,) = (one for one in blueprint.events if one.name == result.broken)
+        (event,) = (event for event in blueprint.events if event.name == result.broken)
         return f". It picks by {event.pick!r}. Mend the event"
-    (never,) = (one.never for one in blueprint.invariants if one.id == result.broken)
+    (never,) = (invariant.never for invariant in blueprint.invariants if invariant.id == result.broken)
     return f" (no row may ever come of {never!r}). Mend the invariant, or what broke it"
 
 
@@ -115,7 +115,7 @@ def _first_rows(
     connection = state_of(rows, blueprint)
     broken = broken_invariants(connection, blueprint)
     connection.close()
-    never = {one.id: one.never for one in blueprint.invariants}
+    never = {invariant.id: invariant.never for invariant in blueprint.invariants}
     return rows, [
         BlueprintFault(
             "invariant",
