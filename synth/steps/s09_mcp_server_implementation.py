@@ -8,7 +8,7 @@ that is still wrong after that is rejected: the least bad is never kept.
 from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_RUNTIME, SERVER_TESTS, SERVERS, text
 from synth.engine.context import Context
 from synth.engine.step import Params, step
-from synth.servers.runtime_files import runtime_files
+from synth.servers.runtime import runtime_files
 from synth.servers.writing import QUESTIONS, SERVER_REPORTS, written_server
 
 SERVER_SESSION = text("mcp_servers/_session.py")

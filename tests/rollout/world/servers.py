@@ -15,7 +15,7 @@ from skillweave.schema.task import Task
 from skillweave.schema.trajectory import FunctionCall, ToolCall, TrajectoryRecord
 from skillweave.world.dataset import Dataset
 from synth.offline.coding.server import write_server
-from synth.servers.runtime_files import runtime_files
+from synth.servers.runtime import runtime_files
 from tests.rollout.offline_agents.clinic import WORLD, a_dataset
 
 PLANTED = "list_appointments"
