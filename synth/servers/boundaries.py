@@ -11,7 +11,7 @@ from random import Random
 
 from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Json
-from synth.servers.candidates import Candidate, CandidateOutcome, CandidateRunner
+from synth.servers.candidates import CandidateCall, CandidateOutcome, CandidateRunner
 from synth.servers.cases import ServerCase
 from synth.servers.mutations import Mutation, Mutator, agree, are_numbers, changed_level, midpoint
 from synth.servers.successes import HillClimb, mixtures
@@ -39,10 +39,10 @@ class BoundaryCases:
     """What a search finds for one tool."""
 
     cases: list[ServerCase] = field(default_factory=list)
-    breaking: dict[int, Candidate] = field(default_factory=dict)
+    breaking: dict[int, CandidateCall] = field(default_factory=dict)
     """Position of a guard -> a call that breaks it first."""
-    success: Candidate | None = None
-    breaking_agent: dict[int, Candidate] = field(default_factory=dict)
+    success: CandidateCall | None = None
+    breaking_agent: dict[int, CandidateCall] = field(default_factory=dict)
     """Position of a rule of the agent -> a call that breaks it and that the tool carries out."""
 
 
@@ -69,7 +69,7 @@ class BoundarySearch:
         self._result = BoundaryCases()
         self._kept: dict[tuple[str, str], int] = {}
         """What was changed and the kind of outcome -> how many cases came."""
-        self._near_misses: dict[str, dict[str, Candidate]] = {}
+        self._near_misses: dict[str, dict[str, CandidateCall]] = {}
         """Rule of a guard -> calls, by what was changed, that break it one mutation away from a success."""
 
     def run(self) -> BoundaryCases:
@@ -87,7 +87,7 @@ class BoundarySearch:
         broken = (len(self._result.breaking), len(self._result.breaking_agent))
         return self._result.success is not None and broken == (len(self._guards), len(self._agent_guards))
 
-    def _search_around(self, best: Candidate, outcome: CandidateOutcome) -> None:
+    def _search_around(self, best: CandidateCall, outcome: CandidateOutcome) -> None:
         """Search from a call that succeeds."""
         self._result.success = self._result.success or best
         bases = list({base.arguments: base for base in (best, self._with_optional_arguments(best, outcome))}.values())
@@ -102,7 +102,7 @@ class BoundarySearch:
         for place, guard in enumerate(self._agent_guards):
             self._search_guard(bases, guard, partial(_breaks_agent_rule, place))
 
-    def _with_optional_arguments(self, best: Candidate, outcome: CandidateOutcome) -> Candidate:
+    def _with_optional_arguments(self, best: CandidateCall, outcome: CandidateOutcome) -> CandidateCall:
         """The success with every optional argument with which it still succeeds."""
         full = best
         for parameter in self._tool.parameters:
@@ -115,7 +115,7 @@ class BoundarySearch:
                         break
         return full
 
-    def _mix(self, bases: Sequence[Candidate]) -> None:
+    def _mix(self, bases: Sequence[CandidateCall]) -> None:
         """Keep mixtures of mutations as cases, and try every single mutation of the one with the most effects."""
         if self._tool.kind != "write":
             return
@@ -125,7 +125,7 @@ class BoundarySearch:
             self._sweep(mixture, self._mutator, "from a mixture")
 
     def _search_guard(
-        self, bases: Sequence[Candidate], guard: Guard, is_broken: Callable[[CandidateOutcome], bool]
+        self, bases: Sequence[CandidateCall], guard: Guard, is_broken: Callable[[CandidateOutcome], bool]
     ) -> None:
         """Break a guard, by two mutations if no single one does; then try from there what repairs it."""
         mutator = Mutator(self._runner, self._tool, [guard.holds])
@@ -136,13 +136,13 @@ class BoundarySearch:
         for rank, broken in enumerate([*self._near_misses.get(guard.rule, {}).values()] or self._breaking(guard)):
             self._sweep(broken, mutator, f"from {rank}")
 
-    def _breaking(self, guard: Guard) -> list[Candidate]:
+    def _breaking(self, guard: Guard) -> list[CandidateCall]:
         """A call that breaks the guard, if one was found."""
         calls = [call for place, call in self._result.breaking.items() if self._guards[place] is guard]
         agents = self._result.breaking_agent.items()
         return calls + [call for place, call in agents if self._agent_guards[place] is guard]
 
-    def _sweep(self, base: Candidate, mutator: Mutator, side: str = "") -> list[Candidate]:
+    def _sweep(self, base: CandidateCall, mutator: Mutator, side: str = "") -> list[CandidateCall]:
         """Try every single mutation of a call.
 
         Returns:
@@ -156,7 +156,7 @@ class BoundarySearch:
         mutations = list(mutator.mutations(base, rows=not is_whole or base is self._result.success))
         if len(mutations) > SWEEP:
             mutations = self._random.sample(mutations, SWEEP)
-        others: dict[tuple[int, ...], Candidate] = {}
+        others: dict[tuple[int, ...], CandidateCall] = {}
         fruitless: dict[str, int] = {}
         unchanged: dict[str, Json] = {}
         flips: list[tuple[Mutation, CandidateOutcome]] = []
@@ -200,7 +200,7 @@ class BoundarySearch:
 
     def _keep_flip(
         self,
-        base: Candidate,
+        base: CandidateCall,
         start: CandidateOutcome,
         mutation: Mutation,
         outcome: CandidateOutcome,
@@ -235,7 +235,7 @@ class BoundarySearch:
                 self._note(edge, reached, mutation.target)
 
     def _try_pairs(
-        self, bases: Sequence[Candidate], mutator: Mutator, is_broken: Callable[[CandidateOutcome], bool]
+        self, bases: Sequence[CandidateCall], mutator: Mutator, is_broken: Callable[[CandidateOutcome], bool]
     ) -> None:
         """Try two mutations of what a guard reads until they break it together."""
         limit = self._runner.runs + PAIRS
@@ -261,7 +261,7 @@ class BoundarySearch:
                     if self._runner.runs > limit:
                         return
 
-    def _note(self, candidate: Candidate, outcome: CandidateOutcome, about: str) -> None:
+    def _note(self, candidate: CandidateCall, outcome: CandidateOutcome, about: str) -> None:
         """Record which guard a candidate breaks, and keep it as a case unless there are enough of its kind."""
         if outcome.first_broken < len(self._guards):
             self._result.breaking.setdefault(outcome.first_broken, candidate)
@@ -273,7 +273,7 @@ class BoundarySearch:
             if broken:
                 self._keep(f"a rule of the agent broken by {about}", candidate, outcome)
 
-    def _keep(self, about: str, candidate: Candidate, outcome: CandidateOutcome, most: int = PER_LOCATION) -> None:
+    def _keep(self, about: str, candidate: CandidateCall, outcome: CandidateOutcome, most: int = PER_LOCATION) -> None:
         if self._has_room(about, f"{outcome.first_broken} {outcome.agent_verdicts}", most):
             self._result.cases.append(candidate.as_case(about, self._world))
 

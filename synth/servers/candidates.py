@@ -39,7 +39,7 @@ class RowEdit:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateCall:
     """A call of one tool that may become a test case."""
 
     tool: Tool
@@ -53,11 +53,11 @@ class Candidate:
         """The arguments of the call, without those that are left out."""
         return {name: value for name, value in self.arguments if value is not None}
 
-    def with_argument(self, name: str, value: Json) -> "Candidate":
+    def with_argument(self, name: str, value: Json) -> "CandidateCall":
         """The candidate with one argument replaced."""
         return replace(self, arguments=tuple((key, value if key == name else old) for key, old in self.arguments))
 
-    def with_edit(self, edit: RowEdit) -> "Candidate":
+    def with_edit(self, edit: RowEdit) -> "CandidateCall":
         """The candidate with one more edit, without the earlier edits that it overrides."""
         if edit.column is not None:
             kept = tuple(e for e in self.edits if (e.table, e.key, e.column) != (edit.table, edit.key, edit.column))
@@ -150,7 +150,7 @@ class CandidateRunner:
             }
         return self._accounts[caller]
 
-    def outcome(self, candidate: Candidate) -> CandidateOutcome | None:
+    def outcome(self, candidate: CandidateCall) -> CandidateOutcome | None:
         """Run a candidate.
 
         Returns:
@@ -165,7 +165,7 @@ class CandidateRunner:
         except (sqlite3.Error, ArgumentError):
             return None
 
-    def related_rows(self, candidate: Candidate, tables: Mapping[str, Entity]) -> dict[str, list[Row]]:
+    def related_rows(self, candidate: CandidateCall, tables: Mapping[str, Entity]) -> dict[str, list[Row]]:
         """Rows that a candidate is about: those that it names, what they refer to, and what refers to them.
 
         Args:
@@ -184,7 +184,7 @@ class CandidateRunner:
         return {table: list(rows.values()) for table, rows in rows_of.items()}
 
     @contextmanager
-    def _edited(self, candidate: Candidate) -> Iterator[None]:
+    def _edited(self, candidate: CandidateCall) -> Iterator[None]:
         """Edit the database as the candidate says, for the time of the block. sqlite3.Error if that is not possible."""
         base, last = candidate.edits[:-1], candidate.edits[-1:]
         if base != self._base:
@@ -222,7 +222,7 @@ class CandidateRunner:
         if cursor.rowcount != 1:
             raise sqlite3.IntegrityError(f"no row {edit.key!r} in {edit.table!r}")
 
-    def _session_bindings(self, candidate: Candidate) -> dict[str, Value] | None:
+    def _session_bindings(self, candidate: CandidateCall) -> dict[str, Value] | None:
         """What the session binds; None if the tool's domain does not know the caller."""
         role = self.world.role(candidate.tool.name)
         caller = self._account(self._connection, role, candidate.caller)
@@ -239,7 +239,7 @@ class CandidateRunner:
         row = connection.execute(query, (caller,)).fetchone()
         return None if row is None else row[0]
 
-    def _outcome(self, candidate: Candidate, bindings: Mapping[str, Value]) -> CandidateOutcome:
+    def _outcome(self, candidate: CandidateCall, bindings: Mapping[str, Value]) -> CandidateOutcome:
         guards, guard_query, agent_guards, agent_query = self._guard_queries(candidate.tool)
         verdicts = self._connection.execute(guard_query, bindings).fetchone() if guards else ()
         first_broken = next((place for place, holds in enumerate(verdicts) if not holds), len(guards))
@@ -267,7 +267,7 @@ class CandidateRunner:
         return self._guards[tool.name]
 
     def _collect_related(
-        self, candidate: Candidate, tables: Mapping[str, Entity], rows_of: dict[str, dict[str, Row]]
+        self, candidate: CandidateCall, tables: Mapping[str, Entity], rows_of: dict[str, dict[str, Row]]
     ) -> None:
         keys = [candidate.caller, *self.accounts_of(candidate.caller).values()]
         named = {str(value) for value in [*keys, *(value for _, value in candidate.arguments)] if value is not None}
@@ -310,7 +310,7 @@ class CandidateRunner:
         sql = f"SELECT {', '.join(names)} FROM {entity.table} WHERE {where} LIMIT {most}"
         return [dict(zip(names, row, strict=True)) for row in self._connection.execute(sql, values)]
 
-    def _returned_texts(self, candidate: Candidate) -> set[str]:
+    def _returned_texts(self, candidate: CandidateCall) -> set[str]:
         """Texts in the first and last rows that a read returns."""
         if candidate.tool.kind != "read":
             return set()

@@ -14,7 +14,7 @@ from skillweave.schema.entity import Attribute, Entity
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world.sql import parse
 from skillweave.world.world import World
-from synth.servers.candidates import Candidate, CandidateOutcome, CandidateRunner, RowEdit
+from synth.servers.candidates import CandidateCall, CandidateOutcome, CandidateRunner, RowEdit
 
 HOURS = (0, 25, 24 * 33, 24 * 400, 1, 5, 13, 50, 80, 24 * 8, 24 * 16, 24 * 100, 24 * 1100)
 NUMBERS = (0, 11, 1001, 5_000_011, 1, 2, 3, 5, 40, 120, 10_003, 100_007)
@@ -32,7 +32,7 @@ class Mutation:
 
     target: str
     """What it changes: `slot.starts_at`, `amount_cents`, `2 more of loan`."""
-    candidate: Candidate
+    candidate: CandidateCall
     """The candidate after the change."""
     old: Json = None
     new: Json = None
@@ -43,7 +43,7 @@ class Mutation:
         edits = self.candidate.edits
         return f"{self.target} {edits[-1].key}" if edits else self.target
 
-    def with_value(self, base: Candidate, value: Json) -> Candidate:
+    def with_value(self, base: CandidateCall, value: Json) -> CandidateCall:
         """`base`, which this mutation was made from, with another value in the place of the new one."""
         if self.candidate.arguments != base.arguments:
             return base.with_argument(self.target, value)
@@ -78,7 +78,7 @@ class Mutator:
         blueprint = world.blueprint
         self._persons = {blueprint.core_entity, *(role.own.name for role in blueprint.roles)}
 
-    def mutations(self, candidate: Candidate, *, rows: bool = True) -> Iterator[Mutation]:
+    def mutations(self, candidate: CandidateCall, *, rows: bool = True) -> Iterator[Mutation]:
         """Every single mutation of a candidate: arguments first, then cells, then whole rows unless `rows` is false."""
         related = self.runner.related_rows(candidate, self._related_tables)
         for parameter in self._parameters:
@@ -92,7 +92,7 @@ class Mutator:
             yield from self._rows(candidate, entity, related)
 
     def _cells(
-        self, candidate: Candidate, entity: Entity, row: Row, related: Mapping[str, list[Row]]
+        self, candidate: CandidateCall, entity: Entity, row: Row, related: Mapping[str, list[Row]]
     ) -> Iterator[Mutation]:
         key = str(row[entity.key])
         for attribute in entity.attributes:
@@ -103,7 +103,7 @@ class Mutator:
                 target = f"{entity.table}.{attribute.name}"
                 yield Mutation(target, candidate.with_edit(edit), row[attribute.name], value)
 
-    def _rows(self, candidate: Candidate, entity: Entity, related: Mapping[str, list[Row]]) -> Iterator[Mutation]:
+    def _rows(self, candidate: CandidateCall, entity: Entity, related: Mapping[str, list[Row]]) -> Iterator[Mutation]:
         """One row fewer, and more rows: copies of an existing row that refer to the caller and the related rows."""
         for row in related[entity.table][:2]:
             deleted = candidate.with_edit(RowEdit(entity.table, str(row[entity.key])))
@@ -156,7 +156,7 @@ class Mutator:
         entity: Entity,
         template: Row,
         related: Mapping[str, list[Row]],
-        candidate: Candidate,
+        candidate: CandidateCall,
         rank: int,
         is_tied: bool,
     ) -> RowEdit:
@@ -206,7 +206,12 @@ class Mutator:
         return [{entity.key: row[0]} for row in self.runner.query_original(query)]
 
     def _cell_values(
-        self, entity: Entity, attribute: Attribute, old: Value, related: Mapping[str, list[Row]], candidate: Candidate
+        self,
+        entity: Entity,
+        attribute: Attribute,
+        old: Value,
+        related: Mapping[str, list[Row]],
+        candidate: CandidateCall,
     ) -> list[Value]:
         values: list[Json] = [None] if attribute.nullable else []
         if attribute.enum:

@@ -132,9 +132,9 @@ def _member(blueprint: Blueprint, tool: Tool) -> list[str]:
 def _signature(tool: Tool) -> list[str]:
     result = "Row" if tool.returns.rows == "one" else "list[Row]"
     if not tool.parameters:
-        return [f"def {tool.name}(db: Session) -> {result}:"]
+        return [f"def {tool.name}(db: ServerSession) -> {result}:"]
     lines = [line for parameter in tool.parameters for line in _parameter(tool, parameter)]
-    return [f"def {tool.name}(", "    db: Session,", "    *,", *lines, f") -> {result}:"]
+    return [f"def {tool.name}(", "    db: ServerSession,", "    *,", *lines, f") -> {result}:"]
 
 
 def _parameter(tool: Tool, parameter: Parameter) -> list[str]:

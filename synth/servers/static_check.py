@@ -143,7 +143,7 @@ def _sessions(tree: ast.Module) -> Iterator[str]:
 
 
 def _is_session(annotation: ast.expr | None) -> bool:
-    return isinstance(annotation, ast.Name) and annotation.id == "Session"
+    return isinstance(annotation, ast.Name) and annotation.id == "ServerSession"
 
 
 def _misused(node: ast.AST, sessions: set[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from random import Random
 
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Row
-from synth.servers.candidates import Candidate, CandidateOutcome, CandidateRunner
+from synth.servers.candidates import CandidateCall, CandidateOutcome, CandidateRunner
 from synth.servers.mutations import Mutation, Mutator
 
 RANDOM_CALLS = 200
@@ -33,7 +33,7 @@ class HillClimb:
     """Looks for a call that a tool carries out."""
 
     def __init__(
-        self, mutator: Mutator, random: Random, on_outcome: Callable[[Candidate, CandidateOutcome, str], None]
+        self, mutator: Mutator, random: Random, on_outcome: Callable[[CandidateCall, CandidateOutcome, str], None]
     ) -> None:
         """Prepare a climb.
 
@@ -52,7 +52,7 @@ class HillClimb:
         self._related: dict[str | None, dict[str, list[Row]]] = {}
         """Rows related to a caller who gives no argument."""
 
-    def success(self) -> tuple[Candidate, CandidateOutcome] | None:
+    def success(self) -> tuple[CandidateCall, CandidateOutcome] | None:
         """Find a call that the tool carries out.
 
         Returns:
@@ -64,9 +64,9 @@ class HillClimb:
                 return best, outcome
         return None
 
-    def _starts(self) -> list[tuple[Candidate, CandidateOutcome]]:
+    def _starts(self) -> list[tuple[CandidateCall, CandidateOutcome]]:
         """The random calls whose first broken guard comes latest; among equals those with most arguments."""
-        outcomes: dict[str, tuple[Candidate, CandidateOutcome]] = {}
+        outcomes: dict[str, tuple[CandidateCall, CandidateOutcome]] = {}
         for candidate in [self._random_call() for _ in range(RANDOM_CALLS)]:
             outcome = self._runner.outcome(candidate)
             if outcome is not None:
@@ -75,12 +75,12 @@ class HillClimb:
         ranked = sorted(outcomes.values(), key=lambda pair: (-pair[1].first_broken, -len(pair[0].given())))
         return ranked[:CLIMB_STARTS]
 
-    def _random_call(self) -> Candidate:
+    def _random_call(self) -> CandidateCall:
         core, account = self._world.people, self._world.role(self._tool.name).account
         query = f"SELECT {core.key} FROM {core.table} WHERE {account} IS NOT NULL ORDER BY 1"
         people = self._runner.query_original(query)
         caller = str(self._random.choice(people)[0]) if people else None
-        call = Candidate(self._tool, caller, tuple((parameter.name, None) for parameter in self._tool.parameters))
+        call = CandidateCall(self._tool, caller, tuple((parameter.name, None) for parameter in self._tool.parameters))
         if self._tool.kind == "auth":
             return self._sign_in(call, caller)
         if caller not in self._related:
@@ -93,7 +93,7 @@ class HillClimb:
             call = call.with_argument(parameter.name, self._random.choice(values) if values else "text")
         return call
 
-    def _sign_in(self, call: Candidate, person: str | None) -> Candidate:
+    def _sign_in(self, call: CandidateCall, person: str | None) -> CandidateCall:
         """The call with what the person's row holds in columns named like the parameters."""
         role = self._world.role(self._tool.name)
         account = self._runner.accounts_of(person)[role.own.name]
@@ -103,9 +103,9 @@ class HillClimb:
         own: Row = next((row for row in rows if row[role.key] == account), {})
         for parameter in self._tool.parameters:
             call = call.with_argument(parameter.name, own.get(parameter.name))
-        return Candidate(self._tool, None, call.arguments)
+        return CandidateCall(self._tool, None, call.arguments)
 
-    def _climb(self, candidate: Candidate, outcome: CandidateOutcome) -> tuple[Candidate, CandidateOutcome]:
+    def _climb(self, candidate: CandidateCall, outcome: CandidateOutcome) -> tuple[CandidateCall, CandidateOutcome]:
         """Mutate step by step until the call succeeds or the limit is reached."""
         limit = self._runner.runs + CLIMB_LIMIT
         while outcome.first_broken < len(self._guards) and self._runner.runs < limit:
@@ -116,8 +116,8 @@ class HillClimb:
         return candidate, outcome
 
     def _better(
-        self, candidate: Candidate, outcome: CandidateOutcome, limit: int
-    ) -> tuple[Candidate, CandidateOutcome] | None:
+        self, candidate: CandidateCall, outcome: CandidateOutcome, limit: int
+    ) -> tuple[CandidateCall, CandidateOutcome] | None:
         """One or two mutations that get past the broken guard: of what it reads, or else of anything.
 
         `limit` is the number of runs at which the climb ends.
@@ -137,9 +137,9 @@ class HillClimb:
 
     def _farthest(
         self, mutations: Iterable[Mutation], outcome: CandidateOutcome, limit: int
-    ) -> tuple[Candidate, CandidateOutcome] | None:
+    ) -> tuple[CandidateCall, CandidateOutcome] | None:
         """The candidate whose first broken guard comes latest, if that is later than in `outcome`."""
-        best: tuple[Candidate, CandidateOutcome] | None = None
+        best: tuple[CandidateCall, CandidateOutcome] | None = None
         for mutation in mutations:
             reached = self._runner.outcome(mutation.candidate)
             if reached is not None:
@@ -152,8 +152,8 @@ class HillClimb:
 
 
 def mixtures(
-    runner: CandidateRunner, tool: Tool, bases: Sequence[Candidate], random: Random
-) -> list[tuple[Candidate, CandidateOutcome]]:
+    runner: CandidateRunner, tool: Tool, bases: Sequence[CandidateCall], random: Random
+) -> list[tuple[CandidateCall, CandidateOutcome]]:
     """Apply several random mutations at once to calls that succeed.
 
     A single mutation shows what one condition does. An amount that is rounded only for one plan and one price needs
@@ -169,7 +169,7 @@ def mixtures(
         Calls that the tool still carries out, the one with the most effects first.
     """
     mutator = Mutator(runner, tool, [effect.sql for effect in tool.effects])
-    successes: list[tuple[Candidate, CandidateOutcome]] = []
+    successes: list[tuple[CandidateCall, CandidateOutcome]] = []
     for base in bases:
         by_target = _by_target(mutator, base)
         for _ in range(MIXTURES_DRAWN // len(bases) if by_target else 0):
@@ -185,7 +185,7 @@ def mixtures(
     return [fullest, *[pair for pair in successes if pair is not fullest][: MIXTURES_KEPT - 1]]
 
 
-def _by_target(mutator: Mutator, base: Candidate) -> dict[str, list[Mutation]]:
+def _by_target(mutator: Mutator, base: CandidateCall) -> dict[str, list[Mutation]]:
     """Mutations of an argument or a cell, by what they change."""
     by_target: dict[str, list[Mutation]] = {}
     for mutation in mutator.mutations(base, rows=False):
@@ -193,7 +193,7 @@ def _by_target(mutator: Mutator, base: Candidate) -> dict[str, list[Mutation]]:
     return by_target
 
 
-def _applied(candidate: Candidate, mutation: Mutation) -> Candidate:
+def _applied(candidate: CandidateCall, mutation: Mutation) -> CandidateCall:
     """Another candidate with the same change."""
     if mutation.target in dict(candidate.arguments):
         return candidate.with_argument(mutation.target, mutation.new)

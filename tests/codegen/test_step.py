@@ -182,7 +182,7 @@ def test_an_author_that_fails_the_static_check_is_rejected(
 
 def test_the_server_of_a_fused_world_is_written_and_repaired_alike(tmp_path: Path, clinic: World) -> None:
     fused, world = two_libraries()
-    line = '@server.tool("read", member="{}")\ndef south__list_loans(db: Session) -> list[Row]:'
+    line = '@server.tool("read", member="{}")\ndef south__list_loans(db: ServerSession) -> list[Row]:'
     right, wrong = line.format("south"), line.format("north")
     patch = f"<<<<<<< SEARCH\n{wrong}\n=======\n{right}\n>>>>>>> REPLACE\n"
     author = Coder(lambda source: source.replace(right, wrong), (patch,))
