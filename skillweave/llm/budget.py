@@ -71,12 +71,12 @@ class SharedBudget:
         self._folder = folder
         self._budget = budget_usd
         self._connection: sqlite3.Connection | None = None
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="purse")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="budget")
         self._owed: list[tuple[Change, Future[Any]]] = []
         self._lock = threading.Lock()
 
     @property
-    def has_budget(self) -> bool:
+    def has_limit(self) -> bool:
         return self._budget is not None
 
     async def reserve(self, most_usd: float) -> Reservation:
@@ -125,7 +125,7 @@ class SharedBudget:
 
     def _write_owed(self) -> None:
         """Make all changes that wait, in one transaction."""
-        if not self.has_budget:
+        if not self.has_limit:
             time.sleep(GATHER)
         with self._lock:
             owed, self._owed = self._owed, []
@@ -147,7 +147,7 @@ class SharedBudget:
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
             connection = shared_database(self._path())
-            connection.execute(f"PRAGMA synchronous = {'FULL' if self.has_budget else 'NORMAL'}")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self.has_limit else 'NORMAL'}")
             with _transaction(connection):
                 for statement in TABLES.split(";\n"):
                     connection.execute(statement)
