@@ -104,7 +104,7 @@ class Careless(AgentBehaviour):
         """It does not say what it guesses."""
         return self._mistake != "guesses" or position != self._at
 
-    def shrugs(self, position: int) -> bool:
+    def ignores_error(self, position: int) -> bool:
         """It does not look at what came of its mistake."""
         return self._mistake in ("wrong_argument", "invented_tool", "guesses") and position == self._at
 
