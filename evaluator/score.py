@@ -5,8 +5,9 @@ from itertools import zip_longest
 from math import prod
 
 from evaluator.checks.communicate import check_communicate
-from evaluator.checks.policy import AgentConduct, check_policy, check_policy_without_messages
+from evaluator.checks.policy import check_policy, check_policy_without_messages
 from evaluator.checks.state import check_state
+from evaluator.kinds.conduct import AgentConduct
 from evaluator.replay.execution import ExecutedCall
 from evaluator.text.facts import user_turns_of
 from skillweave.schema.call import CallResult

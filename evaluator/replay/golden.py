@@ -225,8 +225,6 @@ def _needless(world: World, task: Task, execution: Execution) -> set[int]:
 
 def _fault(world: World, task: Task, execution: Execution) -> str | None:
     """Why the golden calls prove nothing; None where they do what the task says."""
-    if task.kind == "refuse" and task.criteria.declined is None:
-        return "criteria.declined does not say which rule decides a request that is to be declined"
     if execution.defects:
         return execution.defects[0]
     for step, call in zip(execution.steps, task.golden, strict=False):

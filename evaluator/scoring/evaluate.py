@@ -8,19 +8,21 @@ from typing import Protocol
 
 from evaluator.checks.actions import check_actions
 from evaluator.checks.communicate import check_communicate
-from evaluator.checks.policy import AgentConduct, changes_for_others, check_policy
+from evaluator.checks.policy import changes_for_others, check_policy
 from evaluator.checks.replay import check_replay
 from evaluator.checks.state import check_state
 from evaluator.checks.user import check_user
 from evaluator.explain import explain
 from evaluator.floors import floor_nothing, floor_random
+from evaluator.kinds import KINDS
+from evaluator.kinds.conduct import AgentConduct
 from evaluator.replay.execution import execute_messages
 from evaluator.replay.golden import CACHED_EXECUTIONS, GoldenCache, digest_of_task
 from evaluator.replay.trial import RecordedTrajectory, ScoredTrial, Trial
 from evaluator.score import reward_of
 from skillweave.base.code import CodeIndex
 from skillweave.base.digest import digest_json
-from skillweave.base.errors import ArtifactError, WorldError
+from skillweave.base.errors import ArtifactError, ConfigError, WorldError
 from skillweave.schema.record import Record
 from skillweave.schema.result import Result, ResultError, ResultErrorKind
 from skillweave.schema.score import Checks
@@ -137,8 +139,9 @@ class Evaluator:
         try:
             world = self._worlds.world(task)
             golden = self._golden.of(world, task, digest)
-            if golden.fault is not None:
-                raise NotScoredError("dataset", f"the golden calls do not replay: {golden.fault}")
+            fault = _task_fault(task) or golden.fault
+            if fault is not None:
+                raise NotScoredError("dataset", f"the golden calls do not replay: {fault}")
             with world.session(task) as session:
                 ended = until_end(recorded.messages, recorded.user_turns or ())
                 made = execute_messages(session, ended, namespaces_of(task))
@@ -210,6 +213,14 @@ class Evaluator:
             task_digest=self._known_task(recorded)[1] if task else None,
             trajectory_digest=digest,
         )
+
+
+def _task_fault(task: Task) -> str | None:
+    """Why a task of its kind cannot be scored. Raises NotScoredError where nothing knows its kind."""
+    try:
+        return KINDS[task.kind].task_fault(task)
+    except ConfigError as error:
+        raise NotScoredError("dataset", str(error)) from error
 
 
 def is_failed(scored: ScoredTrial) -> bool:

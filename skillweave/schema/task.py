@@ -1,6 +1,6 @@
 """A task: a user's goal in a world, with the golden trajectory and the criteria that score it."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -10,10 +10,12 @@ from skillweave.schema.record import Json, Name, Record
 from skillweave.schema.trajectory import Message
 
 FORMAT = "skillweave/1"
-Kind = Literal["do", "inform", "refuse", "clarify", "unavailable"]
+Kind = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+"""A kind of task: `do`, `inform`, `refuse`, `clarify`, `unavailable`, or one that a plug-in registers."""
 Login = Literal["session", "conversation"]
 Split = Literal["train", "validation", "test"]
-Basis = Literal["state", "actions", "communicate", "policy", "rubric"]
+Basis = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+"""A check that a reward may count: `state`, `actions`, `communicate`, `policy`, `rubric`, or one of a plug-in."""
 FaultKind = Literal[
     "timeout", "temporary_error", "partial_page", "stale_read", "reordered_keys", "injected_instruction"
 ]

@@ -1,18 +1,19 @@
-"""Links between domains: what one can give another, checked on the contracts alone.
+"""Links between domains: what one can give another, checked on the contracts alone; and the fused world's tool graph.
 
-Whether a link holds in a story is for execution to show. Here it is seen that there are such tools, that the one
-returns or changes what is named, and that the other can take it.
+The check shows that both tools exist, that the producer returns or changes what the link names, and that the consumer
+can take it. Whether a link holds in a story, only execution shows.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint, FusedTool
+from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint, FusedMember, FusedTool
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.schema.fusion import Link, StoryCall, Storyline
-from synth.contracts.dependencies import columns_read, columns_written
+from skillweave.schema.template import ToolEdge, ToolGraph
+from synth.contracts.dependencies import auth_edges, columns_read, columns_written
 from synth.contracts.visibility import column_origins
 
 ValueSort = Literal["money", "time", "key", "text", "number", "flag", "any"]
@@ -211,3 +212,36 @@ _BY_TYPE: dict[str, ValueSort] = {
     "date": "time",
     "datetime": "time",
 }
+
+
+def fused_graph(fused: FusedBlueprint, graphs: Mapping[str, ToolGraph]) -> ToolGraph:
+    """The tool graph of a fused world: its domains' graphs under the names that their tools have there.
+
+    Any domain's auth tool signs in for all of them. Other edges stay within their domain, because no parameter refers
+    to another domain's rows.
+
+    Args:
+        fused: The contract of the fused world.
+        graphs: The tool graph of each of its domains, by server.
+    """
+    edges = [
+        _fused_edge(edge, member)
+        for member in fused.members
+        for edge in graphs[member.server].edges
+        if edge.kind != "auth"
+    ]
+    return ToolGraph(
+        server=fused.server,
+        tools=[tool.name for tool in fused.tools],
+        edges=[*auth_edges(fused), *edges],
+    )
+
+
+def _fused_edge(edge: ToolEdge, member: FusedMember) -> ToolEdge:
+    return edge.model_copy(
+        update={
+            "source": member.tools[edge.source],
+            "target": member.tools[edge.target],
+            "rule": member.rules[edge.rule] if edge.rule is not None else None,
+        }
+    )

@@ -34,7 +34,7 @@ from synth.planner.solutions import check_reachable
 from synth.tasks.combinations import callers_of, combination_for
 from synth.tasks.criteria import criteria_of
 from synth.tasks.fixtures import FixtureBuilder
-from synth.tasks.instance import NoInstance
+from synth.tasks.kinds import NoInstance
 from synth.tasks.replay import Rejected
 from synth.tasks.splits import SPARE_FACTOR, SplitDemand, allot_persons
 

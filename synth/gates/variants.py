@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import NamedTuple
 
+from evaluator.kinds import KINDS
 from evaluator.replay.trial import read_trajectory
 from evaluator.scoring.evaluate import CHECKS, CheckSettings, Evaluator, NotScoredError
-from evaluator.scoring.selftest import trajectory_line
-from evaluator.variants import KINDS, Variant, variants_of
+from evaluator.scoring.selftest import trajectory_line, variants_of
+from evaluator.variants.conversation import Variant
 from evaluator.variants.equivalents import reorderings
 from evaluator.variants.executor import VariantExecutor
 from skillweave.schema.combination import Combination

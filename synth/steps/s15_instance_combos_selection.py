@@ -31,13 +31,13 @@ from synth.artifacts import (
 )
 from synth.engine.context import Context
 from synth.engine.step import step
-from synth.fusion.contract import fused_contract, is_fused, servers_of
 from synth.gates.clarification_needed import no_clarification_reason
 from synth.gates.indirect_route import indirect_route_reason
 from synth.gates.judging import judged_instances
 from synth.planner.problem import PlannerParams
+from synth.steps.item_world import fused_contract, is_fused, servers_of
 from synth.tasks.combinations import combinations_of
-from synth.tasks.instance import NoInstance
+from synth.tasks.kinds import NoInstance
 from synth.tasks.splits import SPARE_FACTOR, SplitDemand, allot_persons, balanced_combinations, splits_of
 
 MISFITS: Mapping[Kind, Callable[[World, Combination], str | None]] = {

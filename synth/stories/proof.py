@@ -14,12 +14,12 @@ from skillweave.schema.fusion import Fusion, ProvenLink, StoryCall, Storyline
 from skillweave.schema.record import Row
 from skillweave.schema.template import RowSource, TaskTemplate, TemplateCall, ToolGraph
 from skillweave.world.world import World
+from synth.contracts.dependencies import lookup_sources, row_sources
 from synth.contracts.visibility import subject_entity, subject_keys
 from synth.fusion.persons import fused_state
 from synth.gates.interlock import crossings
 from synth.gates.judging import InstanceMaker
 from synth.stories.feasibility import FeasibilityTrials
-from synth.tasks.templates import lookup_sources, row_sources
 
 
 class NoTemplateError(Exception):

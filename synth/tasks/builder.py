@@ -29,15 +29,16 @@ from synth.search.arguments import Arguments, argument_search
 from synth.search.blocking_rules import blocking_guard, broken_rules
 from synth.search.lookup import LookupArgument, LookupFinder, RowLookup
 from synth.search.values import AllowedValues, keys_of_matching_rows, row_choices
-from synth.tasks.grounding import ArgumentLinks, LinkedArgument, ShownRow, find_lookups, why_no_lookup
-from synth.tasks.instance import (
-    FailurePoint,
-    Instance,
-    NoInstance,
-    NothingToTell,
-    facts_to_tell,
+from synth.tasks.facts import NothingToTell, facts_to_tell
+from synth.tasks.grounding import (
+    ArgumentLinks,
+    LinkedArgument,
+    ShownRow,
+    find_lookups,
     settle_optional_arguments,
+    why_no_lookup,
 )
+from synth.tasks.kinds import FailurePoint, Instance, NoInstance
 from synth.tasks.kinds.refuse import breaking_calls, is_rule_visible
 
 MOST_TRIES = 8

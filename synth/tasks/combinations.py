@@ -13,8 +13,7 @@ from skillweave.world.replay import result_reference
 from skillweave.world.world import World
 from synth.search.slots import slots
 from synth.tasks.builder import InstanceBuilder
-from synth.tasks.instance import NoInstance
-from synth.tasks.kinds.unavailable import hide_write
+from synth.tasks.kinds import KINDS, NoInstance
 
 MOST_BACKTRACKS = 16
 """Calls that are taken back, in a fused world, to look for an instance of one caller."""
@@ -96,7 +95,7 @@ def combination_for(
     with world.session(caller=caller, patch=patch) as session:
         own = Random(f"{seed}/{template.id}/{caller}")
         instance = InstanceBuilder(world, template, session, own, alone=alone, spare=spare).build()
-        hidden = hide_write(world, instance, session.diff()) if template.is_hidden else []
+        hidden = KINDS[template.kind].finish(world, instance, session.diff())
     auth = auth_tool(world, template)
     credentials = _credentials(world, caller, auth) if login == "conversation" else {}
     shift = 1 if credentials else 0

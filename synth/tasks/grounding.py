@@ -4,14 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.combination import MentionedValue
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.template import RowSource, TemplateCall
+from synth.contracts.dependencies import columns_filled_by
 from synth.fusion.links import LinkSource, link_source
 from synth.search.arguments import Arguments
 from synth.search.lookup import EarlierRow, LookupArgument, LookupFinder, RowLookup, common_row
 from synth.search.row_words import row_matches, sayable_columns
-from synth.tasks.instance import Instance, NoInstance
+from synth.tasks.kinds import Instance, NoInstance
 
 
 class ShownRow(NamedTuple):
@@ -195,3 +198,34 @@ def _lookup_argument(value: Value, found: RowLookup | None, link: LinkedArgument
 def _earlier_row(reference: str, key: Value, link: LinkedArgument) -> EarlierRow:
     of = link.of
     return EarlierRow(reference, key, of.row, of.place, of.lookup) if of else EarlierRow(reference, key, {}, "", None)
+
+
+def settle_optional_arguments(blueprint: Blueprint, made: Instance) -> None:
+    """Optional arguments left out: their columns stay open, or the user says that nothing is wanted.
+
+    A column that another call fills with something the user said cannot stay open: it would not be compared there; nor
+    can one that names a row. Of a call that a rule forbids all is said: what was left open might lift the ban.
+    """
+    calls = [*made.golden, *([made.asked] if made.asked else [])]
+    tools = [(step, blueprint.tool(calls[step].tool)) for step in made.steps]
+    writes = [(step, tool, calls[step].arguments) for step, tool in tools if tool.kind == "write" or made.asked]
+    said = {place for _, tool, arguments in writes for name in arguments for place in _columns_filled(tool, name)}
+    for step, tool, arguments in writes:
+        for parameter in tool.parameters:
+            places = _columns_filled(tool, parameter.name)
+            if parameter.name in arguments:
+                continue
+            # Whose bill it is, or which approval is used, is never a matter of taste.
+            if parameter.refers_to or not places or said & {*places} or made.asked:
+                made.values.append(MentionedValue(call=step, parameter=parameter.name, value=None))
+                continue
+            for table, column in places:
+                kept = made.open_columns.setdefault(table, [])
+                kept += [column] if column not in kept else []
+
+
+def _columns_filled(tool: Tool, parameter: str) -> list[tuple[str, str]]:
+    """Tables and columns that an argument merely fills."""
+    return [
+        (table, column) for table, columns in (columns_filled_by(tool, parameter) or {}).items() for column in columns
+    ]

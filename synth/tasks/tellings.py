@@ -1,16 +1,30 @@
 """Tellings: how several tasks are put before an author in one question, and how the author's words are checked."""
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from evaluator.text.facts import UserKnowledge, tells_fact
+from skillweave.base.errors import AuthorError
+from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.combination import Combination, FactWords, Intent, KnownFact, KnownRow, Telling, UserRequest
 from skillweave.schema.task import Fact, Scenario
+from skillweave.user_prompt import day_in_words
 from synth.contracts.wording import VALUE_PLACEHOLDER, name_in_words, short_table_name, short_tool_name
+from synth.engine.context import Context
+from synth.engine.step import Params
+from synth.questions.partial import ask_partial
 
+BATCH_SIZE = 8
+"""Tasks of one question."""
+TELL = question("tasks.tell", returns=list[Telling], under="tellings", most=BATCH_SIZE)
+NO_WORDS = "no words for it"
+"""Why a task is left out."""
+_SLOT = re.compile(r"\{(\w+)\}")
 _DIGITS = re.compile(r"\d+")
 _NAMED = re.compile(r"<[\w.]+>|\{\w+\}")
 """What only the question calls a thing by."""
@@ -18,6 +32,9 @@ _CHOICE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 """A value of a closed set, which people have words of their own for."""
 NAME_PREFIX = 4
 """Letters of a word by which a name is known."""
+
+
+P = TypeVar("P", bound=Params)
 
 
 def telling_faults(telling: Telling, request: UserRequest, combination: Combination) -> list[str]:
@@ -110,11 +127,6 @@ def _once(found: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-BATCH_SIZE = 8
-"""Tasks of one question."""
-_SLOT = re.compile(r"\{(\w+)\}")
-
-
 @dataclass(frozen=True)
 class UntoldTask:
     """A task that wants words."""
@@ -123,6 +135,49 @@ class UntoldTask:
     request: UserRequest
     text: str
     """What its author reads of it."""
+
+
+async def tell_tasks(ctx: Context[P], blueprint: Blueprint, tasks: Sequence[UntoldTask]) -> dict[str, Telling]:
+    """Ask for the words of all tasks of a world, a batch at a time.
+
+    Returns:
+        Combination -> its words; tasks whose words stay faulty are left out.
+    """
+    batches = await asyncio.gather(*(ask_tellings(ctx, blueprint, batch) for batch in telling_batches(tasks)))
+    return {name: telling for batch in batches for name, telling in batch.items()}
+
+
+async def ask_tellings(ctx: Context[P], blueprint: Blueprint, tasks: Sequence[UntoldTask]) -> dict[str, Telling]:
+    """Ask for the words of some tasks in one question.
+
+    If there is no answer at all, each half is asked for by itself: the author may have refused only one of the tasks.
+
+    Returns:
+        Combination -> its words; tasks whose words stay faulty are left out.
+    """
+    numbered, first = numbered_tasks(tasks), tasks[0].combination.id
+    try:
+        tellings = await ask_partial(
+            ctx,
+            TELL,
+            lambda answer: batch_faults(answer, numbered),
+            NO_WORDS,
+            name=lambda telling: telling.id,
+            wanted=list(numbered),
+            key=f"{first}+{len(tasks) - 1}" if tasks[1:] else first,
+            server=ctx.key,
+            blueprint=blueprint,
+            today=day_in_words(ctx.now),
+            tasks=list(tasks),
+        )
+    except AuthorError as error:
+        if not tasks[1:]:
+            ctx.reject(f"{first}: {error}", NO_WORDS)
+            return {}
+        middle = len(tasks) // 2
+        halves = [await ask_tellings(ctx, blueprint, half) for half in (tasks[:middle], tasks[middle:])]
+        return {name: telling for half in halves for name, telling in half.items()}
+    return {numbered[telling.id].combination.id: telling for telling in tellings}
 
 
 def untold_task(combination: Combination, request: UserRequest, blueprint: Blueprint) -> UntoldTask:

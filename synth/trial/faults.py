@@ -19,13 +19,12 @@ from skillweave.schema.template import RowSource, ToolGraph
 from skillweave.world.session import ContractSession
 from skillweave.world.sql import parse
 from skillweave.world.world import World
-from synth.contracts.dependencies import data_edges
+from synth.contracts.dependencies import data_edges, row_sources
 from synth.contracts.results import joined_tables
 from synth.contracts.visibility import column_origins, keys_shown, parameters_without_read, subject_entity, subject_keys
 from synth.search.lookup import common_row
 from synth.search.row_words import PERSONS, columns_without_ids, listed_rows, row_matches, sayable_columns
 from synth.simulation.generation import filled_tables, has_rows
-from synth.tasks.templates import row_sources
 from synth.trial.generator import can_be_drawn
 
 BlueprintPart = Literal["table", "tool", "invariant", "event", "company"]

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.checks.policy import AgentConduct, check_policy
+from evaluator.checks.policy import check_policy
+from evaluator.kinds.conduct import AgentConduct
 from evaluator.score import score
 from evaluator.scoring.evaluate import CHECKS, CheckSettings
 from skillweave.schema.record import Json
@@ -209,7 +210,7 @@ def test_without_the_users_records_nothing_is_said_of_confirmation() -> None:
 
 def test_without_confirmation_the_policy_is_broken_where_that_counts() -> None:
     trial = a_conversation(WORLD, a_kind("do"), REQUEST, agent(None, CANCEL), turns=[UserTurn(message=0)])
-    conduct = AgentConduct(trial.task, trial.made.steps, trial.messages, trial.turns, has_records=True)
+    conduct = AgentConduct(trial.task, trial.made.steps, trial.messages, trial.turns, has_user_records=True)
     assert check_policy(conduct, blueprint=WORLD.blueprint).score == 1.0
     assert check_policy(conduct, blueprint=WORLD.blueprint, confirmation_counts=True).score == 0.0
 

@@ -6,11 +6,9 @@ import pytest
 
 from evaluator.cli.selftest import run_held_out
 from evaluator.scoring.evaluate import CHECKS, CheckSettings, Evaluator
-from evaluator.scoring.selftest import held_out_verdicts
-from evaluator.variants import variants_of
+from evaluator.scoring.selftest import held_out_variants_of, held_out_verdicts, variants_of
 from evaluator.variants.executor import VariantExecutor
-from evaluator.variants.held_out import held_out
-from evaluator.variants.held_out.reading import reaches
+from evaluator.variants.held_out import reaches
 from skillweave.schema.call import ANY, NEW, RowChange
 from skillweave.schema.evaluation import HeldOutReport
 from skillweave.schema.score import CommunicateCheck, StateCheck
@@ -52,21 +50,21 @@ def test_the_evaluator_says_of_each_what_it_must(dataset: Dataset, id: str) -> N
 
 def test_what_is_expected_is_true_by_execution() -> None:
     for task in every_task():
-        for one in held_out(WORLD, task):
+        for one in held_out_variants_of(WORLD, task):
             reached, broken = reaches_goal(WORLD, task, one.variant)
             assert reached is not bool(one.differs), one
             assert not one.variant.passes or (reached and not broken), one
 
 
 def test_every_sort_applies_somewhere_and_none_is_of_the_first_set() -> None:
-    found = {one.variant.name for task in every_task() for one in held_out(WORLD, task)}
+    found = {one.variant.name for task in every_task() for one in held_out_variants_of(WORLD, task)}
     assert found >= {*_SORTS.split()}
     assert not found & {variant.name for task in every_task() for variant in variants_of(WORLD, task)}
 
 
 def test_the_same_task_gives_the_same_variants() -> None:
     for name in ("both", "paid", "two"):
-        assert list(held_out(WORLD, task_of(name))) == list(held_out(WORLD, task_of(name)))
+        assert list(held_out_variants_of(WORLD, task_of(name))) == list(held_out_variants_of(WORLD, task_of(name)))
 
 
 def an_insert(id: int, **cells: object) -> RowChange:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.scoring.selftest import trajectory_line
-from evaluator.variants import Variant, variants_of
+from evaluator.scoring.selftest import trajectory_line, variants_of
+from evaluator.variants.conversation import Variant
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall, Task

@@ -1,10 +1,14 @@
-"""Ways of dealing with a request that a rule forbids: those that record that rule, and change nothing, pass."""
+"""Kind `refuse`: a rule forbids the request. Whoever records that rule, changes nothing and says so passes."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
+from evaluator.kinds.conduct import AgentConduct
+from evaluator.kinds.kind import TaskKind
+from evaluator.replay.execution import ExecutedCall
 from evaluator.variants.conversation import (
     PLAIN_FORMAT,
     CallFormat,
+    ConversationPart,
     Utterance,
     Variant,
     asked_details,
@@ -16,18 +20,78 @@ from evaluator.variants.conversation import (
 )
 from evaluator.variants.equivalents import PREFIX_SEPARATORS, extra_reads, failed_then_right
 from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor
+from evaluator.variants.held_out import (
+    HeldOutVariant,
+    decline_call,
+    described_calls,
+    executed_parts,
+    held_out_failing,
+    held_out_passing,
+    held_out_random,
+    transfer_to_human,
+)
+from evaluator.variants.held_out_calls import needless_declines
 from evaluator.variants.mutants import decline_calls, found_writes
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.call import DECLINE, TRANSFER
 from skillweave.schema.record import Json
 from skillweave.schema.result import FailureClass
-from skillweave.schema.task import Declined
+from skillweave.schema.task import Declined, Task
 
 NO = "I am sorry, but I may not do that."
+_HELD_OUT_NO = "Unfortunately I have to say no to this."
 _DONE = "That is done now."
 _SUMMARY = "What the user asks for is against a rule."
 _UNRECORDED: frozenset[FailureClass] = frozenset({"not_declined"})
 _MISNAMED: frozenset[FailureClass] = frozenset({"wrong_rule"})
 _CHANGED: frozenset[FailureClass] = frozenset({"extra_write", "policy_violation"})
+
+
+class Refuse(TaskKind):
+    """A request that is declined. The deciding rule stands in `criteria.declined`."""
+
+    is_carried_out = False
+    ending = DECLINE
+    rubric_question = (
+        "Did the agent decline what the company's rules forbid, and explain why in words that users understand?"
+    )
+    mistakes = ("nothing_recorded", "wrong_rule", "extra_write")
+
+    def task_fault(self, task: Task) -> str | None:
+        """A task without the deciding rule cannot be scored."""
+        if task.criteria.declined is None:
+            return "criteria.declined does not say which rule decides a request that is to be declined"
+        return None
+
+    def conduct_faults(self, conduct: AgentConduct) -> Iterator[str]:
+        """Without a deciding rule no decline can be right."""
+        if conduct.task.criteria.declined is None:
+            yield "nothing says which rule decides it"
+        yield from super().conduct_faults(conduct)
+
+    def needs_messages(self, task: Task, calls: Sequence[ExecutedCall]) -> bool:
+        """Only the conversation shows whether the user was told."""
+        return True
+
+    def variants(self, executor: VariantExecutor) -> Iterator[Variant]:
+        """Declines with the right and with wrong rules, and changes made all the same."""
+        wanted = executor.task.criteria.declined
+        if wanted is not None and not executor.golden.changes:
+            yield from declined(executor, wanted)
+
+    def conduct_variants(self, executor: VariantExecutor) -> Iterator[Variant]:
+        """When and how the decline is recorded, and what else is called or said."""
+        wanted = executor.task.criteria.declined
+        if wanted is not None and not executor.golden.changes:
+            yield from ways_of_declining(executor, wanted)
+
+    def held_out_variants(self, executor: VariantExecutor) -> Iterator[HeldOutVariant]:
+        """Other ways of declining, right and wrong."""
+        wanted = executor.task.criteria.declined
+        if wanted is None or executor.golden.changes:
+            yield from needless_declines(executor)
+            return
+        yield from _declining(executor, wanted)
+        yield from _misdeclining(executor, wanted)
 
 
 def declined(bench: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
@@ -132,3 +196,70 @@ def _handed_over(
     beats = [*asked_details(bench.task), *confirmed_calls(bench.task, made[:-1]), Utterance(NO, "I see."), made[-1:]]
     held = conversation(bench.task, beats)
     return failing(name, held, classes, "transfer") if classes else passing(name, held, "transfer")
+
+
+def _declining(bench: VariantExecutor, wanted: Declined) -> Iterator[HeldOutVariant]:
+    record, looks = decline_call(wanted.rule), bench.looks
+    twice = [move for one in looks for move in (one, one)]
+    ways = {
+        "noted": [*looks, decline_call(wanted.rule, note="They asked for it twice.")],
+        "looked_twice": [*twice, record],
+        "recorded_first": [record, *looks],
+        "recorded_thrice": [record, *looks, record, record],
+    }
+    for name, moves in ways.items():
+        yield held_out_passing(
+            bench, name, [*executed_parts(bench, moves), Utterance(_HELD_OUT_NO)], described_calls(moves)
+        )
+    late: list[ConversationPart] = [
+        *executed_parts(bench, looks),
+        Utterance(_HELD_OUT_NO, "Why?"),
+        *executed_parts(bench, [record])[-1:],
+        Utterance(_HELD_OUT_NO),
+    ]
+    yield held_out_passing(bench, "recorded_after_words", late, "the record after the words")
+    handed = [*looks, record, transfer_to_human(reason="policy", rule=wanted.rule)]
+    made = executed_parts(bench, handed)
+    yield held_out_passing(
+        bench,
+        "recorded_then_handed_over",
+        [*made[:-1], Utterance(_HELD_OUT_NO), made[-1]],
+        described_calls(handed),
+        "transfer",
+    )
+
+
+def _misdeclining(bench: VariantExecutor, wanted: Declined) -> Iterator[HeldOutVariant]:
+    listed = other_rules(bench, wanted.accepted)
+    others = held_out_random(bench, "rules").sample(listed, len(listed))
+    first, looks = wanted.rule, bench.looks
+    ways: dict[str, list[VariantCall]] = {
+        "rule_in_small_letters": [*looks, decline_call(first.lower())],
+        "rule_without_letter": [*looks, decline_call(first[1:])],
+        "rule_in_a_read": [*looks, VariantCall(next(iter(bench.tools)).name, {"rule": first})],
+    }
+    if others:
+        ways["rule_in_note"] = [*looks, decline_call(others[0], note=first)]
+        ways["corrected_record"] = [*looks, decline_call(others[0]), decline_call(first)]
+        ways["recorded_and_handed_over_otherwise"] = [*bench.moves, transfer_to_human(reason="policy", rule=others[0])]
+    near = [rule for rule in others if first.startswith(rule) or rule.startswith(first)]
+    if near:
+        ways["rule_of_like_number"] = [*looks, decline_call(near[0])]
+    if len(others) > 1:
+        ways["two_other_rules"] = [*looks, decline_call(others[0]), decline_call(others[1])]
+        ways["three_rules"] = [*looks, decline_call(others[0]), decline_call(first), decline_call(others[1])]
+    for name, moves in ways.items():
+        yield held_out_failing(
+            bench,
+            name,
+            [Utterance(_HELD_OUT_NO, "I see."), *executed_parts(bench, moves), Utterance(_HELD_OUT_NO)],
+            described_calls(moves),
+        )
+    handed = [*looks, transfer_to_human(reason="no_tool", rule=first)]
+    yield held_out_failing(
+        bench,
+        "handed_over_for_no_tool",
+        [Utterance(_HELD_OUT_NO), *executed_parts(bench, handed)],
+        described_calls(handed),
+        "transfer",
+    )

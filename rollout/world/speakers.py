@@ -1,4 +1,4 @@
-"""Speakers: the backends of agent and user, which share one limit of requests, one ledger and one budget."""
+"""The backends that play agent and user. They share one limit of requests, one ledger and one budget."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ ONLY_SCRIPTED = "offline/user knows the phrases of the scripted agents, and does
 """Said at the start of a run that brings it together with a model."""
 
 
-def user_of(rollout: RolloutConfig) -> SpeakerConfig:
+def user_config(rollout: RolloutConfig) -> SpeakerConfig:
     """Who plays the user: whoever is named; else the agent's own author, at its own sampling and with the settings that
     the user is given; for scripted agents, and for a backend of one's own, `offline/user`."""
     given = rollout.user
@@ -37,10 +37,10 @@ def is_scripted(speaker: SpeakerConfig) -> bool:
     return split_name(speaker.model)[0] == "offline"
 
 
-def misunderstanding(rollout: RolloutConfig) -> str | None:
+def user_warning(rollout: RolloutConfig) -> str | None:
     """What is to be said of a user that does not understand its agent; None where it does."""
     is_model = rollout.parts.backend is not None or not is_scripted(rollout.agent)
-    plays = rollout.parts.tasks == "world" and is_scripted(user_of(rollout))
+    plays = rollout.parts.tasks == "world" and is_scripted(user_config(rollout))
     return ONLY_SCRIPTED if is_model and plays else None
 
 
@@ -74,7 +74,7 @@ class BackendFactory:
 
     def user(self, base_url: str | None = None) -> Backend:
         """Who plays the user. Raises ConfigError."""
-        speaker = user_of(self._config.rollout)
+        speaker = user_config(self._config.rollout)
         provider, name = split_name(speaker.model)
         if provider != "offline":
             return self._connected(speaker, base_url)

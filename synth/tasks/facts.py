@@ -1,67 +1,17 @@
-"""An instance of a template: golden calls for one caller, the facts that the user asks for, and what stays open."""
+"""What a user asks to be told: a value of a result that nobody could guess, and the row that it is about."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from random import Random
-from typing import NamedTuple
 
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import CallResult
-from skillweave.schema.combination import MentionedRow, MentionedValue
-from skillweave.schema.contract import Tool
+from skillweave.schema.combination import MentionedRow
 from skillweave.schema.entity import AttributeType
 from skillweave.schema.record import Json
-from skillweave.schema.task import FactToTell, GoldenCall
+from skillweave.schema.task import FactToTell
 from skillweave.schema.template import RequestedValue, TaskTemplate
-from synth.contracts.dependencies import columns_filled_by
 from synth.contracts.wording import has_ended
 from synth.search.row_words import distinguishing_columns
-
-
-class FailurePoint(NamedTuple):
-    """Where a caller who has no instance got stuck, comparable by how far they got."""
-
-    call: int
-    """The template's call, counted from 0."""
-    guard: int
-    """The call's guard at which the nearest arguments fail, counted from 0; -1: there are no arguments at all; the
-    number of guards: they pass all of them, and a row cannot be looked up."""
-    why: str = ""
-    """In words for an author: which row cannot be looked up, which link leads nowhere, why nothing can be told."""
-    example: str = ""
-    """A value of which that is so."""
-
-
-class NoInstance(Exception):
-    """Why no instance came of a template for a caller; the message is the reason that is counted."""
-
-    def __init__(self, reason: str, call: int = 0, stop: FailurePoint | None = None) -> None:
-        super().__init__(reason)
-        self.call = call
-        """The template's call, counted from 0, beyond which it did not get."""
-        self.stop = stop
-        """Set where an explanation was asked for."""
-
-
-@dataclass
-class Instance:
-    """What has been built so far."""
-
-    golden: list[GoldenCall] = field(default_factory=list)
-    results: list[CallResult] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)
-    rows: list[MentionedRow] = field(default_factory=list)
-    values: list[MentionedValue] = field(default_factory=list)
-    open_columns: dict[str, list[str]] = field(default_factory=dict)
-    communicate: list[FactToTell] = field(default_factory=list)
-    asked: GoldenCall | None = None
-    """The call that is asked for and not made; it comes behind the golden calls."""
-    forbidden: list[str] = field(default_factory=list)
-    """The rules that it would break."""
-    fresh_from: int = 0
-    """Index of the first golden call since the last write: look-ups from there on still show the present state."""
-
+from synth.tasks.kinds.recipe import Instance
 
 _WORDS_OF_ENDED_ROWS = frozenset(
     {"cancelled", "cancellation", "decision", "fee", "reason", "refund", "rejected", "withdrawn"}
@@ -214,34 +164,3 @@ def _fact_type(value: Json) -> AttributeType:
     if len(text) in (10, 19) and text[4:5] == "-" and text[7:8] == "-":
         return "date" if len(text) == 10 else "datetime"
     return "string"
-
-
-def settle_optional_arguments(blueprint: Blueprint, made: Instance) -> None:
-    """Optional arguments left out: their columns stay open, or the user says that nothing is wanted.
-
-    A column that another call fills with something the user said cannot stay open: it would not be compared there; nor
-    can one that names a row. Of a call that a rule forbids all is said: what was left open might lift the ban.
-    """
-    calls = [*made.golden, *([made.asked] if made.asked else [])]
-    tools = [(step, blueprint.tool(calls[step].tool)) for step in made.steps]
-    writes = [(step, tool, calls[step].arguments) for step, tool in tools if tool.kind == "write" or made.asked]
-    said = {place for _, tool, arguments in writes for name in arguments for place in _columns_filled(tool, name)}
-    for step, tool, arguments in writes:
-        for parameter in tool.parameters:
-            places = _columns_filled(tool, parameter.name)
-            if parameter.name in arguments:
-                continue
-            # Whose bill it is, or which approval is used, is never a matter of taste.
-            if parameter.refers_to or not places or said & {*places} or made.asked:
-                made.values.append(MentionedValue(call=step, parameter=parameter.name, value=None))
-                continue
-            for table, column in places:
-                kept = made.open_columns.setdefault(table, [])
-                kept += [column] if column not in kept else []
-
-
-def _columns_filled(tool: Tool, parameter: str) -> list[tuple[str, str]]:
-    """Tables and columns that an argument merely fills."""
-    return [
-        (table, column) for table, columns in (columns_filled_by(tool, parameter) or {}).items() for column in columns
-    ]

@@ -6,8 +6,19 @@ from itertools import combinations
 from typing import NamedTuple
 
 from evaluator.variants.arguments import arguments_of, changed_values, keys_of, owner_of, values_of
+from evaluator.variants.conversation import ConversationPart, Utterance, all_facts
 from evaluator.variants.executor import VariantCall, VariantExecutor
-from evaluator.variants.held_out.trying import ChangedCalls, HeldOutVariant, held_out_random, wrong
+from evaluator.variants.held_out import (
+    ChangedCalls,
+    HeldOutVariant,
+    decline_call,
+    described_calls,
+    executed_parts,
+    held_out_failing,
+    held_out_random,
+    transfer_to_human,
+    wrong,
+)
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.record import Json
 from skillweave.world.canonical import dump
@@ -226,3 +237,29 @@ def _undone(bench: VariantExecutor) -> Iterator[ChangedCalls]:
                     yield ChangedCalls(
                         [*bench.moves, VariantCall(tool.name, given)], f"undone by {tool.name} {dump(given)}"
                     )
+
+
+def needless_declines(bench: VariantExecutor) -> Iterator[HeldOutVariant]:
+    """A request that can be carried out is declined: in between, first, afterwards, or by a transfer."""
+    if not bench.world.blueprint.rules:
+        return
+    rule, words = (
+        held_out_random(bench, "rules").choice(bench.world.blueprint.rules),
+        Utterance(all_facts(bench.task.criteria.communicate)),
+    )
+    last = decline_call(rule)
+    ways = {"declined_in_between": [*bench.moves[:1], last, *bench.moves[1:]], "declined_first": [last, *bench.moves]}
+    for name, moves in ways.items():
+        yield held_out_failing(bench, name, [*executed_parts(bench, moves), words], described_calls(moves))
+    after: list[ConversationPart] = [
+        *executed_parts(bench, bench.moves),
+        words,
+        *executed_parts(bench, [*bench.moves, last])[-1:],
+        Utterance("Unfortunately I have to say no to this."),
+    ]
+    yield held_out_failing(bench, "declined_afterwards", after, f"declined by {rule} when all is done")
+    handed = [*bench.moves, transfer_to_human(reason="policy", rule=rule)]
+    beats = executed_parts(bench, handed)
+    yield held_out_failing(
+        bench, "done_and_handed_over_by_rule", [*beats[:-1], words, beats[-1]], described_calls(handed), "transfer"
+    )

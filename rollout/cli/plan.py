@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rollout.agent import AgentSettings
-from rollout.speakers import user_of
 from rollout.task import TaskSource
+from rollout.world.speakers import user_config
 from skillweave.base.errors import ConfigError
 from skillweave.config.llm import SpeakerConfig
 from skillweave.config.sections import Config
@@ -62,7 +62,7 @@ def run_record(config: Config, source: TaskSource, globs: Sequence[str], limit: 
         "format": "skillweave/1",
         "seed": config.seed,
         "agent": _speaker(rollout.agent),
-        "user": _speaker(user_of(rollout)),
+        "user": _speaker(user_config(rollout)),
         "task_set": parts.pop("tasks"),
         "dataset": _digest(source),
         "parts": parts,

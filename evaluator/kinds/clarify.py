@@ -1,10 +1,11 @@
-"""Ways of dealing with what the user has left out: whoever hears it before acting passes, whoever guesses fails.
+"""Kind `clarify`: the user leaves out what a write needs. The agent asks before it writes; whoever guesses fails.
 
-It is heard where the user tells it, or agrees to words of the agent that hold it.
+The agent knows a value once the user tells it, or agrees to words of the agent that hold it.
 """
 
 from collections.abc import Iterator, Sequence
 
+from evaluator.kinds.kind import TaskKind
 from evaluator.text.facts import tells_fact
 from evaluator.variants.arguments import guesses
 from evaluator.variants.conversation import (
@@ -20,12 +21,38 @@ from evaluator.variants.conversation import (
     passing,
 )
 from evaluator.variants.executor import VariantExecutor, VariantStep
+from evaluator.variants.held_out import HeldOutVariant, held_out_failing, held_out_passing
+from evaluator.variants.held_out_calls import needless_declines
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import Fact, MustAsk
 
 _UNASKED: frozenset[FailureClass] = frozenset({"did_not_ask"})
 _QUESTION = "There is something that I need to know first. Could you tell me?"
 _WAIT = "One moment, please."
+
+
+class Clarify(TaskKind):
+    """A request for writes that lacks a value. What to ask for stands in `criteria.must_ask`."""
+
+    rubric_question = "Did the agent ask for what the user had left out before it acted on it?"
+    mistakes = (*TaskKind.mistakes, "guesses")
+
+    def variants(self, executor: VariantExecutor) -> Iterator[Variant]:
+        """Also those in which nobody is asked."""
+        yield from super().variants(executor)
+        yield from unasked(executor)
+
+    def conduct_variants(self, executor: VariantExecutor) -> Iterator[Variant]:
+        """Also ways of asking, right and wrong."""
+        yield from super().conduct_variants(executor)
+        yield from ways_of_asking(executor)
+
+    def held_out_variants(self, executor: VariantExecutor) -> Iterator[HeldOutVariant]:
+        """Also other ways of asking, right and wrong."""
+        yield from needless_declines(executor)
+        for need in executor.task.criteria.must_ask:
+            yield from _hearing(executor, need)
+        yield from self.held_out_work(executor)
 
 
 def ways_of_asking(bench: VariantExecutor) -> Iterator[Variant]:
@@ -115,3 +142,41 @@ def unsaid(bench: VariantExecutor, need: MustAsk) -> set[str]:
     facts, now = bench.task.scenario.facts, bench.task.now
     needed = [fact for fact in facts if fact.id in need.facts]
     return {fact.id for fact in facts if fact in needed or any(tells_fact(one, fact.text, now) for one in needed)}
+
+
+def _hearing(bench: VariantExecutor, need: MustAsk) -> Iterator[HeldOutVariant]:
+    facts = [fact for fact in bench.task.scenario.facts if fact.id in need.facts]
+    if not facts or need.tool not in {made.move.tool for made in bench.golden.made}:
+        return
+    every, one = " ".join(fact.text for fact in facts), facts[0].text
+    vague = Utterance("I will choose something suitable for you.", "Yes, do.", agrees=True)
+    right = {
+        "told_in_passing": [
+            Utterance("One moment.", f"By the way, and that is why I am here: {every} Is it warm there?")
+        ],
+        "agreed_to_several": [Utterance(f"Let me sum up. {every} I have your records, too.", "Right.", agrees=True)],
+        "told_after_a_vague_yes": [vague, Utterance("Anything else?", every)],
+    }
+    wrong = {
+        "agreed_before": [Utterance("May I go on?", "Yes.", agrees=True), Utterance(f"So: {one}", "What is that?")],
+        "left_to_chance": [vague],
+        "refused_twice": [Utterance(one, "No.", agrees=False), Utterance(one, "No!", agrees=False)],
+        "repeated_by_the_agent": [Utterance(one, "Hm."), Utterance(one, "I am not sure.")],
+    }
+    known = [fact for fact in bench.task.scenario.facts if fact.tell == "first" and fact.id not in unsaid(bench, need)]
+    wrong |= {"told_what_is_known": [Utterance("What was it again?", known[0].text)]} if known else {}
+    for name, words in right.items():
+        yield held_out_passing(bench, name, _heard(bench, need, words), words[-1].reply)
+    for name, words in wrong.items():
+        yield held_out_failing(bench, name, _heard(bench, need, words), words[-1].text)
+
+
+def _heard(bench: VariantExecutor, need: MustAsk, words: Sequence[Utterance]) -> list[ConversationPart]:
+    """The golden calls, behind these words; what is given only when asked for, apart from this need, comes first."""
+    start = asked_details(bench.task, unsaid(bench, need))
+    return [
+        *start,
+        *words,
+        *confirmed_calls(bench.task, bench.golden.made),
+        Utterance(all_facts(bench.task.criteria.communicate)),
+    ]

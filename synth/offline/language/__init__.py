@@ -1,1 +1,0 @@
-"""The offline author's language: how people refer to rows, ask for tools and tell what they want."""
