@@ -180,7 +180,7 @@ def _others(
             result = session.call(other.name, found)
             changes = canonical(session.diff(), session.minted)
             session.forget(mark)
-            if result.ok and compare(made, changes, session.comparison).none:
+            if result.ok and compare(made, changes, session.comparison).is_empty:
                 raise Rejected("lawful another way", f"{other.name} does the same as {tool.name}")
             yield GoldenCall(tool=other.name, arguments=dict(found))
 

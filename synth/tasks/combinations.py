@@ -91,10 +91,10 @@ def combination_for(
 
     `alone`: a call that a rule is to forbid breaks that rule only.
     """
-    spare = MOST_BACKTRACKS if len(world.blueprint.roles) > 1 else 0
+    backtracks = MOST_BACKTRACKS if len(world.blueprint.roles) > 1 else 0
     with world.session(caller=caller, patch=patch) as session:
         own = Random(f"{seed}/{template.id}/{caller}")
-        instance = InstanceBuilder(world, template, session, own, alone=alone, spare=spare).build()
+        instance = InstanceBuilder(world, template, session, own, alone=alone, backtracks=backtracks).build()
         hidden = KINDS[template.kind].finish(instance, InstanceSetting(world, template, session.diff(), own))
     auth = auth_tool(world, template)
     credentials = _credentials(world, caller, auth) if login == "conversation" else {}

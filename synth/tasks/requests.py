@@ -200,19 +200,17 @@ def _call_rows(
 def _question_intents(
     template: TaskTemplate, combination: Combination, facts: _FactCollector, random: Random
 ) -> list[Intent]:
-    """The intents of what the user wants to hear: one for each row that a wanted value is asked of."""
+    """The intents of what the user wants to hear: one for each value, with the row that it is asked of."""
     intents = []
     for wanted in template.tell:
         tool, step = template.calls[wanted.call - 1].tool, combination.steps[wanted.call - 1]
         subjects = [row for row in combination.rows if row.call == step and row.parameter is None]
-        subject_rows = [{"row": facts.row(row)} for row in subjects] or [{}]
+        subject = {"row": facts.row(subjects[0])} if subjects else {}
         named = {row.parameter: facts.row(row) for row in combination.rows if row.call == step and row.parameter}
         given = [value for value in combination.values if value.call == step and facts.is_read(tool)]
         values = {value.parameter: name for value in given if (name := facts.value(value))}
-        intents += [
-            Intent(tool=tool, kind="hear", rows={**named, **subject}, values=values, ask=random.choice(wanted.ask))
-            for subject in subject_rows
-        ]
+        rows = {**named, **subject}
+        intents.append(Intent(tool=tool, kind="hear", rows=rows, values=values, ask=random.choice(wanted.ask)))
     return intents
 
 
