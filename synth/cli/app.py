@@ -133,11 +133,14 @@ def verify(
         bool,
         typer.Option("--quick", help="Run no server, and only those gates that a task's own record is enough for."),
     ] = False,
+    plugin: Annotated[
+        list[str] | None, typer.Option("--plugin", help="A module that registers gates of one's own; may be repeated.")
+    ] = None,
 ) -> None:
     """Prove a finished dataset again from its files."""
     from synth.cli.dataset import verify_outputs
 
-    raise typer.Exit(verify_outputs(_place(context), outputs, is_quick=quick))
+    raise typer.Exit(verify_outputs(_place(context), outputs, is_quick=quick, plugins=plugin or ()))
 
 
 @app.command()

@@ -17,6 +17,7 @@ from skillweave.base.manifest import MANIFEST, ItemOutput, Manifest
 from skillweave.base.progress import progress
 from skillweave.base.store import Store
 from skillweave.config.sections import Config
+from skillweave.plugins import load_plugins
 from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.reports import Decontamination
 from skillweave.world.dataset import Dataset
@@ -34,11 +35,14 @@ SHOWN_FAULTS = 20
 """Faults that are told of one file."""
 
 
-def verify_outputs(place: PipelineSource, outputs: Path, *, is_quick: bool = False) -> int:
+def verify_outputs(
+    place: PipelineSource, outputs: Path, *, is_quick: bool = False, plugins: Sequence[str] = ()
+) -> int:
     """Print what is wrong; the exit status. Raises ConfigError where there is no dataset.
 
     A quick one does not try again those gates that have to be run on a task's combination, and runs no server.
     """
+    load_plugins(plugins)
     store = Store(outputs)
     if not store.exists(MANIFEST):
         raise ConfigError(f"{str(outputs)!r} holds no {MANIFEST}; give the outputs folder of a run")

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from skillweave.base.errors import ArtifactError
 from skillweave.base.processes import process_pool
+from skillweave.plugins import load_plugins, loaded_plugins
 from skillweave.schema.task import Task
 from skillweave.world.dataset import QUERIES, Dataset
 from synth.reports.duplicates import split_faults
@@ -41,6 +42,8 @@ class ProofJob(NamedTuple):
     start: int | None
     """The first of `SHARD` lines of the world's file of tasks; None: its server, and the rules that its tasks meet."""
     against: ProofScope = "itself"
+    plugins: tuple[str, ...] = ()
+    """Modules that the process has to load: gates of one's own are among the gates."""
 
 
 def verify_tasks(outputs: Path, workers: int = 1) -> Verified:
@@ -52,7 +55,8 @@ def verify_tasks(outputs: Path, workers: int = 1) -> Verified:
 
 def task_jobs(outputs: Path, world: str, against: ProofScope = "itself") -> list[ProofJob]:
     """The tasks of a world, shard by shard."""
-    return [ProofJob(outputs, world, start, against) for start in range(0, _count(Dataset(outputs), world), SHARD)]
+    starts = range(0, _count(Dataset(outputs), world), SHARD)
+    return [ProofJob(outputs, world, start, against, loaded_plugins()) for start in starts]
 
 
 def task_count(outputs: Path) -> int:
@@ -95,6 +99,7 @@ def _split(dataset: Dataset) -> list[str]:
 
 
 def _do(job: ProofJob) -> list[str]:
+    load_plugins(job.plugins)
     if job.start is None:
         return [*server_faults(job.outputs, job.world), *rule_faults(job.outputs, job.world)]
     return _shard(job.outputs, job.world, job.start, job.against)
