@@ -24,9 +24,8 @@ from synth.artifacts import (
     RELATIONSHIP_ROWS,
     REWRITES,
     TOOL_GRAPHS,
-    Artifact,
 )
-from synth.engine.artifact import decode, encode
+from synth.engine.artifact import Artifact, decode, encode
 from synth.engine.context import Context, RunSetting
 from synth.engine.executor import ItemExecutor
 from synth.engine.step import Params
