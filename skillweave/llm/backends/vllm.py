@@ -11,6 +11,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,6 +28,7 @@ from skillweave.schema.trajectory import Message
 HOST = "127.0.0.1"
 POLL_S = 0.2
 """Seconds between two looks whether the server is ready."""
+HEALTH_TIMEOUT_S = 5.0
 PROGRESS_S = 10.0
 """Seconds between two messages about its start."""
 LAST_LINES = 5
@@ -154,7 +157,7 @@ class VllmServer:
     async def _wait(self, process: "subprocess.Popen[bytes]") -> None:
         loop = asyncio.get_running_loop()
         began = reported = loop.time()
-        while not await _is_healthy(self.port):
+        while not await asyncio.to_thread(_is_healthy, self.port):
             status, waited = process.poll(), loop.time() - began
             if status is not None:
                 raise self._error(f"ended with status {status} before it was ready")
@@ -177,17 +180,15 @@ class VllmServer:
         return " | ".join(line[:LONGEST_LINE] for line in lines[-count:])
 
 
-async def _is_healthy(port: int) -> bool:
+def _is_healthy(port: int) -> bool:
+    connection = HTTPConnection(HOST, port, timeout=HEALTH_TIMEOUT_S)
     try:
-        async with asyncio.timeout(5):
-            reader, writer = await asyncio.open_connection(HOST, port)
-            try:
-                writer.write(f"GET /health HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode())
-                return b" 200 " in await reader.readline()
-            finally:
-                writer.close()
-    except (OSError, TimeoutError, ValueError):
+        connection.request("GET", "/health")
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
         return False
+    finally:
+        connection.close()
 
 
 def _free_port() -> int:
