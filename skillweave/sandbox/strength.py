@@ -1,4 +1,4 @@
-"""How strongly this machine can confine generated code, found out once by trying; and the profile for macOS's sandbox.
+"""How strongly this machine can confine generated code, found by a trial; and the profile for the sandbox of macOS.
 
 The profile denies everything that it does not name. Its language is Apple's own and hardly documented; of the rules
 that fit, the last one holds.
@@ -29,7 +29,7 @@ SYSTEM = (
     "/private/var/db/dyld",
     "/private/var/db/timezone",
 )
-"""What the dynamic linker and the C library read."""
+"""Paths that the dynamic linker and the C library of macOS read."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 INTERPRETER = "Resources/Python.app/Contents/MacOS/Python"
 """In a framework build, `python` is a stub that becomes this program."""
@@ -65,9 +65,9 @@ def _named(kind: str, paths: Iterable[str]) -> list[str]:
 
 
 BOOT = "import sys; sys.path.insert(0, {root!r}); from inside.launcher import main; main()"
-"""The launcher is imported as a package of its own, so that nothing else of ours comes along."""
+"""Starts the launcher as a package of its own, so that nothing else of this project is imported with it."""
 PATIENCE = 30.0
-"""Seconds for one trial on a busy machine."""
+"""Seconds for one trial; enough for a busy machine."""
 WAY_OUT = "install bubblewrap, or allow user namespaces (Linux 5.13 or later)"
 PROGRAMS: dict[str, Strength] = {"bwrap": "bubblewrap", "sandbox-exec": "seatbelt"}
 
@@ -81,13 +81,13 @@ class MachineSupport(NamedTuple):
 
 
 def strength() -> Strength:
-    """The strongest confinement that works here."""
+    """The strongest confinement that works on this machine."""
     return machine_support().strength
 
 
 @functools.cache
 def machine_support() -> MachineSupport:
-    """What works here, tried once a process."""
+    """What works on this machine. Tried once a process, since a trial starts programs and the answer cannot change."""
     kernel = _probe()
     name = "sandbox-exec" if sys.platform == "darwin" else "bwrap"
     program = shutil.which(name)
@@ -98,7 +98,12 @@ def machine_support() -> MachineSupport:
 
 
 def require(minimum: Strength, found: MachineSupport | None = None) -> None:
-    """Raise ConfigError where less is offered than `minimum`."""
+    """Raise ConfigError if the machine confines less strongly than `minimum`.
+
+    Args:
+        minimum: The weakest confinement allowed.
+        found: What the machine supports; None: find out.
+    """
     offered = (found or machine_support()).strength
     order = get_args(Strength)
     if order.index(offered) < order.index(minimum):
@@ -109,7 +114,7 @@ def require(minimum: Strength, found: MachineSupport | None = None) -> None:
 
 
 def caution() -> str | None:
-    """What a user has to know before code runs here, in one line; None where the code is confined."""
+    """A warning in one line for the user of a machine that cannot confine code; None if it can."""
     found = machine_support()
     if found.strength != "limits":
         return None
@@ -126,7 +131,7 @@ def launcher_command(plan: dict[str, object]) -> list[str]:
 
 
 def package_folder() -> str:
-    """Where the launcher's package lies."""
+    """The folder of the launcher's package."""
     return str(resources.files(__package__))
 
 
@@ -142,7 +147,7 @@ def _probe() -> list[str]:
 
 
 def _trial(wanted: Strength) -> list[str]:
-    """Arguments with which the program runs nothing, as confined as it can."""
+    """Arguments with which the confining program runs a program that does nothing."""
     nothing = [sys.executable, "-I", "-S", "-c", "0"]
     if wanted == "seatbelt":
         return ["-p", profile([sys.executable, sys.prefix, sys.base_prefix], [tempfile.gettempdir()]), *nothing]
