@@ -63,8 +63,7 @@ def end_on_signals() -> None:
 
 
 def end_now(number: int, frame: FrameType | None) -> None:
-    """End the process, as a signal handler. An exception would surface, and be reported, in whatever code is
-    running."""
+    """End the process, as a signal handler. An exception would surface in whatever code is running."""
     try:
         if os.isatty(1):
             os.write(1, _SHOW_CURSOR)

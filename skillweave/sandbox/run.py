@@ -136,8 +136,7 @@ class _Watched:
         return ("flooded", too_much) if too_much else None
 
     def _read(self, source: int) -> bool:
-        """Read a stream; whether more may come. The line to the launcher is not read: it becomes readable at the
-        end."""
+        """Read a stream, and say whether more may come. The line to the launcher is only watched, not read."""
         chunk = os.read(source, CHUNK) if source in self._parts else b""
         if chunk:
             self._parts[source] += chunk

@@ -34,36 +34,6 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 INTERPRETER = "Resources/Python.app/Contents/MacOS/Python"
 """In a framework build, `python` is a stub that becomes this program."""
 
-
-def profile(readable: Sequence[str], writable: Sequence[str]) -> str:
-    """Allow the interpreter, reading beneath `readable`, reading and writing beneath `writable`."""
-    python = {sys.executable, os.path.realpath(sys.executable), os.path.join(sys.base_prefix, INTERPRETER)}
-    above = {str(parent) for path in (*readable, *writable) for parent in Path(os.path.realpath(path)).parents}
-    read = [*_named("subpath", {*SYSTEM, *map(os.path.realpath, (*readable, *writable))}), *_named("literal", DEVICES)]
-    lines = [
-        "(version 1)",
-        "(deny default)",
-        _allow("process-exec", _named("literal", python)),
-        _allow("file-read*", read),
-        _allow("file-read-metadata", _named("literal", above)),
-        "(allow sysctl-read)",
-        "(allow signal (target self))",
-        _allow("file-write-data", _named("literal", ["/dev/null"])),
-    ]
-    if writable:
-        lines.append(_allow("file-write*", _named("subpath", map(os.path.realpath, writable))))
-        lines.append("(deny file-write-create (vnode-type SYMLINK))")
-    return "\n".join([*lines, "(deny network*)", "(deny process-fork)"]) + "\n"
-
-
-def _allow(operation: str, filters: Sequence[str]) -> str:
-    return f"(allow {operation} {' '.join(filters)})"
-
-
-def _named(kind: str, paths: Iterable[str]) -> list[str]:
-    return [f"({kind} {json.dumps(path, ensure_ascii=False)})" for path in sorted(paths)]
-
-
 BOOT = "import sys; sys.path.insert(0, {root!r}); from inside.launcher import main; main()"
 """Starts the launcher as a package of its own, so that nothing else of this project is imported with it."""
 PATIENCE = 30.0
@@ -73,11 +43,14 @@ PROGRAMS: dict[str, Strength] = {"bwrap": "bubblewrap", "sandbox-exec": "seatbel
 
 
 class MachineSupport(NamedTuple):
+    """What this machine offers to confine code."""
+
     strength: Strength
+    """The strongest confinement that works."""
     program: str | None
-    """Path of the program that confines, where one does."""
+    """Path of the program that confines, if one does."""
     kernel: list[str]
-    """`landlock`, `seccomp`: used at every strength where they are there."""
+    """`landlock`, `seccomp`: used at every strength if the kernel has them."""
 
 
 def strength() -> Strength:
@@ -159,3 +132,32 @@ def _works(trial: list[str]) -> bool:
         return subprocess.run(trial, check=False, capture_output=True, timeout=PATIENCE, env={}).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False
+
+
+def profile(readable: Sequence[str], writable: Sequence[str]) -> str:
+    """The profile for `sandbox-exec`: it may read beneath `readable`, and read and write beneath `writable`."""
+    python = {sys.executable, os.path.realpath(sys.executable), os.path.join(sys.base_prefix, INTERPRETER)}
+    above = {str(parent) for path in (*readable, *writable) for parent in Path(os.path.realpath(path)).parents}
+    read = [*_named("subpath", {*SYSTEM, *map(os.path.realpath, (*readable, *writable))}), *_named("literal", DEVICES)]
+    lines = [
+        "(version 1)",
+        "(deny default)",
+        _allow("process-exec", _named("literal", python)),
+        _allow("file-read*", read),
+        _allow("file-read-metadata", _named("literal", above)),
+        "(allow sysctl-read)",
+        "(allow signal (target self))",
+        _allow("file-write-data", _named("literal", ["/dev/null"])),
+    ]
+    if writable:
+        lines.append(_allow("file-write*", _named("subpath", map(os.path.realpath, writable))))
+        lines.append("(deny file-write-create (vnode-type SYMLINK))")
+    return "\n".join([*lines, "(deny network*)", "(deny process-fork)"]) + "\n"
+
+
+def _allow(operation: str, filters: Sequence[str]) -> str:
+    return f"(allow {operation} {' '.join(filters)})"
+
+
+def _named(kind: str, paths: Iterable[str]) -> list[str]:
+    return [f"({kind} {json.dumps(path, ensure_ascii=False)})" for path in sorted(paths)]

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from skillweave.schema.call import Call, RowChange
 from skillweave.schema.record import Json, Record
@@ -170,6 +170,15 @@ class JudgedCheck(Record):
     """One for each question."""
 
 
+class OwnCheck(Record):
+    """What a check of a plug-in says: its score, and whatever else its record holds."""
+
+    model_config = ConfigDict(extra="allow")
+
+    score: float
+    """From 0 to 1."""
+
+
 class Checks(Record):
     """The checks of one session. None: not made, or impossible without messages."""
 
@@ -189,6 +198,33 @@ class Checks(Record):
     """A judge's answers about the task, point by point."""
     subjective: JudgedCheck | None = None
     """A judge's answers about the agent's manner."""
+    own: dict[str, OwnCheck] = Field(default_factory=dict)
+    """The checks of plug-ins, by name; left out if there are none."""
+
+    @model_serializer(mode="wrap")
+    def _without_empty_own(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Json]:
+        fields: dict[str, Json] = serialize(self)
+        if not self.own:
+            fields.pop("own", None)
+        return fields
+
+    def get(self, name: str) -> "CheckRecord | None":
+        """The record of a check, built in or a plug-in's; None if the check was not made."""
+        if name in BUILTIN_CHECKS:
+            record: CheckRecord | None = getattr(self, name)
+            return record
+        return self.own.get(name)
+
+    def scores(self) -> dict[str, float]:
+        """The score of each check that was made and has one."""
+        records = {name: self.get(name) for name in (*BUILTIN_CHECKS, *self.own)}
+        return {name: record.score for name, record in records.items() if record is not None}
+
+
+CheckRecord = StateCheck | ActionsCheck | CommunicateCheck | PolicyCheck | UserCheck | JudgedCheck | OwnCheck
+"""A record with a score."""
+BUILTIN_CHECKS = ("state", "actions", "communicate", "policy", "user", "rubric", "subjective")
+"""Names of the built-in checks that have a score."""
 
 
 class Score(Record):

@@ -216,6 +216,10 @@ class Noise(Record):
     """The faults."""
 
 
+def _is_empty(figures: dict[str, dict[str, Json]]) -> bool:
+    return not figures
+
+
 class Gates(Record):
     """Each gate that the task has passed, with its figures."""
 
@@ -239,6 +243,8 @@ class Gates(Record):
     interlock: dict[str, Json] = Field(default_factory=dict)
     """Without one domain's calls the others cannot be carried out: the links that show it. Empty for a single
     domain."""
+    own: dict[str, dict[str, Json]] = Field(default_factory=dict, exclude_if=_is_empty)
+    """Figures of the gates that plug-ins add, by gate; the key is left out if there are none."""
 
 
 class TaskInfo(Record):
