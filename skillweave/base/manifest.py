@@ -86,6 +86,8 @@ class ItemRecord(Record):
     """Reasons for which later items were rejected, and which this item has been told."""
     rejected: dict[str, int] = Field(default_factory=dict)
     """Parts of the item that were rejected, by reason."""
+    examples: dict[str, str] = Field(default_factory=dict)
+    """Reason -> the first part that was rejected for it."""
     figures: dict[str, int | float] = Field(default_factory=dict)
     fingerprint: str = ""
     """The id of its fingerprint."""
