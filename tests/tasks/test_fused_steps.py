@@ -76,7 +76,7 @@ class Run:
             visible=self.visible,
             services=self,
         )
-        record = ItemExecutor().perform(step, context, [])
+        record = ItemExecutor().execute(step, context, [])
         self.visible |= {(output.artifact, output.key): output for output in record.outputs}
         return record
 
