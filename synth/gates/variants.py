@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import NamedTuple
 
+from evaluator.checks import CHECKS
 from evaluator.kinds import KINDS
 from evaluator.replay.trial import read_trajectory
-from evaluator.scoring.evaluate import CHECKS, CheckSettings, Evaluator, NotScoredError
+from evaluator.scoring.evaluate import CheckSettings, Evaluator, NotScoredError
 from evaluator.scoring.selftest import trajectory_line, variants_of
 from evaluator.variants.conversation import Variant
 from evaluator.variants.equivalents import reorderings
@@ -126,7 +127,7 @@ def draw_variants(task: Task, variants: Iterable[Variant], most: int) -> list[Va
 
 def _without_judge(task: Task) -> Task:
     """The task with a reward that needs no judge."""
-    basis = [name for name in task.criteria.reward_basis if name in CHECKS]
+    basis = [name for name in task.criteria.reward_basis if not CHECKS[name].needs_judge]
     return task.model_copy(update={"criteria": task.criteria.model_copy(update={"reward_basis": basis})})
 
 
