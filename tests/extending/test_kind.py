@@ -57,10 +57,20 @@ def test_tasks_of_the_kind_pass_the_gates(comparisons: list[Record]) -> None:
         assert task["gates"]["golden"]
 
 
-def test_the_oracle_passes_and_doing_nothing_fails(folder: Path, comparisons: list[Record]) -> None:
-    scores: dict[str, dict[str, bool]] = {}
-    for agent in ("oracle", "nothing"):
-        rollouts, places = folder / agent, ["--plugin", "compare", "--outputs-dir", "outputs"]
-        run(folder, "rollout", "run", "--config", str(folder / "config.yaml"), "--agent", f"offline/{agent}")
-        scores[agent] = {}
-    assert {task["id"] for task in comparisons}
+@pytest.mark.parametrize(("agent", "passes"), [("oracle", True), ("nothing", False)])
+def test_it_is_rolled_out_and_scored(folder: Path, comparisons: list[Record], agent: str, passes: bool) -> None:
+    chosen = [part for task in comparisons for part in ("--tasks", task["id"])]
+    places = ["--outputs-dir", "outputs", "--rollouts-dir", agent]
+    config = ["--config", str(ROOT / "config.yaml"), "--set", "plugins=[compare]"]
+    run(folder, "rollout", "run", *config, *places, "--agent", f"offline/{agent}", *chosen)
+    results = folder / agent / "scores" / "results.jsonl"
+    run(folder, "evaluator", "run", *places, "--plugin", "compare", "--output", str(results))
+    scores = [json.loads(line) for line in results.read_text().splitlines()]
+    assert {score["kind"] for score in scores} == {"compare"}
+    assert len(scores) == len(comparisons)
+    assert all(score["passed"] is passes and score["error"] is None for score in scores)
+
+
+def test_every_variant_is_judged_as_it_was_made(folder: Path, comparisons: list[Record]) -> None:
+    chosen = [part for task in comparisons for part in ("--tasks", task["id"])]
+    run(folder, "evaluator", "selftest", "--outputs-dir", "outputs", "--plugin", "compare", *chosen)
