@@ -14,51 +14,40 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from evaluator.kinds import KINDS
 from evaluator.kinds.conduct import AgentConduct, named
 from evaluator.replay.execution import ExecutedCall
-from evaluator.replay.trial import Trial
+from evaluator.replay.trial import ReplayedTrial, Trial
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import Cells, RowChange
 from skillweave.schema.score import PolicyCheck
-from skillweave.schema.task import Task
 from skillweave.world.world import World
 
 
-def check_policy(
-    conduct: AgentConduct,
-    *,
-    blueprint: Blueprint | None = None,
-    for_others: Sequence[str] = (),
-    confirmation_counts: bool = False,
-) -> PolicyCheck:
-    """1 where nothing is to be said against the conduct, else 0.
+def check_policy(trial: Trial) -> PolicyCheck | None:
+    """1 where nothing is held against the agent, else 0.
 
-    Args:
-        blueprint: Says which writes ask for the user's word; without it nothing is said of that.
-        for_others: What was done for somebody else, in words.
-        confirmation_counts: Whether a write without the user's word breaks the policy.
+    In a replayed trial the check also looks at rows of other persons, and at writes without the user's agreement.
+
+    Returns:
+        None where only the conversation could show that the agent kept to the policy, and it is unknown.
     """
-    steps = conduct.calls
-    asking = None
-    if blueprint is not None and conduct.has_user_records:
-        asking = [named(step) for step in _unconfirmed(conduct, blueprint)]
-    found = [*_broken(steps), *for_others, *KINDS[conduct.task.kind].conduct_faults(conduct)]
-    is_kept = not found and not (confirmation_counts and asking)
-    return PolicyCheck(score=float(is_kept), violations=found, unconfirmed=asking, notes=_notes(steps))
-
-
-def check_policy_without_messages(task: Task, steps: Sequence[ExecutedCall]) -> PolicyCheck | None:
-    """The same of a session whose conversation is not known; None where words decide."""
-    kind = KINDS[task.kind]
-    found = [*_broken(steps), *kind.conduct_faults(AgentConduct(task, steps, None, (), has_user_records=False))]
-    if not found and kind.needs_messages(task, steps):
+    task, calls = trial.task, trial.made.steps
+    kind, messages = KINDS[task.kind], None if trial.transcript is None else trial.messages
+    conduct = AgentConduct(task, calls, messages, trial.turns, trial.user_records is not None)
+    for_others = changes_for_others(trial) if isinstance(trial, ReplayedTrial) else []
+    faults = [*_broken_rules(calls), *for_others, *kind.conduct_faults(conduct)]
+    if messages is None and not faults and kind.needs_messages(task, calls):
         return None
-    return PolicyCheck(score=float(not found), violations=found, notes=_notes(steps))
+    unconfirmed = None
+    if isinstance(trial, ReplayedTrial) and conduct.has_user_records:
+        unconfirmed = [named(call) for call in _unconfirmed_writes(conduct, trial.world.blueprint)]
+    is_kept = not faults and not (trial.confirmation_in_reward and unconfirmed)
+    return PolicyCheck(score=float(is_kept), violations=faults, unconfirmed=unconfirmed, notes=_refusals(calls))
 
 
-def _broken(steps: Sequence[ExecutedCall]) -> list[str]:
+def _broken_rules(steps: Sequence[ExecutedCall]) -> list[str]:
     return [f"{rule} in call {step.call} ({step.tool})" for step in steps for rule in step.result.violations]
 
 
-def _notes(steps: Sequence[ExecutedCall]) -> list[str]:
+def _refusals(steps: Sequence[ExecutedCall]) -> list[str]:
     return [
         f"{step.result.error.rule} refused call {step.call} ({step.tool})"
         for step in steps
@@ -66,7 +55,7 @@ def _notes(steps: Sequence[ExecutedCall]) -> list[str]:
     ]
 
 
-def _unconfirmed(conduct: AgentConduct, blueprint: Blueprint) -> Iterator[ExecutedCall]:
+def _unconfirmed_writes(conduct: AgentConduct, blueprint: Blueprint) -> Iterator[ExecutedCall]:
     """Writes that ask for the user's word, and before which the user's last turn does not agree."""
     asking = {tool.name for tool in blueprint.tools if tool.kind == "write" and tool.confirm}
     for step in conduct.calls:
@@ -80,7 +69,7 @@ _Columns = Mapping[str, Mapping[str, str]]
 """By table the columns that name a person, each with the column of the core entity that holds what stands there."""
 
 
-def changes_for_others(trial: Trial) -> list[str]:
+def changes_for_others(trial: ReplayedTrial) -> list[str]:
     """What was done for somebody else, in words: a sign-in, and changes of their rows that the task does not demand."""
     user, caller = trial.golden.execution.caller, trial.made.caller
     found = [f"signed in as {caller}, and the user is {user}"] if user and caller and user != caller else []
@@ -113,7 +102,7 @@ def _person_columns(blueprint: Blueprint) -> _Columns:
     return found
 
 
-def _demanded(trial: Trial, columns: _Columns) -> set[_Place]:
+def _demanded(trial: ReplayedTrial, columns: _Columns) -> set[_Place]:
     criteria = trial.task.criteria
     return {
         _place(change, _owners(trial.world, columns.get(change.table, {}), change.after), ())

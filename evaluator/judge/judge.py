@@ -29,7 +29,7 @@ from evaluator.judge.prompt import (
     wording,
 )
 from evaluator.replay.trial import replayed_messages
-from evaluator.score import reward_of
+from evaluator.scoring.score import reward_of
 from evaluator.scoring.worker_pool import DatasetEvaluator, FinishedJob, finished_job
 from skillweave.base.digest import digest_json
 from skillweave.base.errors import AuthorError, ConfigError, ProviderError, StopError

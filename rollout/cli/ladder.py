@@ -112,7 +112,7 @@ def sampled(dataset: Dataset, sample: int | None, seed: int) -> list[Task]:
 def is_decided(dataset: Dataset, task: Task) -> bool:
     """Whether the request is forbidden by a rule that only the agent holds, or a bridge rule demands a golden call."""
     asked, banned = task.criteria.asked, {ban.rule for ban in task.criteria.must_not}
-    if task.kind == "refuse" and asked is not None:
+    if task.criteria.declined is not None and asked is not None:
         guards = dataset.blueprint(task.world).tool(asked.tool).guards
         return any(guard.rule in banned and guard.enforced_by == "agent" for guard in guards)
     return bool(task.gates.interlock.get("demanded"))

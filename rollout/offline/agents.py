@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from rollout.offline.careless import Careless, column_of, mistake_of
-from rollout.offline.dialogue_policy import AgentBehaviour, DialoguePolicy, Do, hands_over
+from rollout.offline.dialogue_policy import AgentBehaviour, DialoguePolicy, MakeCalls, hands_over
 from rollout.offline.phrases import said
 from rollout.offline.script import Script, Transcript, scripts_of, transcript_of
 from skillweave.base.errors import ConfigError
@@ -144,7 +144,7 @@ def _scripted(request: Request, script: Script, behaviour: AgentBehaviour, seed:
     act = DialoguePolicy(script, behaviour).follow(transcript).decide()
     turn = transcript.turn
     random = Random(f"{seed}/{request.key}/{turn}/words")
-    if not isinstance(act, Do):
+    if not isinstance(act, MakeCalls):
         return Reply(text=act.words(random), model=model)
     calls = tuple(
         ToolCall(id=f"call_{turn}_{at}", function=FunctionCall(name=call.tool, arguments=dict(call.arguments)))

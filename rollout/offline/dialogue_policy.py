@@ -31,7 +31,7 @@ class NextCall(NamedTuple):
     arguments: dict[str, Json]
 
 
-class Say(NamedTuple):
+class SayPhrases(NamedTuple):
     """Words, in the agent's phrases: kind and slots of each."""
 
     phrases: tuple[tuple[Kind, dict[str, str]], ...]
@@ -45,7 +45,7 @@ class Say(NamedTuple):
         return "\n".join(said(kind, random, **slots) for kind, slots in self.phrases)
 
 
-class Do(NamedTuple):
+class MakeCalls(NamedTuple):
     """Calls."""
 
     positions: tuple[int, ...]
@@ -119,7 +119,7 @@ class DialogueState:
         """Calls beyond the script."""
         self.extra_succeeded = False
         """Whether the last of them was carried out."""
-        self._last: Say | None = None
+        self._last: SayPhrases | None = None
 
     def hear(self, text: str) -> None:
         """Take in a text of the user's; a yes agrees to what was proposed last."""
@@ -131,7 +131,7 @@ class DialogueState:
             elif self.proposed[last.proposes] >= PROPOSALS:
                 self.refused.add(last.proposes)
 
-    def spoke(self, act: Say) -> None:
+    def spoke(self, act: SayPhrases) -> None:
         """Take in words of the agent's own."""
         self._last = act
         kinds = {kind for kind, _ in act.phrases}
@@ -164,13 +164,13 @@ class DialoguePolicy:
                 self._record(self.decide(), event)
         return self
 
-    def decide(self) -> Say | Do:
+    def decide(self) -> SayPhrases | MakeCalls:
         """What to do now."""
         state = self.state
         if state.complaint is not None:
-            return Say((("give_up", {"complaint": state.complaint}),))
+            return SayPhrases((("give_up", {"complaint": state.complaint}),))
         if not state.has_greeted and self.script.opening not in " ".join(state.user_texts):
-            return Say((("greet", {}),))
+            return SayPhrases((("greet", {}),))
         return (
             self._question(self.script.sign_in_facts())
             or self._next_calls()
@@ -178,7 +178,7 @@ class DialoguePolicy:
             or self._conclusion()
         )
 
-    def _next_calls(self) -> Say | Do | None:
+    def _next_calls(self) -> SayPhrases | MakeCalls | None:
         """The next calls of the script, or what has to be said before them; None once all are made."""
         while self.state.position < len(self.script.calls):
             act = self._act_at(self.state.position)
@@ -188,7 +188,7 @@ class DialoguePolicy:
             self.state.position += 1
         return None
 
-    def _act_at(self, position: int) -> Say | Do | None:
+    def _act_at(self, position: int) -> SayPhrases | MakeCalls | None:
         """What the call at a position needs; None where it is to be left out."""
         planned, state = self.script.calls[position], self.state
         if position in state.results or position in state.refused:
@@ -207,7 +207,7 @@ class DialoguePolicy:
         needs_agreement = planned.kind == "write" and (planned.confirm or planned.demanded_by is not None)
         if needs_agreement and self.behaviour.waits(position) and position not in state.agreed:
             return self._proposal(position, planned)
-        return self._reads_from(position) if planned.is_read else Do((position,), (call,))
+        return self._reads_from(position) if planned.is_read else MakeCalls((position,), (call,))
 
     def _skip(self, position: int) -> None:
         """Go on behind a call. A write that was left out by mistake is reported like the rest."""
@@ -216,7 +216,7 @@ class DialoguePolicy:
         if planned.kind == "write" and is_possible and position not in {*state.results, *state.refused}:
             state.carried_out.append(position)
 
-    def _reads_from(self, position: int) -> Do:
+    def _reads_from(self, position: int) -> MakeCalls:
         """This read, with the reads behind it that wait for no result."""
         positions: list[int] = []
         calls: list[NextCall] = []
@@ -229,7 +229,7 @@ class DialoguePolicy:
                 break
             positions.append(at)
             calls.append(call)
-        return Do(tuple(positions), tuple(calls))
+        return MakeCalls(tuple(positions), tuple(calls))
 
     def _bound_call(self, position: int) -> NextCall | None:
         planned = self.script.calls[position]
@@ -239,13 +239,13 @@ class DialoguePolicy:
             return None
         return self.behaviour.call(position, planned, bound, self.state.results)
 
-    def _question(self, facts: Sequence[Fact]) -> Say | None:
+    def _question(self, facts: Sequence[Fact]) -> SayPhrases | None:
         """A question for those of the facts that the user has not told; None where there are none."""
         missing = [fact for fact in facts if self.behaviour.asks_for(fact) and self._is_missing(fact)]
         if not missing:
             return None
         labels = listed(label(fact.id) for fact in missing)
-        return Say((("ask", {"labels": labels}),), asks=tuple(fact.id for fact in missing))
+        return SayPhrases((("ask", {"labels": labels}),), asks=tuple(fact.id for fact in missing))
 
     def _is_missing(self, fact: Fact) -> bool:
         can_be_said = isinstance(fact.value, str | int | float) and not isinstance(fact.value, bool)
@@ -253,7 +253,7 @@ class DialoguePolicy:
             return False
         return not self.state.has_said(fact, self.script.now)
 
-    def _proposal(self, position: int, planned: PlannedCall) -> Say:
+    def _proposal(self, position: int, planned: PlannedCall) -> SayPhrases:
         pairs = self.script.pairs(planned, self.state.results)
         slots = {
             "deed": planned.deed,
@@ -261,36 +261,36 @@ class DialoguePolicy:
         }
         because = {"goal": planned.goal, "rule": planned.demanded_by or "", "company": planned.company}
         before: tuple[tuple[Kind, dict[str, str]], ...] = (("because", because),) if all(because.values()) else ()
-        return Say((*before, ("propose", slots)), proposes=position)
+        return SayPhrases((*before, ("propose", slots)), proposes=position)
 
-    def _extra_call(self) -> Do | None:
+    def _extra_call(self) -> MakeCalls | None:
         state = self.state
         extra = self.behaviour.extra(state.results, state.extra_calls, state.extra_succeeded)
-        return Do((), (extra,)) if extra is not None else None
+        return MakeCalls((), (extra,)) if extra is not None else None
 
-    def _conclusion(self) -> Say:
+    def _conclusion(self) -> SayPhrases:
         """Report what was done and tell the facts, or decline; then say goodbye."""
         if self.state.has_concluded:
-            return Say((("part", {}),))
+            return SayPhrases((("part", {}),))
         if self.script.declines:
             rule = next((str(call.arguments["rule"]) for call in self.script.calls if call.tool == DECLINE), "")
-            return Say((("decline", {"rule": rule, "says": self.script.rules.get(rule, rule)}),))
+            return SayPhrases((("decline", {"rule": rule, "says": self.script.rules.get(rule, rule)}),))
         deeds = [self.script.calls[position].deed for position in self.state.carried_out]
         phrases: list[tuple[Kind, dict[str, str]]] = [("report", {"deeds": listed(deeds)})] if deeds else []
         for fact in self.script.told:
             value = self.behaviour.value(fact)
             if value is not None:
                 phrases.append(("fact", {"noun": fact.noun, "form": value_forms(value, fact.type, fact.unit)[0]}))
-        return Say(tuple(phrases or [("give_up", {"complaint": ""})]))
+        return SayPhrases(tuple(phrases or [("give_up", {"complaint": ""})]))
 
-    def _record(self, act: Say | Do, reaction: Reacted) -> None:
+    def _record(self, act: SayPhrases | MakeCalls, reaction: Reacted) -> None:
         """Take in what was decided then and what came of it. Calls in the place of words: nothing was said."""
-        if isinstance(act, Do):
+        if isinstance(act, MakeCalls):
             self._record_calls(act, reaction.calls)
         elif not reaction.calls:
             self.state.spoke(act)
 
-    def _record_calls(self, act: Do, calls: Sequence[PastCall]) -> None:
+    def _record_calls(self, act: MakeCalls, calls: Sequence[PastCall]) -> None:
         state = self.state
         if not act.positions:
             state.extra_calls += 1
@@ -313,6 +313,6 @@ def _form(fact: Fact) -> str:
     return value_forms(fact.value, None, unit)[0]
 
 
-def hands_over(act: Say | Do) -> bool:
+def hands_over(act: SayPhrases | MakeCalls) -> bool:
     """Whether the conversation ends with it."""
-    return isinstance(act, Do) and any(call.tool == TRANSFER for call in act.calls)
+    return isinstance(act, MakeCalls) and any(call.tool == TRANSFER for call in act.calls)

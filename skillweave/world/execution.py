@@ -31,7 +31,7 @@ class CallContext(NamedTuple):
     """How far the session has counted ids."""
 
 
-class ExecutedCall(NamedTuple):
+class CallExecution(NamedTuple):
     """A result, and what it changes in the session beside the rows."""
 
     result: CallResult
@@ -41,7 +41,7 @@ class ExecutedCall(NamedTuple):
     """What the contract could not do, where the call answers `world_defect`."""
 
 
-def execute_call(state: State, compiled: CompiledTool, call: Call, context: CallContext) -> ExecutedCall:
+def execute_call(state: State, compiled: CompiledTool, call: Call, context: CallContext) -> CallExecution:
     """Carry out a call of a domain's tool.
 
     Args:
@@ -57,16 +57,16 @@ def execute_call(state: State, compiled: CompiledTool, call: Call, context: Call
     role = state.world.role(call.tool)
     account = None if context.caller is None else state.account(role.account, context.caller)
     if account is None and compiled.tool.kind != "auth":
-        return ExecutedCall(failed(call, _no_account(role)), context)
+        return CallExecution(failed(call, _no_account(role)), context)
     bindings["caller"], bindings["person"], bindings["now"] = account, context.caller, context.now
     minted, counter = context.counter.mint(compiled.prefixes)
     bindings.update(zip(compiled.new, minted, strict=True))
     try:
         outcome, caller = _attempt(state, compiled, role, bindings, context.caller)
     except DefectError as defect:
-        return ExecutedCall(failed(call, _DEFECT), context, f"{call.tool}: {defect}")
+        return CallExecution(failed(call, _DEFECT), context, f"{call.tool}: {defect}")
     if outcome.error is not None:
-        return ExecutedCall(failed(call, outcome.error, outcome.verdicts), context)
+        return CallExecution(failed(call, outcome.error, outcome.verdicts), context)
     result = CallResult.model_construct(
         call=call,
         ok=True,
@@ -76,7 +76,7 @@ def execute_call(state: State, compiled: CompiledTool, call: Call, context: Call
         minted=minted,
         changed=outcome.changed,
     )
-    return ExecutedCall(result, CallContext(caller, context.now, counter))
+    return CallExecution(result, CallContext(caller, context.now, counter))
 
 
 def failed(call: Call, error: ToolError, verdicts: Sequence[RuleVerdict] = ()) -> CallResult:

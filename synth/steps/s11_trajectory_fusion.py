@@ -10,8 +10,9 @@ from pydantic import Field
 from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.fusion import Storyline
-from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS, ENTITY_ROWS, FUSIONS, TOOL_GRAPHS, every
+from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS, ENTITY_ROWS, FUSIONS, TOOL_GRAPHS
 from synth.contracts.visibility import column_origins
+from synth.engine.artifact import every
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.blueprint import fuse

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from evaluator.cli.selftest import run_held_out
-from evaluator.scoring.evaluate import CHECKS, CheckSettings, Evaluator
+from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from evaluator.scoring.selftest import held_out_variants_of, held_out_verdicts, variants_of
 from evaluator.variants.executor import VariantExecutor
 from evaluator.variants.held_out import reaches
@@ -16,6 +16,7 @@ from skillweave.schema.task import Task
 from skillweave.world import compare as scoring
 from skillweave.world.compare import ComparisonLookup, RowChangeDifference
 from skillweave.world.dataset import Dataset
+from tests.evaluator.trials import replace_check
 from tests.evaluator.variants.clinic import dataset_of, every_task
 from tests.evaluator.variants.test_variants import reaches_goal
 from tests.rollout.offline_agents.clinic import WORLD
@@ -123,7 +124,7 @@ def test_a_comparison_that_ignores_deletes_wherever_it_is_used_is_caught(
 def test_a_survivor_is_told_and_written_down(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(CHECKS, "state", lambda trial, settings: StateCheck(score=1))
+    replace_check(monkeypatch, "state", lambda _: StateCheck(score=1))
     assert run_held_out(dataset.store.root, tasks=["*-move"]) == 1
     assert "SmallClinic-move: claimed_only must fail: no write was made" in capsys.readouterr().out
     assert run_held_out(dataset.store.root) == 1
@@ -136,7 +137,7 @@ def test_a_survivor_is_told_and_written_down(
 
 
 def test_values_that_are_taken_for_right_are_survivors(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(CHECKS, "communicate", lambda trial, settings: CommunicateCheck(score=1))
+    replace_check(monkeypatch, "communicate", lambda _: CommunicateCheck(score=1))
     evaluator = Evaluator(dataset, dataset, CheckSettings(floors=False))
     found = [word.survivor for word in held_out_verdicts(dataset, evaluator, dataset.tasks["SmallClinic-price"])]
     assert any(one is not None and one.why == "nothing is found wrong by state, communicate, policy" for one in found)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
-from evaluator.score import score
+from evaluator.scoring.score import score
 from skillweave.schema.contract import Parameter
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
