@@ -182,7 +182,7 @@ class Teller:
                 if name in unsaid and not talk_of(self.talk, row.entity).mine:
                     is_new = re.search(r"\bto $", phrase[: slot.start()]) is not None
                     return before + some(talk_of(self.talk, row.entity).noun, is_new)
-                return before + self.companies.said_with(phrase, row.entity, self._refer(row))
+                return before + self.companies.without_title(phrase, row.entity, self._refer(row))
             if name in wish.linked:
                 return f"{before}that {self._noun(wish, name)}"
             if name in wish.values:
