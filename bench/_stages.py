@@ -8,13 +8,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from evaluator.checks import CHECKS
 from evaluator.explain import explain
 from evaluator.replay.execution import execute_golden, execute_messages
 from evaluator.replay.golden import golden_execution_of, needless_calls
 from evaluator.replay.rollouts import find_rollouts
 from evaluator.replay.trial import ScoredTrial
-from evaluator.score import reward_of
-from evaluator.scoring.evaluate import CHECKS, CheckSettings, is_failed
+from evaluator.scoring.evaluate import CheckSettings, is_failed
+from evaluator.scoring.score import reward_of
 from evaluator.scoring.worker_pool import DatasetEvaluator, EvaluationJob, EvaluationSetup, finished_job
 from skillweave.schema.score import Checks
 from skillweave.world.tools import namespaces_of
@@ -124,7 +125,7 @@ def _whole(desk: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str
 
 def _stages(desk: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str]:
     """Each stage by itself. What comes before one in the same evaluation is looked up where it is kept."""
-    clock, settings = _Clock(), CheckSettings()
+    clock = _Clock()
     for job in jobs:
         with clock.stage("read"):
             recorded = desk.recorded(job)
@@ -138,8 +139,9 @@ def _stages(desk: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[st
             execute_messages(session, recorded.messages, namespaces_of(task))
         found: dict[str, Any] = {}
         for name, check in CHECKS.items():
-            with clock.stage(f"check_{name}"):
-                found[name] = check(trial, settings)
+            if not check.needs_judge:
+                with clock.stage(f"check_{name}"):
+                    found[name] = check.record(trial)
         scored = ScoredTrial(trial, Checks(**found), reward_of(task, Checks(**found)))
         with clock.stage("explain"):
             if is_failed(scored):

@@ -10,12 +10,12 @@ from itertools import combinations
 from evaluator.checks.call_matching import CallMatching
 from evaluator.checks.state import check_state
 from evaluator.replay.execution import ExecutedCall
-from evaluator.replay.trial import Trial
+from evaluator.replay.trial import ReplayedTrial
 from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.score import ActionsCheck, ArgumentMismatch, CallNote, GoldenCallNote, MatchedCall
 
 
-def check_actions(trial: Trial) -> ActionsCheck:
+def check_actions(trial: ReplayedTrial) -> ActionsCheck:
     """Golden calls against made calls, each counted once. Pruned golden calls are not demanded, and no extra either."""
     matching = CallMatching(trial)
     demanded = [step for step in trial.golden.execution.steps if step.call not in trial.golden.pruned]
@@ -59,7 +59,7 @@ def _argument_errors(matching: CallMatching, missing: list[ExecutedCall]) -> lis
     return sorted(found, key=lambda error: (error.golden, error.argument))
 
 
-def _order_errors(trial: Trial, matching: CallMatching, matched: list[ExecutedCall]) -> list[MatchedCall]:
+def _order_errors(trial: ReplayedTrial, matching: CallMatching, matched: list[ExecutedCall]) -> list[MatchedCall]:
     """Calls that came before one that they depend on, where that led elsewhere."""
     calls = matching.pairs
     early = {

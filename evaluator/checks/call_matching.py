@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from evaluator.replay.execution import ExecutedCall
-from evaluator.replay.trial import Trial
+from evaluator.replay.trial import ReplayedTrial
 from skillweave.schema.call import ANY, DECLINE, SESSION_TOOLS, TRANSFER, Cells, RowChange
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json
@@ -53,7 +53,7 @@ Column = tuple[str, str]
 class CallMatching:
     """The golden calls of a trial and the made calls that stand for them."""
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: ReplayedTrial) -> None:
         self._world = trial.world
         self._golden = trial.golden.execution
         self._made = trial.made
@@ -209,7 +209,7 @@ class CallMatching:
         if step.call not in self._demanded:
             self._demanded[step.call] = canonical(wanted, step.result.minted)
         expected = [_renamed(change, self._ids) for change in self._demanded[step.call]]
-        return compare(expected, self._done[made.call], self._world.comparison).none
+        return compare(expected, self._done[made.call], self._world.comparison).is_empty
 
     def _shows_the_same(self, step: ExecutedCall, made: ExecutedCall) -> bool:
         value = step.result.value

@@ -10,110 +10,44 @@ Rules that a tool itself enforced are noted and not punished. A row belongs to t
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+from evaluator.kinds import KINDS
+from evaluator.kinds.conduct import AgentConduct, named
 from evaluator.replay.execution import ExecutedCall
-from evaluator.replay.trial import Trial
-from evaluator.text.facts import tells_fact, words_of
+from evaluator.replay.trial import ReplayedTrial, Trial
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER, Cells, RowChange
+from skillweave.schema.call import Cells, RowChange
 from skillweave.schema.score import PolicyCheck
-from skillweave.schema.task import Fact, MustAsk, Task
-from skillweave.schema.trajectory import Message, UserTurn
 from skillweave.world.world import World
 
 
-class RecordedDecline(NamedTuple):
-    """A request that was recorded as declined."""
+def check_policy(trial: Trial) -> PolicyCheck | None:
+    """1 where nothing is held against the agent, else 0.
 
-    step: ExecutedCall
-    rule: str
+    In a replayed trial the check also looks at rows of other persons, and at writes without the user's agreement.
 
-
-class AgentConduct(NamedTuple):
-    """What the check looks at."""
-
-    task: Task
-    steps: Sequence[ExecutedCall]
-    messages: Sequence[Message] | None
-    """The conversation; None: not known, and nothing is held against the agent that only it could show."""
-    turns: Sequence[UserTurn]
-    has_records: bool
-    """Whether the user recorded its turns; without, nobody knows whether it agreed."""
-
-    def is_early(self, step: ExecutedCall) -> bool:
-        """Whether a call was made before the user's first message."""
-        if self.messages is None:
-            return False
-        request = next((place for place, one in enumerate(self.messages) if one.role == "user"), None)
-        return request is None or 0 <= step.message < request
-
-    def has_told(self, record: ExecutedCall) -> bool:
-        """Whether the agent said anything to the user once it had looked up what it recorded, before or after that."""
-        messages = self.messages
-        if messages is None:
-            return True
-        request = next((place for place, one in enumerate(messages) if one.role == "user"), len(messages))
-        looked = [step.message for step in self.steps if step.call < record.call and step.tool not in SESSION_TOOLS]
-        spoken = messages[max([request, *looked]) + 1 :]
-        return any(one.role == "assistant" and words_of(one.content or "") for one in spoken)
-
-
-def check_policy(
-    conduct: AgentConduct,
-    *,
-    blueprint: Blueprint | None = None,
-    for_others: Sequence[str] = (),
-    confirmation_counts: bool = False,
-) -> PolicyCheck:
-    """1 where nothing is to be said against the conduct, else 0.
-
-    Args:
-        blueprint: Says which writes ask for the user's word; without it nothing is said of that.
-        for_others: What was done for somebody else, in words.
-        confirmation_counts: Whether a write without the user's word breaks the policy.
+    Returns:
+        None where only the conversation could show that the agent kept to the policy, and it is unknown.
     """
-    steps = conduct.steps
-    asking = None
-    if blueprint is not None and conduct.has_records:
-        asking = [f"call {step.call} ({step.tool})" for step in _unconfirmed(conduct, blueprint)]
-    found = [*_broken(steps), *for_others, *_declining(conduct), *_handing_over(conduct), *_guessing(conduct)]
-    is_kept = not found and not (confirmation_counts and asking)
-    return PolicyCheck(score=float(is_kept), violations=found, unconfirmed=asking, notes=_notes(steps))
-
-
-def check_policy_without_messages(task: Task, steps: Sequence[ExecutedCall]) -> PolicyCheck | None:
-    """The same of a session whose conversation is not known; None where words decide."""
-    conduct = AgentConduct(task, steps, None, (), has_records=False)
-    step = transfer_call(steps)
-    is_wish = task.kind == "unavailable" and step is not None and step.arguments.get("reason") == "user_request"
-    found = [*_broken(steps), *_declining(conduct), *([] if is_wish else _handing_over(conduct))]
-    if not found and (is_wish or task.kind == "refuse" or task.criteria.must_ask):
+    task, calls = trial.task, trial.made.steps
+    kind, messages = KINDS[task.kind], None if trial.transcript is None else trial.messages
+    conduct = AgentConduct(task, calls, messages, trial.turns, trial.user_records is not None)
+    for_others = changes_for_others(trial) if isinstance(trial, ReplayedTrial) else []
+    faults = [*_broken_rules(calls), *for_others, *kind.conduct_faults(conduct)]
+    if messages is None and not faults and kind.needs_messages(task, calls):
         return None
-    return PolicyCheck(score=float(not found), violations=found, notes=_notes(steps))
+    unconfirmed = None
+    if isinstance(trial, ReplayedTrial) and conduct.has_user_records:
+        unconfirmed = [named(call) for call in _unconfirmed_writes(conduct, trial.world.blueprint)]
+    is_kept = not faults and not (trial.confirmation_in_reward and unconfirmed)
+    return PolicyCheck(score=float(is_kept), violations=faults, unconfirmed=unconfirmed, notes=_refusals(calls))
 
 
-def recorded_declines(steps: Sequence[ExecutedCall]) -> list[RecordedDecline]:
-    """What was recorded as declined, in order: by `decline_request`, or by handing over because of the policy."""
-    return [RecordedDecline(step, rule) for step in steps if step.ok for rule in [_rule(step)] if rule is not None]
-
-
-def transfer_call(steps: Sequence[ExecutedCall]) -> ExecutedCall | None:
-    """The call that handed the conversation over; None where none did."""
-    return next((step for step in steps if step.ok and step.tool == TRANSFER), None)
-
-
-def _rule(step: ExecutedCall) -> str | None:
-    is_record = step.tool == DECLINE or (step.tool == TRANSFER and step.arguments.get("reason") == "policy")
-    rule = step.arguments.get("rule") if is_record else None
-    return rule if isinstance(rule, str) else None
-
-
-def _broken(steps: Sequence[ExecutedCall]) -> list[str]:
+def _broken_rules(steps: Sequence[ExecutedCall]) -> list[str]:
     return [f"{rule} in call {step.call} ({step.tool})" for step in steps for rule in step.result.violations]
 
 
-def _notes(steps: Sequence[ExecutedCall]) -> list[str]:
+def _refusals(steps: Sequence[ExecutedCall]) -> list[str]:
     return [
         f"{step.result.error.rule} refused call {step.call} ({step.tool})"
         for step in steps
@@ -121,71 +55,10 @@ def _notes(steps: Sequence[ExecutedCall]) -> list[str]:
     ]
 
 
-def _declining(conduct: AgentConduct) -> Iterator[str]:
-    """What is wrong with what was recorded as declined."""
-    demanded, recorded = conduct.task.criteria.declined, recorded_declines(conduct.steps)
-    if demanded is None:
-        if conduct.task.kind == "refuse":
-            yield "nothing says which rule decides it"
-        for step, rule in recorded:
-            yield f"recorded {rule} in call {step.call} ({step.tool}), where nothing is to be declined"
-        return
-    if not recorded:
-        yield f"nothing is recorded as declined; {demanded.rule} decides it"
-    for step, rule in recorded:
-        if rule not in demanded.accepted:
-            yield f"recorded {rule} in call {step.call} ({step.tool}); {demanded.rule} decides it"
-        elif conduct.is_early(step):
-            yield f"recorded {rule} in call {step.call} ({step.tool}), before the request was heard"
-    if recorded and not conduct.is_early(recorded[-1].step) and not conduct.has_told(recorded[-1].step):
-        yield "the user was told nothing of it"
-
-
-def _handing_over(conduct: AgentConduct) -> Iterator[str]:
-    """What is wrong with how a request was handed over that no tool serves."""
-    if conduct.task.kind != "unavailable":
-        return
-    step = transfer_call(conduct.steps)
-    if step is None:
-        yield "not handed over"
-    elif conduct.is_early(step):
-        yield f"handed over in call {step.call} ({step.tool}), before the request was heard"
-    else:
-        reason = step.arguments.get("reason")
-        wanted = any(turn.wants_human and (turn.message < step.message or step.message < 0) for turn in conduct.turns)
-        if reason != "no_tool" and not (reason == "user_request" and wanted):
-            yield f"handed over in call {step.call} ({step.tool}) with the reason {reason}, and not no_tool"
-
-
-def _guessing(conduct: AgentConduct) -> Iterator[str]:
-    """What was acted on before the user had told it."""
-    facts = {fact.id: fact for fact in conduct.task.scenario.facts}
-    for need in conduct.task.criteria.must_ask:
-        step = next((step for step in conduct.steps if step.ok and step.tool == need.tool), None)
-        named = [facts[id] for id in need.facts if id in facts]
-        if step is not None and not any(_is_settled(conduct, need, fact, step) for fact in named):
-            yield f"not told {' or '.join(need.facts)} before call {step.call} ({step.tool})"
-
-
-def _is_settled(conduct: AgentConduct, need: MustAsk, fact: Fact, step: ExecutedCall) -> bool:
-    """Whether the user told a fact, or agreed to words that hold it, before a call."""
-    before, messages = -1, conduct.messages or ()
-    for turn in conduct.turns:
-        if 0 <= step.message < turn.message:
-            return False
-        if fact.id in turn.tells:
-            return True
-        proposed = [one.content or "" for one in messages[before + 1 : turn.message] if one.role == "assistant"]
-        if turn.agrees and tells_fact(fact, "\n".join(proposed), conduct.task.now):
-            return True
-        before = turn.message
-    return False
-
-
-def _unconfirmed(conduct: AgentConduct, blueprint: Blueprint) -> Iterator[ExecutedCall]:
+def _unconfirmed_writes(conduct: AgentConduct, blueprint: Blueprint) -> Iterator[ExecutedCall]:
     """Writes that ask for the user's word, and before which the user's last turn does not agree."""
     asking = {tool.name for tool in blueprint.tools if tool.kind == "write" and tool.confirm}
-    for step in conduct.steps:
+    for step in conduct.calls:
         last = next((turn for turn in reversed(conduct.turns) if turn.message < step.message), None)
         if step.ok and step.tool in asking and not (last is not None and last.agrees):
             yield step
@@ -196,7 +69,7 @@ _Columns = Mapping[str, Mapping[str, str]]
 """By table the columns that name a person, each with the column of the core entity that holds what stands there."""
 
 
-def changes_for_others(trial: Trial) -> list[str]:
+def changes_for_others(trial: ReplayedTrial) -> list[str]:
     """What was done for somebody else, in words: a sign-in, and changes of their rows that the task does not demand."""
     user, caller = trial.golden.execution.caller, trial.made.caller
     found = [f"signed in as {caller}, and the user is {user}"] if user and caller and user != caller else []
@@ -224,12 +97,12 @@ def _person_columns(blueprint: Blueprint) -> _Columns:
         for entity in blueprint.tables
     }
     keys = {role.own.table: {role.key: role.account} for role in blueprint.roles}
-    for table, named in {core.table: {core.key: core.key}, **keys}.items():
-        found[table] = {**named, **found[table]}
+    for table, accounts_of in {core.table: {core.key: core.key}, **keys}.items():
+        found[table] = {**accounts_of, **found[table]}
     return found
 
 
-def _demanded(trial: Trial, columns: _Columns) -> set[_Place]:
+def _demanded(trial: ReplayedTrial, columns: _Columns) -> set[_Place]:
     criteria = trial.task.criteria
     return {
         _place(change, _owners(trial.world, columns.get(change.table, {}), change.after), ())

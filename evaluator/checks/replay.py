@@ -8,23 +8,25 @@ from collections.abc import Sequence
 from pydantic_core import from_json
 
 from evaluator.replay.execution import ExecutedCall
+from evaluator.replay.trial import ReplayedTrial
 from skillweave.schema.record import Json
 from skillweave.schema.score import ReplayCheck
 from skillweave.schema.trajectory import Message
 
 
-def check_replay(steps: Sequence[ExecutedCall], messages: Sequence[Message], *, after_the_end: int = 0) -> ReplayCheck:
-    """What came of the calls of a conversation when they were made again; so many messages stand behind its end."""
-    recorded = _recorded(messages)
-    told = [recorded.get(place) for place in _places(messages)]
+def check_replay(trial: ReplayedTrial) -> ReplayCheck:
+    """What came of the recorded calls when they were made again. The check has no score."""
+    recorded = _recorded_results(trial.messages)
+    texts = [recorded.get(place) for place in _places(trial.messages)]
+    calls = trial.made.steps
     return ReplayCheck(
-        calls=sum(not step.is_malformed for step in steps),
-        failed=sum(not step.ok for step in steps),
-        malformed=[step.call for step in steps if step.is_malformed],
+        calls=sum(not call.is_malformed for call in calls),
+        failed=sum(not call.ok for call in calls),
+        malformed=[call.call for call in calls if call.is_malformed],
         differs=[
-            step.call for step, text in zip(steps, told, strict=True) if text is not None and _differs(step, text)
+            call.call for call, text in zip(calls, texts, strict=True) if text is not None and _differs(call, text)
         ],
-        after_the_end=after_the_end,
+        after_the_end=trial.after_the_end,
     )
 
 
@@ -38,7 +40,7 @@ def _places(messages: Sequence[Message]) -> list[tuple[int, str]]:
     ]
 
 
-def _recorded(messages: Sequence[Message]) -> dict[tuple[int, str], str]:
+def _recorded_results(messages: Sequence[Message]) -> dict[tuple[int, str], str]:
     """What is recorded as the result of each call: the first result of its id behind it."""
     found: dict[tuple[int, str], str] = {}
     open_calls: dict[str, int] = {}

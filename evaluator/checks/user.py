@@ -5,21 +5,21 @@ task's own was rendered from the scenario, and is judged like the rest.
 """
 
 from evaluator.checks.communicate import telling_message
-from evaluator.checks.policy import recorded_declines, transfer_call
-from evaluator.replay.trial import Trial
+from evaluator.kinds.conduct import recorded_declines, transfer_call
+from evaluator.replay.trial import ReplayedTrial
 from evaluator.text.facts import UserKnowledge
 from skillweave.schema.score import UserCheck, UserFault
 from skillweave.schema.trajectory import STOP
 
 
-def check_user(trial: Trial) -> UserCheck:
+def check_user(trial: ReplayedTrial) -> UserCheck:
     """What the user said that it cannot know, and whether it left before anything had come of its request."""
     faults = [UserFault(message=place, fault=f"{token!r} is nothing that the user knows or was told")
               for place, token in _faults(trial)]  # fmt: skip
     return UserCheck(score=float(not faults), faults=faults, left=has_left(trial))
 
 
-def has_left(trial: Trial) -> bool:
+def has_left(trial: ReplayedTrial) -> bool:
     """Whether the user ended it while a question was open, its request neither done, declined nor handed over: no write
     was made, not all was told, and the agent's last words hold a question mark. Giving up out of patience is none."""
     steps = trial.made.steps
@@ -34,7 +34,7 @@ def has_left(trial: Trial) -> bool:
     return bool(spoken) and "?" in spoken[-1]
 
 
-def _faults(trial: Trial) -> list[tuple[int, str]]:
+def _faults(trial: ReplayedTrial) -> list[tuple[int, str]]:
     task, blueprint = trial.task, trial.world.blueprint
     own = [message.content or "" for message in task.messages]
     ledger = UserKnowledge(

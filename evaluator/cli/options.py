@@ -6,15 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from evaluator.scoring.evaluate import CHECKS, CheckSettings
+from evaluator.checks import CHECKS
+from evaluator.scoring.evaluate import CheckSettings
 from evaluator.scoring.worker_pool import EvaluationSetup
 from skillweave.base.errors import ConfigError
 from skillweave.config.load import load_config, nearest
 from skillweave.config.sections import Config
+from skillweave.plugins import load_plugins, loaded_plugins
 
 MODES = ("all", "single", "prune")
-JUDGED_CHECKS = ("rubric", "subjective")
-"""Checks that a judge makes."""
 CONFIG = Path("config.yaml")
 """The configuration where none is named; without it the defaults hold."""
 
@@ -32,6 +32,8 @@ class EvaluationOptions:
     verbose: bool = False
     quiet: bool = False
     overrides: Sequence[str] = ()
+    plugins: Sequence[str] = ()
+    """Modules of one's own to load, beside those that the configuration names."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """Dotted path -> what an option says of it; None: nothing."""
 
@@ -41,12 +43,15 @@ class EvaluationOptions:
             raise ConfigError(f"--mode {self.mode!r} is unknown; {nearest(self.mode, MODES)}")
         if (self.mode == "single") != (self.check is not None):
             raise ConfigError("--mode single and --evaluator NAME go together: the one check to be made")
-        if self.check is not None and self.check not in (*CHECKS, *JUDGED_CHECKS):
-            raise ConfigError(
-                f"--evaluator {self.check!r} is unknown; {nearest(self.check, [*CHECKS, *JUDGED_CHECKS])}"
-            )
         if self.verbose and self.quiet:
             raise ConfigError("-v and -q ask for opposite things; give one of them")
+        self.load_plugins()
+        if self.check is not None and self.check not in CHECKS:
+            raise ConfigError(f"--evaluator {self.check!r} is unknown; {nearest(self.check, [*CHECKS])}")
+
+    def load_plugins(self) -> None:
+        """Load the plug-ins of the command line and of the configuration. Raises ConfigError."""
+        load_plugins([*self.config.plugins, *self.plugins])
 
     @cached_property
     def config(self) -> Config:
@@ -79,15 +84,15 @@ class EvaluationOptions:
     def judged(self) -> tuple[str, ...]:
         """Checks that a judge is asked for, beside those that tasks themselves ask for."""
         if self.check is not None:
-            return (self.check,) if self.check in JUDGED_CHECKS else ()
+            return (self.check,) if CHECKS[self.check].needs_judge else ()
         settings = self.config.evaluation
         asked = {"rubric": settings.enable_rubric, "subjective": settings.enable_subjective}
-        return tuple(name for name in JUDGED_CHECKS if asked[name])
+        return tuple(name for name, is_asked in asked.items() if is_asked)
 
-    def office(self, version: str) -> EvaluationSetup:
+    def setup(self, version: str) -> EvaluationSetup:
         """What evaluation works with; `version` is that of the checks."""
         # Of what a judge alone is asked, the replay is made all the same: it is what the judge is shown.
-        only = () if self.check is None else (self.check,) if self.check in CHECKS else ("replay",)
+        only = () if self.check is None else ("replay",) if CHECKS[self.check].needs_judge else (self.check,)
         settings = CheckSettings(
             checks=only,
             prune=self.prune,
@@ -95,4 +100,4 @@ class EvaluationOptions:
             confirmation_in_reward=self.config.evaluation.confirmation_in_reward,
             version=version,
         )
-        return EvaluationSetup(self.outputs, self.mcp_outputs or self.outputs, settings)
+        return EvaluationSetup(self.outputs, self.mcp_outputs or self.outputs, settings, loaded_plugins())

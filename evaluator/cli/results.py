@@ -39,7 +39,7 @@ def run_show(options: EvaluationOptions, id: str, *, agent: str | None = None, u
     if not named:
         such = ", ".join(sorted({key.id for key in rollouts.places})[:SHOWN]) or "none"
         raise ConfigError(f"no trajectory {id!r} in {str(options.rollouts)!r}; it holds {such}, ...")
-    desk = DatasetEvaluator(options.office(checks_version(options.settings)))
+    desk = DatasetEvaluator(options.setup(checks_version(options.settings)))
     status = 0
     for key in found:
         place = rollouts.places[key]
@@ -112,7 +112,7 @@ PRUNED = "pruned.jsonl"
 
 def run_prune(options: EvaluationOptions) -> int:
     """The exit status. Raises ConfigError, ArtifactError."""
-    desk = DatasetEvaluator(options.office(""))
+    desk = DatasetEvaluator(options.setup(""))
     store = ResultsFile(options.output).store
     store.prepare()
     counts = {"calls": 0, "pruned": 0, "tasks": 0, "faults": 0}

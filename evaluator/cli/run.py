@@ -35,7 +35,7 @@ class EvaluationRun:
     """What is evaluated, and what of it was there already."""
 
     options: EvaluationOptions
-    office: EvaluationSetup
+    setup: EvaluationSetup
     desk: DatasetEvaluator
     rollouts: RolloutIndex
     results: ResultsFile
@@ -58,12 +58,12 @@ def open_run(options: EvaluationOptions) -> Iterator[EvaluationRun]:
     results.store.prepare()
     with locked(results.store):
         results.store.clean()
-        office = options.office(checks_version(options.settings, results.store.root / CACHE / "code.json"))
-        desk = DatasetEvaluator(office)
+        setup = options.setup(checks_version(options.settings, results.store.root / CACHE / "code.json"))
+        desk = DatasetEvaluator(setup)
         judge = _judge(options, desk, results)
         jobs = _jobs(rollouts, [desk.fingerprint, *([judge.name, judge.version] if judge else [])])
         kept = results.keep({job.key: job.digest for job in jobs}, anew=not options.cache)
-        yield EvaluationRun(options, office, desk, rollouts, results, jobs, kept, judge)
+        yield EvaluationRun(options, setup, desk, rollouts, results, jobs, kept, judge)
 
 
 def _jobs(rollouts: RolloutIndex, follows_from: list[str]) -> list[EvaluationJob]:
@@ -232,7 +232,7 @@ def _done(run: EvaluationRun, owed: list[EvaluationJob]) -> Iterator[FinishedJob
     """The results, in the order in which they are made."""
     batches = [owed[start : start + BATCH] for start in range(0, len(owed), BATCH)]
     workers = min(run.options.config.evaluation.max_workers, max(len(batches), 1))
-    scored = evaluate_all(run.office, batches, workers)
+    scored = evaluate_all(run.setup, batches, workers)
     if run.judge is None:
         yield from scored
         return

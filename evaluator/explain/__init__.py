@@ -27,4 +27,6 @@ def explain(scored: ScoredTrial) -> FailureRecord:
 
 def _unexplained(evidence: Evidence) -> FailureRecord:
     low = [name for name in evidence.basis if evidence.failed(name)]
-    return evidence.at_end("other", f"the checks that count: {', '.join(evidence.basis)}", f"failed: {', '.join(low)}")
+    own = {name: check.model_dump_json() for name, check in evidence.checks.own.items()}
+    failed = ", ".join(f"{name} {own[name]}" if name in own else name for name in low)
+    return evidence.at_end("other", f"the checks that count: {', '.join(evidence.basis)}", f"failed: {failed}")

@@ -3,7 +3,6 @@
 import re
 
 from evaluator.checks.communicate import mentions
-from evaluator.checks.policy import recorded_declines
 from evaluator.explain.evidence import (
     Evidence,
     aimed_at,
@@ -14,8 +13,9 @@ from evaluator.explain.evidence import (
     is_unreadable,
     quoted,
 )
+from evaluator.kinds import KINDS
+from evaluator.kinds.conduct import recorded_declines
 from evaluator.text.facts import value_forms
-from skillweave.schema.call import DECLINE, TRANSFER
 from skillweave.schema.result import FailureClass, FailureRecord
 from skillweave.schema.task import FactToTell
 
@@ -40,7 +40,8 @@ def misconduct(evidence: Evidence) -> FailureRecord:
     violations = _violations(evidence)
     if not violations:
         return _unconfirmed(evidence)
-    failure, expected = _sort_of(evidence)
+    task = evidence.trial.task
+    failure, expected = KINDS[task.kind].misconduct(task, recorded_declines(evidence.made))
     left = ending(evidence, expected) if failure == "not_declined" else None
     if left is not None and left.class_ in _OF_THE_END:
         return left
@@ -48,22 +49,6 @@ def misconduct(evidence: Evidence) -> FailureRecord:
     if call and int(call["call"]) < len(evidence.made):
         return evidence.at_call(failure, evidence.made[int(call["call"])], expected)
     return evidence.at_end(failure, expected, f"{violations[0]}; {evidence.last_words}")
-
-
-def _sort_of(evidence: Evidence) -> tuple[FailureClass, str]:
-    """What the first fault is called, and what was due instead."""
-    task, recorded = evidence.trial.task, recorded_declines(evidence.made)
-    demanded = task.criteria.declined
-    if demanded is None and recorded:
-        return "wrongly_declined", "nothing recorded as declined"
-    if demanded is not None:
-        is_wrong = any(rule not in demanded.accepted for _, rule in recorded)
-        return "wrong_rule" if is_wrong else "not_declined", f'{DECLINE}(rule="{demanded.rule}"), and words to the user'
-    if task.kind == "unavailable":
-        return "not_declined", f'{TRANSFER}(reason="no_tool")'
-    if task.criteria.must_ask:
-        return "did_not_ask", "the user's word on what they left out, before the write that needs it"
-    return "policy_violation", "what the policy asks"
 
 
 def _violations(evidence: Evidence) -> list[str]:

@@ -13,7 +13,7 @@ from itertools import takewhile
 from evaluator.checks.actions import check_actions
 from evaluator.checks.call_matching import is_same
 from evaluator.replay.execution import ExecutedCall
-from evaluator.replay.trial import ScoredTrial, Trial
+from evaluator.replay.trial import ReplayedTrial, ScoredTrial
 from skillweave.base.command import one_line
 from skillweave.schema.call import TRANSFER, ToolError
 from skillweave.schema.record import Json
@@ -71,7 +71,7 @@ class Evidence:
     """A trial that failed, as its explanation sees it."""
 
     def __init__(self, scored: ScoredTrial) -> None:
-        self.trial: Trial = scored.trial
+        self.trial: ReplayedTrial = scored.trial
         self.checks = scored.checks
 
     @property
@@ -81,7 +81,7 @@ class Evidence:
 
     def failed(self, basis: Basis) -> bool:
         """Whether a check counts and did not score 1."""
-        check = getattr(self.checks, basis)
+        check = self.checks.get(basis)
         return basis in self.basis and check is not None and check.score < 1
 
     @property

@@ -21,7 +21,7 @@ from evaluator.explain.evidence import (
     sign_in_due,
 )
 from evaluator.replay.execution import ExecutedCall
-from evaluator.replay.trial import Trial
+from evaluator.replay.trial import ReplayedTrial
 from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json
@@ -33,7 +33,7 @@ from skillweave.world.world import World
 class TrialRows:
     """The rows of a trial's world, as they were when it began."""
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: ReplayedTrial) -> None:
         self._world: World = trial.world
         patch = trial.task.initial_state.patch
         self._patched = {(row.table, str(cell)): row for row in patch for cell in row.key.values()}

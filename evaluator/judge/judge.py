@@ -18,7 +18,6 @@ from typing import Literal, get_args
 from evaluator.judge.prompt import (
     JUDGE,
     MOST_POINTS,
-    WORDING,
     Judgement,
     JudgeQuestions,
     complaints_of,
@@ -27,9 +26,10 @@ from evaluator.judge.prompt import (
     points,
     shortened,
     task_words,
+    wording,
 )
 from evaluator.replay.trial import replayed_messages
-from evaluator.score import reward_of
+from evaluator.scoring.score import reward_of
 from evaluator.scoring.worker_pool import DatasetEvaluator, FinishedJob, finished_job
 from skillweave.base.digest import digest_json
 from skillweave.base.errors import AuthorError, ConfigError, ProviderError, StopError
@@ -93,7 +93,7 @@ class Judge:
     def version(self) -> str:
         """Changes with the words of the prompt, of the questions, and with the form of the answer."""
         own: list[Json] = [[*self._settings.rubric], [*self._settings.subjective], [*self.checks]]
-        return digest_json([JUDGE.digest, [*WORDING], *own])[:_VERSION]
+        return digest_json([JUDGE.digest, [*wording()], *own])[:_VERSION]
 
     @property
     def usage(self) -> SpeakerUsage:

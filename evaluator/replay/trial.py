@@ -20,6 +20,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.score import Checks
 from skillweave.schema.task import Task
 from skillweave.schema.trajectory import Message, RolloutUsage, UserTurn, until_end
+from skillweave.world.compare import ComparisonLookup
 from skillweave.world.tools import result_text
 from skillweave.world.world import World
 
@@ -225,38 +226,80 @@ def _first(error: Exception) -> str:
     return str(error)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Trial:
-    """All that checks look at."""
+    """A session of a task and the conversation held in it: what every check can look at."""
 
     task: Task
-    world: World
-    golden: GoldenExecution
-    recorded: RecordedTrajectory
     made: Execution
-    """The recorded calls, made again."""
+    """The agent's calls, executed."""
+    comparison: ComparisonLookup
+    """How each column is compared."""
+    transcript: Sequence[Message] | None
+    """The conversation as recorded; None: unknown."""
+    user_records: Sequence[UserTurn] | None
+    """What the user recorded of its messages; None: nothing."""
+    confirmation_in_reward: bool = False
+    """Whether a write without the user's agreement breaks the policy."""
 
     @cached_property
     def messages(self) -> Sequence[Message]:
-        """The conversation, to where the user left."""
-        return until_end(self.recorded.messages, self.recorded.user_turns or ())
+        """The conversation until the user left; empty where it is unknown."""
+        return until_end(self.transcript or (), self.user_records or ())
 
     @cached_property
     def turns(self) -> list[UserTurn]:
-        """What each message of the user's comes to, in order."""
-        return user_turns_of(self.task, self.messages, self.recorded.user_turns)
+        """What each message of the user means, in order."""
+        return user_turns_of(self.task, self.messages, self.user_records)
 
     @property
     def after_the_end(self) -> int:
-        """Messages behind it, which nobody heard."""
-        return len(self.recorded.messages) - len(self.messages)
+        """Number of recorded messages after the user left."""
+        return len(self.transcript or ()) - len(self.messages)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayedTrial(Trial):
+    """A recorded trajectory, its calls made again, beside the golden execution of its task."""
+
+    world: World
+    golden: GoldenExecution
+    recorded: RecordedTrajectory
+
+
+def replayed_trial(
+    task: Task,
+    world: World,
+    golden: GoldenExecution,
+    recorded: RecordedTrajectory,
+    made: Execution,
+    *,
+    confirmation_in_reward: bool = False,
+) -> ReplayedTrial:
+    """The trial of a trajectory.
+
+    Args:
+        made: The recorded calls, made again.
+        confirmation_in_reward: Whether a write without the user's agreement breaks the policy.
+    """
+    return ReplayedTrial(
+        task=task,
+        made=made,
+        comparison=world.comparison,
+        transcript=recorded.messages,
+        user_records=recorded.user_turns,
+        confirmation_in_reward=confirmation_in_reward,
+        world=world,
+        golden=golden,
+        recorded=recorded,
+    )
 
 
 @dataclass(frozen=True)
 class ScoredTrial:
     """A trial with what the checks say of it."""
 
-    trial: Trial
+    trial: ReplayedTrial
     checks: Checks
     reward: float | None
     """None where a check that counts was not made."""
@@ -267,7 +310,7 @@ class ScoredTrial:
         return None if self.reward is None else self.reward == 1
 
 
-def replayed_messages(trial: Trial) -> list[Message]:
+def replayed_messages(trial: ReplayedTrial) -> list[Message]:
     """The conversation, each call followed by what the replay answered; what is recorded of results is left out."""
     steps = iter(trial.made.steps)
     found: list[Message] = []

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from evaluator.replay.execution import ExecutedCall
-from evaluator.replay.trial import ScoredTrial, Trial
+from evaluator.replay.trial import ReplayedTrial, ScoredTrial
 from skillweave.schema.call import RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.result import Divergence, Result
@@ -75,6 +75,9 @@ def _all(task: Task, checks: Checks) -> Iterator[CheckFinding]:
     for name, judged in (("rubric", checks.rubric), ("subjective", checks.subjective)):
         if judged:
             yield CheckFinding(name, judged.score, name in basis, _finding_answers(judged))
+    for name, own in checks.own.items():
+        notes = [f"{field}: {_json(value)}" for field, value in (own.model_extra or {}).items()]
+        yield CheckFinding(name, own.score, name in basis, notes)
     if checks.replay:
         yield CheckFinding("replay", None, False, _replay(checks.replay))
 
@@ -203,7 +206,7 @@ def conversation_of(scored: ScoredTrial, result: Result) -> ShownConversation:
     )
 
 
-def _golden(trial: Trial, matched: Sequence[MatchedCall]) -> list[ShownCall]:
+def _golden(trial: ReplayedTrial, matched: Sequence[MatchedCall]) -> list[ShownCall]:
     partner = {pair.golden: pair.call for pair in matched}
     return [
         _shown(step, partner.get(step.call), is_demanded=step.call not in trial.golden.pruned)
@@ -211,7 +214,7 @@ def _golden(trial: Trial, matched: Sequence[MatchedCall]) -> list[ShownCall]:
     ]
 
 
-def _turns(trial: Trial, scored: ScoredTrial, matched: Sequence[MatchedCall]) -> list[ShownTurn]:
+def _turns(trial: ReplayedTrial, scored: ScoredTrial, matched: Sequence[MatchedCall]) -> list[ShownTurn]:
     partner = {pair.call: pair.golden for pair in matched}
     differs = frozenset(scored.checks.replay.differs if scored.checks.replay else ())
     written = [call.function.arguments for message in _of_agent(trial.messages) for call in message.tool_calls or ()]

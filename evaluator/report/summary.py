@@ -6,6 +6,7 @@ from operator import itemgetter
 from sys import maxsize
 from typing import NamedTuple, get_args
 
+from evaluator.kinds import KINDS
 from evaluator.report.statistics import LEVEL, RESAMPLES, Interval, Row, bootstrap_rows, pass_at_k, pass_hat_k
 from evaluator.report.tally import BILLION, FAULTS, AgentTally, TaskTally, UsageTally
 from skillweave.schema.evaluation import (
@@ -22,7 +23,7 @@ from skillweave.schema.evaluation import (
     UserFigures,
 )
 from skillweave.schema.result import Result, SpeakerNames
-from skillweave.schema.task import Kind, Split
+from skillweave.schema.task import Split
 
 UNKNOWN = "unknown"
 """Where a result does not say."""
@@ -163,7 +164,7 @@ _DIFFICULTIES = ["1 call", *(f"{calls} calls" for calls in range(2, MANY_CALLS))
 _TRAITS = {
     "world": _Trait(lambda task: task.traits.world, _in_order([])),
     "domains": _Trait(_domains, _by_count),
-    "kind": _Trait(lambda task: task.traits.kind, _in_order(get_args(Kind))),
+    "kind": _Trait(lambda task: task.traits.kind, _in_order([*KINDS])),
     "split": _Trait(lambda task: task.traits.split, _in_order(get_args(Split))),
     "difficulty": _Trait(_difficulty, _in_order(_DIFFICULTIES)),
     "persona": _Trait(lambda task: task.traits.persona, _in_order([])),

@@ -18,8 +18,6 @@ NO_REWARD = "no_reward"
 """Why a result without an error has no reward: a check that counts was not made."""
 COUNTED_AS_FAILURES: tuple[ResultErrorKind, ...] = ("provider", "world", "user", "infrastructure", "judge")
 """Errors of a trial. The others (an unreadable line, an unknown task, another dataset) are of no trial."""
-SCORES = ("state", "actions", "communicate", "policy", "user", "rubric", "subjective")
-"""Checks that have a score."""
 FAULTS: dict[bool | None, str] = {False: "no faults planted", True: "faults planted"}
 """Whether faults are planted in what the tools of a task answer."""
 
@@ -142,10 +140,8 @@ class AgentTally:
         task.floor_random = _larger(task.floor_random, billionths(result.floor_random))
 
     def _add_checks(self, checks: Checks, *, failed: bool) -> None:
-        for name in SCORES:
-            check = getattr(checks, name)
-            if check is not None:
-                self.checks[name].add(check.score)
+        for name, score in checks.scores().items():
+            self.checks[name].add(score)
         if checks.user is not None:
             self.users_left += checks.user.left
             self.faulty_users += checks.user.score < 1

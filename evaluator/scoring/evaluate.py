@@ -1,27 +1,22 @@
 """Evaluates one trajectory: both replays, every check, the reward, and why it failed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Protocol
 
-from evaluator.checks.actions import check_actions
-from evaluator.checks.communicate import check_communicate
-from evaluator.checks.policy import AgentConduct, changes_for_others, check_policy
-from evaluator.checks.replay import check_replay
-from evaluator.checks.state import check_state
-from evaluator.checks.user import check_user
+from evaluator.checks import CHECKS, basis_fault, make_checks
 from evaluator.explain import explain
-from evaluator.floors import floor_nothing, floor_random
+from evaluator.kinds import KINDS
 from evaluator.replay.execution import execute_messages
 from evaluator.replay.golden import CACHED_EXECUTIONS, GoldenCache, digest_of_task
-from evaluator.replay.trial import RecordedTrajectory, ScoredTrial, Trial
-from evaluator.score import reward_of
+from evaluator.replay.trial import RecordedTrajectory, ReplayedTrial, ScoredTrial, replayed_trial
+from evaluator.scoring.floors import floor_nothing, floor_random
+from evaluator.scoring.score import reward_of
 from skillweave.base.code import CodeIndex
 from skillweave.base.digest import digest_json
-from skillweave.base.errors import ArtifactError, WorldError
-from skillweave.schema.record import Record
+from skillweave.base.errors import ArtifactError, ConfigError, WorldError
 from skillweave.schema.result import Result, ResultError, ResultErrorKind
 from skillweave.schema.score import Checks
 from skillweave.schema.task import Task
@@ -66,24 +61,6 @@ class CheckSettings:
     """Version of the checks."""
 
 
-CHECKS: dict[str, Callable[[Trial, CheckSettings], Record | None]] = {
-    "state": lambda trial, _: check_state(trial.task.criteria, trial.made.changes, trial.world.comparison),
-    "actions": lambda trial, _: check_actions(trial),
-    "communicate": lambda trial, _: check_communicate(
-        trial.task.criteria.communicate, trial.messages, trial.made.steps, trial.task.now
-    ),
-    "policy": lambda trial, settings: check_policy(
-        AgentConduct(trial.task, trial.made.steps, trial.messages, trial.turns, trial.recorded.user_turns is not None),
-        blueprint=trial.world.blueprint,
-        for_others=changes_for_others(trial),
-        confirmation_counts=settings.confirmation_in_reward,
-    ),
-    "user": lambda trial, _: check_user(trial),
-    "replay": lambda trial, _: check_replay(trial.made.steps, trial.messages, after_the_end=trial.after_the_end),
-}
-"""Every check that needs no judge, by name."""
-
-
 class NotScoredError(Exception):
     """A trajectory that cannot be scored, and whose error that is."""
 
@@ -114,11 +91,10 @@ class Evaluator:
     def scored(self, recorded: RecordedTrajectory) -> ScoredTrial:
         """The trial of a trajectory, with its checks. Raises NotScoredError."""
         trial = self.trial(recorded)
-        wanted = self._settings.checks or tuple(CHECKS)
-        checks = Checks(**{name: CHECKS[name](trial, self._settings) for name in wanted})
+        checks = make_checks(trial, self._settings.checks)
         return ScoredTrial(trial, checks, reward_of(trial.task, checks))
 
-    def trial(self, recorded: RecordedTrajectory) -> Trial:
+    def trial(self, recorded: RecordedTrajectory) -> ReplayedTrial:
         """Both replays. Raises NotScoredError."""
         task, digest = self._known_task(recorded)
         error = recorded.error
@@ -137,8 +113,9 @@ class Evaluator:
         try:
             world = self._worlds.world(task)
             golden = self._golden.of(world, task, digest)
-            if golden.fault is not None:
-                raise NotScoredError("dataset", f"the golden calls do not replay: {golden.fault}")
+            fault = _task_fault(task) or golden.fault
+            if fault is not None:
+                raise NotScoredError("dataset", f"the golden calls do not replay: {fault}")
             with world.session(task) as session:
                 ended = until_end(recorded.messages, recorded.user_turns or ())
                 made = execute_messages(session, ended, namespaces_of(task))
@@ -146,7 +123,9 @@ class Evaluator:
             raise NotScoredError("world", str(error)) from error
         if made.defects:
             raise NotScoredError("world", made.defects[0])
-        return Trial(task, world, golden, recorded, made)
+        return replayed_trial(
+            task, world, golden, recorded, made, confirmation_in_reward=self._settings.confirmation_in_reward
+        )
 
     def _known_task(self, recorded: RecordedTrajectory) -> tuple[Task, str]:
         try:
@@ -212,10 +191,21 @@ class Evaluator:
         )
 
 
+def _task_fault(task: Task) -> str | None:
+    """Why a task of its kind cannot be scored. Raises NotScoredError where its kind or a check is unknown."""
+    fault = basis_fault(task)
+    if fault is not None:
+        raise NotScoredError("dataset", fault)
+    try:
+        return KINDS[task.kind].task_fault(task)
+    except ConfigError as error:
+        raise NotScoredError("dataset", str(error)) from error
+
+
 def is_failed(scored: ScoredTrial) -> bool:
     """Whether a check that counts and was made is below 1."""
-    parts = [getattr(scored.checks, basis) for basis in scored.trial.task.criteria.reward_basis]
-    return any(part is not None and part.score < 1 for part in parts)
+    records = [scored.checks.get(name) for name in scored.trial.task.criteria.reward_basis]
+    return any(record is not None and record.score < 1 for record in records)
 
 
 VERSION = "1"
@@ -225,9 +215,10 @@ VERSION = "1"
 def checks_version(settings: Sequence[str] = (), cache_file: Path | None = None) -> str:
     """`1-3f2a9c1e`, and the settings that change scores: equal only where the same trajectory gets the same result.
 
-    Docstrings and comments do not count.
+    Docstrings and comments do not count. Checks and kinds of plug-ins do.
     """
-    index = CodeIndex(("evaluator", "skillweave"), cache_file)
-    found = digest_json({**index.closure("evaluator.scoring.evaluate")})
+    own = sorted({*CHECKS.own.values(), *KINDS.own.values()})
+    index = CodeIndex(("evaluator", "skillweave", *(module.partition(".")[0] for module in own)), cache_file)
+    found = digest_json({**index.closure("evaluator.scoring.evaluate"), **{m: {**index.closure(m)} for m in own}})
     index.save()
     return "+".join([f"{VERSION}-{found[:8]}", *settings])

@@ -7,15 +7,46 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from evaluator.kinds import KINDS
 from evaluator.replay.trial import ScoredTrial, read_trajectory
 from evaluator.scoring.evaluate import EvaluationSource, Evaluator, NotScoredError
-from evaluator.variants import Variant, variants_of
-from evaluator.variants.held_out import HeldOutVariant, held_out
+from evaluator.variants.conversation import Variant
+from evaluator.variants.executor import VariantExecutor
+from evaluator.variants.held_out import HeldOutVariant, reaches
 from skillweave.base.digest import digest_bytes
 from skillweave.schema.evaluation import HeldOutReport, MisjudgedVariant, VariantCount
 from skillweave.schema.result import FailureClass, Result
 from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
+from skillweave.world.world import World
+
+
+def variants_of(world: World, task: Task, *, conduct: bool = True) -> Iterator[Variant]:
+    """All variants of a task's golden conversation, in a fixed order; each says whether it must pass.
+
+    There are none where the golden calls do not do what the task demands, or do not end as the task's kind ends.
+
+    Args:
+        conduct: Whether to make those as well that are the same for all tasks of a template: how calls are written,
+            what is recorded and told when, who is asked. Without them only those that depend on this task's values.
+    """
+    kind = KINDS[task.kind]
+    executor = VariantExecutor(world, task)
+    if executor.golden.undone or not executor.reaches_goal(executor.golden.changes):
+        return
+    if [move.tool for move in executor.ending] != ([kind.ending] if kind.ending else []):
+        return
+    if executor.ending and executor.ending[0] is not executor.moves[-1]:
+        return
+    yield from kind.variants(executor)
+    yield from kind.conduct_variants(executor) if conduct else ()
+
+
+def held_out_variants_of(world: World, task: Task) -> Iterator[HeldOutVariant]:
+    """All variants of the second set, in a fixed order; none where the golden calls do not do what the task demands."""
+    executor = VariantExecutor(world, task)
+    if not executor.golden.undone and reaches(executor, executor.golden.changes):
+        yield from KINDS[task.kind].held_out_variants(executor)
 
 
 class SelftestOutcome(NamedTuple):
@@ -107,7 +138,7 @@ class HeldOutVerdict(NamedTuple):
 
 def held_out_verdicts(source: EvaluationSource, evaluator: Evaluator, task: Task) -> Iterator[HeldOutVerdict]:
     """The evaluator's word on each variant of the task's second set, read from a line as anybody's trajectory is."""
-    for number, one in enumerate(held_out(source.world(task), task)):
+    for number, one in enumerate(held_out_variants_of(source.world(task), task)):
         scored, said = _scored(evaluator, trajectory_line(task, number, one.variant))
         is_right = scored is not None and scored.passed is one.variant.passes
         survivor = None if is_right else _survivor(task, one, said if scored is None else _why(one, scored))

@@ -22,6 +22,7 @@ from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from skillweave.base.digest import digest_json
 from skillweave.base.errors import ArtifactError
 from skillweave.base.processes import begin_work
+from skillweave.plugins import load_plugins
 from skillweave.schema.result import Result, ResultError
 from skillweave.world.dataset import QUERIES, Dataset
 
@@ -35,6 +36,8 @@ class EvaluationSetup:
     worlds: Path
     """The one that holds their worlds; the two may be one."""
     settings: CheckSettings
+    plugins: tuple[str, ...] = ()
+    """Modules that every worker loads."""
 
 
 class EvaluationJob(NamedTuple):
@@ -51,12 +54,12 @@ class EvaluationJob(NamedTuple):
 class DatasetEvaluator:
     """Not to be shared by threads."""
 
-    def __init__(self, office: EvaluationSetup) -> None:
+    def __init__(self, setup: EvaluationSetup) -> None:
         """ArtifactError where a folder is none of a run."""
-        self._settings = office.settings
-        self.tasks = Dataset(office.tasks)
-        self.worlds = self.tasks if office.worlds == office.tasks else Dataset(office.worlds)
-        self.evaluator = Evaluator(self.tasks, self.worlds, office.settings)
+        self._settings = setup.settings
+        self.tasks = Dataset(setup.tasks)
+        self.worlds = self.tasks if setup.worlds == setup.tasks else Dataset(setup.worlds)
+        self.evaluator = Evaluator(self.tasks, self.worlds, setup.settings)
         self._open: tuple[Path, IO[bytes]] | None = None
         """The file that was read last: trials of one world stand in one."""
 
@@ -131,7 +134,7 @@ class FinishedJob(NamedTuple):
 
 
 def evaluate_all(
-    office: EvaluationSetup, batches: Iterable[Sequence[EvaluationJob]], workers: int
+    setup: EvaluationSetup, batches: Iterable[Sequence[EvaluationJob]], workers: int
 ) -> Iterator[FinishedJob]:
     """Results in the order in which they are made."""
     waiting = deque(batches)
@@ -139,23 +142,23 @@ def evaluate_all(
     while waiting or suspects:
         alone = not waiting
         source, count = (suspects, 1) if alone else (waiting, workers)
-        with _pool(office, count) as pool:
-            lost = yield from _drained(pool, source, count * BATCHES_AHEAD if not alone else 1)
+        with _pool(setup, count) as pool:
+            lost = yield from _drained(pool, setup, source, count * BATCHES_AHEAD if not alone else 1)
         if len(lost) == 1 and alone:
-            yield _died(office, lost[0])
+            yield _died(setup, lost[0])
         else:
             suspects.extend([job] for job in lost)
 
 
 def _drained(
-    pool: ProcessPoolExecutor, batches: deque[Sequence[EvaluationJob]], ahead: int
+    pool: ProcessPoolExecutor, setup: EvaluationSetup, batches: deque[Sequence[EvaluationJob]], ahead: int
 ) -> Generator[FinishedJob, None, list[EvaluationJob]]:
     """Work the batches off; what is returned are the jobs that were under way when a worker died."""
     under_way: dict[Future[list[FinishedJob]], Sequence[EvaluationJob]] = {}
     try:
         while batches or under_way:
             while batches and len(under_way) < ahead:
-                under_way[pool.submit(_evaluated, batches[0])] = batches[0]
+                under_way[pool.submit(_evaluated, setup, batches[0])] = batches[0]
                 batches.popleft()
             ended, _ = wait(under_way, return_when=FIRST_COMPLETED)
             for future in ended:
@@ -167,29 +170,24 @@ def _drained(
     return []
 
 
-def _pool(office: EvaluationSetup, workers: int) -> ProcessPoolExecutor:
+def _pool(setup: EvaluationSetup, workers: int) -> ProcessPoolExecutor:
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(office, os.getpid()))
+    return ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(setup.plugins, os.getpid()))
 
 
-_worker_setup: list[EvaluationSetup] = []
-"""What this process was told to work with."""
-
-
-def _begin(office: EvaluationSetup, parent: int) -> None:
+def _begin(plugins: Sequence[str], parent: int) -> None:
     """Called once in each worker."""
     begin_work(parent)
-    _worker_setup[:] = [office]
+    load_plugins(plugins)
 
 
-@cache
-def _worker_evaluator() -> DatasetEvaluator:
-    return DatasetEvaluator(_worker_setup[0])
+_worker_evaluator = cache(DatasetEvaluator)
+"""One for each process: opening a dataset takes time."""
 
 
-def _evaluated(batch: Sequence[EvaluationJob]) -> list[FinishedJob]:
+def _evaluated(setup: EvaluationSetup, batch: Sequence[EvaluationJob]) -> list[FinishedJob]:
     """Called in a worker."""
-    return [finished_job(job, _worker_evaluator().result(job)) for job in batch]
+    return [finished_job(job, _worker_evaluator(setup).result(job)) for job in batch]
 
 
 def finished_job(job: EvaluationJob, result: Result) -> FinishedJob:
@@ -198,6 +196,6 @@ def finished_job(job: EvaluationJob, result: Result) -> FinishedJob:
     return FinishedJob(job, line, result.error is not None)
 
 
-def _died(office: EvaluationSetup, job: EvaluationJob) -> FinishedJob:
+def _died(setup: EvaluationSetup, job: EvaluationJob) -> FinishedJob:
     error = evaluator_failure("the process that evaluated it died; run the same command again")
-    return finished_job(job, DatasetEvaluator(office).unscored(job, error))
+    return finished_job(job, DatasetEvaluator(setup).unscored(job, error))

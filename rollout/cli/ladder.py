@@ -1,26 +1,225 @@
-"""`ladder`: the scripted agents over the same tasks, in a table and in `evaluation/ladder.json`."""
+"""The ladder of scripted agents: an agent that knows more must pass more of the same tasks.
 
+If the order does not hold, tasks can be passed without understanding them, or cannot be passed by doing them right.
+"""
+
+import asyncio
 import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import zip_longest
 from pathlib import Path
+from random import Random
+from typing import NamedTuple
 
+from evaluator.replay.trial import read_trajectory
 from evaluator.report.results import LADDER, write_ladder
 from evaluator.report.terminal import show_ladder
+from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from rollout.cli.options import RolloutOptions
-from rollout.ladder import AGENTS, chosen, climb
+from rollout.dispatcher import AgentRunner, BatchDispatcher, Width
+from rollout.offline.agents import offline_agent
+from rollout.offline.user import offline_user
+from rollout.trajectory import RolloutLimits, RolloutSettings
+from rollout.world.source import ContractOpener, WorldTasks
 from skillweave.base.command import one_line
+from skillweave.base.digest import digest_bytes
+from skillweave.base.errors import ConfigError
+from skillweave.base.processes import process_pool
 from skillweave.base.progress import progress
 from skillweave.base.store import Store
+from skillweave.config.sections import Config
+from skillweave.schema.evaluation import Ladder, PassCount, Rung
+from skillweave.schema.task import Kind, Task
+from skillweave.schema.trajectory import TrajectoryRecord
+from skillweave.world.dataset import Dataset
+
+AGENTS = ("nothing", "random", "careless", "policy_blind", "oracle")
+"""From the lowest rung to the highest."""
+ORDER = (
+    ("nothing", "<=", "random"),
+    ("random", "<=", "careless"),
+    ("careless", "<", "oracle"),
+    ("policy_blind", "<", "oracle"),
+)
+SHARD = 50
+"""Conversations that one process holds at a time."""
+SHOWN = 5
+"""Ids that a sentence names."""
+
+
+class LadderScore(NamedTuple):
+    agent: str
+    task: str
+    kind: Kind
+    passed: bool | None
+    """None: not scored."""
+    reward: float
+    error: str | None
+
+
+def tasks_for_ladder(config: Config, sample: int | None) -> list[Task]:
+    """The tasks that every agent is given. Raises ConfigError, ArtifactError."""
+    dataset = Dataset(Path(config.outputs_dir))
+    found = sampled(dataset, sample, config.seed)
+    if not found:
+        raise ConfigError(f"there are no tasks in {config.outputs_dir!r}; write some with: python -m synth run")
+    return found
+
+
+def ladder_of(
+    config: Config, tasks: Sequence[Task], sample: int | None, workers: int, advanced: Callable[[int, str], None]
+) -> Ladder:
+    """Hold and score all conversations; `advanced` hears how many are done, and whose."""
+    dataset = Dataset(Path(config.outputs_dir))
+    decided = sorted(task.id for task in tasks if is_decided(dataset, task))
+    ids = [task.id for task in tasks]
+    shards = [(config, agent, ids[at : at + SHARD]) for agent in AGENTS for at in range(0, len(ids), SHARD)]
+    scores: list[LadderScore] = []
+    for found in _all_held(shards, workers):
+        scores.extend(found)
+        advanced(len(scores), found[-1].agent)
+    rungs = [_rung(agent, [score for score in scores if score.agent == agent]) for agent in AGENTS]
+    return Ladder(
+        dataset=dataset.digest,
+        seed=config.seed,
+        sample=sample,
+        tasks=len(ids),
+        rungs=rungs,
+        decided=decided,
+        oracle_failed=sorted(score.task for score in scores if score.agent == "oracle" and not score.passed),
+        wrong=[*_lost(scores), *out_of_order(rungs, bool(decided)), *_blind_passes(scores, decided)],
+    )
+
+
+def sampled(dataset: Dataset, sample: int | None, seed: int) -> list[Task]:
+    """That many tasks of each world, its kinds taking turns, another one first in each world; drawn by the seed."""
+    found: list[Task] = []
+    for place, world in enumerate(dataset.tasks.worlds):
+        by_kind: dict[Kind, list[Task]] = {}
+        for task in dataset.tasks.of(world):
+            by_kind.setdefault(task.kind, []).append(task)
+        for kind, tasks in sorted(by_kind.items()):
+            Random(f"{seed}/ladder/{world}/{kind}").shuffle(tasks)
+        kinds = sorted(by_kind)
+        start = place % len(kinds)
+        by_turns = zip_longest(*(by_kind[kind] for kind in [*kinds[start:], *kinds[:start]]))
+        turns = [task for turn in by_turns for task in turn if task]
+        found.extend(turns[:sample])
+    return found
+
+
+def is_decided(dataset: Dataset, task: Task) -> bool:
+    """Whether the request is forbidden by a rule that only the agent holds, or a bridge rule demands a golden call."""
+    asked, banned = task.criteria.asked, {ban.rule for ban in task.criteria.must_not}
+    if task.criteria.declined is not None and asked is not None:
+        guards = dataset.blueprint(task.world).tool(asked.tool).guards
+        return any(guard.rule in banned and guard.enforced_by == "agent" for guard in guards)
+    return bool(task.gates.interlock.get("demanded"))
+
+
+def out_of_order(rungs: Sequence[Rung], is_any_decided: bool) -> list[str]:
+    """The pairs that do not stand as `ORDER` has it, in words. Where no rule decides, heeding none is no loss."""
+    by_agent = {rung.agent: rung.overall for rung in rungs}
+    found = []
+    for low, sign, high in ORDER:
+        left, right = by_agent[low], by_agent[high]
+        is_strict = sign == "<" and (low != "policy_blind" or is_any_decided)
+        if left.rate > right.rate or (is_strict and left.rate == right.rate):
+            passed = f"{left.passed} of {left.tasks} passed, and {right.passed} of {right.tasks}"
+            found.append(f"{low} {sign} {high} does not hold: {passed}")
+    return found
+
+
+def _blind_passes(scores: Iterable[LadderScore], decided: Sequence[str]) -> list[str]:
+    ids = frozenset(decided)
+    passed = sorted(score.task for score in scores if score.agent == "policy_blind" and score.passed)
+    wrong = [id for id in passed if id in ids]
+    return (
+        [f"policy_blind passes {len(wrong)} of {len(ids)} tasks that a rule decides: {_some(wrong)}"] if wrong else []
+    )
+
+
+def _lost(scores: Iterable[LadderScore]) -> Iterator[str]:
+    lost: dict[str, list[LadderScore]] = {}
+    for score in scores:
+        if score.passed is None:
+            lost.setdefault(score.agent, []).append(score)
+    for agent, found in sorted(lost.items()):
+        tasks = _some(sorted(score.task for score in found))
+        yield f"{len(found)} conversations of {agent} could not be scored: {tasks}; the first: {found[0].error}"
+
+
+def _some(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:SHOWN]) + (f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else "")
+
+
+def _rung(agent: str, scores: Sequence[LadderScore]) -> Rung:
+    known = [score for score in scores if score.passed is not None]
+    kinds = sorted({score.kind for score in known})
+    return Rung(
+        agent=agent,
+        overall=_step(known),
+        reward=sum(score.reward for score in known) / len(known) if known else 0.0,
+        by_kind={kind: _step([score for score in known if score.kind == kind]) for kind in kinds},
+        lost=len(scores) - len(known),
+    )
+
+
+def _step(scores: Sequence[LadderScore]) -> PassCount:
+    return PassCount(tasks=len(scores), passed=sum(score.passed is True for score in scores))
+
+
+def _all_held(shards: Sequence[tuple[Config, str, list[str]]], workers: int) -> Iterator[list[LadderScore]]:
+    """The scores of each shard, in order."""
+    if workers < 2 or len(shards) < 2:
+        for shard in shards:
+            yield _held(*shard)
+        return
+    with process_pool(min(workers, len(shards))) as pool:
+        yield from pool.map(_held, *zip(*shards, strict=True))
+
+
+def _held(config: Config, agent: str, ids: Sequence[str]) -> list[LadderScore]:
+    """Conversations of one agent, held and scored."""
+    dataset, evaluator = _opened(config.outputs_dir)
+    rollout = config.rollout
+    user = offline_user(config.seed)
+    source = WorldTasks(dataset, opener=ContractOpener(dataset), user=user, seed=config.seed)
+    setting = RolloutSettings(
+        backend=offline_agent(agent, dataset, config.seed),
+        dataset=source.digest,
+        limits=RolloutLimits(max_turns=rollout.max_turns, max_calls=rollout.max_calls, timeout_s=rollout.timeout_s),
+    )
+    runner = AgentRunner(setting, BatchDispatcher(Width(1, 1, 1)), seed=config.seed)
+    scores: list[LadderScore] = []
+
+    def scored(record: TrajectoryRecord) -> None:
+        line = record.model_dump_json().encode()
+        result = evaluator.evaluate(read_trajectory(line), digest_bytes(line))
+        kind = dataset.tasks[record.task_id].kind
+        error = result.error.message if result.error else None
+        scores.append(LadderScore(agent, record.task_id, kind, result.passed, result.reward or 0.0, error))
+
+    asyncio.run(runner.stream(((source.task(id, 0), 0) for id in ids), scored))
+    return scores
+
+
+@cache
+def _opened(outputs: str) -> tuple[Dataset, Evaluator]:
+    dataset = Dataset(Path(outputs))
+    return dataset, Evaluator(dataset, dataset, CheckSettings(floors=False))
 
 
 def run_ladder(options: RolloutOptions, sample: int | None) -> int:
     """The exit status: 1 where the agents do not stand in order. Raises ConfigError, ArtifactError."""
     config = options.load()
-    tasks = chosen(config, sample)
+    tasks = tasks_for_ladder(config, sample)
     evaluation = Path(config.outputs_dir, "evaluation")
     store = Store(evaluation, "evaluation", option="--outputs-dir")
     store.prepare()
     with progress("conversations", len(tasks) * len(AGENTS)) as shown:
-        ladder = climb(config, tasks, sample, config.execution.workers, shown.advance)
+        ladder = ladder_of(config, tasks, sample, config.execution.workers, shown.advance)
     write_ladder(store, ladder)
     show_ladder(ladder)
     outputs = shlex.quote(config.outputs_dir)

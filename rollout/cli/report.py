@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rollout.cli.options import RolloutOptions
 from rollout.folder import USER_SHARE, FolderState, RunFigures
-from rollout.speakers import user_of
+from rollout.world.speakers import user_config
 from skillweave.base.command import one_line
 from skillweave.base.errors import StopError
 from skillweave.base.progress import ProgressDisplay, progress
@@ -77,7 +77,7 @@ def show_report(
     if tally.user_share > USER_SHARE:
         print(
             f"warning: {tally.user_share:.1%} of the conversations were lost to the simulated user "
-            f"{user_of(config.rollout).model}, whose answers were empty or held invented figures; try another model",
+            f"{user_config(config.rollout).model}: its answers were empty or held invented figures; try another model",
             file=sys.stderr,
         )
     if config.rollout.record_tokens and tally.done and not tally.tokens_kept:

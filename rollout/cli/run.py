@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rollout.cli.options import RolloutOptions
+from rollout.cli.plan import owed, run_record, selected, settings_of
 from rollout.cli.report import Display, display, show_report
 from rollout.dispatcher import Width, Written
 from rollout.folder import RolloutFolder, RunFigures
 from rollout.parts import SourceContext, blamed, made, part, said
-from rollout.plan import owed, run_record, selected, settings_of
-from rollout.speakers import BackendFactory, misunderstanding, user_of
 from rollout.task import RolloutTask, TaskSource
 from rollout.trajectory import RolloutLimits, RolloutSettings
+from rollout.world.speakers import BackendFactory, user_config, user_warning
 from skillweave.base.errors import ProviderError, SkillweaveError, StopError
 from skillweave.base.store import locked
 from skillweave.config.llm import SpeakerConfig
@@ -123,7 +123,7 @@ async def _cast(config: Config, speakers: BackendFactory, options: RolloutOption
     """Agent, user and tasks, with the servers that the run starts for them."""
     rollout = config.rollout
     async with AsyncExitStack() as stack:
-        warning = misunderstanding(rollout)
+        warning = user_warning(rollout)
         if warning:
             print(warning, flush=True)
         agents_server = await _served(stack, rollout.agent, options.rollouts, "agent")
@@ -131,7 +131,7 @@ async def _cast(config: Config, speakers: BackendFactory, options: RolloutOption
         stack.push_async_callback(agent.close)
         # A user that nobody named is at home where the agent is.
         own = rollout.user is not None or rollout.parts.backend is not None
-        users_server = await _served(stack, user_of(rollout), options.rollouts, "user") if own else agents_server
+        users_server = await _served(stack, user_config(rollout), options.rollouts, "user") if own else agents_server
         user = speakers.user(users_server)
         stack.push_async_callback(user.close)
         source: TaskSource = made("tasks", rollout.parts.tasks, SourceContext(config, Path(config.outputs_dir), user))

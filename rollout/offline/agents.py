@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from rollout.offline.careless import Careless, column_of, mistake_of
-from rollout.offline.dialogue_policy import AgentBehaviour, DialoguePolicy, Do, hands_over
+from rollout.offline.dialogue_policy import AgentBehaviour, DialoguePolicy, MakeCalls, hands_over
 from rollout.offline.phrases import said
 from rollout.offline.script import Script, Transcript, scripts_of, transcript_of
 from skillweave.base.errors import ConfigError
@@ -129,22 +129,22 @@ def oracle(request: Request, script: Script, seed: int) -> Reply:
 
 def careless(request: Request, script: Script, seed: int) -> Reply:
     """The oracle with mistakes."""
-    conduct = Careless(script, mistake_of(seed, request.key, script.kind), f"{seed}/{request.key}/careless")
-    return _scripted(request, conduct.followed, conduct, seed, "careless")
+    behaviour = Careless(script, mistake_of(seed, request.key, script.kind), f"{seed}/{request.key}/careless")
+    return _scripted(request, behaviour.followed, behaviour, seed, "careless")
 
 
 def policy_blind(request: Request, script: Script, seed: int) -> Reply:
     """The oracle that carries out what only the policy forbids, and does nothing for a bridge rule's sake."""
-    followed = script.unruled() if script.kind == "refuse" else script.undemanded()
+    followed = script.without_policy() if script.declines else script.undemanded()
     return _scripted(request, followed, PolicyBlind(), seed, "policy_blind")
 
 
-def _scripted(request: Request, script: Script, conduct: AgentBehaviour, seed: int, model: str) -> Reply:
+def _scripted(request: Request, script: Script, behaviour: AgentBehaviour, seed: int, model: str) -> Reply:
     transcript = transcript_of(request)
-    act = DialoguePolicy(script, conduct).follow(transcript).decide()
+    act = DialoguePolicy(script, behaviour).follow(transcript).decide()
     turn = transcript.turn
     random = Random(f"{seed}/{request.key}/{turn}/words")
-    if not isinstance(act, Do):
+    if not isinstance(act, MakeCalls):
         return Reply(text=act.words(random), model=model)
     calls = tuple(
         ToolCall(id=f"call_{turn}_{at}", function=FunctionCall(name=call.tool, arguments=dict(call.arguments)))

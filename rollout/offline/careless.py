@@ -1,11 +1,14 @@
-"""Careless: the oracle with a mistake now and then, which it does not notice; the conversation's key draws it."""
+"""The careless agent: the oracle with a seeded mistake in some conversations, which it does not notice.
 
-from collections.abc import Iterator, Mapping, Sequence
+Which mistakes are possible depends on the kind of task (`evaluator.kinds`).
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
-from typing import Literal
 
+from evaluator.kinds import KINDS, Mistake
 from rollout.offline.dialogue_policy import AgentBehaviour, NextCall
 from rollout.offline.script import PlannedCall, Script
 from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER
@@ -14,19 +17,6 @@ from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, FactToTell, Kind
 from skillweave.world.replay import result_reference
 
-Mistake = Literal[
-    "wrong_argument", "skipped_call", "extra_write", "invented_tool", "gives_up", "guesses",
-    "nothing_recorded", "wrong_rule", "wrong_reason",
-]  # fmt: skip
-_AT_WORK: tuple[Mistake, ...] = ("wrong_argument", "skipped_call", "extra_write", "invented_tool", "gives_up")
-MISTAKES: Mapping[Kind, Sequence[Mistake]] = {
-    "do": _AT_WORK,
-    "inform": _AT_WORK,
-    "clarify": (*_AT_WORK, "guesses"),
-    "refuse": ("nothing_recorded", "wrong_rule", "extra_write"),
-    "unavailable": ("wrong_reason", "gives_up"),
-}
-"""What goes wrong, by kind of task."""
 SHARE = 0.6
 """Conversations with a mistake."""
 EXTRA_TRIES = 6
@@ -38,7 +28,7 @@ _LONGEST = 64
 def mistake_of(seed: int, key: str, kind: Kind) -> Mistake | None:
     """The mistake of a conversation; None where there is none."""
     random = Random(f"{seed}/{key}/careless")
-    return random.choice(MISTAKES[kind]) if random.random() < SHARE else None
+    return random.choice(KINDS[kind].mistakes) if random.random() < SHARE else None
 
 
 class Careless(AgentBehaviour):
@@ -104,7 +94,7 @@ class Careless(AgentBehaviour):
         """It does not say what it guesses."""
         return self._mistake != "guesses" or position != self._at
 
-    def shrugs(self, position: int) -> bool:
+    def ignores_error(self, position: int) -> bool:
         """It does not look at what came of its mistake."""
         return self._mistake in ("wrong_argument", "invented_tool", "guesses") and position == self._at
 

@@ -1,7 +1,7 @@
-"""Course: where an agent with a script stands in its conversation, and what it does next.
+"""The dialogue policy of scripted agents: from the conversation so far to what the agent does next.
 
 The agent keeps nothing between replies. Its own earlier replies are decided again from the conversation before them,
-so that the past tells not only what was said but why. `Conduct` is where an agent departs from its script.
+so that the past tells not only what was said but why. `AgentBehaviour` is where an agent departs from its script.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ class NextCall(NamedTuple):
     arguments: dict[str, Json]
 
 
-class Say(NamedTuple):
+class SayPhrases(NamedTuple):
     """Words, in the agent's phrases: kind and slots of each."""
 
     phrases: tuple[tuple[Kind, dict[str, str]], ...]
@@ -45,7 +45,7 @@ class Say(NamedTuple):
         return "\n".join(said(kind, random, **slots) for kind, slots in self.phrases)
 
 
-class Do(NamedTuple):
+class MakeCalls(NamedTuple):
     """Calls."""
 
     positions: tuple[int, ...]
@@ -78,7 +78,7 @@ class AgentBehaviour:
         """Whether it proposes that call before it makes it."""
         return self.proposes
 
-    def shrugs(self, position: int) -> bool:
+    def ignores_error(self, position: int) -> bool:
         """Whether it goes on as if the call had succeeded."""
         return False
 
@@ -91,187 +91,220 @@ class AgentBehaviour:
         return told.values[0]
 
 
-class DialoguePolicy:
-    def __init__(self, script: Script, conduct: AgentBehaviour) -> None:
-        self.script = script
-        self.conduct = conduct
+class DialogueState:
+    """What the conversation so far comes to, as the agent sees it."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        """The script's call that comes next."""
         self.results: dict[int, Json] = {}
-        """By position in the script."""
-        self._position = 0
-        self._done: list[int] = []
-        """Writes that were carried out, or that count as such."""
-        self._left: set[int] = set()
-        """Writes that the user did not agree to."""
-        self._complaint: str | None = None
-        """Why it cannot go on."""
-        self._heard: list[str] = []
-        self._asked: Counter[str] = Counter()
-        self._proposed: Counter[int] = Counter()
-        self._makings: Counter[int] = Counter()
-        self._agreed: set[int] = set()
-        self._greeted = self._concluded = False
-        self._extra = 0
-        self._extra_done = False
-        self._last: Say | None = None
+        """Results by position in the script."""
+        self.carried_out: list[int] = []
+        """Positions of the writes that were carried out, or that the agent takes for carried out."""
+        self.refused: set[int] = set()
+        """Positions of the writes that the user did not agree to."""
+        self.agreed: set[int] = set()
+        """Positions of the calls that the user agreed to."""
+        self.complaint: str | None = None
+        """Why the agent cannot go on; None while it can."""
+        self.user_texts: list[str] = []
+        self.has_greeted = self.has_concluded = False
+        self.asked: Counter[str] = Counter()
+        """How often each fact was asked for."""
+        self.proposed: Counter[int] = Counter()
+        """How often each call was proposed."""
+        self.tries: Counter[int] = Counter()
+        """How often each call was made."""
+        self.extra_calls = 0
+        """Calls beyond the script."""
+        self.extra_succeeded = False
+        """Whether the last of them was carried out."""
+        self._last: SayPhrases | None = None
+
+    def hear(self, text: str) -> None:
+        """Take in a text of the user's; a yes agrees to what was proposed last."""
+        self.user_texts.append(text)
+        last, self._last = self._last, None
+        if last is not None and last.proposes is not None:
+            if text.strip().casefold().startswith(YES.casefold()):
+                self.agreed.add(last.proposes)
+            elif self.proposed[last.proposes] >= PROPOSALS:
+                self.refused.add(last.proposes)
+
+    def spoke(self, act: SayPhrases) -> None:
+        """Take in words of the agent's own."""
+        self._last = act
+        kinds = {kind for kind, _ in act.phrases}
+        self.has_greeted = self.has_greeted or "greet" in kinds
+        self.has_concluded = self.has_concluded or bool(kinds & {"report", "fact", "decline"})
+        self.asked.update(act.asks)
+        if act.proposes is not None:
+            self.proposed[act.proposes] += 1
+
+    def has_said(self, fact: Fact, now: str) -> bool:
+        """Whether the user has told a fact; `now` is the session's clock."""
+        texts = self.user_texts
+        return any(tells_fact(fact, text, now, texts[:at]) for at, text in enumerate(texts))
+
+
+class DialoguePolicy:
+    """Decides what an agent with a script does next."""
+
+    def __init__(self, script: Script, behaviour: AgentBehaviour) -> None:
+        self.script = script
+        self.behaviour = behaviour
+        self.state = DialogueState()
 
     def follow(self, transcript: Transcript) -> "DialoguePolicy":
         """Take in the conversation so far."""
         for event in transcript.events:
             if isinstance(event, Heard):
-                self._hear(event.text)
+                self.state.hear(event.text)
             else:
-                self._took(self.decide(), event)
+                self._record(self.decide(), event)
         return self
 
-    def decide(self) -> Say | Do:
+    def decide(self) -> SayPhrases | MakeCalls:
         """What to do now."""
-        if self._complaint is not None:
-            return Say((("give_up", {"complaint": self._complaint}),))
-        if not self._greeted and self.script.opening not in " ".join(self._heard):
-            return Say((("greet", {}),))
-        return self._question(self.script.sign_in_facts()) or self._calls() or self._beyond() or self._conclusion()
+        state = self.state
+        if state.complaint is not None:
+            return SayPhrases((("give_up", {"complaint": state.complaint}),))
+        if not state.has_greeted and self.script.opening not in " ".join(state.user_texts):
+            return SayPhrases((("greet", {}),))
+        return (
+            self._question(self.script.sign_in_facts())
+            or self._next_calls()
+            or self._extra_call()
+            or self._conclusion()
+        )
 
-    def _calls(self) -> Say | Do | None:
+    def _next_calls(self) -> SayPhrases | MakeCalls | None:
         """The next calls of the script, or what has to be said before them; None once all are made."""
-        while self._position < len(self.script.calls):
-            act = self._at(self._position)
+        while self.state.position < len(self.script.calls):
+            act = self._act_at(self.state.position)
             if act is not None:
                 return act
-            self._pass_over(self._position)
-            self._position += 1
+            self._skip(self.state.position)
+            self.state.position += 1
         return None
 
-    def _at(self, position: int) -> Say | Do | None:
+    def _act_at(self, position: int) -> SayPhrases | MakeCalls | None:
         """What the call at a position needs; None where it is to be left out."""
-        planned = self.script.calls[position]
-        if position in self.results or position in self._left:
+        planned, state = self.script.calls[position], self.state
+        if position in state.results or position in state.refused:
             return None
-        if planned.kind != "auth" and self.script.kind != "unavailable":
+        if planned.kind != "auth" and self.script.asks_before_acting:
             question = self._question(self.script.other_facts())
             if question is not None:
                 return question
-        if self.conduct.gives_up(position):
-            self._complaint = ""
+        if self.behaviour.gives_up(position):
+            state.complaint = ""
             return self.decide()
-        wanted = self._wanted(position)
-        if wanted is None:
+        call = self._bound_call(position)
+        if call is None:
             return None
-        # Nobody has asked for what a rule demands: it takes a yes, whatever the tool.
-        is_to_agree = planned.kind == "write" and (planned.confirm or planned.demanded_by is not None)
-        if is_to_agree and self.conduct.waits(position) and position not in self._agreed:
+        # Nobody has asked for what a rule demands: the user has to agree to it, whatever the tool.
+        needs_agreement = planned.kind == "write" and (planned.confirm or planned.demanded_by is not None)
+        if needs_agreement and self.behaviour.waits(position) and position not in state.agreed:
             return self._proposal(position, planned)
-        return self._reads(position) if planned.is_read else Do((position,), (wanted,))
+        return self._reads_from(position) if planned.is_read else MakeCalls((position,), (call,))
 
-    def _pass_over(self, position: int) -> None:
+    def _skip(self, position: int) -> None:
         """Go on behind a call. A write that was left out by mistake is reported like the rest."""
-        planned = self.script.calls[position]
-        is_possible = planned.takes_from <= self.results.keys()
-        if planned.kind == "write" and is_possible and position not in {*self.results, *self._left}:
-            self._done.append(position)
+        planned, state = self.script.calls[position], self.state
+        is_possible = planned.takes_from <= state.results.keys()
+        if planned.kind == "write" and is_possible and position not in {*state.results, *state.refused}:
+            state.carried_out.append(position)
 
-    def _reads(self, position: int) -> Do:
-        """This read with those behind it that wait for nothing."""
+    def _reads_from(self, position: int) -> MakeCalls:
+        """This read, with the reads behind it that wait for no result."""
         positions: list[int] = []
         calls: list[NextCall] = []
         for at in range(position, len(self.script.calls)):
             planned = self.script.calls[at]
-            if not planned.is_read or self.conduct.gives_up(at) or (positions and planned.takes_from):
+            if not planned.is_read or self.behaviour.gives_up(at) or (positions and planned.takes_from):
                 break
-            wanted = None if at in self.results else self._wanted(at)
-            if wanted is None:
+            call = None if at in self.state.results else self._bound_call(at)
+            if call is None:
                 break
             positions.append(at)
-            calls.append(wanted)
-        return Do(tuple(positions), tuple(calls))
+            calls.append(call)
+        return MakeCalls(tuple(positions), tuple(calls))
 
-    def _wanted(self, position: int) -> NextCall | None:
+    def _bound_call(self, position: int) -> NextCall | None:
         planned = self.script.calls[position]
         try:
-            bound = NextCall(planned.tool, planned.bound(self.results))
+            bound = NextCall(planned.tool, planned.bound(self.state.results))
         except LookupError:
             return None
-        return self.conduct.call(position, planned, bound, self.results)
+        return self.behaviour.call(position, planned, bound, self.state.results)
 
-    def _question(self, facts: Sequence[Fact]) -> Say | None:
-        """Asks for what of it the user has not said."""
-        missing = [fact for fact in facts if self.conduct.asks_for(fact) and self._is_missing(fact)]
+    def _question(self, facts: Sequence[Fact]) -> SayPhrases | None:
+        """A question for those of the facts that the user has not told; None where there are none."""
+        missing = [fact for fact in facts if self.behaviour.asks_for(fact) and self._is_missing(fact)]
         if not missing:
             return None
         labels = listed(label(fact.id) for fact in missing)
-        return Say((("ask", {"labels": labels}),), asks=tuple(fact.id for fact in missing))
+        return SayPhrases((("ask", {"labels": labels}),), asks=tuple(fact.id for fact in missing))
 
     def _is_missing(self, fact: Fact) -> bool:
-        is_sayable = isinstance(fact.value, str | int | float) and not isinstance(fact.value, bool)
-        if self._asked[fact.id] >= (ASKINGS if is_sayable else 1):
+        can_be_said = isinstance(fact.value, str | int | float) and not isinstance(fact.value, bool)
+        if self.state.asked[fact.id] >= (ASKINGS if can_be_said else 1):
             return False
-        heard = self._heard
-        return not any(tells_fact(fact, text, self.script.now, heard[:at]) for at, text in enumerate(heard))
+        return not self.state.has_said(fact, self.script.now)
 
-    def _proposal(self, position: int, planned: PlannedCall) -> Say:
-        pairs = self.script.pairs(planned, self.results)
+    def _proposal(self, position: int, planned: PlannedCall) -> SayPhrases:
+        pairs = self.script.pairs(planned, self.state.results)
         slots = {
             "deed": planned.deed,
             "pairs": listed(f"{label}: {_form(fact)}" for label, fact in pairs.items()),
         }
         because = {"goal": planned.goal, "rule": planned.demanded_by or "", "company": planned.company}
         before: tuple[tuple[Kind, dict[str, str]], ...] = (("because", because),) if all(because.values()) else ()
-        return Say((*before, ("propose", slots)), proposes=position)
+        return SayPhrases((*before, ("propose", slots)), proposes=position)
 
-    def _beyond(self) -> Do | None:
-        extra = self.conduct.extra(self.results, self._extra, self._extra_done)
-        return Do((), (extra,)) if extra is not None else None
+    def _extra_call(self) -> MakeCalls | None:
+        state = self.state
+        extra = self.behaviour.extra(state.results, state.extra_calls, state.extra_succeeded)
+        return MakeCalls((), (extra,)) if extra is not None else None
 
-    def _conclusion(self) -> Say:
-        """Report and tell, or decline; then take leave."""
-        if self._concluded:
-            return Say((("part", {}),))
-        if self.script.kind == "refuse":
+    def _conclusion(self) -> SayPhrases:
+        """Report what was done and tell the facts, or decline; then say goodbye."""
+        if self.state.has_concluded:
+            return SayPhrases((("part", {}),))
+        if self.script.declines:
             rule = next((str(call.arguments["rule"]) for call in self.script.calls if call.tool == DECLINE), "")
-            return Say((("decline", {"rule": rule, "says": self.script.rules.get(rule, rule)}),))
-        deeds = [self.script.calls[position].deed for position in self._done]
+            return SayPhrases((("decline", {"rule": rule, "says": self.script.rules.get(rule, rule)}),))
+        deeds = [self.script.calls[position].deed for position in self.state.carried_out]
         phrases: list[tuple[Kind, dict[str, str]]] = [("report", {"deeds": listed(deeds)})] if deeds else []
-        for told in self.script.told:
-            value = self.conduct.value(told)
+        for fact in self.script.told:
+            value = self.behaviour.value(fact)
             if value is not None:
-                phrases.append(("fact", {"noun": told.noun, "form": value_forms(value, told.type, told.unit)[0]}))
-        return Say(tuple(phrases or [("give_up", {"complaint": ""})]))
+                phrases.append(("fact", {"noun": fact.noun, "form": value_forms(value, fact.type, fact.unit)[0]}))
+        return SayPhrases(tuple(phrases or [("give_up", {"complaint": ""})]))
 
-    def _hear(self, text: str) -> None:
-        self._heard.append(text)
-        last, self._last = self._last, None
-        if last is not None and last.proposes is not None:
-            if text.strip().casefold().startswith(YES.casefold()):
-                self._agreed.add(last.proposes)
-            elif self._proposed[last.proposes] >= PROPOSALS:
-                self._left.add(last.proposes)
-
-    def _took(self, act: Say | Do, reaction: Reacted) -> None:
-        """What was decided then, with what came of it. Where calls stand in the place of words, nothing was said."""
-        if isinstance(act, Do):
-            self._made(act, reaction.calls)
+    def _record(self, act: SayPhrases | MakeCalls, reaction: Reacted) -> None:
+        """Take in what was decided then and what came of it. Calls in the place of words: nothing was said."""
+        if isinstance(act, MakeCalls):
+            self._record_calls(act, reaction.calls)
         elif not reaction.calls:
-            self._last = act
-            kinds = {kind for kind, _ in act.phrases}
-            self._greeted = self._greeted or "greet" in kinds
-            self._concluded = self._concluded or bool(kinds & {"report", "fact", "decline"})
-            self._asked.update(act.asks)
-            if act.proposes is not None:
-                self._proposed[act.proposes] += 1
+            self.state.spoke(act)
 
-    def _made(self, act: Do, calls: Sequence[PastCall]) -> None:
+    def _record_calls(self, act: MakeCalls, calls: Sequence[PastCall]) -> None:
+        state = self.state
         if not act.positions:
-            self._extra += 1
-            self._extra_done = any(made.error is None for made in calls)
-        for position, made in zip(act.positions, calls, strict=False):
-            self._makings[position] += 1
-            if made.is_to_be_repeated and self._makings[position] < MAKINGS:
+            state.extra_calls += 1
+            state.extra_succeeded = any(call.error is None for call in calls)
+        for position, call in zip(act.positions, calls, strict=False):
+            state.tries[position] += 1
+            if call.is_to_be_repeated and state.tries[position] < MAKINGS:
                 continue
-            if made.error is not None and not self.conduct.shrugs(position):
-                self._complaint = str(made.error.get("message") or made.error.get("code"))
+            if call.error is not None and not self.behaviour.ignores_error(position):
+                state.complaint = str(call.error.get("message") or call.error.get("code"))
                 return
-            self.results[position] = made.value
+            state.results[position] = call.value
             if self.script.calls[position].kind == "write":
-                self._done.append(position)
+                state.carried_out.append(position)
 
 
 def _form(fact: Fact) -> str:
@@ -280,6 +313,6 @@ def _form(fact: Fact) -> str:
     return value_forms(fact.value, None, unit)[0]
 
 
-def hands_over(act: Say | Do) -> bool:
+def hands_over(act: SayPhrases | MakeCalls) -> bool:
     """Whether the conversation ends with it."""
-    return isinstance(act, Do) and any(call.tool == TRANSFER for call in act.calls)
+    return isinstance(act, MakeCalls) and any(call.tool == TRANSFER for call in act.calls)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rollout.offline.phrases import deed, label
 from skillweave.llm.backends.backend import Request
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedTool
-from skillweave.schema.call import DECLINE, SESSION_TOOLS
+from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER
 from skillweave.schema.contract import Parameter, Tool, ToolKind
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, FactToTell, GoldenCall, Kind, Task
@@ -165,6 +165,16 @@ class Script:
     asked: PlannedCall | None = None
     """The call that the request comes to, where it must not be made."""
 
+    @property
+    def declines(self) -> bool:
+        """Whether the request is to be declined."""
+        return any(call.tool == DECLINE for call in self.calls)
+
+    @property
+    def asks_before_acting(self) -> bool:
+        """Whether details matter: a request that is handed over is not asked about."""
+        return all(call.tool != TRANSFER for call in self.calls)
+
     def sign_in_facts(self) -> list[Fact]:
         """What the user has to say to be identified."""
         given = [value for call in self.calls if call.kind == "auth" for value in call.arguments.values()]
@@ -190,10 +200,10 @@ class Script:
                 about[label(fact.id)] = fact
         return about
 
-    def unruled(self) -> "Script":
+    def without_policy(self) -> "Script":
         """The request of a task that a rule forbids, carried out like any other."""
         calls = tuple(call for call in self.calls if call.tool != DECLINE)
-        return replace(self, kind="do", calls=(*calls, *([self.asked] if self.asked else [])))
+        return replace(self, calls=(*calls, *([self.asked] if self.asked else [])))
 
     def undemanded(self) -> "Script":
         """Without the calls that bridge rules demand, and without the reads whose results only those use.

@@ -6,9 +6,9 @@ from random import Random
 
 from evaluator.text.facts import UserKnowledge
 from rollout.parts import SourceContext
-from rollout.speakers import user_of
 from rollout.task import Answer, Definition
 from rollout.user.user import User, role_of
+from rollout.world.speakers import user_config
 from rollout.world.task import Opener, WorldTask
 from skillweave.base.digest import digest_text
 from skillweave.llm.backends.backend import Backend, Sampling
@@ -132,7 +132,7 @@ def world_tasks(context: SourceContext) -> WorldTasks:
         dataset,
         opener=_opener(dataset, config.rollout.engine),
         user=context.user,
-        sampling=sampling_of(user_of(config.rollout)),
+        sampling=sampling_of(user_config(config.rollout)),
         seed=config.seed,
         personas=config.rollout.personas,
     )

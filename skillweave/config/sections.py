@@ -210,6 +210,8 @@ class Config(ConfigSection):
     execution: ExecutionConfig = ExecutionConfig()
     sandbox: SandboxConfig = SandboxConfig()
     card: CardConfig = CardConfig()
+    plugins: list[str] = Field(default_factory=list)
+    """Modules of one's own that add task kinds, gates, checks or backends; see docs/extending.md."""
 
     @field_validator("simulation_time", mode="before")
     @classmethod

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from skillweave.schema.call import Call, RowChange
 from skillweave.schema.record import Json, Record
@@ -144,6 +144,15 @@ class JudgedCheck(Record):
     """One for each question."""
 
 
+class OwnCheck(Record):
+    """What a check of a plug-in says: its score, and whatever else its record holds."""
+
+    model_config = ConfigDict(extra="allow")
+
+    score: float
+    """From 0 to 1."""
+
+
 class Checks(Record):
     """None: not made, or cannot be said without messages."""
 
@@ -163,6 +172,33 @@ class Checks(Record):
     """The task, point by point, by a judge."""
     subjective: JudgedCheck | None = None
     """The agent's manner, by a judge."""
+    own: dict[str, OwnCheck] = Field(default_factory=dict)
+    """The checks of plug-ins, by name; left out where there are none."""
+
+    @model_serializer(mode="wrap")
+    def _without_empty_own(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Json]:
+        fields: dict[str, Json] = serialize(self)
+        if not self.own:
+            fields.pop("own", None)
+        return fields
+
+    def get(self, name: str) -> "CheckRecord | None":
+        """The record of a check, built in or a plug-in's; None where the check was not made."""
+        if name in BUILTIN_CHECKS:
+            record: CheckRecord | None = getattr(self, name)
+            return record
+        return self.own.get(name)
+
+    def scores(self) -> dict[str, float]:
+        """The score of each check that was made and has one."""
+        records = {name: self.get(name) for name in (*BUILTIN_CHECKS, *self.own)}
+        return {name: record.score for name, record in records.items() if record is not None}
+
+
+CheckRecord = StateCheck | ActionsCheck | CommunicateCheck | PolicyCheck | UserCheck | JudgedCheck | OwnCheck
+"""A record with a score."""
+BUILTIN_CHECKS = ("state", "actions", "communicate", "policy", "user", "rubric", "subjective")
+"""Names of the built-in checks that have a score."""
 
 
 class Score(Record):

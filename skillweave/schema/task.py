@@ -1,6 +1,6 @@
 """A task: a user's goal in a world, with the golden trajectory and the criteria that score it."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -10,10 +10,12 @@ from skillweave.schema.record import Json, Name, Record
 from skillweave.schema.trajectory import Message
 
 FORMAT = "skillweave/1"
-Kind = Literal["do", "inform", "refuse", "clarify", "unavailable"]
+Kind = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+"""A kind of task: `do`, `inform`, `refuse`, `clarify`, `unavailable`, or one that a plug-in registers."""
 Login = Literal["session", "conversation"]
 Split = Literal["train", "validation", "test"]
-Basis = Literal["state", "actions", "communicate", "policy", "rubric"]
+Basis = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+"""A check that a reward may count: `state`, `actions`, `communicate`, `policy`, `rubric`, or one of a plug-in."""
 FaultKind = Literal[
     "timeout", "temporary_error", "partial_page", "stale_read", "reordered_keys", "injected_instruction"
 ]
@@ -191,6 +193,10 @@ class Noise(Record):
     faults: list[PlantedFault] = Field(min_length=1)
 
 
+def _is_empty(figures: dict[str, dict[str, Json]]) -> bool:
+    return not figures
+
+
 class Gates(Record):
     """Each gate that the task has passed, with its figures."""
 
@@ -213,6 +219,8 @@ class Gates(Record):
     """The golden calls break no rule, and the policy states the rules."""
     interlock: dict[str, Json] = Field(default_factory=dict)
     """Without one domain's calls the others cannot be carried out: the links that show it. Empty: one domain alone."""
+    own: dict[str, dict[str, Json]] = Field(default_factory=dict, exclude_if=_is_empty)
+    """Figures of the gates that plug-ins add, by gate; the key is left out where there are none."""
 
 
 class TaskInfo(Record):

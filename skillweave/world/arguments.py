@@ -13,14 +13,16 @@ from skillweave.schema.contract import Parameter, ParameterType, Tool
 from skillweave.schema.record import Json
 
 BoundValue = None | int | float | str
-"""What is bound to one `:name`."""
+"""The value of one `:name` binding."""
 
 _DATE = r"(?:\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d-?\d)"
 _TIME = r"(?:\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?|\d{4}(?:\d\d)?)"
 _DATE_FORM = re.compile(_DATE, re.ASCII)
 _DATETIME_FORM = re.compile(rf"{_DATE}(?:[T ]{_TIME}(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
-_LARGEST = 2**63
-_DEPTH = 32
+_INTEGERS = 2**63
+"""Integers fit in 64 bits with their sign."""
+_MAX_DEPTH = 32
+"""Levels of nested arrays and objects."""
 
 
 class ArgumentError(Exception):
@@ -28,7 +30,18 @@ class ArgumentError(Exception):
 
 
 def bind(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, BoundValue]:
-    """Every parameter of the tool by name; those left out or null are None. ArgumentError on the first fault."""
+    """Check arguments and bring them to the form that SQL binds.
+
+    Args:
+        tool: The tool.
+        arguments: Values by parameter, as they were given.
+
+    Returns:
+        Every parameter of the tool by name; None for one that is left out or null.
+
+    Raises:
+        ArgumentError: The first argument that does not fit.
+    """
     known = {parameter.name for parameter in tool.parameters}
     for name in sorted(set(arguments) - known):
         takes = ", ".join(parameter.name for parameter in tool.parameters) or "no arguments"
@@ -37,14 +50,14 @@ def bind(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, BoundValue]:
 
 
 def by_name(given: object) -> dict[str, Json]:
-    """What was given as arguments. ArgumentError where it is not values by name."""
+    """What was given as arguments, as a dict. Raises ArgumentError if it is no mapping with text keys."""
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise ArgumentError("the arguments must be an object of values by name")
     return dict(given)
 
 
 def is_clock(now: object) -> bool:
-    """Whether it is a time in the one form that sessions keep, `YYYY-MM-DD HH:MM:SS`."""
+    """Whether it is a time of the form `YYYY-MM-DD HH:MM:SS`, the only one of session clocks."""
     try:
         return isinstance(now, str) and len(now) == 19 and datetime.fromisoformat(now).isoformat(" ") == now
     except ValueError:
@@ -52,7 +65,7 @@ def is_clock(now: object) -> bool:
 
 
 def bind_argument(parameter: Parameter, value: Json) -> BoundValue:
-    """One argument, as it is bound. ArgumentError where it does not fit."""
+    """One argument in the form that SQL binds. Raises ArgumentError if it does not fit the parameter."""
     if value is None:
         if parameter.required:
             raise ArgumentError(f"missing argument {parameter.name!r}")
@@ -67,7 +80,7 @@ def bind_argument(parameter: Parameter, value: Json) -> BoundValue:
 
 
 class _UnfitError(Exception):
-    pass
+    """A value that does not fit its type; the message goes on after the argument's name."""
 
 
 def _text(value: Json, kind: str = "string") -> str:
@@ -85,7 +98,7 @@ def _string(value: Json) -> str:
 def _integer(value: Json) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise _UnfitError("must be an integer")
-    if not -_LARGEST <= value < _LARGEST:
+    if not -_INTEGERS <= value < _INTEGERS:
         raise _UnfitError("must fit in 64 bits")
     return value
 
@@ -145,13 +158,14 @@ def _object(value: Json) -> str:
 
 
 def _json(value: Json) -> str:
-    _check(value, _DEPTH)
+    _check(value, _MAX_DEPTH)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _check(value: Json, depth: int) -> None:
+    """Refuse what SQLite or UTF-8 cannot hold anywhere in the value, and more than `depth` levels."""
     if not depth:
-        raise _UnfitError(f"must not be nested deeper than {_DEPTH} levels")
+        raise _UnfitError(f"must not be nested deeper than {_MAX_DEPTH} levels")
     if isinstance(value, dict):
         for key, item in value.items():
             _text(key)

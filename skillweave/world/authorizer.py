@@ -1,7 +1,7 @@
-"""What contract SQL may touch, asked by SQLite itself when it prepares a statement.
+"""Which tables, columns and functions contract SQL may touch: SQLite asks when it prepares a statement.
 
-It sees tables, columns and functions as SQLite resolved them. It does not see arguments: `datetime('now')` passes
-here, and is refused by the syntax tree (`refusals`).
+SQLite names tables, columns and functions as it resolved them, without their arguments. So `datetime('now')` passes
+here; `forbidden_sql` refuses it.
 """
 
 import sqlite3
@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 LOG_TABLE = "touched__rows"
-"""Where sessions log which rows were touched. Two underscores: no entity can have this table."""
+"""Where sessions log the rows that statements touch. No entity can have a name with two underscores."""
 
 VIEWED_TABLE = "_viewed_rows"
-"""Where updates through a person's view are counted. No name begins with an underscore."""
+"""Where updates through a person's view are counted. No entity's name begins with an underscore."""
 
 _NAMES = (
     "abs avg ceil ceiling char coalesce count cume_dist date datetime dense_rank first_value floor format glob "
@@ -21,25 +21,29 @@ _NAMES = (
     "row_number rtrim sign strftime substr substring sum time total trim trunc unicode unixepoch upper -> ->>"
 )
 FUNCTIONS = frozenset(_NAMES.split())
-"""Functions of contract SQL: their value follows from their arguments."""
+"""Functions that contract SQL may use: their value follows from their arguments alone."""
 
 _CALLABLE = FUNCTIONS | {"changes"}
-"""The interpreter itself asks for `changes`; contract SQL may not, by its syntax."""
+"""The interpreter itself uses `changes`; contract SQL cannot, since `forbidden_sql` refuses it."""
 
 _PRAGMAS = ("defer_foreign_keys", "foreign_key_check")
-"""Used where row changes are applied; contract SQL holds no PRAGMA by its syntax."""
+"""Used to apply row changes. Contract SQL cannot hold a PRAGMA, since `forbidden_sql` refuses it."""
 
 _Callback = Callable[[int, str | None, str | None, str | None, str | None], int]
 
 
 @dataclass
 class Access:
-    """Tables and columns that a statement reads and writes. A column of `` stands for the row as such."""
+    """Tables and columns that a statement reads and writes. The column `""` stands for the row itself."""
 
     reads: dict[str, set[str]] = field(default_factory=dict)
+    """Table -> columns."""
     inserts: set[str] = field(default_factory=set)
+    """Tables."""
     deletes: set[str] = field(default_factory=set)
+    """Tables."""
     updates: dict[str, set[str]] = field(default_factory=dict)
+    """Table -> columns."""
     functions: set[str] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)
     """What was denied, in words."""
@@ -48,13 +52,18 @@ class Access:
 def authorize(
     connection: sqlite3.Connection, tables: Collection[str], access: Access | None = None, views: Collection[str] = ()
 ) -> None:
-    """Allow contract SQL over `tables` and `views` alone; what statements touch is added to `access`.
+    """Allow contract SQL over these tables and views alone.
 
-    Of a view that is what a statement itself names, and not what the view reads, or its trigger does, in turn.
+    Args:
+        connection: Whose statements are checked from now on.
+        tables: Tables that statements may touch.
+        access: Where to add what statements touch. For a view that is what the statement names, not what the view
+            reads or its trigger writes.
+        views: Views that statements may touch.
     """
     access = access if access is not None else Access()
-    made = frozenset(views) | {trigger_of(view) for view in views}
-    connection.set_authorizer(_authorizer(frozenset(tables) | frozenset(views), made, access))
+    own = frozenset(views) | {trigger_of(view) for view in views}
+    connection.set_authorizer(_authorizer(frozenset(tables) | frozenset(views), own, access))
 
 
 def trigger_of(view: str) -> str:
@@ -62,7 +71,9 @@ def trigger_of(view: str) -> str:
     return f"{view}__update"
 
 
-def _authorizer(tables: frozenset[str], made: frozenset[str], access: Access) -> _Callback:
+def _authorizer(tables: frozenset[str], own: frozenset[str], access: Access) -> _Callback:
+    """The callback for SQLite. `own` are our views and triggers: what they touch themselves is allowed."""
+
     def decide(action: int, first: str | None, second: str | None, _base: str | None, source: str | None) -> int:
         if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_SAVEPOINT, sqlite3.SQLITE_TRANSACTION):
             return sqlite3.SQLITE_OK
@@ -72,11 +83,11 @@ def _authorizer(tables: frozenset[str], made: frozenset[str], access: Access) ->
         if action == sqlite3.SQLITE_FUNCTION and detail in _CALLABLE:
             access.functions.add(detail)
             return sqlite3.SQLITE_OK
-        if source in made and name in tables:
+        if source in own and name in tables:
             return sqlite3.SQLITE_OK
         if _is_log(name, source) or (name in tables and _note(access, action, name, detail)):
             return sqlite3.SQLITE_OK
-        # A common table expression that is only counted is announced as a read of no column.
+        # SQLite reports a common table expression that is only counted as a read of no column.
         if action == sqlite3.SQLITE_READ and not detail and not name.startswith(("sqlite_", "pragma_", "json_")):
             return sqlite3.SQLITE_OK
         access.refused.append(f"function {detail!r}" if action == sqlite3.SQLITE_FUNCTION else f"access to {name!r}")

@@ -19,55 +19,6 @@ from skillweave.schema.entity import Attribute, AttributeType, Entity
 from skillweave.schema.record import Row, Value
 from skillweave.world.authorizer import VIEWED_TABLE, trigger_of
 
-
-def make_views(connection: sqlite3.Connection, blueprint: Blueprint) -> None:
-    """Give the connection the views of a blueprint that has any."""
-    if not blueprint.views:
-        return
-    connection.execute(f"CREATE TEMP TABLE {VIEWED_TABLE} (updated INTEGER)")
-    for view in blueprint.views:
-        own = {attribute.name for attribute in blueprint.entity(view.own).attributes}
-        connection.execute(_view_sql(view, own))
-        connection.execute(_trigger_sql(view, own))
-
-
-def updated_through_views(connection: sqlite3.Connection) -> int:
-    """Rows that were updated through views since this was last asked: SQLite does not count them."""
-    updated = int(connection.execute(f"SELECT COUNT(*) FROM {VIEWED_TABLE}").fetchone()[0])
-    connection.execute(f"DELETE FROM {VIEWED_TABLE}")
-    return updated
-
-
-def _view_sql(view: PersonView, own: set[str]) -> str:
-    columns = [f"{'own' if name in own else 'person'}.{name}" for name in _names(view)]
-    both = f"main.{view.own} AS own JOIN main.{view.shared} AS person"
-    return (
-        f"CREATE TEMP VIEW {view.entity.table} AS SELECT {', '.join(columns)} "
-        f"FROM {both} ON person.{view.account} = own.{view.entity.key}"
-    )
-
-
-def _trigger_sql(view: PersonView, own: set[str]) -> str:
-    sides = (
-        (view.own, view.entity.key, [name for name in _names(view) if name in own]),
-        (view.shared, view.account, [name for name in _names(view) if name not in own]),
-    )
-    # The update of its own columns always has one, the key: a row counts as changed where its values stay as well.
-    updates = [
-        f"UPDATE {table} SET {', '.join(f'{name} = NEW.{name}' for name in names)} WHERE {key} = OLD.{view.entity.key};"
-        for table, key, names in sides
-        if names
-    ]
-    return (
-        f"CREATE TEMP TRIGGER {trigger_of(view.entity.table)} INSTEAD OF UPDATE ON {view.entity.table} "
-        f"BEGIN {' '.join(updates)} INSERT INTO {VIEWED_TABLE} VALUES (1); END"
-    )
-
-
-def _names(view: PersonView) -> list[str]:
-    return [attribute.name for attribute in view.entity.attributes]
-
-
 SQL_TYPES: dict[AttributeType, str] = {
     "string": "TEXT",
     "integer": "INTEGER",
@@ -78,10 +29,11 @@ SQL_TYPES: dict[AttributeType, str] = {
 }
 
 _MAGIC = b"SQLite format 3\0"
+"""How every SQLite file begins."""
 
 
 def connect() -> sqlite3.Connection:
-    """An empty database in memory; transactions are begun by hand, any thread may use it (one at a time)."""
+    """An empty database in memory. The caller begins transactions; any thread may use it, one at a time."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=1024)
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("PRAGMA trusted_schema = OFF")
@@ -90,13 +42,13 @@ def connect() -> sqlite3.Connection:
 
 
 def create(blueprint: Blueprint) -> sqlite3.Connection:
-    """The blueprint's tables, without rows, in memory; and its views, which no file holds."""
+    """The blueprint's tables without rows, and its views, in memory."""
     connection = connect()
     connection.execute("PRAGMA page_size = 4096")
     tables = {entity.name: entity.table for entity in blueprint.tables}
     for entity in blueprint.tables:
         connection.execute(_table_sql(entity, tables))
-    make_views(connection, blueprint)
+    create_views(connection, blueprint)
     return connection
 
 
@@ -130,7 +82,16 @@ def _column(attribute: Attribute, is_key: bool, tables: Mapping[str, str]) -> st
 
 
 def insert(connection: sqlite3.Connection, entity: Entity, rows: Iterable[Mapping[str, Value]]) -> None:
-    """Add rows; columns that a row leaves out are NULL. sqlite3.IntegrityError where a constraint is broken."""
+    """Add rows to an entity's table.
+
+    Args:
+        connection: The database.
+        entity: The entity.
+        rows: Column -> value. A column that a row leaves out is NULL.
+
+    Raises:
+        sqlite3.IntegrityError: A row breaks a constraint.
+    """
     names = [attribute.name for attribute in entity.attributes]
     marks = ", ".join("?" * len(names))
     statement = f"INSERT INTO {entity.table} ({', '.join(names)}) VALUES ({marks})"
@@ -138,15 +99,15 @@ def insert(connection: sqlite3.Connection, entity: Entity, rows: Iterable[Mappin
 
 
 def rows(connection: sqlite3.Connection, entity: Entity) -> list[Row]:
-    """All rows, sorted by key; booleans as true and false."""
+    """All rows of an entity's table, sorted by key; booleans as true and false."""
     names = [attribute.name for attribute in entity.attributes]
-    found = connection.execute(f"SELECT {', '.join(names)} FROM {entity.table} ORDER BY {entity.key}").fetchall()
+    cells = connection.execute(f"SELECT {', '.join(names)} FROM {entity.table} ORDER BY {entity.key}").fetchall()
     booleans = [index for index, attribute in enumerate(entity.attributes) if attribute.type == "boolean"]
-    return [dict(zip(names, with_booleans(row, booleans), strict=True)) for row in found]
+    return [dict(zip(names, with_booleans(row, booleans), strict=True)) for row in cells]
 
 
 def with_booleans(row: tuple[Value, ...], positions: Iterable[int]) -> tuple[Value, ...]:
-    """The row with 0 and 1 at these positions as false and true."""
+    """The row with 0 and 1 at these positions (from 0) turned into false and true; NULL stays."""
     cells = list(row)
     for position in positions:
         if cells[position] is not None:
@@ -176,7 +137,7 @@ def to_bytes(connection: sqlite3.Connection, blueprint: Blueprint) -> bytes:
 
 
 def save(connection: sqlite3.Connection, blueprint: Blueprint, path: Path) -> None:
-    """Write the database file, whole or not at all."""
+    """Write the database file, whole or not at all. Makes the folder if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     partial.write_bytes(to_bytes(connection, blueprint))
@@ -184,7 +145,18 @@ def save(connection: sqlite3.Connection, blueprint: Blueprint, path: Path) -> No
 
 
 def load(source: Path | bytes, blueprint: Blueprint) -> sqlite3.Connection:
-    """The rows of a database file in tables of our own. ArtifactError where the file is not of this blueprint."""
+    """Copy the rows of a database file into tables of our own.
+
+    Args:
+        source: The file, or its content.
+        blueprint: The contract that the file has to fit.
+
+    Returns:
+        A connection to a database in memory.
+
+    Raises:
+        ArtifactError: The file cannot be read, is damaged, or has other tables or columns than the blueprint.
+    """
     label = repr(source.name) if isinstance(source, Path) else "given as bytes"
     try:
         content = source.read_bytes() if isinstance(source, Path) else source
@@ -207,14 +179,16 @@ def load(source: Path | bytes, blueprint: Blueprint) -> sqlite3.Connection:
 
 def _refuse_foreign(foreign: sqlite3.Connection, blueprint: Blueprint, label: str) -> None:
     expected = {entity.table: [attribute.name for attribute in entity.attributes] for entity in blueprint.tables}
-    found = foreign.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name").fetchall()
-    for kind, name, sql in found:
+    objects = foreign.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name").fetchall()
+    for kind, name, sql in objects:
         if kind in ("trigger", "view") or (kind == "table" and str(sql).upper().startswith("CREATE VIRTUAL")):
             raise ArtifactError(f"database {label} holds the {kind} {name!r}; only plain tables are allowed")
-    tables = {str(name) for kind, name, _ in found if kind == "table"}
+    tables = {str(name) for kind, name, _ in objects if kind == "table"}
     if tables != set(expected):
-        odd = sorted(tables ^ set(expected))
-        raise ArtifactError(f"database {label} has other tables than {blueprint.server!r}: {', '.join(map(repr, odd))}")
+        unexpected = sorted(tables ^ set(expected))
+        raise ArtifactError(
+            f"database {label} has other tables than {blueprint.server!r}: {', '.join(map(repr, unexpected))}"
+        )
     for table, columns in expected.items():
         described = foreign.execute(f"PRAGMA table_xinfo({table})").fetchall()
         if [row[1] for row in described] != columns or any(row[6] for row in described):
@@ -226,11 +200,11 @@ def _copied(foreign: sqlite3.Connection, blueprint: Blueprint, label: str) -> sq
     own.execute("BEGIN")
     own.execute("PRAGMA defer_foreign_keys = ON")
     for entity in blueprint.tables:
-        found = rows(foreign, entity)
-        for row in found:
+        copied = rows(foreign, entity)
+        for row in copied:
             for column, value in row.items():
                 _check_cell(value, f"database {label}: {entity.table}.{column}")
-        insert(own, entity, found)
+        insert(own, entity, copied)
     own.execute("COMMIT")
     return own
 
@@ -238,3 +212,51 @@ def _copied(foreign: sqlite3.Connection, blueprint: Blueprint, label: str) -> sq
 def _check_cell(value: object, where: str) -> None:
     if isinstance(value, bytes) or (isinstance(value, float) and not math.isfinite(value)):
         raise ArtifactError(f"{where} holds {value!r}; only text, finite numbers and NULL are allowed")
+
+
+def create_views(connection: sqlite3.Connection, blueprint: Blueprint) -> None:
+    """Create the views of a fused blueprint; a blueprint of one domain has none."""
+    if not blueprint.views:
+        return
+    connection.execute(f"CREATE TEMP TABLE {VIEWED_TABLE} (updated INTEGER)")
+    for view in blueprint.views:
+        own = {attribute.name for attribute in blueprint.entity(view.own).attributes}
+        connection.execute(_view_sql(view, own))
+        connection.execute(_trigger_sql(view, own))
+
+
+def updated_through_views(connection: sqlite3.Connection) -> int:
+    """Count the rows that were updated through views since the last count. SQLite itself does not count them."""
+    updated = int(connection.execute(f"SELECT COUNT(*) FROM {VIEWED_TABLE}").fetchone()[0])
+    connection.execute(f"DELETE FROM {VIEWED_TABLE}")
+    return updated
+
+
+def _view_sql(view: PersonView, own: set[str]) -> str:
+    columns = [f"{'own' if name in own else 'person'}.{name}" for name in _names(view)]
+    both = f"main.{view.own} AS own JOIN main.{view.shared} AS person"
+    return (
+        f"CREATE TEMP VIEW {view.entity.table} AS SELECT {', '.join(columns)} "
+        f"FROM {both} ON person.{view.account} = own.{view.entity.key}"
+    )
+
+
+def _trigger_sql(view: PersonView, own: set[str]) -> str:
+    sides = (
+        (view.own, view.entity.key, [name for name in _names(view) if name in own]),
+        (view.shared, view.account, [name for name in _names(view) if name not in own]),
+    )
+    # The member's own columns always include the key, so a row counts as changed even if its values stay the same.
+    updates = [
+        f"UPDATE {table} SET {', '.join(f'{name} = NEW.{name}' for name in names)} WHERE {key} = OLD.{view.entity.key};"
+        for table, key, names in sides
+        if names
+    ]
+    return (
+        f"CREATE TEMP TRIGGER {trigger_of(view.entity.table)} INSTEAD OF UPDATE ON {view.entity.table} "
+        f"BEGIN {' '.join(updates)} INSERT INTO {VIEWED_TABLE} VALUES (1); END"
+    )
+
+
+def _names(view: PersonView) -> list[str]:
+    return [attribute.name for attribute in view.entity.attributes]

@@ -1,4 +1,4 @@
-"""Row changes: read from what a session touched, applied to a database, and taken from each other.
+"""Row changes: read from what a session touched, applied to a database, and subtracted from each other.
 
 Triggers log the keys of touched rows. The difference compares the touched rows now with the same rows at the start.
 """
@@ -16,11 +16,11 @@ from skillweave.world import database
 from skillweave.world.authorizer import LOG_TABLE
 
 _ORDER = {"delete": 0, "update": 1, "insert": 2}
-"""Rows go before others may take their unique values."""
+"""Rows are deleted first, since others may take their unique values."""
 
 
 def log_touched(connection: sqlite3.Connection, blueprint: Blueprint) -> None:
-    """Have the connection log the key of each row that a statement inserts, updates or deletes."""
+    """Create triggers that log the key of each row that a statement inserts, updates or deletes."""
     connection.execute(f"CREATE TEMP TABLE {LOG_TABLE} (tbl TEXT, id TEXT, PRIMARY KEY (tbl, id)) WITHOUT ROWID")
     for entity in blueprint.tables:
         for event, sides in (("INSERT", ("NEW",)), ("UPDATE", ("OLD", "NEW")), ("DELETE", ("OLD",))):
@@ -45,7 +45,7 @@ def snapshot(connection: sqlite3.Connection, blueprint: Blueprint) -> dict[str, 
 
 
 class RowReader(NamedTuple):
-    """How the rows of one table are read."""
+    """How to read the rows of one table."""
 
     table: str
     key: str
@@ -57,7 +57,7 @@ class RowReader(NamedTuple):
 
 
 def reader_of(entity: Entity) -> RowReader:
-    """How the rows of an entity's table are read."""
+    """How to read the rows of an entity's table."""
     names = tuple(attribute.name for attribute in entity.attributes)
     booleans = tuple(index for index, attribute in enumerate(entity.attributes) if attribute.type == "boolean")
     query = f"SELECT {', '.join(names)} FROM {entity.table} WHERE {entity.key} = ?"
@@ -66,12 +66,22 @@ def reader_of(entity: Entity) -> RowReader:
 
 def read_row(connection: sqlite3.Connection, reader: RowReader, key: str) -> Row | None:
     """The row of that key, or None."""
-    found = connection.execute(reader.by_key, (key,)).fetchone()
-    return found and dict(zip(reader.names, database.with_booleans(found, reader.booleans), strict=True))
+    cells = connection.execute(reader.by_key, (key,)).fetchone()
+    return cells and dict(zip(reader.names, database.with_booleans(cells, reader.booleans), strict=True))
 
 
 def change_between(reader: RowReader, key: str, before: Row | None, after: Row | None) -> RowChange | None:
-    """How one row differs; None where it does not."""
+    """How one row changed.
+
+    Args:
+        reader: Of the row's table.
+        key: The row's key.
+        before: The row at the start; None: there was none.
+        after: The row now; None: there is none.
+
+    Returns:
+        The change; None if the row is the same.
+    """
     if before == after:
         return None
     cells: Cells = {reader.key: key}
@@ -94,9 +104,16 @@ def change_between(reader: RowReader, key: str, before: Row | None, after: Row |
 
 
 def apply(connection: sqlite3.Connection, blueprint: Blueprint, changes: Sequence[RowChange]) -> None:
-    """Make these changes, in whatever order fits, inside the caller's transaction.
+    """Make these changes inside the caller's transaction, in an order that fits.
 
-    WorldError where a row is not there, or references are broken in the end; sqlite3.IntegrityError for the rest.
+    Args:
+        connection: The database.
+        blueprint: Its contract.
+        changes: Row changes, in any order.
+
+    Raises:
+        WorldError: A change names no table, column or row of the database, or references are broken in the end.
+        sqlite3.IntegrityError: A row breaks another constraint.
     """
     entities = {entity.table: entity for entity in blueprint.tables}
     connection.execute("PRAGMA defer_foreign_keys = ON")
@@ -138,14 +155,19 @@ _REVERSED: dict[Op, Op] = {"insert": "delete", "delete": "insert", "update": "up
 
 
 def delta(before: Sequence[RowChange], after: Sequence[RowChange]) -> list[RowChange]:
-    """Row changes that lead from the state that `before` tells of to the one that `after` tells of."""
+    """Row changes between two states, each given by its difference from the same start.
+
+    Args:
+        before: Changes from the start to the first state.
+        after: Changes from the start to the second state.
+    """
     if not before:
         return [*after]
     old = {_place(change): change for change in before}
     new = {_place(change): change for change in after}
     places = [*new, *(place for place in old if place not in new)]
-    found = [_between(old.get(place), new.get(place)) for place in places if old.get(place) != new.get(place)]
-    return [change for change in found if change is not None]
+    changes = [_between(old.get(place), new.get(place)) for place in places if old.get(place) != new.get(place)]
+    return [change for change in changes if change is not None]
 
 
 def _place(change: RowChange) -> _Place:

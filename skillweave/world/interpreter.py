@@ -1,7 +1,7 @@
-"""Executes one tool call on a connection: guards in order on one state, then effects, then what is returned.
+"""Runs the SQL of one tool: guards in order on one state, then effects, then the result.
 
-A call succeeds whole or leaves no trace. A contract that cannot keep its promise (a write that changes nothing, no row
-where one was promised, a broken constraint) is a defect: the call is undone and answers `world_defect`.
+A contract that cannot keep its promise is defective: a write changes nothing, there is no row where the contract
+promises one, a constraint is broken. Then `DefectError` is raised, and the caller undoes the call.
 """
 
 import math
@@ -29,7 +29,7 @@ _SOUND = frozenset({str, int, type(None)})
 
 
 class DefectError(Exception):
-    """The contract could not keep its promise in this call."""
+    """The contract could not keep its promise in this call. It never reaches the user: the call answers an error."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +44,32 @@ class CompiledTool:
     booleans: tuple[int, ...]
     """Positions of result columns that are true or false."""
     new: tuple[str, ...]
-    """Bindings of minted ids, in counting order ..."""
+    """Bindings of minted ids (`new_id`, `new_id_2`, ...), in counting order ..."""
     prefixes: tuple[str, ...]
     """... and the prefix of each."""
 
 
 @dataclass
 class CallOutcome:
-    """What came of running a tool."""
+    """What the contract made of a call."""
 
     value: Json = None
+    """The rows that `returns` gave: an object for `one`, a list of objects for `many`."""
     error: ToolError | None = None
+    """The first broken guard that the tool enforces."""
     verdicts: list[RuleVerdict] = field(default_factory=list)
+    """The agent guards that were evaluated."""
     changed: list[int] = field(default_factory=list)
+    """Rows that each effect changed, in order."""
 
 
 def guard_query(holds: str) -> str:
-    """The query that answers a guard: exactly true is 1, false and NULL are 0."""
+    """The query that evaluates a guard: 1 if it is exactly true, 0 if it is false or NULL."""
     return f"SELECT (\n{holds}\n) IS TRUE"
 
 
 def compile_tool(tool: Tool, blueprint: Blueprint) -> CompiledTool:
-    """The tool, ready to run. WorldError where its SQL holds what contracts may not."""
+    """Make a tool ready to run. Raises WorldError if its SQL holds what contract SQL may not."""
     lineage = ColumnLineage(blueprint)
     for text, form in _texts(tool):
         for reason in refused_in(text, form, lineage, texts_of(tool)):
@@ -92,7 +96,16 @@ def _texts(tool: Tool) -> Iterator[tuple[str, SqlForm]]:
 
 
 def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, BoundValue]) -> CallOutcome:
-    """Run a tool. Raises DefectError; the caller undoes what an outcome with an error, or a defect, has left."""
+    """Run a tool. The caller undoes the changes of an outcome with an error, and of a defect.
+
+    Args:
+        connection: The session's rows, inside a transaction.
+        compiled: The tool.
+        bindings: Values of all bindings: parameters, caller, person, now and new ids.
+
+    Raises:
+        DefectError: The contract could not keep its promise.
+    """
     outcome = CallOutcome()
     try:
         _try_guards(connection, compiled, bindings, outcome)
@@ -129,33 +142,33 @@ def _apply(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Map
 
 
 def changed_by(connection: sqlite3.Connection, statement: str, bindings: Mapping[str, BoundValue]) -> int:
-    """Run a statement that writes; how many rows it changed, of a view too."""
+    """Run a statement that writes, and count the rows it changed, those of a view included."""
     before = connection.total_changes
     changed = connection.execute(statement, bindings).rowcount
-    if changed < 0:  # Python does not count what begins with WITH.
+    if changed < 0:  # Python does not count the rows of a statement that begins with WITH.
         changed = int(connection.execute("SELECT changes()").fetchone()[0])
     return changed or (updated_through_views(connection) if connection.total_changes > before else 0)
 
 
 def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, BoundValue]) -> Json:
     cursor = connection.execute(compiled.select, bindings)
-    found = cursor.fetchmany(MAX_ROWS + 1)
+    rows = cursor.fetchmany(MAX_ROWS + 1)
     names = [column[0] for column in cursor.description]
-    if len(found) > MAX_ROWS:
+    if len(rows) > MAX_ROWS:
         raise DefectError(f"the result has more than {MAX_ROWS} rows")
-    if not _SOUND.issuperset(map(type, chain.from_iterable(found))):
-        _refuse_unsound(names, found)
+    if not _SOUND.issuperset(map(type, chain.from_iterable(rows))):
+        _refuse_unsound(names, rows)
     if compiled.booleans:
-        found = [with_booleans(row, compiled.booleans) for row in found]
+        rows = [with_booleans(row, compiled.booleans) for row in rows]
     if compiled.tool.returns.rows == "many":
-        return [dict(zip(names, row, strict=True)) for row in found]
-    if len(found) != 1:
-        raise DefectError(f"{len(found)} rows where one was promised")
-    return dict(zip(names, found[0], strict=True))
+        return [dict(zip(names, row, strict=True)) for row in rows]
+    if len(rows) != 1:
+        raise DefectError(f"{len(rows)} rows where one was promised")
+    return dict(zip(names, rows[0], strict=True))
 
 
-def _refuse_unsound(names: Sequence[str], found: Sequence[tuple[Value, ...]]) -> None:
-    for row in found:
+def _refuse_unsound(names: Sequence[str], rows: Sequence[tuple[Value, ...]]) -> None:
+    for row in rows:
         for name, cell in zip(names, row, strict=True):
             if isinstance(cell, bytes) or (isinstance(cell, float) and not math.isfinite(cell)):
                 raise DefectError(f"column {name!r} holds {cell!r}")

@@ -1,4 +1,7 @@
-"""Where the values of an expression come from: which column of which table, through aliases, subqueries and CTEs."""
+"""Where the values of an expression come from: which column of which table, through aliases, subqueries and CTEs.
+
+sqlglot's own lineage rewrites the tree and wants every name qualified; this reads the author's text as it is.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +13,7 @@ from skillweave.schema.entity import Attribute, Entity
 from skillweave.world.sql import parse
 
 ColumnOrigin = Attribute | exp.Expr
-"""What a value is: an attribute, or the expression that computes it."""
+"""Where a value comes from: an attribute, or the expression that computes it."""
 
 _PREDICATES = (exp.Predicate, exp.Not, exp.And, exp.Or, exp.Boolean, exp.Between, exp.In, exp.Exists)
 
@@ -20,9 +23,10 @@ _TIMES = ("date", "datetime", "time", "julianday", "unixepoch", "total")
 
 
 class ColumnLineage:
-    """Resolves columns against the tables and views of one blueprint."""
+    """Resolves columns against the tables and views of one blueprint. Names are compared without case, as in SQL."""
 
     def __init__(self, blueprint: Blueprint) -> None:
+        """Index the tables and views of a blueprint."""
         known = [*blueprint.tables, *(view.entity for view in blueprint.views)]
         self._entities = {entity.table.lower(): entity for entity in known}
 
@@ -32,64 +36,73 @@ class ColumnLineage:
         return [entity.table for entity in self._entities.values()]
 
     def has_table(self, name: str) -> bool:
-        """Whether the blueprint has a table or view of that name, in any case."""
+        """Whether the blueprint has a table or view of that name."""
         return name.lower() in self._entities
 
     def knows(self, column: exp.Column) -> bool:
-        """Whether a column without a table is one of what stands around it."""
+        """Whether a column that is written without its table belongs to a source around it."""
         return any(
             self._in_source(source, column.name) is not None for scope in _scopes(column) for source in _sources(scope)
         )
 
     def attribute(self, column: exp.Column) -> Attribute | None:
-        """The attribute that a column is, wherever it was handed through; None for a computed one."""
+        """The attribute that a column stands for, through subqueries and CTEs; None for a computed column."""
         origins = self.origins(column)
         return origins[0] if len(origins) == 1 and isinstance(origins[0], Attribute) else None
 
     def origins(self, column: exp.Column) -> list[ColumnOrigin]:
-        """What a column is; of a compound query one for each part. Empty where it cannot be told."""
+        """Where the values of a column come from: one origin for each part of a compound query; empty if unknown."""
         for scope in _scopes(column):
             for source in _sources(scope):
                 if not column.table or source.alias_or_name.lower() == column.table.lower():
-                    found = self._in_source(source, column.name)
-                    if found is not None:
-                        return found
+                    origins = self._in_source(source, column.name)
+                    if origins is not None:
+                        return origins
         return []
 
     def booleans(self, select: str, tool: Tool) -> tuple[bool, ...]:
-        """For each result column whether it is true or false by its making: a boolean column or parameter, or a
-        predicate, handed through subqueries, CTEs, CASE and COALESCE; of a compound query in each of its parts. NULL
-        is either."""
+        """Which result columns are boolean by construction.
+
+        That is a boolean column, a boolean parameter or a predicate, also through subqueries, CTEs, CASE and COALESCE;
+        in a compound query each part must be one. NULL fits.
+
+        Args:
+            select: The query.
+            tool: The tool that it belongs to; gives the types of parameters.
+
+        Returns:
+            A flag for each result column, in order.
+        """
         flags = {parameter.name for parameter in tool.parameters if parameter.type == "boolean"}
         parts = [[node for _, node in self.projections(part)] for part in _parts(parse(select).tree)]
         return tuple(self._are_boolean(nodes, flags) for nodes in zip(*parts, strict=False))
 
     def columns(self, select: str) -> tuple[str, ...]:
-        """The names of the result columns."""
+        """The names of a query's result columns, in order; empty for a computed one without a name."""
         return tuple(name for name, _ in self.projections(parse(select).tree))
 
     def times(self, select: str) -> frozenset[str]:
-        """Result columns that are dates, datetimes or numbers: columns of these types, and date functions."""
+        """Names of the result columns that cannot be free text: dates, datetimes, numbers and booleans."""
         return frozenset(name for name, node in self.projections(parse(select).tree) if self._is_no_text(node))
 
     def values(self, query: exp.Expr) -> list[exp.Expr]:
-        """The result expressions of a query, those of each part of a compound one."""
+        """The result expressions of a query, for a compound query those of each part."""
         return [node for part in _parts(query) for _, node in self.projections(part)]
 
     def projections(self, query: exp.Expr) -> list[tuple[str, exp.Expr]]:
-        """Result columns of a query, stars written out; of a compound query those of its first part."""
+        """Names and expressions of the result columns, `*` expanded; for a compound query those of its first part."""
         while isinstance(query, exp.SetOperation | exp.Subquery):
             query = query.this
         if not isinstance(query, exp.Select):
             return []
-        found: list[tuple[str, exp.Expr]] = []
+        projected: list[tuple[str, exp.Expr]] = []
         for node in query.expressions:
             if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-                found.extend(self._star(query, node.table if isinstance(node, exp.Column) else ""))
+                projected.extend(self._star(query, node.table if isinstance(node, exp.Column) else ""))
             else:
                 name = node.alias or (node.name if isinstance(node, exp.Column) else "")
-                found.append((name, node.this if isinstance(node, exp.Alias) else node))
-        return found
+                projected.append((name, node.this if isinstance(node, exp.Alias) else node))
+        return projected
 
     def _star(self, query: exp.Select, qualifier: str) -> Iterator[tuple[str, exp.Expr]]:
         for source in _sources(query):
@@ -110,7 +123,7 @@ class ColumnLineage:
         return None
 
     def _in_source(self, source: exp.Expr, name: str) -> list[ColumnOrigin] | None:
-        """What the source's column of that name is; None if it has no such column."""
+        """Where the values of a source's column come from; None if the source has no such column."""
         entity = self._entity(source)
         if entity is not None:
             matches: list[ColumnOrigin] = [one for one in entity.attributes if one.name.lower() == name.lower()]
@@ -123,7 +136,7 @@ class ColumnLineage:
         return [origin for node in nodes for origin in (self.origins(node) if isinstance(node, exp.Column) else [node])]
 
     def _renamed(self, source: exp.Expr, projected: list[tuple[str, exp.Expr]]) -> list[tuple[str, exp.Expr]]:
-        """Result columns under the names that `c (x, y)` gives them."""
+        """Result columns under the names that `c (x, y)` gives them, if it does."""
         named = cte_of(source) if isinstance(source, exp.Table) else source
         alias = named.args.get("alias") if named is not None else None
         names = [column.name for column in alias.args.get("columns") or []] if alias is not None else []
@@ -149,9 +162,9 @@ class ColumnLineage:
         return isinstance(node, _NO_TEXT) or (isinstance(node, exp.Anonymous) and str(node.this).lower() in _TIMES)
 
     def _are_boolean(self, nodes: Iterable[ColumnOrigin], flags: set[str]) -> bool:
-        """Whether each of several values, one of which a column has, is boolean or NULL, and not all are NULL."""
-        told = [node for node in nodes if not isinstance(node, exp.Null)]
-        return bool(told) and all(self._is_boolean(node, flags) for node in told)
+        """Whether each of the values that a column may have is boolean or NULL, and not all are NULL."""
+        values = [node for node in nodes if not isinstance(node, exp.Null)]
+        return bool(values) and all(self._is_boolean(node, flags) for node in values)
 
     def _is_boolean(self, node: ColumnOrigin, flags: set[str]) -> bool:
         if isinstance(node, Attribute):
@@ -175,7 +188,7 @@ class ColumnLineage:
 
 
 def _parts(query: exp.Expr) -> list[exp.Expr]:
-    """The SELECTs that a query is compounded of."""
+    """The SELECTs of a compound query, or the one of a plain query."""
     if isinstance(query, exp.SetOperation):
         return [*_parts(query.this), *_parts(query.expression)]
     if isinstance(query, exp.Subquery):
@@ -184,6 +197,7 @@ def _parts(query: exp.Expr) -> list[exp.Expr]:
 
 
 def _scopes(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The statements around a node, the innermost first."""
     current: exp.Expr | None = node
     while current is not None:
         if isinstance(current, exp.Select | exp.Update | exp.Delete):
@@ -192,6 +206,7 @@ def _scopes(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _sources(scope: exp.Expr) -> Iterator[exp.Expr]:
+    """Tables and subqueries that a statement reads from or writes to."""
     if isinstance(scope, exp.Update | exp.Delete) and isinstance(scope.this, exp.Table):
         yield scope.this
     start = scope.args.get("from_")
@@ -202,6 +217,7 @@ def _sources(scope: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def cte_of(table: exp.Table) -> exp.CTE | None:
+    """The common table expression that a table name stands for; None if it names a real table."""
     current: exp.Expr | None = table.parent
     while current is not None:
         clause = current.args.get("with_")
@@ -213,6 +229,6 @@ def cte_of(table: exp.Table) -> exp.CTE | None:
 
 
 def _body(source: exp.Expr) -> exp.Expr:
-    """The query behind a CTE's name or a derived table; NULL where there is none."""
+    """The query behind a CTE's name or a derived table; the literal NULL if there is none."""
     inner = cte_of(source) if isinstance(source, exp.Table) else source
     return inner.this if isinstance(inner, exp.CTE | exp.Subquery) else exp.Null()

@@ -1,22 +1,25 @@
 """Copies of a database in memory, lent to sessions one at a time.
 
-A lender works inside one transaction, so that giving a copy back is rolling it back: prepared statements stay warm, and
+A borrower works inside one transaction, so giving a copy back means rolling it back. Prepared statements stay warm, and
 opening a session costs microseconds.
 """
 
 import math
 import sqlite3
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world import database
 from skillweave.world.authorizer import authorize
-from skillweave.world.database import make_views
+from skillweave.world.database import create_views
 from skillweave.world.diff import log_touched
 
 MAX_STEPS = 20_000_000
 """Steps of SQLite's virtual machine that one call may take (about a second of work)."""
 _STRIDE = 20_000
+"""Steps between two looks at the count."""
 LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 2_000_000,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 200_000,
@@ -31,29 +34,38 @@ LIMITS = {
 
 
 class StepMeter:
-    """The steps that all copies of a world may take together; statements of few steps are free."""
+    """Steps of SQLite's virtual machine that all copies of a world take together. Short statements are not counted."""
 
     def __init__(self, most: float) -> None:
+        """Start at zero. `most` is the limit; `math.inf` is none."""
         self._most = most
         self.spent = 0
 
     @property
     def is_spent(self) -> bool:
-        """Whether nothing is left: no statement of many steps comes to its end any more."""
+        """Whether the limit is passed; then SQLite interrupts every long statement."""
         return self.spent > self._most
 
 
 class DatabaseCopy:
-    """One copy of a database, guarded: its own tables, allowed functions, limits, and a count of steps."""
+    """One copy of a database. Statements reach its own tables and allowed functions only, within limits."""
 
     def __init__(self, content: bytes, blueprint: Blueprint, meter: StepMeter) -> None:
+        """Open a copy.
+
+        Args:
+            content: The database as a file holds it.
+            blueprint: Its contract.
+            meter: Where the steps of this copy are counted too.
+        """
         self.connection = database.connect()
         self.connection.deserialize(content)
         log_touched(self.connection, blueprint)
-        make_views(self.connection, blueprint)
+        create_views(self.connection, blueprint)
         for limit, value in LIMITS.items():
             self.connection.setlimit(limit, value)
         self.steps = 0
+        """Steps of the present call; the session sets it to zero before each."""
         self._meter = meter
         self.connection.set_progress_handler(self._has_run_out, _STRIDE)
         tables, views = blueprint.tables, [view.entity.table for view in blueprint.views]
@@ -66,9 +78,16 @@ class DatabaseCopy:
 
 
 class DatabasePool:
-    """Lends copies; sessions of different threads never meet in one."""
+    """Lends copies. Each has one borrower at a time, so sessions of different threads never share one."""
 
     def __init__(self, content: bytes, blueprint: Blueprint, most_steps: float = math.inf) -> None:
+        """Start without copies; they are made when they are asked for.
+
+        Args:
+            content: The database as a file holds it.
+            blueprint: Its contract.
+            most_steps: Steps of SQLite's virtual machine that all copies together may take.
+        """
         self.meter = StepMeter(most_steps)
         self._content = content
         self._blueprint = blueprint
@@ -76,7 +95,7 @@ class DatabasePool:
         self._lock = threading.Lock()
 
     def lend(self) -> DatabaseCopy:
-        """A copy as the database is, in a transaction of the lender's own."""
+        """A copy of the database in a new transaction. The borrower gives it back with `take_back`."""
         with self._lock:
             copy = self._idle.pop() if self._idle else None
         copy = copy or DatabaseCopy(self._content, self._blueprint, self.meter)
@@ -84,14 +103,23 @@ class DatabasePool:
         return copy
 
     def take_back(self, copy: DatabaseCopy) -> None:
-        """Have a copy back; what was done to it is undone."""
+        """Take a copy back, and roll back what was done to it."""
         if copy.connection.in_transaction:
             copy.connection.execute("ROLLBACK")
         with self._lock:
             self._idle.append(copy)
 
+    @contextmanager
+    def lent(self) -> Iterator[DatabaseCopy]:
+        """A copy for the length of a `with` block."""
+        copy = self.lend()
+        try:
+            yield copy
+        finally:
+            self.take_back(copy)
+
     def close(self) -> None:
-        """Close the copies that nobody holds."""
+        """Close the copies that nobody has borrowed."""
         with self._lock:
             idle, self._idle = self._idle, []
         for copy in idle:

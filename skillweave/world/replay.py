@@ -1,5 +1,4 @@
-"""Replay: make the same calls in a fresh session,
-and bind each argument that came from a result to this replay's result.
+"""Replay: make the same calls in a fresh session, and take arguments that came from results from the new results.
 
 Grounding of such an argument is `call <i> <path>`: calls are counted from 0; the path has the form `name`, `[2].name`
 or `a.b[0]` and is read from the value of that call's result. `computed date(call <i> <path>)` is the day of the moment
@@ -20,36 +19,47 @@ from skillweave.world.world import World
 _SOURCE = re.compile(r"(?P<date>computed date\()?call (?P<call>\d+) (?P<path>[^\s()]+)(?(date)\))")
 _PART = re.compile(r"\.?(?P<name>[A-Za-z_]\w*)|\[(?P<index>\d+)\]")
 
+REPEATED_FAULTS: frozenset[FaultKind] = frozenset({"timeout", "temporary_error", "partial_page", "stale_read"})
+"""Faults after which golden calls make the call once more."""
+
 
 class ResultReference(NamedTuple):
-    """The result that an argument comes from."""
+    """Where in which result an argument comes from."""
 
     call: int
-    """The call's position."""
+    """Position of the call, from 0."""
     path: str
-    """The part of its result."""
+    """The part of its result: `name`, `[2].name`, `a.b[0]`."""
     as_date: bool
-    """Only the day of the moment that stands there."""
+    """Take only the day of the moment there."""
 
 
 class Replay(NamedTuple):
+    """What a replay came to."""
+
     results: list[CallResult]
+    """One a call, up to the last that could be made."""
     changes: list[RowChange]
-    """Canonical."""
+    """Row changes since the start, in canonical form."""
     violations: list[str]
-    """`R7 in call 3 (cancel_appointment)`."""
+    """Rules that calls broke: `R7 in call 3 (cancel_appointment)`."""
     defects: list[str]
-    """Contract defects met, and arguments that could not be bound again."""
+    """Defects of the contract, and arguments that the new results do not have."""
 
 
 def replay(world: World, task: Task) -> Replay:
-    """The task's golden calls in a fresh session of the task."""
+    """Make the task's golden calls in a fresh session of the task."""
     with world.session(task) as session:
         return replay_in(session, task.golden)
 
 
 def replay_in(session: Session, calls: Sequence[GoldenCall]) -> Replay:
-    """The calls in a given session. It stops at an argument that cannot be bound again."""
+    """Make calls in a given session. It stops at the first argument that the new results do not have.
+
+    Args:
+        session: A session that has made no call yet: grounding counts its calls from 0.
+        calls: The calls, in order.
+    """
     unbound = []
     for position, call in enumerate(calls):
         try:
@@ -63,7 +73,7 @@ def replay_in(session: Session, calls: Sequence[GoldenCall]) -> Replay:
 
 
 def violations(results: Sequence[CallResult]) -> list[str]:
-    """Rules that calls broke although the tool carried them out: `R7 in call 3 (cancel_appointment)`."""
+    """Agent rules that calls broke, although the tool carried them out: `R7 in call 3 (cancel_appointment)`."""
     return [
         f"{rule} in call {position} ({result.call.tool})"
         for position, result in enumerate(results)
@@ -72,21 +82,29 @@ def violations(results: Sequence[CallResult]) -> list[str]:
 
 
 def rebound(call: GoldenCall, results: Sequence[CallResult]) -> dict[str, Json]:
-    """The call's arguments with those that came from results taken from `results`. LookupError if one is not there."""
+    """The arguments of a call, with those that came from results taken from other results.
+
+    Args:
+        call: The call with its grounding.
+        results: Results of the calls so far.
+
+    Raises:
+        LookupError: A result does not have what the grounding names.
+    """
     arguments = dict(call.arguments)
-    for name, source in call.grounding.items():
-        found = result_reference(source)
-        if found is None or name not in arguments:
+    for name, grounding in call.grounding.items():
+        reference = result_reference(grounding)
+        if reference is None or name not in arguments:
             continue
-        if found.call >= len(results):
-            raise LookupError(f"argument {name!r} comes from call {found.call}, of {len(results)} calls so far")
-        value = value_at(results[found.call].value, found.path)
-        arguments[name] = _day_of(value, found.path) if found.as_date else value
+        if reference.call >= len(results):
+            raise LookupError(f"argument {name!r} comes from call {reference.call}, of {len(results)} calls so far")
+        value = value_at(results[reference.call].value, reference.path)
+        arguments[name] = _day_of(value, reference.path) if reference.as_date else value
     return arguments
 
 
 def result_reference(grounding: str) -> ResultReference | None:
-    """The result that an argument of this grounding comes from; None where it comes from none."""
+    """The result that an argument with this grounding comes from; None if it comes from elsewhere."""
     matched = _SOURCE.fullmatch(grounding)
     return ResultReference(int(matched["call"]), matched["path"], matched["date"] is not None) if matched else None
 
@@ -98,7 +116,7 @@ def _day_of(value: Json, path: str) -> str:
 
 
 def value_at(value: Json, path: str) -> Json:
-    """The part of a result that a path names. LookupError if there is none."""
+    """The part of a result that a path names. Raises LookupError if there is none."""
     position = 0
     while position < len(path):
         part = _PART.match(path, position)
@@ -112,25 +130,21 @@ def value_at(value: Json, path: str) -> Json:
     return value
 
 
-REPEATED_FAULTS: frozenset[FaultKind] = frozenset({"timeout", "temporary_error", "partial_page", "stale_read"})
-"""Faults behind which the call is made once more."""
-
-
 def spoiled_calls(golden: Sequence[GoldenCall]) -> frozenset[int]:
-    """Places of golden calls that a fault spoils: each is made again, and nothing rests on it."""
+    """Positions of golden calls that a fault spoils. Each is made again, and no later argument comes from it."""
     return frozenset(place for place, call in enumerate(golden) if call.fault in REPEATED_FAULTS)
 
 
 def without_noise(task: Task) -> Task:
-    """The task without its noise; the golden calls that a fault spoils are left out, and the others keep their order.
+    """The task as it would be without its faults. Gates prove this form, and the positions in `gates` refer to it.
 
-    The places in its `gates` are those of these golden calls.
+    Golden calls that a fault spoils are left out; the others keep their order.
     """
     if task.noise is None:
         return task
     spoiled = spoiled_calls(task.golden)
     kept = [place for place in range(len(task.golden)) if place not in spoiled]
-    places = {place: number for number, place in enumerate(kept)}
+    places = {old: new for new, old in enumerate(kept)}
     golden = [renumbered(task.golden[place], places).model_copy(update={"fault": None}) for place in kept]
     asked = task.criteria.asked
     criteria = task.criteria.model_copy(update={"asked": asked and renumbered(asked, places)})
@@ -138,11 +152,16 @@ def without_noise(task: Task) -> Task:
 
 
 def renumbered(call: GoldenCall, places: Mapping[int, int]) -> GoldenCall:
-    """The call with its sources at other places; those that have none there stay as they are."""
-    found = {}
+    """The call with its grounding moved to other call positions.
+
+    Args:
+        call: The call.
+        places: Old position -> new position; other positions stay.
+    """
+    grounding = {}
     for name, text in call.grounding.items():
-        source = result_reference(text)
-        if source is not None and source.call in places:
-            text = text.replace(f"call {source.call} ", f"call {places[source.call]} ", 1)
-        found[name] = text
-    return call.model_copy(update={"grounding": found})
+        reference = result_reference(text)
+        if reference is not None and reference.call in places:
+            text = text.replace(f"call {reference.call} ", f"call {places[reference.call]} ", 1)
+        grounding[name] = text
+    return call.model_copy(update={"grounding": grounding})

@@ -1,32 +1,35 @@
-"""One isolated, resettable copy of a world's state, with a clock, a caller and an id counter.
+"""One isolated copy of a world's state, with a clock, a caller and an id counter, that can be taken back to a mark.
 
-A call succeeds whole or leaves no trace; whatever goes wrong comes back as an error in its result, as data.
+Whatever goes wrong in a call comes back as an error in its result, as data.
 """
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from skillweave.base.errors import WorldError
-from skillweave.schema.blueprint import DomainRole
-from skillweave.schema.call import DECLINE, TRANSFER, Call, CallResult, RowChange, RuleVerdict, ToolError
+from skillweave.schema.call import DECLINE, TRANSFER, Call, CallResult, RowChange, ToolError
 from skillweave.schema.entity import ColumnComparison
 from skillweave.schema.record import Json, Row
-from skillweave.world import interpreter
 from skillweave.world.arguments import ArgumentError, BoundValue, bind, by_name, is_clock
 from skillweave.world.database import digest
+from skillweave.world.execution import CallContext, execute_call, failed
 from skillweave.world.ids import IdCounter
+from skillweave.world.interpreter import CompiledTool
 from skillweave.world.noise import ToolNoise
 from skillweave.world.pool import DatabaseCopy
+from skillweave.world.prepared import PreparedWorld
 from skillweave.world.state import State
 from skillweave.world.tools import ToolDefinition, name_of
 
-if TYPE_CHECKING:
-    from skillweave.world.world import World
+_ENDED = ToolError(code="session_ended", message="The conversation was handed over; no more calls are possible.")
+_NOT_AUTHENTICATED = ToolError(
+    code="not_authenticated", message="The user must be identified before this tool can be used."
+)
 
 
 class Session(Protocol):
-    """What agents, replays and checks use. The contract makes one in process; an MCP server makes one elsewhere."""
+    """What agents, replays and checks use. `ContractSession` runs in this process; an MCP server runs elsewhere."""
 
     @property
     def tools(self) -> list[ToolDefinition]:
@@ -34,11 +37,11 @@ class Session(Protocol):
 
     @property
     def now(self) -> str:
-        """The clock; it stands still."""
+        """The clock, `YYYY-MM-DD HH:MM:SS`; it stands still."""
 
     @property
     def caller(self) -> str | None:
-        """Who is signed in."""
+        """Key of the person who is signed in."""
 
     @property
     def results(self) -> list[CallResult]:
@@ -61,7 +64,7 @@ class Session(Protocol):
         """What went wrong in calls that answered `world_defect`."""
 
     def call(self, tool: str, arguments: Mapping[str, Json]) -> CallResult:
-        """Call a tool."""
+        """Call a tool. Every failure is an error in the result."""
 
     def diff(self) -> list[RowChange]:
         """Row changes since the start, with the ids as they are."""
@@ -70,37 +73,53 @@ class Session(Protocol):
         """How scores compare a column."""
 
     def close(self) -> None:
-        """Give the state up. A closed session answers nothing."""
+        """Give up the state. A closed session answers nothing."""
 
 
 class _Mark(NamedTuple):
+    """A session at a mark, its rows apart."""
+
     calls: int
     minted: int
     defects: int
+    declined: int
     counter: IdCounter
     caller: str | None
     now: str
     transfer: dict[str, Json] | None
-    declined: int
 
 
 class ContractSession:
-    """A session that the contract runs in process. Made by `World.session`.
+    """A session whose calls the contract executes in this process. `World.session` opens one.
 
-    The engine may set `now` and `caller` between calls (history moves both); agents cannot.
+    Code of ours may set `now` and `caller` between calls (a simulated history moves both); agents cannot.
     """
 
     def __init__(
         self,
-        world: "World",
+        world: PreparedWorld,
         copy: DatabaseCopy,
         *,
         caller: str | None,
         now: str,
         patch: Sequence[RowChange] = (),
         hidden: frozenset[str] = frozenset(),
-        faults: ToolNoise | None = None,
+        noise: ToolNoise | None = None,
     ) -> None:
+        """Open a session on a lent copy of the world's database.
+
+        Args:
+            world: The contract and the original rows.
+            copy: The copy that the session works on; closing the session gives it back.
+            caller: Key of the person who is signed in; None: nobody yet.
+            now: The clock, `YYYY-MM-DD HH:MM:SS`.
+            patch: Row changes to make before the session begins.
+            hidden: Names of tools that are not offered.
+            noise: Faults that are planted in what the tools answer.
+
+        Raises:
+            WorldError: The caller is not in the data, the clock has another form, or the patch does not fit.
+        """
         self.world = world
         self.now = now
         self.caller = caller
@@ -109,7 +128,7 @@ class ContractSession:
         self.defects: list[str] = []
         self.transfer: dict[str, Json] | None = None
         self.declined: list[str] = []
-        self._faults = faults
+        self._noise = noise
         self._hidden = hidden if caller is None else hidden | world.sign_ins
         self._marks: list[_Mark] = []
         self._state = State(world, copy, patch)
@@ -136,7 +155,7 @@ class ContractSession:
         self.close()
 
     def close(self) -> None:
-        """Give the state up. A closed session answers nothing."""
+        """Give up the state. A closed session answers nothing."""
         self._state.close()
 
     @property
@@ -149,11 +168,11 @@ class ContractSession:
         return self.world.comparison(table, column)
 
     def account(self, tool: str) -> str | None:
-        """The key by which a tool's own domain knows the caller; None for nobody, or who has no account there."""
+        """The caller's key in the domain of a tool; None if nobody is signed in, or has no account there."""
         return None if self.caller is None else self._state.account(self.world.role(tool).account, self.caller)
 
     def rows(self, table: str) -> list[Row]:
-        """All rows of a table, sorted by key."""
+        """All rows of a table, sorted by key. Raises WorldError if there is no such table."""
         return self._state.rows(table)
 
     def digest(self) -> str:
@@ -161,13 +180,30 @@ class ContractSession:
         return digest(self._state.connection, self.world.blueprint)
 
     def query(self, sql: str, bindings: Mapping[str, BoundValue] | None = None) -> list[Row]:
-        """The rows of a SELECT, for the engine: of no call. sqlite3.Error where it fails."""
+        """Read rows without a call.
+
+        Args:
+            sql: A SELECT.
+            bindings: Values of its `:name` bindings.
+
+        Raises:
+            WorldError: The statement is no SELECT.
+            sqlite3.Error: The statement fails.
+        """
         return self._state.query(sql, bindings or {})
 
     def execute(self, sql: str, bindings: Mapping[str, BoundValue] | None = None) -> int:
-        """Run an INSERT, UPDATE or DELETE for the engine (an event of the back office); how many rows changed.
+        """Change rows without a call, as an event of the back office does. The difference shows the change.
 
-        It is part of the difference, and of no call. sqlite3.Error leaves the state as it was.
+        Args:
+            sql: An INSERT, UPDATE or DELETE.
+            bindings: Values of its `:name` bindings.
+
+        Returns:
+            How many rows changed.
+
+        Raises:
+            sqlite3.Error: The statement fails; the rows are as before.
         """
         return self._state.execute(sql, bindings or {})
 
@@ -176,22 +212,23 @@ class ContractSession:
         return self._state.diff()
 
     def mark(self) -> int:
-        """A point to return to."""
-        back = _Mark(
-            len(self.results),
-            len(self.minted),
-            len(self.defects),
-            self._counter,
-            self.caller,
-            self.now,
-            self.transfer,
-            len(self.declined),
+        """Set a mark to return to; its number is for `undo` and `forget`."""
+        self._marks.append(
+            _Mark(
+                len(self.results),
+                len(self.minted),
+                len(self.defects),
+                len(self.declined),
+                self._counter,
+                self.caller,
+                self.now,
+                self.transfer,
+            )
         )
-        self._marks.append(back)
         return self._state.mark()
 
     def undo(self, mark: int) -> None:
-        """Be as at that mark, which stays; marks made after it are gone."""
+        """Return to a mark. The mark stays; marks set after it are gone. Raises WorldError if there is no such mark."""
         self._state.undo(mark)
         del self._marks[mark + 1 :]
         back = self._marks[mark]
@@ -201,48 +238,53 @@ class ContractSession:
         del self.declined[back.declined :]
         self._counter, self.caller, self.now, self.transfer = back.counter, back.caller, back.now, back.transfer
 
+    def forget(self, mark: int) -> None:
+        """Return to a mark and remove it. Raises WorldError if there is no such mark."""
+        self.undo(mark)
+        self._state.forget(mark)
+        del self._marks[mark:]
+
     def peek(self, tool: str, arguments: Mapping[str, Json]) -> CallResult:
-        """What a call would answer now; nothing of it stays."""
+        """What a call would answer now; the session stays as it is."""
         mark = self.mark()
         result = self.call(tool, arguments)
         self.forget(mark)
         return result
 
-    def forget(self, mark: int) -> None:
-        """Be as at that mark, which is gone then too."""
-        self.undo(mark)
-        self._state.forget(mark)
-        del self._marks[mark:]
-
     def call(self, tool: str, arguments: Mapping[str, Json]) -> CallResult:
-        """Call a tool. Whatever is wrong comes back in the result."""
+        """Call a tool. Every failure is an error in the result.
+
+        Args:
+            tool: The tool's name, one of the session's own tools included.
+            arguments: Values by parameter.
+        """
         call = Call.model_construct(tool=_name_in(tool), arguments={})
         try:
             call.arguments.update(by_name(arguments))
             result = self._answer(call)
         except ArgumentError as fault:
-            result = _failed(call, ToolError(code="invalid_arguments", message=str(fault)))
+            result = failed(call, ToolError(code="invalid_arguments", message=str(fault)))
         self.results.append(result)
         return result
 
     def _answer(self, call: Call) -> CallResult:
         if self.transfer is not None:
-            return _failed(call, _ENDED)
+            return failed(call, _ENDED)
         own = self.world.session_tools.get(call.tool)
         if own is not None and call.tool not in self._hidden:
             bind(own, call.arguments)
             return self._note(call)
         if call.tool in self._hidden or not self.world.has_tool(call.tool):
             offered = ", ".join(name_of(tool) for tool in self.tools)
-            return _failed(
+            return failed(
                 call, ToolError(code="unknown_tool", message=f"There is no tool {call.tool!r}; there are {offered}.")
             )
         compiled = self.world.compiled(call.tool)
-        if self.caller is None and compiled.tool.kind != "auth":
-            return _failed(call, _NOT_AUTHENTICATED)
-        if self._faults is not None and compiled.tool.kind != "auth":
-            return self._run_or_befallen(call, compiled, self._faults)
-        return self._run(call, compiled)
+        if compiled.tool.kind == "auth":
+            return self._execute(call, compiled)
+        if self.caller is None:
+            return failed(call, _NOT_AUTHENTICATED)
+        return self._with_noise(call, compiled)
 
     def _note(self, call: Call) -> CallResult:
         """Record that a request is declined, or that the conversation is handed over."""
@@ -253,90 +295,24 @@ class ContractSession:
         self.transfer = call.arguments
         return CallResult(call=call, ok=True, value={"status": "transferred"})
 
-    def _run_or_befallen(self, call: Call, compiled: interpreter.CompiledTool, faults: ToolNoise) -> CallResult:
-        befalling = faults.befalling(call, self.results)
-        if befalling is None:
-            return self._run(call, compiled)
-        if befalling.error is not None:
-            return _failed(call, befalling.error)
-        return befalling.on(self._run(call, compiled))
+    def _with_noise(self, call: Call, compiled: CompiledTool) -> CallResult:
+        """Execute a call, with the planted fault that it meets, if it meets one."""
+        fault = self._noise.fault_for(call, self.results) if self._noise is not None else None
+        if fault is None:
+            return self._execute(call, compiled)
+        if fault.error is not None:
+            return failed(call, fault.error)
+        return fault.on(self._execute(call, compiled))
 
-    def _run(self, call: Call, compiled: interpreter.CompiledTool) -> CallResult:
-        bindings = bind(compiled.tool, call.arguments)
-        account = self.account(call.tool)
-        if account is None and compiled.tool.kind != "auth":
-            return _failed(call, _no_account(self.world.role(call.tool)))
-        bindings["caller"], bindings["person"], bindings["now"] = account, self.caller, self.now
-        minted, counter = self._counter.mint(compiled.prefixes)
-        bindings.update(zip(compiled.new, minted, strict=True))
-        outcome = self._attempt(call, compiled, bindings)
-        if outcome.error is not None:
-            return _failed(call, outcome.error, outcome.verdicts)
-        self._counter = counter
-        self.minted.extend(minted)
-        return CallResult.model_construct(
-            call=call,
-            ok=True,
-            value=outcome.value,
-            error=None,
-            verdicts=outcome.verdicts,
-            minted=minted,
-            changed=outcome.changed,
-        )
-
-    def _attempt(
-        self, call: Call, compiled: interpreter.CompiledTool, bindings: Mapping[str, BoundValue]
-    ) -> interpreter.CallOutcome:
-        """Run the tool; what an error or a defect has left is undone."""
-        self._state.begin(writes=bool(compiled.effects))
-        done = False
-        try:
-            outcome = interpreter.run(self._state.connection, compiled, bindings)
-            if outcome.error is None and compiled.tool.kind == "auth":
-                outcome.error = self._sign_in(call.tool, outcome.value)
-            done = outcome.error is None
-        except interpreter.DefectError as defect:
-            self.defects.append(f"{call.tool}: {defect}")
-            outcome = interpreter.CallOutcome(error=_DEFECT)
-        finally:
-            if done:
-                self._state.keep(compiled.effects, bindings)
-            else:
-                self._state.drop()
-        return outcome
-
-    def _sign_in(self, tool: str, value: Json) -> ToolError | None:
-        role = self.world.role(tool)
-        account = value.get(role.key) if isinstance(value, dict) else None
-        if not isinstance(account, str):
-            raise interpreter.DefectError(f"signing in returned no {role.key}")
-        person = self._state.person(role.account, account)
-        if person is None:
-            raise interpreter.DefectError(f"signing in returned the {role.key} {account!r}, which nobody has")
-        if self.caller is not None and self.caller != person:
-            return _OTHER_PERSON
-        self.caller = person
-        return None
-
-
-_DEFECT = ToolError(code="world_defect", message="The system could not carry this out; nothing was changed.")
-_ENDED = ToolError(code="session_ended", message="The conversation was handed over; no more calls are possible.")
-_NOT_AUTHENTICATED = ToolError(
-    code="not_authenticated", message="The user must be identified before this tool can be used."
-)
-_OTHER_PERSON = ToolError(code="already_authenticated", message="Another person is signed in already.")
-
-
-def _no_account(role: DomainRole) -> ToolError:
-    return ToolError(code="no_account_here", message=f"The user has no account with {role.title}.")
-
-
-def _failed(call: Call, error: ToolError, verdicts: Sequence[RuleVerdict] = ()) -> CallResult:
-    return CallResult.model_construct(
-        call=call, ok=False, value=None, error=error, verdicts=list(verdicts), minted=[], changed=[]
-    )
+    def _execute(self, call: Call, compiled: CompiledTool) -> CallResult:
+        executed = execute_call(self._state, compiled, call, CallContext(self.caller, self.now, self._counter))
+        self.caller, self._counter = executed.context.caller, executed.context.counter
+        self.minted.extend(executed.result.minted)
+        if executed.defect is not None:
+            self.defects.append(executed.defect)
+        return executed.result
 
 
 def _name_in(tool: object) -> str:
-    """The name as it was given; of what is no text, a name that no tool can have."""
+    """The name as it was given; for what is no text, a name that no tool can have."""
     return tool if isinstance(tool, str) else f"<{type(tool).__name__}>"

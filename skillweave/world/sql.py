@@ -1,6 +1,6 @@
-"""Contract SQL, read as a syntax tree.
+"""Contract SQL, parsed into a syntax tree by sqlglot.
 
-Trees are only looked at: what runs is always the author's own text.
+Trees are only read. What runs is always the author's own text.
 """
 
 import logging
@@ -27,7 +27,7 @@ class Statement:
 
     @property
     def bindings(self) -> tuple[str, ...]:
-        """Names bound by `:name`, in order of first appearance."""
+        """Names of the `:name` bindings, in order of first appearance."""
         return tuple(dict.fromkeys(str(node.this) for node in self._all(exp.Placeholder) if node.args.get("this")))
 
     @property
@@ -37,7 +37,7 @@ class Statement:
 
     @property
     def target(self) -> str | None:
-        """The table that an INSERT, UPDATE or DELETE writes; None for what only reads."""
+        """The table that an INSERT, UPDATE or DELETE writes; None for a statement that only reads."""
         if not isinstance(self.tree, exp.Insert | exp.Update | exp.Delete):
             return None
         table = self.tree.this.this if isinstance(self.tree.this, exp.Schema) else self.tree.this
@@ -45,7 +45,7 @@ class Statement:
 
     @property
     def inserted(self) -> list[tuple[str | None, exp.Expr]]:
-        """For an INSERT of one row: (column, value); the column is None where no list names it."""
+        """For an INSERT: (column, value) of its first row. The column is None if the statement lists no columns."""
         if not isinstance(self.tree, exp.Insert):
             return []
         values = _first_row(self.tree.expression)
@@ -68,7 +68,7 @@ def _first_row(source: exp.Expr | None) -> list[exp.Expr]:
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Statement:
-    """The statement or expression; WorldError if it is not exactly one."""
+    """Parse a statement or expression. Raises WorldError if the text is not exactly one."""
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect="sqlite") if tree is not None]
     except (SqlglotError, RecursionError) as error:
@@ -82,7 +82,7 @@ def parse(text: str) -> Statement:
 
 @lru_cache(maxsize=4096)
 def tokens(text: str) -> tuple[Token, ...]:
-    """The tokens of a statement; WorldError where it holds none that SQL knows."""
+    """The tokens of a statement. Raises WorldError if SQL does not know one of them."""
     try:
         return tuple(sqlglot.tokenize(text, dialect="sqlite"))
     except SqlglotError as error:

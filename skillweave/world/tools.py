@@ -19,7 +19,7 @@ from skillweave.schema.task import Task
 from skillweave.schema.trajectory import ToolCall
 
 ToolDefinition = dict[str, Json]
-"""`{"type": "function", "function": {"name", "description", "parameters", "strict"}}`."""
+"""`{"type": "function", "function": {"name", "description", "parameters"}}`."""
 
 _JSON_TYPES: dict[ParameterType, str] = {
     "string": "string",
@@ -33,9 +33,14 @@ _JSON_TYPES: dict[ParameterType, str] = {
 }
 _FORMS: dict[ParameterType, str] = {"date": "Format: YYYY-MM-DD.", "datetime": "Format: YYYY-MM-DD HH:MM:SS (UTC)."}
 
+MAX_ARGUMENT_CHARACTERS = 2**20
+"""Characters of the arguments of one call; longer ones are not read."""
+_SEPARATORS = ("__", ".", "/", ":", "-")
+"""What agents write between a namespace and a tool's name."""
+
 
 def decline_tool(rules: Sequence[str]) -> Tool:
-    """`decline_request` of a world with these rules, in the form of a tool; sessions answer it themselves."""
+    """`decline_request` in the form of a tool; sessions answer it themselves. `rules` are the numbers it accepts."""
     tool = Tool.model_validate(
         {
             "name": DECLINE,
@@ -62,7 +67,7 @@ def decline_tool(rules: Sequence[str]) -> Tool:
 
 
 def transfer_tool(rules: Sequence[str]) -> Tool:
-    """`transfer_to_human` of a world with these rules, in the form of a tool; sessions answer it themselves."""
+    """`transfer_to_human` in the form of a tool; sessions answer it themselves. `rules` are the numbers it accepts."""
     tool = Tool.model_validate(
         {
             "name": TRANSFER,
@@ -91,7 +96,7 @@ def transfer_tool(rules: Sequence[str]) -> Tool:
 
 
 def _with_rules(tool: Tool, rules: Sequence[str]) -> Tool:
-    """The tool whose `rule` is one of these: of more than an author may list."""
+    """The tool with these values for `rule`. There may be more than the schema allows an author to list."""
     parameters = [
         parameter.model_copy(update={"enum": [*rules]}) if parameter.name == "rule" else parameter
         for parameter in tool.parameters
@@ -100,12 +105,12 @@ def _with_rules(tool: Tool, rules: Sequence[str]) -> Tool:
 
 
 def session_tools(blueprint: Blueprint) -> list[Tool]:
-    """The tools that a session answers itself, whatever its domains are."""
+    """The tools that a session answers itself, in any domain."""
     return [decline_tool(blueprint.rules), transfer_tool(blueprint.rules)]
 
 
 def tool_definitions(blueprint: Blueprint, hidden: frozenset[str] = frozenset()) -> list[ToolDefinition]:
-    """The tools of a world, those hidden left out; `decline_request` and `transfer_to_human` last."""
+    """The tools of a world without the `hidden` ones; `decline_request` and `transfer_to_human` come last."""
     tools = [*blueprint.tools, *session_tools(blueprint)]
     return [tool_definition(tool) for tool in tools if tool.name not in hidden]
 
@@ -123,13 +128,13 @@ def tool_definition(tool: Tool) -> ToolDefinition:
 
 
 def name_of(definition: ToolDefinition) -> str:
-    """The name of a tool in its definition; empty where it has none."""
+    """The name of a tool in its definition; empty if it has none."""
     function = definition.get("function")
     return str(function.get("name")) if isinstance(function, dict) else ""
 
 
 def parameters_schema(tool: Tool) -> dict[str, Json]:
-    """The JSON schema of a tool's arguments."""
+    """The JSON schema of a tool's arguments. Optional parameters may be null."""
     return {
         "type": "object",
         "properties": {parameter.name: _property(parameter) for parameter in tool.parameters},
@@ -141,49 +146,45 @@ def parameters_schema(tool: Tool) -> dict[str, Json]:
 def _property(parameter: Parameter) -> dict[str, Json]:
     kind = _JSON_TYPES[parameter.type]
     description = " ".join(filter(None, [parameter.description, _FORMS.get(parameter.type)]))
-    found: dict[str, Json] = {"type": kind if parameter.required else [kind, "null"], "description": description}
+    schema: dict[str, Json] = {"type": kind if parameter.required else [kind, "null"], "description": description}
     if parameter.enum is not None:
-        found["enum"] = [*parameter.enum] if parameter.required else [*parameter.enum, None]
+        schema["enum"] = [*parameter.enum] if parameter.required else [*parameter.enum, None]
     if parameter.type == "array":
-        found["items"] = {}
-    return found
+        schema["items"] = {}
+    return schema
 
 
 def tool_of(blueprint: Blueprint, name: str) -> Tool:
-    """The tool of that name, those of the session among them; KeyError where there is none."""
+    """The tool of that name, the session's own tools included. Raises KeyError if there is none."""
     if name == DECLINE:
         return decline_tool(blueprint.rules)
     return transfer_tool(blueprint.rules) if name == TRANSFER else blueprint.tool(name)
-
-
-LONGEST_ARGUMENTS = 2**20
-"""Characters of the arguments of one call; no tool needs as many."""
-_JOINTS = ("__", ".", "/", ":", "-")
-"""What stands between a namespace and a tool's name."""
 
 
 class AgentCall(NamedTuple):
     """A call that the agent wants made."""
 
     id: str
+    """The call's id in the conversation."""
     tool: str
+    """The tool's name as the agent wrote it."""
     arguments: dict[str, Json] | None
-    """None: they cannot be read."""
+    """Values by parameter; None: they cannot be read."""
     fault: str | None = None
-    """Why not, in words for the agent."""
+    """Why they cannot be read, in words for the agent."""
 
 
 def read_call(call: ToolCall) -> AgentCall:
-    """A call with its arguments read, or why they cannot be."""
+    """Read a call of a message: its arguments, or why they cannot be read."""
     given = call.function.arguments
     if isinstance(given, dict):
         return AgentCall(call.id, call.function.name, given)
-    if len(given) > LONGEST_ARGUMENTS:
-        limit = f"The arguments have {len(given)} characters; at most {LONGEST_ARGUMENTS} are read."
+    if len(given) > MAX_ARGUMENT_CHARACTERS:
+        limit = f"The arguments have {len(given)} characters; at most {MAX_ARGUMENT_CHARACTERS} are read."
         return AgentCall(call.id, call.function.name, None, limit)
     try:
         arguments = from_json(given, allow_inf_nan=False) if given.strip() else {}
-        # A number too large for a float comes out as infinite, which is no JSON.
+        # A number too large for a float is read as infinite, which JSON does not have.
         json.dumps(arguments, allow_nan=False)
     except ValueError as error:
         return AgentCall(call.id, call.function.name, None, f"The arguments are not valid JSON: {error}.")
@@ -193,33 +194,39 @@ def read_call(call: ToolCall) -> AgentCall:
 
 
 def namespaces_of(task: Task) -> tuple[str, ...]:
-    """What agents may write before the names of a task's tools: its servers, and the namespaces that it gives them."""
+    """What agents may write before the names of a task's tools: servers, their namespaces and the world's name."""
     return tuple(sorted({*task.domains, *task.namespaces.values(), task.world}))
 
 
 def plain_name(tool: str, offered: Collection[str], namespaces: Collection[str]) -> str:
-    """The offered tool that a name with one of these namespaces before it means: `Clinic__book`, `clinic.book`.
+    """The offered tool that a name means, a namespace before it taken off: `Clinic__book`, `clinic.book`.
 
-    Any other name is given back as it is, for the session to refuse.
+    Args:
+        tool: The name as the agent wrote it.
+        offered: Names of the tools that are offered.
+        namespaces: What may stand before them.
+
+    Returns:
+        The offered name; any other name unchanged, for the session to refuse.
     """
     if tool in offered:
         return tool
     for namespace in namespaces:
         rest = tool[len(namespace) :] if tool.casefold().startswith(namespace.casefold()) else ""
-        for joint in _JOINTS:
-            if rest.startswith(joint) and rest[len(joint) :] in offered:
-                return rest[len(joint) :]
+        for separator in _SEPARATORS:
+            if rest.startswith(separator) and rest[len(separator) :] in offered:
+                return rest[len(separator) :]
     return tool
 
 
 def result_text(result: CallResult) -> str:
-    """A result as agents read it, on every engine: the value, or the error."""
+    """A result as agents read it, the same on every engine: the value or the error, as JSON."""
     value: Json = result.value if result.error is None else {"error": result.error.model_dump(mode="json")}
     return json.dumps(value, ensure_ascii=False)
 
 
 def valid_text(text: str) -> str:
-    """The text with halves of characters joined or replaced, since no file can hold them."""
+    """The text with lone surrogates joined or replaced, since UTF-8 cannot hold them."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,6 +1,6 @@
 """How tools depend on one another by their SQL: what a statement reads and writes, and the edges that follow."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 
 import sqlglot
@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
-from skillweave.schema.template import ToolEdge
+from skillweave.schema.template import RowSource, ToolEdge, ToolGraph
 from skillweave.world.sql import parse
-from synth.contracts.visibility import keys_shown
+from synth.contracts.visibility import keys_shown, subject_entity, subject_keys
 
 
 def auth_edges(blueprint: Blueprint) -> list[ToolEdge]:
@@ -54,6 +54,29 @@ def state_edges(blueprint: Blueprint) -> list[ToolEdge]:
                     edge = ToolEdge(source=source, target=target.name, kind="state", rule=guard.rule, proof="unproven")
                     found.setdefault((source, target.name, guard.rule), edge)
     return list(found.values())
+
+
+def lookup_sources(blueprint: Blueprint, graph: ToolGraph) -> dict[str, dict[str, list[RowSource]]]:
+    """Read -> parameter that names a row -> the reads that show it."""
+    reads = [tool for tool in blueprint.tools if tool.kind == "read"]
+    return {tool.name: sources for tool in reads if (sources := row_sources(tool, blueprint, graph, []))}
+
+
+def row_sources(
+    tool: Tool, blueprint: Blueprint, graph: ToolGraph, given: Collection[str]
+) -> dict[str, list[RowSource]]:
+    """Parameter -> the reads whose rows tell which row is meant: those that list such rows, or else what has them."""
+    own: dict[str, list[RowSource]] = {}
+    others: dict[str, list[RowSource]] = {}
+    for edge in graph.edges:
+        if edge.kind != "data" or edge.target != tool.name or edge.parameter in given or not edge.parameter:
+            continue
+        entity = (tool.parameter(edge.parameter).refers_to or "").partition(".")[0]
+        source = blueprint.tool(edge.source)
+        if source.kind == "read" and edge.column in subject_keys(blueprint, source).get(entity, ()):
+            found = own if subject_entity(blueprint, source) == entity else others
+            found.setdefault(edge.parameter, []).append(RowSource(tool=edge.source, column=edge.column))
+    return {**others, **own}
 
 
 AccessedColumns = frozenset[tuple[str, str | None]]

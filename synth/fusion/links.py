@@ -1,18 +1,19 @@
-"""Links between domains: what one can give another, checked on the contracts alone.
+"""Links between domains: what one can give another, checked on the contracts alone; and the fused world's tool graph.
 
-Whether a link holds in a story is for execution to show. Here it is seen that there are such tools, that the one
-returns or changes what is named, and that the other can take it.
+The check shows that both tools exist, that the producer returns or changes what the link names, and that the consumer
+can take it. Whether a link holds in a story, only execution shows.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint, FusedTool
+from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint, FusedMember, FusedTool
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.schema.fusion import Link, StoryCall, Storyline
-from synth.contracts.dependencies import columns_read, columns_written
+from skillweave.schema.template import ToolEdge, ToolGraph
+from synth.contracts.dependencies import auth_edges, columns_read, columns_written
 from synth.contracts.visibility import column_origins
 
 ValueSort = Literal["money", "time", "key", "text", "number", "flag", "any"]
@@ -154,7 +155,7 @@ def _fault(link: Link, blueprints: Mapping[str, Blueprint]) -> str | None:
 
 def _value_fault(link: Link, source: Blueprint, producer: Tool, consumer: Tool) -> str | None:
     shown = column_origins(producer)
-    parameter = next((one for one in consumer.parameters if one.name == link.parameter), None)
+    parameter = next((parameter for parameter in consumer.parameters if parameter.name == link.parameter), None)
     if link.column not in shown:
         return f"{producer.name} returns no {link.column!r}; it returns {', '.join(shown)}"
     if parameter is None:
@@ -180,7 +181,11 @@ def _rule_fault(link: Link, source: Blueprint, producer: Tool) -> str | None:
 
 def _attribute(blueprint: Blueprint, origin: tuple[str, str] | None) -> Attribute | None:
     entity = next((entity for entity in blueprint.tables if origin and entity.table == origin[0]), None)
-    return next((one for one in entity.attributes if origin and one.name == origin[1]), None) if entity else None
+    return (
+        next((attribute for attribute in entity.attributes if origin and attribute.name == origin[1]), None)
+        if entity
+        else None
+    )
 
 
 def _sort(column: str, attribute: Attribute | None, blueprint: Blueprint) -> ValueSort:
@@ -211,3 +216,36 @@ _BY_TYPE: dict[str, ValueSort] = {
     "date": "time",
     "datetime": "time",
 }
+
+
+def fused_graph(fused: FusedBlueprint, graphs: Mapping[str, ToolGraph]) -> ToolGraph:
+    """The tool graph of a fused world: its domains' graphs under the names that their tools have there.
+
+    Any domain's auth tool signs in for all of them. Other edges stay within their domain, because no parameter refers
+    to another domain's rows.
+
+    Args:
+        fused: The contract of the fused world.
+        graphs: The tool graph of each of its domains, by server.
+    """
+    edges = [
+        _fused_edge(edge, member)
+        for member in fused.members
+        for edge in graphs[member.server].edges
+        if edge.kind != "auth"
+    ]
+    return ToolGraph(
+        server=fused.server,
+        tools=[tool.name for tool in fused.tools],
+        edges=[*auth_edges(fused), *edges],
+    )
+
+
+def _fused_edge(edge: ToolEdge, member: FusedMember) -> ToolEdge:
+    return edge.model_copy(
+        update={
+            "source": member.tools[edge.source],
+            "target": member.tools[edge.target],
+            "rule": member.rules[edge.rule] if edge.rule is not None else None,
+        }
+    )

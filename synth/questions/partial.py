@@ -1,8 +1,7 @@
-"""Partial answers: of a list,
-keep the elements with which nothing is wrong, so that one bad element does not cost all.
-"""
+"""Long answers: asked for in groups, and kept in part, so that one bad element does not cost all others."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 from skillweave.base.errors import AuthorError
@@ -26,19 +25,40 @@ async def ask_partial(
     key: str | None = None,
     **variables: object,
 ) -> list[T]:
-    """The answer, less the elements that are still wrong after the last repair, each left out for `reason`.
+    """Ask for a list, and leave out the elements that are still wrong after the last repair.
 
-    `judge` says of each element what is wrong with it, in words for the author. `name` tells elements apart: a repair
-    carries those alone that were wrong, and is merged by it; `wanted` are the names that must all be there.
-    Raises AuthorError where there is no answer of the right form, or nothing of it can be kept.
+    Args:
+        ctx: The item that asks.
+        question: The question, whose answer is a list.
+        judge: Gives for each element what is wrong with it, in words for the author.
+        reason: Under what the elements left out are counted.
+        name: Tells elements apart. A repair holds only the elements that were wrong, and is merged by name.
+        wanted: Names that must all be there.
+        key: Key of the question; by default the item's.
+        variables: Of the prompt.
+
+    Raises:
+        AuthorError: There is no answer of the right form, or none of its elements can be kept.
     """
-    parts: ElementCheck[list[T]] = ElementCheck(judge, name, wanted or ())
+    check: ElementCheck[list[T]] = ElementCheck(judge, name, wanted or ())
     try:
-        return await ctx.ask(question, key=key, check=parts, **variables)
+        return await ctx.ask(question, key=key, check=check, **variables)
     except AuthorError:
-        kept, left_out = await parts.sound()
+        kept, complaints = await check.sound()
         if not kept:
             raise
-    for complaint in left_out:
+    for complaint in complaints:
         ctx.reject(complaint, reason)
     return kept
+
+
+def in_groups(names: Sequence[str], most: int) -> list[Sequence[str]]:
+    """Divide names into as few groups as possible, of nearly equal size.
+
+    Args:
+        names: What to divide; the order is kept.
+        most: The most names that one group may have.
+    """
+    count = -(-len(names) // most)
+    bounds = [round(place * len(names) / count) for place in range(count + 1)]
+    return [names[start:end] for start, end in pairwise(bounds)]

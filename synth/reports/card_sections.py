@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import get_args
 
+from evaluator.kinds import KINDS
 from skillweave.schema.evaluation import AgentSummary, Ladder, PassCount
 from skillweave.schema.record import Json
 from skillweave.schema.reports import CoverageCount, Diversity, RuleCoverage
@@ -39,7 +40,7 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
-TASK_KINDS: tuple[Kind, ...] = get_args(Kind)
+TASK_KINDS: tuple[Kind, ...] = tuple(KINDS)
 SPLITS: tuple[Split, ...] = get_args(Split)
 
 

@@ -1,21 +1,91 @@
-"""The words by which people refer to a row: the fewest columns whose values fit no other row of the same list."""
+"""The words by which people refer to a row: the fewest columns whose values fit no other row of the same list.
+
+The author names the columns for each read; the data show whether they tell its rows apart.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from pathlib import Path
 from random import Random
+from typing import TypeVar
 
+from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Row
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins
+from synth.engine.context import Context
+from synth.engine.step import Params
+from synth.questions.partial import ask_partial
+from synth.questions.types import RowWords
 from synth.search.arguments import argument_search
 
+REFERENCES = question("tasks.references", returns=list[RowWords], most=128, under="references")
+NO_WORDS = "words for what no read returns"
+"""Why a read's words are left out."""
 MOST_COLUMNS = 3
 """Columns that a person names at most, beside those that they always name and one that they add for clearness."""
+
+PERSONS = 10
+"""Persons whose results are looked at."""
+CALLS_PER_READ = 3
+"""Calls of each, of a read that has to be given something."""
+MOST_PROPOSED = 3
+"""Columns that are proposed."""
+AMBIGUOUS_SHARE = 0.25
+"""Share of a read's rows that cannot be told apart, from which on its author is told."""
+
+
+P = TypeVar("P", bound=Params)
+WordJudge = Callable[[Mapping[str, Sequence[str]]], Awaitable[Mapping[str, str]]]
+"""Read -> the columns named for it; returns read -> a complaint about them, for the author."""
+
+
+async def ask_row_words(ctx: Context[P], blueprint: Blueprint, judge: WordJudge | None = None) -> dict[str, list[str]]:
+    """Ask the author by which columns people refer to the rows of each read.
+
+    Args:
+        judge: Looks at the columns that exist and complains, for example if they leave rows alike.
+
+    Returns:
+        Read -> columns of its result, best first. Reads whose words stay faulty are left out.
+    """
+    reads = {tool.name: list(column_origins(tool)) for tool in blueprint.tools if tool.kind == "read"}
+
+    async def complaints(answer: Sequence[RowWords]) -> list[list[str]]:
+        faults = [word_faults(words, reads) for words in answer]
+        if judge is None:
+            return faults
+        sound = {words.read: words.columns for words, own in zip(answer, faults, strict=True) if not own}
+        vague = await judge(sound)
+        return [
+            own or ([vague[words.read]] if words.read in vague else [])
+            for words, own in zip(answer, faults, strict=True)
+        ]
+
+    answer = await ask_partial(
+        ctx, REFERENCES, complaints, NO_WORDS, name=lambda words: words.read, blueprint=blueprint, columns=reads
+    )
+    return {words.read: list(words.columns) for words in answer}
+
+
+def word_faults(words: RowWords, reads: Mapping[str, Sequence[str]]) -> list[str]:
+    """What is wrong with the columns by which people are said to refer to a read's rows, in words for the author.
+
+    Args:
+        reads: Read -> the columns of its result.
+    """
+    if words.read not in reads:
+        return [f"there is no read {words.read!r}; there are {', '.join(reads)}"]
+    returned = reads[words.read]
+    return [
+        f"{words.read} returns no {column!r}; it returns {', '.join(returned)}"
+        for column in words.columns
+        if column not in returned
+    ]
 
 
 def distinguishing_columns(
@@ -47,16 +117,6 @@ def sayable_columns(row: Mapping[str, Json], columns: Iterable[str]) -> dict[str
 def row_matches(row: Mapping[str, Json], words: Mapping[str, Json]) -> bool:
     """Whether the words fit a row."""
     return all(row.get(column) == value for column, value in words.items())
-
-
-PERSONS = 10
-"""Persons whose results are looked at."""
-CALLS_PER_READ = 3
-"""Calls of each, of a read that has to be given something."""
-MOST_PROPOSED = 3
-"""Columns that are proposed."""
-AMBIGUOUS_SHARE = 0.25
-"""Share of a read's rows that cannot be told apart, from which on its author is told."""
 
 
 def ambiguous_reads(

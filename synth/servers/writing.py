@@ -22,7 +22,7 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Entity
 from skillweave.schema.fusion import BridgeProof
 from skillweave.world.sql import parse
-from synth.artifacts import each
+from synth.engine.artifact import each
 from synth.engine.context import Context
 from synth.engine.step import Params
 from synth.servers.differential import ServerDifference

@@ -5,7 +5,8 @@ contract; the author sees what differs and patches it. The tests that the author
 server that is still wrong after the last repair is rejected: the least bad one is never kept.
 """
 
-from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_RUNTIME, SERVER_TESTS, SERVERS, text
+from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_RUNTIME, SERVER_TESTS, SERVERS
+from synth.engine.artifact import text
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.servers.runtime import runtime_files

@@ -9,22 +9,20 @@ from pydantic import Field
 
 from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
-from skillweave.schema.blueprint import FusedBlueprint
 from skillweave.schema.fusion import Storyline
-from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS, ENTITY_ROWS, FUSIONS, TOOL_GRAPHS, every
+from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS, ENTITY_ROWS, FUSIONS, TOOL_GRAPHS
 from synth.contracts.visibility import column_origins
+from synth.engine.artifact import every
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.blueprint import fuse
-from synth.fusion.contract import fused_graph
+from synth.fusion.links import fused_graph
 from synth.questions.partial import ask_partial
-from synth.questions.types import RowWords
-from synth.steps.s14_task_template_generation import NO_WORDS, word_faults
+from synth.search.row_words import REFERENCES, ask_row_words
 from synth.stories.faults import faults_by_story
-from synth.stories.proof import StoryWorlds, try_stories
+from synth.stories.proof import StoryInputs, try_stories
 
 STORIES = question("fusion.stories", returns=list[Storyline], most=64, under="storylines")
-REFERENCES = question("tasks.references", returns=list[RowWords], most=128, under="references")
 
 
 class FusionParams(Params):
@@ -60,17 +58,17 @@ async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
         ctx.reject(f"{len(stories) - ctx.params.stories} stories", "more than were asked for")
         stories = stories[: ctx.params.stories]
     people = ctx.read(ENTITY_ROWS, combination.person)
-    ground = StoryWorlds(
+    inputs = StoryInputs(
         fused=fused,
         blueprints=blueprints,
         databases={server: ctx.path(DATABASE, server) for server in combination.domains},
         people=people,
         graph=fused_graph(fused, {server: ctx.read(TOOL_GRAPHS, server) for server in combination.domains}),
-        referred_by=await _words(ctx, fused, columns),
+        referred_by=await ask_row_words(ctx, fused),
         now=ctx.now,
         seed=f"{ctx.seed}/{key}",
     )
-    fusion = await ctx.offload(try_stories, ground, stories)
+    fusion = await ctx.offload(try_stories, inputs, stories)
     for lost in fusion.pruned:
         ctx.reject(f"{lost.storyline} ({lost.reason})", "not feasible on a single world")
     for name, reason in fusion.rejected.items():
@@ -82,20 +80,3 @@ async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
     if not fusion.storylines:
         raise AuthorError(f"no story joins {', '.join(combination.domains)}; the step's log says why for each")
     ctx.write(FUSIONS, key, fusion)
-
-
-async def _words(
-    ctx: Context[FusionParams], fused: FusedBlueprint, columns: dict[str, list[str]]
-) -> dict[str, list[str]]:
-    """By which columns people refer to the rows of each read."""
-    reads = {tool.name: columns[tool.name] for tool in fused.tools if tool.kind == "read"}
-    words = await ask_partial(
-        ctx,
-        REFERENCES,
-        lambda answer: [word_faults(row, reads) for row in answer],
-        NO_WORDS,
-        name=lambda row: row.read,
-        blueprint=fused,
-        columns=reads,
-    )
-    return {row.read: list(row.columns) for row in words}

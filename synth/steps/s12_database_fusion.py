@@ -25,12 +25,12 @@ from synth.artifacts import (
     RELATIONSHIP_ROWS,
     REWRITES,
     TOOL_GRAPHS,
-    every,
 )
+from synth.engine.artifact import every
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.blueprint import fuse
-from synth.fusion.contract import fused_graph
+from synth.fusion.links import fused_graph
 from synth.fusion.persons import fused_state
 from synth.fusion.replay import replay_differences
 from synth.fusion.rewriting import prove_rewrites

@@ -12,7 +12,7 @@ from functools import lru_cache
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
-from skillweave.schema.call import DECLINE, SESSION_TOOLS
+from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.combination import Combination, FactWords, KnownFact, Telling, UserRequest, ValidatedTask
 from skillweave.schema.entity import Domain
 from skillweave.schema.record import Row
@@ -38,6 +38,7 @@ from skillweave.user_prompt import draw_style, draw_traits, user_prompt
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.contracts.wording import VALUE_PLACEHOLDER, name_in_words, short_tool_name
+from synth.tasks.kinds import KINDS
 from synth.tasks.requests import request_of
 
 
@@ -76,6 +77,11 @@ class TaskAssembler:
         if row is None:
             raise KeyError(caller)
         return row
+
+    def request(self, template: TaskTemplate, combination: Combination, random: Random) -> UserRequest:
+        """What the caller of a combination wants and knows; their manner is drawn."""
+        persona = persona_of(self.person(combination.caller), combination.now, random)
+        return request_of(self._world.blueprint, template, combination, persona, random)
 
     def task(self, validated: ValidatedTask, request: UserRequest, telling: Telling, split: Split) -> Task:
         """The whole record."""
@@ -140,12 +146,8 @@ class TaskAssembler:
 
 
 def golden_of(combination: Combination) -> list[GoldenCall]:
-    """The golden calls of its task: the combination's own and, of a request that a rule forbids, the record of that."""
-    if combination.kind != "refuse" or not combination.forbidden:
-        return combination.golden
-    rule = combination.forbidden[0]
-    declined = GoldenCall(tool=DECLINE, arguments={"rule": rule}, grounding={"rule": f"policy {rule}"})
-    return [*combination.golden, declined]
+    """The golden calls of its task: the combination's own, and those with which its kind ends."""
+    return [*combination.golden, *KINDS[combination.kind].ending(combination)]
 
 
 def _asking(criteria: Criteria, combination: Combination, request: UserRequest) -> Criteria:
@@ -217,10 +219,8 @@ def provisional_task(
     world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, gates: Gates
 ) -> Task:
     """The task with bare words. The same combination gives the same task."""
-    assembly = _assembly(world)
-    random = Random(f"{combination.id}/provisional")
-    persona = persona_of(assembly.person(combination.caller), combination.now, random)
-    request = request_of(world.blueprint, template, combination, persona, random)
+    assembly, random = _assembly(world), Random(f"{combination.id}/provisional")
+    request = assembly.request(template, combination, random)
     validated = ValidatedTask(combination=combination, criteria=criteria, gates=gates)
     return assembly.task(validated, request, _bare_telling(request), "train")
 

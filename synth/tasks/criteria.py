@@ -6,23 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from skillweave.schema.call import ANY, RowChange
 from skillweave.schema.combination import Combination
-from skillweave.schema.task import Basis, Criteria, Declined, MustNot
+from skillweave.schema.task import Basis, Criteria, MustNot
 from skillweave.world.world import World
 from synth.contracts.writes import written_columns
+from synth.tasks.kinds import KINDS
 from synth.tasks.replay import GoldenRun
-
-
-def out_of_scope_changes(world: World, combination: Combination) -> dict[str, list[str]]:
-    """Table -> columns that the call asked for would write, and that no effect of an offered tool does."""
-    if combination.asked is None:
-        return {}
-    wanted = written_columns(world, world.blueprint.tool(combination.asked.tool))
-    offered = [written_columns(world, tool) for tool in world.blueprint.tools if tool.name not in combination.hidden]
-    left = {
-        table: [column for column in columns if not any(column in one.get(table, ()) for one in offered)]
-        for table, columns in wanted.items()
-    }
-    return {table: columns for table, columns in left.items() if columns}
 
 
 def criteria_of(world: World, combination: Combination, made: GoldenRun) -> Criteria:
@@ -32,23 +20,14 @@ def criteria_of(world: World, combination: Combination, made: GoldenRun) -> Crit
     is put in when the user's facts have their ids.
     """
     told: list[Basis] = ["communicate"] if combination.communicate else []
-    return Criteria(
+    criteria = Criteria(
         state=_opened(made.changes, combination.open_columns),
         must_not=[*_forbidden(world, combination)],
-        declined=_declined(combination),
         communicate=combination.communicate,
         asked=combination.asked,
-        beyond=out_of_scope_changes(world, combination) if combination.kind == "unavailable" else {},
         reward_basis=["state", *told, "policy"],
     )
-
-
-def _declined(combination: Combination) -> Declined | None:
-    """The rule that decides, and those that are broken with it."""
-    if combination.kind != "refuse" or not combination.forbidden:
-        return None
-    first, *others = combination.forbidden
-    return Declined(rule=first, also=others)
+    return KINDS[combination.kind].criteria(world, combination, criteria)
 
 
 def _forbidden(world: World, combination: Combination) -> Iterator[MustNot]:

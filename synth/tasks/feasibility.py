@@ -1,26 +1,86 @@
 """Trials of goals: whether anybody can have what a template wants, and if not, why, in words for the goal's author."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import Generic, TypeVar
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Tool
-from skillweave.schema.template import TaskTemplate
+from skillweave.schema.template import Goal, TaskTemplate, ToolGraph
 from skillweave.world.world import World
+from synth.artifacts import DATABASE
+from synth.contracts.visibility import column_origins
+from synth.engine.context import Context
+from synth.engine.step import Params
 from synth.search.arguments import argument_search
 from synth.search.blocking_rules import MOST_NODES, MOST_PERSONS, furthest_blocking_rule
 from synth.simulation.coverage import RowVisibility
 from synth.tasks.builder import InstanceBuilder
 from synth.tasks.combinations import callers_of, combinations_of
-from synth.tasks.instance import FailurePoint, NoInstance
+from synth.tasks.kinds import FailurePoint, NoInstance
+from synth.tasks.templates import goal_faults, template_of_goal
 
 WORTH_TELLING = "name amounts, dates or names that differ from row to row"
 CALLS_PER_PERSON = 4
 """Lawful calls of one person among which one is sought whose rows they are shown."""
+
+
+P = TypeVar("P", bound=Params)
+
+
+class GoalTrials(Generic[P]):
+    """Judges the goals of one world by their form and by whether anybody can have what they want.
+
+    Each template is tried once, however often the author repeats its goal.
+    """
+
+    def __init__(
+        self, ctx: Context[P], blueprint: Blueprint, graph: ToolGraph, referred_by: Mapping[str, Sequence[str]]
+    ) -> None:
+        self.blueprint, self.graph, self.referred_by = blueprint, graph, referred_by
+        self.columns = {tool.name: list(column_origins(tool)) for tool in blueprint.tools}
+        self.failed: dict[str, Goal] = {}
+        """Goals that nobody can have, by name."""
+        self.why: dict[str, str] = {}
+        """Why nobody can have them, by name."""
+        self._ctx = ctx
+        self._reasons: dict[str, str | None] = {}
+        """Template as text -> why nobody has an instance; None: somebody has."""
+
+    def template(self, goal: Goal) -> TaskTemplate:
+        """The template of a goal."""
+        return template_of_goal(goal, self.blueprint, self.graph, self.referred_by)
+
+    async def faults(self, goals: Sequence[Goal]) -> list[list[str]]:
+        """What is wrong with each goal, in words for its author; empty if nothing is."""
+        form_faults = goal_faults(goals, self.blueprint, self.graph, self.columns)
+        well_formed = [goal for goal, faults in zip(goals, form_faults, strict=True) if not faults]
+        await self._try([self.template(goal) for goal in well_formed])
+        reasons = {goal.name: self._reasons[self.template(goal).model_dump_json()] for goal in well_formed}
+        self.failed |= {goal.name: goal for goal in well_formed if reasons[goal.name]}
+        self.why |= {name: reason for name, reason in reasons.items() if reason}
+        return [
+            [f"goal {goal.name!r}: {reason}"] if (reason := reasons.get(goal.name)) else faults
+            for goal, faults in zip(goals, form_faults, strict=True)
+        ]
+
+    async def _try(self, templates: Sequence[TaskTemplate]) -> None:
+        ctx = self._ctx
+        new = {template.id: template for template in templates if template.model_dump_json() not in self._reasons}
+        if new:
+            reasons = await ctx.offload(
+                infeasible_templates,
+                self.blueprint,
+                ctx.path(DATABASE),
+                ctx.now,
+                [*new.values()],
+                f"{ctx.seed}/combinations",
+            )
+            self._reasons |= {template.model_dump_json(): reasons.get(template.id) for template in new.values()}
 
 
 def persons_able(blueprint: Blueprint, database: Path | bytes, now: str) -> tuple[dict[str, int], int]:

@@ -8,18 +8,15 @@ from random import Random
 
 from skillweave.schema.call import SESSION_TOOLS, Call, CallResult
 from skillweave.schema.record import Json
-from skillweave.schema.task import FaultKind, GoldenCall, Kind, Noise, PlantedFault, Task
+from skillweave.schema.task import FaultKind, GoldenCall, Noise, PlantedFault, Task
 from skillweave.world.canonical import dump
 from skillweave.world.noise import ERRORS, ToolNoise
 from skillweave.world.replay import REPEATED_FAULTS, Replay, rebound, renumbered, replay
 from skillweave.world.tools import result_text
 from skillweave.world.world import World
-from synth.gates.noise import check_noise
 from synth.tasks.assembly import hash_of
 from synth.tasks.replay import Rejected
 
-NOISY_KINDS: frozenset[Kind] = frozenset({"do", "inform", "clarify"})
-"""Kinds of task in which faults are planted: there is something to carry on with."""
 FAULT_COUNTS = (1, 1, 2, 3)
 """Golden calls that are befallen: one of these."""
 TWICE_SHARE = 0.25
@@ -31,9 +28,10 @@ MOST_ATTEMPTS = 4
 
 
 def with_planted_faults(world: World, task: Task, random: Random) -> Task:
-    """The task with faults planted in it, proved. Rejected where none can be, or the golden calls do not come through.
+    """Plant faults in a task. The result is another task with an id of its own; its gates are still those of the first.
 
-    It is another task: its id is its own.
+    Raises:
+        Rejected: No fault fits, or the golden calls do not come through.
     """
     calm = replay(world, task)
     faults = [*_drawn(world, task, calm, random)]
@@ -43,7 +41,7 @@ def with_planted_faults(world: World, task: Task, random: Random) -> Task:
     planted = task.model_copy(update={"noise": noise})
     golden, places = _carried_through(world, planted, noise, calm)
     asked = task.criteria.asked
-    made = planted.model_copy(
+    return planted.model_copy(
         update={
             "id": f"{task.world}-{hash_of([task.id, noise.model_dump(mode='json')])[:8]}",
             "golden": golden,
@@ -57,8 +55,6 @@ def with_planted_faults(world: World, task: Task, random: Random) -> Task:
             ),
         }
     )
-    figures = {**task.gates.golden, **check_noise(world, made)}
-    return made.model_copy(update={"gates": task.gates.model_copy(update={"golden": figures})})
 
 
 def _drawn(world: World, task: Task, calm: Replay, random: Random) -> Iterator[PlantedFault]:
@@ -135,7 +131,7 @@ def _carried_through(world: World, task: Task, noise: Noise, calm: Replay) -> tu
             planned = renumbered(call, places)
             for _ in range(MOST_ATTEMPTS):
                 made = Call(tool=call.tool, arguments=_bound(planned, session.results))
-                befalling = faults.befalling(made, session.results)
+                befalling = faults.fault_for(made, session.results)
                 result = session.call(made.tool, made.arguments)
                 is_met = befalling is not None and result_text(result) != result_text(calm.results[number])
                 fault = befalling.fault if befalling is not None and is_met else None

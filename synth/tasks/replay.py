@@ -15,6 +15,7 @@ from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.world.canonical import canonical
+from skillweave.world.prepared import PreparedWorld
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
@@ -107,7 +108,11 @@ MOST_VIEWS = 150
 
 
 def all_shown_rows(
-    world: World, session: ContractSession, combination: Combination, call: GoldenCall, fixed: Collection[str] = ()
+    world: PreparedWorld,
+    session: ContractSession,
+    combination: Combination,
+    call: GoldenCall,
+    fixed: Collection[str] = (),
 ) -> Iterator[dict[str, Json]]:
     """Rows that the read of a golden call shows in the present state, repeats included. `fixed` arguments stay."""
     tool = world.blueprint.tool(call.tool)

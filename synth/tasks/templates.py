@@ -1,11 +1,12 @@
 """Templates: goals laid over the tool graph, which says how each row that a call needs can be found."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
-from skillweave.schema.template import Goal, RowSource, TaskTemplate, TemplateCall, ToolGraph
-from synth.contracts.visibility import subject_entity, subject_keys
+from skillweave.schema.template import Goal, TaskTemplate, TemplateCall, ToolGraph
+from synth.contracts.dependencies import lookup_sources, row_sources
+from synth.tasks.kinds import KINDS
 
 
 def template_of_goal(
@@ -39,7 +40,8 @@ def goal_faults(
     found = []
     for goal in goals:
         faults = ["there is another goal of that name"] if goal.name in names else []
-        faults += [*_call_faults(goal, blueprint, graph, columns), *_tell_faults(goal, columns)]
+        faults += _call_faults(goal, blueprint, graph, columns)
+        faults += [*KINDS[goal.kind].goal_faults(goal, blueprint), *_tell_faults(goal, columns)]
         found.append([f"goal {goal.name!r}: {fault}" for fault in faults])
         names.add(goal.name)
     return found
@@ -60,8 +62,6 @@ def _call_faults(
             open_row = parameter.refers_to and parameter.required and parameter.name not in call.same
             if open_row and not row_sources(tool, blueprint, graph, {}).get(parameter.name):
                 yield f"call {place}: no read shows the row that {tool.name}.{parameter.name} names; leave the goal out"
-    if goal.kind == "do" and not any(call.tool in tools and tools[call.tool].kind == "write" for call in goal.calls):
-        yield "a `do` goal needs a write; `inform` is the kind of one that only asks"
 
 
 def _link_faults(
@@ -94,33 +94,8 @@ def _takes(tool: Tool, name: str) -> bool:
 
 
 def _tell_faults(goal: Goal, columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    if goal.kind == "inform" and not goal.tell:
-        yield "an `inform` goal needs something to tell"
     for told in goal.tell:
         name = goal.calls[told.call - 1].tool if told.call <= len(goal.calls) else ""
         if told.column not in columns.get(name, []):
             returned = f"it returns {', '.join(columns.get(name, []))}" if name else f"it has {len(goal.calls)} calls"
             yield f"tell names {told.column!r} of call {told.call}; {returned}"
-
-
-def lookup_sources(blueprint: Blueprint, graph: ToolGraph) -> dict[str, dict[str, list[RowSource]]]:
-    """Read -> parameter that names a row -> the reads that show it."""
-    reads = [tool for tool in blueprint.tools if tool.kind == "read"]
-    return {tool.name: sources for tool in reads if (sources := row_sources(tool, blueprint, graph, []))}
-
-
-def row_sources(
-    tool: Tool, blueprint: Blueprint, graph: ToolGraph, given: Collection[str]
-) -> dict[str, list[RowSource]]:
-    """Parameter -> the reads whose rows tell which row is meant: those that list such rows, or else what has them."""
-    own: dict[str, list[RowSource]] = {}
-    others: dict[str, list[RowSource]] = {}
-    for edge in graph.edges:
-        if edge.kind != "data" or edge.target != tool.name or edge.parameter in given or not edge.parameter:
-            continue
-        entity = (tool.parameter(edge.parameter).refers_to or "").partition(".")[0]
-        source = blueprint.tool(edge.source)
-        if source.kind == "read" and edge.column in subject_keys(blueprint, source).get(entity, ()):
-            found = own if subject_entity(blueprint, source) == entity else others
-            found.setdefault(edge.parameter, []).append(RowSource(tool=edge.source, column=edge.column))
-    return {**others, **own}

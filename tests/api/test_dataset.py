@@ -144,7 +144,7 @@ def test_damaged_and_doubled_lines_are_named(copy: Path) -> None:
     path.write_text(lines[0][:200] + "\n")
     with pytest.raises(ArtifactError, match=r"queries/CityHotel.jsonl, line 1' is not JSON"):
         len(sw.open(copy).tasks)
-    path.write_text(json.dumps({**json.loads(lines[0]), "kind": "sing"}) + "\n")
+    path.write_text(json.dumps({**json.loads(lines[0]), "kind": "a song"}) + "\n")
     with pytest.raises(ArtifactError, match="damaged, at byte 0: kind"):
         next(sw.open(copy).tasks.of("CityHotel"))
 

@@ -21,8 +21,8 @@ from skillweave.llm.ledger import Ledger
 from skillweave.sandbox.limits import SandboxLimits
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world.world import World
-from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_TESTS, SERVERS, Artifact
-from synth.engine.artifact import encode
+from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_TESTS, SERVERS
+from synth.engine.artifact import Artifact, encode
 from synth.engine.context import Context, RunSetting
 from synth.engine.step import JOIN
 from synth.offline.coding.server import write_server, write_tests

@@ -29,7 +29,7 @@ from synth.offline.services import Knob, Service
 from synth.simulation.build import HistoryResult, simulate_history
 from synth.simulation.generation import filled_tables, run_generator, state_of
 from synth.simulation.history import HistoryPlan
-from synth.steps.s04_blueprint_generation import with_enforcers
+from synth.trial.acceptance import with_enforcers
 from synth.trial.draft import formulate
 from synth.trial.generator import write_generator
 

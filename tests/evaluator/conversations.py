@@ -4,7 +4,7 @@ from typing import Any
 
 from evaluator.replay.execution import execute_messages
 from evaluator.replay.golden import golden_execution_of
-from evaluator.replay.trial import RecordedTrajectory, Trial
+from evaluator.replay.trial import RecordedTrajectory, ReplayedTrial, replayed_trial
 from skillweave.schema.task import Task
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall, UserTurn, until_end
 from skillweave.world.world import World
@@ -24,12 +24,12 @@ def agent(words: str | None = None, *calls: tuple[str, Any]) -> Message:
     return Message(role="assistant", content=words, tool_calls=given or None)
 
 
-def a_conversation(world: World, task: Task, *messages: Message, turns: list[UserTurn] | None = None) -> Trial:
+def a_conversation(world: World, task: Task, *messages: Message, turns: list[UserTurn] | None = None) -> ReplayedTrial:
     """The trial in which that was said and done; `turns` is what the user recorded."""
     golden = golden_execution_of(world, task, prune=False)
     assert golden.fault is None
     with world.session(task) as session:
         made = execute_messages(session, until_end(messages, turns or ()))
-    return Trial(
+    return replayed_trial(
         task, world, golden, RecordedTrajectory(id=f"{task.id}#0", messages=list(messages), user_turns=turns), made
     )

@@ -7,7 +7,7 @@ import pytest
 from evaluator.checks.actions import check_actions
 from evaluator.explain import explain
 from evaluator.replay.golden import golden_execution_of
-from evaluator.replay.trial import Trial
+from evaluator.replay.trial import ReplayedTrial
 from evaluator.variants.arguments import keys_of
 from evaluator.variants.executor import VariantExecutor
 from skillweave.schema.task import GoldenCall
@@ -37,7 +37,7 @@ def a_careless_world() -> World:
 CARELESS = a_careless_world()
 
 
-def trial_of(world: World, golden: list[GoldenCall], *made: Made, **task: Any) -> Trial:
+def trial_of(world: World, golden: list[GoldenCall], *made: Made, **task: Any) -> ReplayedTrial:
     return a_trial(world, a_task_of(world, *golden, **{**TASK, **task}), *made)
 
 

@@ -2,8 +2,8 @@
 
 from evaluator.checks.communicate import check_communicate
 from evaluator.checks.replay import check_replay
-from evaluator.replay.trial import Trial
-from evaluator.score import score
+from evaluator.replay.trial import ReplayedTrial
+from evaluator.scoring.score import score
 from skillweave.schema.task import Task
 from skillweave.schema.trajectory import Message
 from skillweave.world.replay import replay
@@ -25,7 +25,7 @@ def a_booking() -> Task:
     return a_task(golden=golden, criteria={"state": state, "reward_basis": ["state"], "communicate": [FEE]})
 
 
-def a_talk(*messages: Message) -> Trial:
+def a_talk(*messages: Message) -> ReplayedTrial:
     return a_conversation(WORLD, a_booking(), user("Book it."), *messages)
 
 
@@ -53,5 +53,5 @@ def test_the_end_is_the_users_word_and_nobody_elses() -> None:
 
 def test_the_replay_tells_how_much_stands_behind_the_end() -> None:
     trial = a_talk(agent(None, BOOK), BYE, agent("12.50."), user("Oh. ###STOP###"), agent(None, BOOK))
-    found = check_replay(trial.made.steps, trial.messages, after_the_end=trial.after_the_end)
+    found = check_replay(trial)
     assert (found.calls, found.after_the_end) == (1, 3)

@@ -1,15 +1,20 @@
 """Trials of the small clinic: golden calls, and what an agent did instead."""
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from evaluator.checks import CHECKS, Check
 from evaluator.checks.actions import check_actions
 from evaluator.checks.communicate import check_communicate
+from evaluator.checks.policy import check_policy
 from evaluator.checks.state import check_state
 from evaluator.replay.execution import execute_messages
 from evaluator.replay.golden import golden_execution_of
-from evaluator.replay.trial import RecordedError, RecordedTrajectory, ScoredTrial, Trial
-from evaluator.score import reward_of
-from evaluator.scoring.evaluate import CHECKS, CheckSettings
+from evaluator.replay.trial import RecordedError, RecordedTrajectory, ReplayedTrial, ScoredTrial, Trial, replayed_trial
+from evaluator.scoring.score import reward_of
+from skillweave.schema.record import Record
 from skillweave.schema.score import Checks, PolicyCheck
 from skillweave.schema.task import GoldenCall, Task
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
@@ -39,7 +44,7 @@ def a_task_of(world: World, *golden: GoldenCall, criteria: dict[str, Any] | None
 
 def a_trial(
     world: World, task: Task, *made: Made, stop: str = "user_stop", error: str | None = None, prune: bool = False
-) -> Trial:
+) -> ReplayedTrial:
     """A trial in which an agent did all this, one message for each."""
     messages = [Message(role="user", content="Hello"), *(_message(at, one) for at, one in enumerate(made))]
     fault = RecordedError(kind="agent", message=error) if error else None
@@ -47,10 +52,10 @@ def a_trial(
     golden = golden_execution_of(world, task, prune=prune)
     assert golden.fault is None
     with world.session(task) as session:
-        return Trial(task, world, golden, recorded, execute_messages(session, messages))
+        return replayed_trial(task, world, golden, recorded, execute_messages(session, messages))
 
 
-def scored(trial: Trial) -> ScoredTrial:
+def scored(trial: ReplayedTrial) -> ScoredTrial:
     """The trial with the checks that say why it failed."""
     task = trial.task
     checks = Checks(
@@ -62,11 +67,16 @@ def scored(trial: Trial) -> ScoredTrial:
     return ScoredTrial(trial, checks, reward_of(task, checks))
 
 
-def policy_of(trial: Trial) -> PolicyCheck:
+def policy_of(trial: ReplayedTrial) -> PolicyCheck:
     """The check of its conduct."""
-    found = CHECKS["policy"](trial, CheckSettings())
+    found = check_policy(trial)
     assert isinstance(found, PolicyCheck)
     return found
+
+
+def replace_check(monkeypatch: pytest.MonkeyPatch, name: str, function: Callable[[Trial], Record | None]) -> None:
+    """Have another function make a check."""
+    monkeypatch.setitem(vars(CHECKS)["_parts"], name, Check(function))
 
 
 def _message(at: int, made: Made) -> Message:

@@ -2,7 +2,7 @@
 
 from skillweave.schema.template import ToolEdge, ToolGraph
 from synth.fusion.blueprint import fuse
-from synth.fusion.contract import fused_graph
+from synth.fusion.links import fused_graph
 from tests.fusion.libraries import library
 
 BOTH = [library("Vet"), library("VetClinic")]

@@ -12,7 +12,7 @@ from synth.contracts.dependencies import auth_edges, data_edges
 from synth.gates.interlock import check_interlock, refusable_bridge_rules
 from synth.gates.judging import JudgedInstances, judged_instances, validate_combination
 from synth.tasks.combinations import combinations_of
-from synth.tasks.kinds.refuse import refuse_templates
+from synth.tasks.kinds import KINDS, TemplateSource
 from synth.tasks.replay import Rejected
 from tests.gates.services import PAID_FIRST, world
 from tests.tasks.test_stories import BRIDGED, REFERRED, rules
@@ -49,7 +49,7 @@ def templates(joined: World) -> list[TaskTemplate]:
     blueprint = fused(joined)
     edges = [*auth_edges(blueprint), *data_edges(blueprint)]
     graph = ToolGraph(server=blueprint.server, tools=[tool.name for tool in blueprint.tools], edges=edges)
-    return refuse_templates([], blueprint, graph, REFERRED, refusable_bridge_rules(blueprint))
+    return KINDS["refuse"].templates([], TemplateSource(blueprint, graph, REFERRED, refusable_bridge_rules(blueprint)))
 
 
 def asked(joined: World = JOINED) -> Combination:

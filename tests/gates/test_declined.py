@@ -11,7 +11,7 @@ from skillweave.world.world import World
 from synth.gates.declined import rules_broken
 from synth.gates.not_already_true import check_not_already_true
 from synth.tasks.combinations import combination_for, combinations_of
-from synth.tasks.instance import NoInstance
+from synth.tasks.kinds import NoInstance
 from synth.tasks.replay import Rejected
 from tests.gates.clinic_tasks import WORLD, judged, reason, with_tools
 from tests.tasks.test_builder import template

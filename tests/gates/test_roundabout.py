@@ -12,7 +12,7 @@ from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.gates.indirect_route import check_indirect_route, indirect_route_reason
 from synth.tasks.combinations import combinations_of
-from synth.tasks.instance import NoInstance
+from synth.tasks.kinds import NoInstance
 from tests.gates.clinic_tasks import a_move, a_template, judged, reason, with_tools
 from tests.tasks.test_builder import template
 from tests.world.clinic import APPOINTMENT, ROWS, WRITES

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from evaluator.checks import CHECKS
 from evaluator.checks.state import check_state
 from evaluator.replay.trial import Trial
-from evaluator.scoring.evaluate import CHECKS, CheckSettings
 from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.score import CommunicateCheck, PolicyCheck, StateCheck
@@ -15,6 +15,7 @@ from skillweave.schema.task import Criteria, Task
 from synth.gates.judging import CombinationJudge
 from synth.gates.variants import check_variants, draw_variants
 from synth.tasks.replay import Rejected
+from tests.evaluator.trials import replace_check
 from tests.evaluator.variants.clinic import every_task
 from tests.evaluator.variants.test_variants import variants
 from tests.gates.clinic_tasks import (
@@ -52,13 +53,13 @@ def a_drop() -> Combination:
     return a_combination([APPOINTMENTS, golden], rows=[OWN_APPOINTMENT.model_copy(update={"call": 1})])
 
 
-def seen_through(rows: Rows) -> Callable[[Trial, CheckSettings], StateCheck]:
+def seen_through(rows: Rows) -> Callable[[Trial], StateCheck]:
     """A state check to which both sides look as `rows` makes them."""
 
-    def check(trial: Trial, settings: CheckSettings) -> StateCheck:
+    def check(trial: Trial) -> StateCheck:
         criteria = trial.task.criteria
         seen = criteria.model_copy(update={"state": rows(criteria.state)})
-        return check_state(seen, rows(trial.made.changes), trial.world.comparison)
+        return check_state(seen, rows(trial.made.changes), trial.comparison)
 
     return check
 
@@ -115,42 +116,42 @@ def test_what_is_drawn_depends_on_the_task_alone() -> None:
 
 def test_a_state_check_that_ignores_deletes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judged(a_drop()).criteria.state[0].op == "delete"
-    monkeypatch.setitem(CHECKS, "state", seen_through(without_deletes))
+    replace_check(monkeypatch, "state", seen_through(without_deletes))
     assert rejected(a_drop()).startswith("mutant passes: ")
 
 
 def test_a_state_check_that_ignores_a_column_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judged(a_cancellation()).gates.mutants["killed"]
-    monkeypatch.setitem(CHECKS, "state", seen_through(without_reason))
+    replace_check(monkeypatch, "state", seen_through(without_reason))
     assert rejected(a_cancellation()) == "mutant passes: wrong_value"
 
 
 def test_a_state_check_that_takes_any_argument_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(CHECKS, "state", seen_through(without_values))
+    replace_check(monkeypatch, "state", seen_through(without_values))
     assert rejected(a_move()) in ("mutant passes: wrong_time", "mutant passes: wrong_row")
 
 
 def test_a_state_check_that_passes_whatever_was_done_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(CHECKS, "state", lambda trial, settings: StateCheck(score=1))
+    replace_check(monkeypatch, "state", lambda _: StateCheck(score=1))
     assert rejected(a_move()).startswith("mutant passes: ")
 
 
 def test_a_state_check_that_wants_the_very_calls_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(trial: Trial, settings: CheckSettings) -> StateCheck:
+    def check(trial: Trial) -> StateCheck:
         return StateCheck(score=float(len(trial.made.steps) == len(trial.task.golden)))
 
-    monkeypatch.setitem(CHECKS, "state", check)
+    replace_check(monkeypatch, "state", check)
     assert rejected(a_move()).startswith(("mutant passes: ", "equivalent fails: "))
 
 
 def test_a_check_of_words_that_is_content_with_the_value_anywhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(trial: Trial, settings: CheckSettings) -> CommunicateCheck:
+    def check(trial: Trial) -> CommunicateCheck:
         said = " ".join(message.content or "" for message in trial.messages)
         return CommunicateCheck(score=float("60" in said))
 
     task = task_of("price")
     assert check_variants(WORLD, task).mutants["made"]
-    monkeypatch.setitem(CHECKS, "communicate", check)
+    replace_check(monkeypatch, "communicate", check)
     with pytest.raises(Rejected, match="mutant passes"):
         check_variants(WORLD, task)
 
@@ -172,20 +173,20 @@ def test_a_check_of_refusals_that_accepts_silence_is_noticed(monkeypatch: pytest
     found: Any = check_variants(WORLD, task_of("late")).mutants
     assert found["sorts"]["nothing"] == 1
 
-    def check(trial: Trial, settings: CheckSettings) -> PolicyCheck:
+    def check(trial: Trial) -> PolicyCheck:
         """Content with everybody who breaks no rule."""
         return PolicyCheck(score=float(not any(step.result.violations for step in trial.made.steps)))
 
-    monkeypatch.setitem(CHECKS, "policy", check)
+    replace_check(monkeypatch, "policy", check)
     with pytest.raises(Rejected, match="mutant passes"):
         check_variants(WORLD, task_of("late"))
 
 
 def test_a_check_of_refusals_that_is_content_with_any_record_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(trial: Trial, settings: CheckSettings) -> PolicyCheck:
+    def check(trial: Trial) -> PolicyCheck:
         return PolicyCheck(score=float(any(step.tool == "decline_request" for step in trial.made.steps)))
 
-    monkeypatch.setitem(CHECKS, "policy", check)
+    replace_check(monkeypatch, "policy", check)
     with pytest.raises(Rejected, match="mutant passes: wrong_rule"):
         check_variants(WORLD, task_of("late"))
 
@@ -194,13 +195,13 @@ def test_a_check_of_refusals_that_is_content_with_any_record_is_noticed(monkeypa
 def test_a_check_that_lets_needless_declines_pass_is_noticed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     sound = CHECKS["policy"]
 
-    def check(trial: Trial, settings: CheckSettings) -> PolicyCheck:
-        found = sound(trial, settings)
+    def check(trial: Trial) -> PolicyCheck:
+        found = sound.record(trial)
         assert isinstance(found, PolicyCheck)
         kept = [fault for fault in found.violations if not fault.startswith("recorded")]
         return PolicyCheck(score=float(not kept), violations=kept)
 
-    monkeypatch.setitem(CHECKS, "policy", check)
+    replace_check(monkeypatch, "policy", check)
     with pytest.raises(Rejected, match=r"mutant passes: (declined|handed_over)"):
         check_variants(WORLD, task_of(name))
 

@@ -12,13 +12,13 @@ from synth.contracts.visibility import column_origins
 from synth.policy.audit import Rule, audit_rule, common_words
 from synth.policy.manual import manual_faults
 from synth.policy.review import count_faults
+from synth.search.row_words import word_faults
 from synth.servers import static_check as static
 from synth.simulation.generation import run_generator
 from synth.steps import s01_domain_expansion as s01
 from synth.steps import s02_entity_extraction as s02
 from synth.steps import s03_entity_graph as s03
 from synth.steps import s08_tool_graph_generation as s08
-from synth.steps import s14_task_template_generation as s14
 from synth.tasks.tellings import telling_faults
 from synth.tasks.templates import goal_faults
 from synth.trial.draft import fatal_faults
@@ -94,7 +94,7 @@ def test_stories_and_goals() -> None:
     graph = ToolGraph(server="LendingLibrary", tools=[], edges=data_edges(contract))
     columns = {tool.name: list(column_origins(tool)) for tool in contract.tools}
     assert goal_faults(answer("tasks.goals"), contract, graph, columns) == [[], []]
-    assert [s14.word_faults(words, columns) for words in answer("tasks.references")] == [[]]
+    assert [word_faults(words, columns) for words in answer("tasks.references")] == [[]]
     tools = [
         Tool(name=t.name, kind=t.kind, description="", returns=Returns(rows="one", select="SELECT 1 AS one"))
         for t in answer("blueprint.book").tools

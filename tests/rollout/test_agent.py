@@ -7,7 +7,7 @@ from rollout.agent import LONGEST_ID, Agent, AgentSettings
 from rollout.task import Definition
 from skillweave.llm.backends.backend import Reply, Request, Sampling, Tokens
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
-from skillweave.world.tools import LONGEST_ARGUMENTS, read_call
+from skillweave.world.tools import MAX_ARGUMENT_CHARACTERS, read_call
 from tests.rollout.talks import Said, Script, calling
 
 OPENING = [Message(role="system", content="You help."), Message(role="user", content="Hello.")]
@@ -58,7 +58,7 @@ def test_ids_that_are_unique_stay_as_they_are() -> None:
         ('{"x": "\\ud800"}', None, "not valid JSON"),
         ("[" * 100_000, None, "not valid JSON"),
         ({"x": 1}, {"x": 1}, None),
-        (f'{{"x": "{"y" * LONGEST_ARGUMENTS}"}}', None, "at most 1048576 are read"),
+        (f'{{"x": "{"y" * MAX_ARGUMENT_CHARACTERS}"}}', None, "at most 1048576 are read"),
     ],
 )
 def test_arguments_are_read_or_the_fault_is_named(

@@ -7,7 +7,7 @@ import pytest
 
 from evaluator.report.results import read_ladder
 from rollout.cli.app import main
-from rollout.ladder import AGENTS, is_decided, out_of_order, sampled
+from rollout.cli.ladder import AGENTS, is_decided, out_of_order, sampled
 from skillweave.base.store import Store
 from skillweave.schema.evaluation import PassCount, Rung
 from tests.rollout.offline_agents.clinic import a_dataset, kinds, tasks

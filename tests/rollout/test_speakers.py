@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rollout.cli.app import main
-from rollout.speakers import ONLY_SCRIPTED, misunderstanding, user_of
+from rollout.world.speakers import ONLY_SCRIPTED, user_config, user_warning
 from skillweave.config.sections import RolloutConfig
 from tests.llm.protocols import a_completion
 from tests.llm.scripted import ScriptedServer, reply
@@ -32,18 +32,18 @@ def a_rollout(**fields: Any) -> RolloutConfig:
     ],
 )
 def test_the_user_is_whoever_is_named_else_the_agents_author(fields: dict[str, Any], model: str) -> None:
-    assert user_of(a_rollout(**fields)).model == model
+    assert user_config(a_rollout(**fields)).model == model
 
 
 def test_the_agents_author_plays_the_user_at_its_usual_sampling() -> None:
-    user = user_of(a_rollout(agent=MODEL))
+    user = user_config(a_rollout(agent=MODEL))
     assert (user.base_url, user.api_key_env, user.temperature) == (MODEL["base_url"], "MY_KEY", None)
 
 
 def test_an_offline_user_of_a_model_is_said_to_understand_nothing() -> None:
-    assert misunderstanding(a_rollout(agent=MODEL, user="offline/user")) == ONLY_SCRIPTED
-    assert misunderstanding(a_rollout(agent=MODEL)) is None
-    assert misunderstanding(a_rollout()) is None
+    assert user_warning(a_rollout(agent=MODEL, user="offline/user")) == ONLY_SCRIPTED
+    assert user_warning(a_rollout(agent=MODEL)) is None
+    assert user_warning(a_rollout()) is None
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -9,7 +9,7 @@ from synth.offline.services import domains_of, variant
 from synth.steps import s02_entity_extraction as s02
 from synth.steps import s03_entity_graph as s03
 from synth.steps.s01_domain_expansion import likeness
-from synth.steps.s04_blueprint_generation import with_enforcers
+from synth.trial.acceptance import with_enforcers
 from synth.trial.draft import formulate, rule_numbers, server_initials
 
 MADE = variant(7, "DentalClinic")

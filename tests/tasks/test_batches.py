@@ -18,9 +18,17 @@ from skillweave.schema.template import TemplateCall
 from synth.engine.context import Context, RunSetting
 from synth.offline.answers.tasks import tell
 from synth.offline.question import OfflineQuestion
-from synth.steps.s17_task_instantiation import InstantiationParams, task_instantiation, tellings_of
+from synth.steps.s17_task_instantiation import InstantiationParams, task_instantiation
 from synth.tasks.requests import request_of
-from synth.tasks.tellings import BATCH_SIZE, UntoldTask, batch_faults, numbered_tasks, telling_batches, untold_task
+from synth.tasks.tellings import (
+    BATCH_SIZE,
+    UntoldTask,
+    ask_tellings,
+    batch_faults,
+    numbered_tasks,
+    telling_batches,
+    untold_task,
+)
 from tests.gates.clinic_tasks import WORLD, a_combination, a_move, a_template, call, value
 from tests.world.clinic import NOW
 
@@ -126,8 +134,8 @@ class Run:
             visible={},
             services=self,
         )
-        found = asyncio.run(tellings_of(context, WORLD.blueprint, tasks))
-        return found, context.account.rejected
+        found = asyncio.run(ask_tellings(context, WORLD.blueprint, tasks))
+        return found, context.activity.rejected
 
     async def complete(self, request: Request) -> Reply:
         tasks: Any = request.variables["tasks"]

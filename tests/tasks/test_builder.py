@@ -9,11 +9,10 @@ from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.template import TaskTemplate, ToolGraph
 from skillweave.world.world import World
-from synth.contracts.dependencies import columns_filled_by, data_edges
+from synth.contracts.dependencies import columns_filled_by, data_edges, row_sources
 from synth.tasks.builder import InstanceBuilder
 from synth.tasks.combinations import combinations_of
-from synth.tasks.instance import FailurePoint, Instance, NoInstance
-from synth.tasks.templates import row_sources
+from synth.tasks.kinds import FailurePoint, Instance, NoInstance
 from tests.gates.clinic_tasks import WORLD, a_template, reason, with_tools
 from tests.world.clinic import APPOINTMENT, SLOT
 

@@ -1,9 +1,11 @@
 """Goals of which something is left out."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from skillweave.schema.template import TaskTemplate
-from synth.tasks.kinds.clarify import GOALS, PER_GOAL, clarify_templates
+from skillweave.schema.template import TaskTemplate, ToolGraph
+from synth.tasks.kinds import KINDS, TemplateSource
+from synth.tasks.kinds.clarify import GOALS, PER_GOAL
 from tests.world.clinic import a_blueprint
 
 BLUEPRINT = a_blueprint()
@@ -21,13 +23,18 @@ def a_goal(name: str, *calls: dict[str, Any], **changes: Any) -> TaskTemplate:
 MOVE = a_goal("move", {"tool": "move_appointment", "found_by": FOUND})
 
 
+def clarify_templates(goals: Sequence[TaskTemplate]) -> list[TaskTemplate]:
+    graph = ToolGraph(server="SmallClinic", tools=[], edges=[])
+    return KINDS["clarify"].templates(goals, TemplateSource(BLUEPRINT, graph, {}))
+
+
 def left_out(*goals: TaskTemplate) -> dict[str, tuple[int, str]]:
-    found = clarify_templates(goals, BLUEPRINT)
+    found = clarify_templates(goals)
     return {one.id: (one.withheld[0].call, one.withheld[0].parameter) for one in found}
 
 
 def test_what_is_left_out_of_a_goal_is_a_template_of_its_own() -> None:
-    found = clarify_templates([MOVE], BLUEPRINT)
+    found = clarify_templates([MOVE])
     assert [one.id for one in found] == ["SmallClinic/clarify_move_appointment_id", "SmallClinic/clarify_move_slot_id"]
     assert {(one.kind, one.base) for one in found} == {("clarify", MOVE.id)}
     assert [one.calls for one in found] == [MOVE.calls] * 2
@@ -60,6 +67,6 @@ def test_questions_are_complete() -> None:
 def test_the_same_is_left_out_of_few_goals_and_of_the_shortest_first() -> None:
     long = a_goal("long", {"tool": "list_fees"}, {"tool": "move_appointment", "found_by": FOUND})
     goals = [long, *(MOVE.model_copy(update={"id": f"SmallClinic/move_{n}"}) for n in range(GOALS))]
-    found = clarify_templates(goals, BLUEPRINT)
+    found = clarify_templates(goals)
     assert {one.base for one in found} == {f"SmallClinic/move_{n}" for n in range(GOALS)}
     assert len(found) == GOALS * PER_GOAL

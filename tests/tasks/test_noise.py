@@ -66,8 +66,8 @@ def test_they_are_tasks_of_their_own_and_say_so(pairs: Pairs) -> None:
     assert len({made.id for _, made in pairs}) > len(pairs) * 0.8
     for task, made in pairs:
         assert made.id != task.id
-        assert made.gates.golden["befallen"] == sum(call.fault is not None for call in made.golden) > 0
-        assert made.gates.golden["made_again"] == len(spoiled_calls(made.golden))
+        assert check_noise(WORLD, made)["befallen"] == sum(call.fault is not None for call in made.golden) > 0
+        assert check_noise(WORLD, made)["made_again"] == len(spoiled_calls(made.golden))
         assert made.difficulty.calls == len(made.golden) == len(made.task_info.trajectory)
         assert with_planted_faults(WORLD, task, Random(7)) == with_planted_faults(WORLD, task, Random(7))
 

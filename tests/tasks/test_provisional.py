@@ -3,7 +3,7 @@
 from collections import Counter
 from random import Random
 
-from evaluator.variants import variants_of
+from evaluator.scoring.selftest import variants_of
 from skillweave.schema.combination import Combination, FactWords, Telling, ValidatedTask
 from skillweave.schema.entity import Domain
 from skillweave.schema.task import Task

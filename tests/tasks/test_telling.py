@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from skillweave.schema.call import Call, CallResult
-from synth.tasks.instance import Instance, NothingToTell, facts_to_tell
+from synth.tasks.facts import NothingToTell, facts_to_tell
+from synth.tasks.kinds import Instance
 from tests.gates.clinic_tasks import a_template, call
 from tests.world.clinic import NOW
 

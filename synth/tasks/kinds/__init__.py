@@ -1,1 +1,47 @@
-"""Kinds of task beside `do` and `inform`: templates derived from the goals of a world, its rules and its tools."""
+"""Kinds of task as they are made, one module each, and their registry. How a kind is scored: `evaluator.kinds`.
+
+Everything in making tasks that depends on their kind goes over `KINDS`.
+"""
+
+from collections.abc import Sequence
+
+from skillweave.plugins import Registry
+from skillweave.schema.template import TaskTemplate
+from synth.tasks.kinds.clarify import ClarifyRecipe
+from synth.tasks.kinds.do import DoRecipe
+from synth.tasks.kinds.inform import InformRecipe
+from synth.tasks.kinds.recipe import FailurePoint, Instance, InstanceSetting, KindRecipe, NoInstance, TemplateSource
+from synth.tasks.kinds.refuse import RefuseRecipe
+from synth.tasks.kinds.unavailable import UnavailableRecipe
+
+__all__ = [
+    "KINDS",
+    "FailurePoint",
+    "Instance",
+    "InstanceSetting",
+    "KindRecipe",
+    "NoInstance",
+    "TemplateSource",
+    "derived_templates",
+]
+
+KINDS: Registry[KindRecipe] = Registry(
+    "kind of task",
+    {
+        "do": DoRecipe(),
+        "inform": InformRecipe(),
+        "refuse": RefuseRecipe(),
+        "clarify": ClarifyRecipe(),
+        "unavailable": UnavailableRecipe(),
+    },
+)
+
+
+def derived_templates(goals: Sequence[TaskTemplate], source: TemplateSource) -> list[TaskTemplate]:
+    """All templates that follow from a world's goals and rules; none without goals.
+
+    If nobody wants anything of a world, nobody wants what is forbidden there either.
+    """
+    is_fused = source.bridge_rules is not None
+    recipes = [recipe for recipe in KINDS.values() if recipe.is_for_fused_worlds or not is_fused]
+    return [template for recipe in recipes for template in recipe.templates(goals, source)] if goals else []

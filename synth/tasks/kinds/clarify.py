@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Parameter, ParameterType
 from skillweave.schema.template import OmittedSlot, TaskTemplate, TemplateCall
+from synth.tasks.kinds.recipe import KindRecipe, TemplateSource
 
 PER_GOAL = 2
 """Things left out of one goal, each in a template of its own."""
@@ -16,27 +17,32 @@ _WHY = ("reason", "cause", "why")
 _SORTS: tuple[ParameterType, ...] = ("string", "date", "datetime", "integer", "number")
 
 
-def clarify_templates(goals: Sequence[TaskTemplate], blueprint: Blueprint) -> list[TaskTemplate]:
-    """The goals of which something can be left out, each with what that is.
+class ClarifyRecipe(KindRecipe):
+    """Goals of which one value or row is left out of the request."""
 
-    Short goals come first: of long ones there are more, and what is left out of them is the same.
-    """
-    used: Counter[tuple[str, str]] = Counter()
-    found: dict[str, list[TaskTemplate]] = {}
-    for goal in sorted(goals, key=lambda goal: len(goal.calls)):
-        for left_out in _chosen(goal, blueprint, used) if goal.kind == "do" else ():
-            used[goal.calls[left_out.call - 1].tool, left_out.parameter] += 1
-            found.setdefault(goal.id, []).append(_without(goal, left_out))
-    return [template for goal in goals for template in found.get(goal.id, [])]
+    limit = "per_clarification"
+
+    def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> list[TaskTemplate]:
+        """The goals of which something can be left out, each with what that is.
+
+        Short goals come first: there are more long ones, and what is left out of them is the same.
+        """
+        used: Counter[tuple[str, str]] = Counter()
+        templates: dict[str, list[TaskTemplate]] = {}
+        for goal in sorted(goals, key=lambda goal: len(goal.calls)):
+            for omitted in _omitted_slots(goal, source.blueprint, used) if goal.kind == "do" else ():
+                used[goal.calls[omitted.call - 1].tool, omitted.parameter] += 1
+                templates.setdefault(goal.id, []).append(_without(goal, omitted))
+        return [template for goal in goals for template in templates.get(goal.id, [])]
 
 
-def _without(goal: TaskTemplate, left_out: OmittedSlot) -> TaskTemplate:
+def _without(goal: TaskTemplate, omitted: OmittedSlot) -> TaskTemplate:
     server, _, name = goal.id.partition("/")
-    identity = f"{server}/clarify_{name}_{left_out.parameter}"
-    return goal.model_copy(update={"id": identity, "kind": "clarify", "base": goal.id, "withheld": [left_out]})
+    identity = f"{server}/clarify_{name}_{omitted.parameter}"
+    return goal.model_copy(update={"id": identity, "kind": "clarify", "base": goal.id, "withheld": [omitted]})
 
 
-def _chosen(goal: TaskTemplate, blueprint: Blueprint, used: Counter[tuple[str, str]]) -> list[OmittedSlot]:
+def _omitted_slots(goal: TaskTemplate, blueprint: Blueprint, used: Counter[tuple[str, str]]) -> list[OmittedSlot]:
     """What is left out of a goal: a row and a value where it has both."""
     rows: dict[str, OmittedSlot] = {}
     values: dict[str, OmittedSlot] = {}

@@ -4,25 +4,30 @@ Each rule of a guard is to be broken by a request of its own, of one tool or two
 the reasons are those of people who want the same thing lawfully, or fit any request.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
 
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint, FusedTool
+from skillweave.schema.call import DECLINE
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import STRUCTURAL, Guard, Tool
 from skillweave.schema.record import Value
-from skillweave.schema.template import TaskTemplate, TemplateCall, ToolGraph
+from skillweave.schema.task import Criteria, Declined, GoldenCall
+from skillweave.schema.template import RowSource, TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.sql import parse
+from skillweave.world.world import World
+from synth.contracts.dependencies import lookup_sources, row_sources
 from synth.contracts.visibility import column_origins, columns_shown, columns_to_look_up, deciding_columns
 from synth.contracts.wording import name_in_words
 from synth.search.arguments import Arguments, ArgumentSearch
 from synth.search.blocking_rules import broken_rules
 from synth.search.slots import slots
 from synth.search.values import MISSING_KEY, QueryableState, plain_values
-from synth.tasks.templates import lookup_sources, row_sources
+from synth.tasks.kinds.recipe import KindRecipe, TemplateSource
 
 TOOLS = 2
 """Tools by which one rule is broken, at most."""
@@ -37,38 +42,65 @@ REASONS = (
 """Why somebody wants anything at all."""
 
 
-def refuse_templates(
+class RefuseRecipe(KindRecipe):
+    """Requests that break a rule of a guard."""
+
+    limit = "per_refusal"
+    is_for_fused_worlds = True
+
+    def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> list[TaskTemplate]:
+        """For each rule of a guard the templates of requests that break it; of a fused world for bridge rules alone."""
+        tools = source.blueprint.tools
+        rules = dict.fromkeys(guard.rule for tool in tools for guard in _guards(tool))
+        if source.bridge_rules is not None:
+            rules = {rule: None for rule in rules if rule in source.bridge_rules}
+        lookups = lookup_sources(source.blueprint, source.graph)
+        return [
+            _breaking_template(tool, rule, goals, source, lookups)
+            for rule in rules
+            # What people ask for anyway goes first; the sort keeps the tools' own order.
+            for tool in sorted(_tools_with(rule, tools), key=lambda tool: _base(tool, goals) is None)[:TOOLS]
+        ]
+
+    def criteria(self, world: World, combination: Combination, criteria: Criteria) -> Criteria:
+        """The rule that decides, and those that are broken with it."""
+        if not combination.forbidden:
+            return criteria
+        first, *others = combination.forbidden
+        return criteria.model_copy(update={"declined": Declined(rule=first, also=others)})
+
+    def ending(self, combination: Combination) -> list[GoldenCall]:
+        """The record that the request is declined."""
+        if not combination.forbidden:
+            return []
+        rule = combination.forbidden[0]
+        return [GoldenCall(tool=DECLINE, arguments={"rule": rule}, grounding={"rule": f"policy {rule}"})]
+
+
+def _tools_with(rule: str, tools: Sequence[Tool]) -> list[Tool]:
+    return [tool for tool in tools if any(guard.rule == rule for guard in _guards(tool))]
+
+
+def _breaking_template(
+    tool: Tool,
+    rule: str,
     goals: Sequence[TaskTemplate],
-    blueprint: Blueprint,
-    graph: ToolGraph,
-    referred_by: Mapping[str, Sequence[str]],
-    rules: Collection[str] | None = None,
-) -> list[TaskTemplate]:
-    """For each rule of a guard the templates of requests that break it; `rules`: for these alone."""
-    lookups = lookup_sources(blueprint, graph)
-    found = []
-    for rule in dict.fromkeys(guard.rule for tool in blueprint.tools for guard in _guards(tool)):
-        if rules is not None and rule not in rules:
-            continue
-        tools = [tool for tool in blueprint.tools if any(guard.rule == rule for guard in _guards(tool))]
-        # What people ask for anyway goes first; the sort keeps the tools' own order.
-        for tool in sorted(tools, key=lambda one: _base(one, goals) is None)[:TOOLS]:
-            base = _base(tool, goals)
-            found.append(
-                TaskTemplate(
-                    id=f"{blueprint.server}/refuse_{tool.name}_{rule}",
-                    server=blueprint.server,
-                    kind="refuse",
-                    base=base.id if base else None,
-                    title=base.title if base else _title(tool),
-                    calls=[TemplateCall(tool=tool.name, found_by=row_sources(tool, blueprint, graph, []))],
-                    forbidden=rule,
-                    lookups=lookups,
-                    referred_by=_unsuspecting(blueprint, tool, rule, referred_by),
-                    reasons=base.reasons if base and not _wants_another(blueprint, tool, rule) else [*REASONS],
-                )
-            )
-    return found
+    source: TemplateSource,
+    lookups: dict[str, dict[str, list[RowSource]]],
+) -> TaskTemplate:
+    blueprint, base = source.blueprint, _base(tool, goals)
+    return TaskTemplate(
+        id=f"{blueprint.server}/refuse_{tool.name}_{rule}",
+        server=blueprint.server,
+        kind="refuse",
+        base=base.id if base else None,
+        title=base.title if base else _title(tool),
+        calls=[TemplateCall(tool=tool.name, found_by=row_sources(tool, blueprint, source.graph, []))],
+        forbidden=rule,
+        lookups=lookups,
+        referred_by=_unsuspecting(blueprint, tool, rule, source.referred_by),
+        reasons=base.reasons if base and not _wants_another(blueprint, tool, rule) else [*REASONS],
+    )
 
 
 def _title(tool: Tool) -> str:

@@ -5,7 +5,7 @@ import pytest
 
 from evaluator.checks.actions import check_actions
 from evaluator.checks.call_matching import is_same
-from evaluator.replay.trial import Trial
+from evaluator.replay.trial import ReplayedTrial
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
@@ -20,11 +20,11 @@ BOOKED = a_call("book_appointment", slot_id="SLO-0004", note="first visit")
 DROPPED = a_call("drop_reminder", appointment_id="APT-0001")
 
 
-def trial_of(golden: list[GoldenCall], made: list[Made], **changes: Any) -> Trial:
+def trial_of(golden: list[GoldenCall], made: list[Made], **changes: Any) -> ReplayedTrial:
     return a_trial(WORLD, a_task_of(WORLD, *golden, **changes), *made)
 
 
-def pairs(trial: Trial) -> list[tuple[int, int]]:
+def pairs(trial: ReplayedTrial) -> list[tuple[int, int]]:
     return [(pair.golden, pair.call) for pair in check_actions(trial).matched]
 
 

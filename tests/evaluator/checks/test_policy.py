@@ -1,12 +1,13 @@
 """Conduct, by what was done and recorded."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from evaluator.checks.policy import AgentConduct, check_policy
-from evaluator.score import score
-from evaluator.scoring.evaluate import CHECKS, CheckSettings
+from evaluator.checks import CHECKS
+from evaluator.checks.policy import check_policy
+from evaluator.scoring.score import score
 from skillweave.schema.record import Json
 from skillweave.schema.score import PolicyCheck
 from skillweave.schema.task import GoldenCall, Kind, Task
@@ -42,7 +43,7 @@ def hands_over(reason: str, rule: str | None = None) -> tuple[str, dict[str, Jso
 
 def checked(task: Task, *messages: Message, turns: list[UserTurn] | None = None) -> PolicyCheck:
     trial = a_conversation(WORLD, task, *messages, turns=turns)
-    found = CHECKS["policy"](trial, CheckSettings())
+    found = check_policy(trial)
     assert isinstance(found, PolicyCheck)
     return found
 
@@ -209,9 +210,8 @@ def test_without_the_users_records_nothing_is_said_of_confirmation() -> None:
 
 def test_without_confirmation_the_policy_is_broken_where_that_counts() -> None:
     trial = a_conversation(WORLD, a_kind("do"), REQUEST, agent(None, CANCEL), turns=[UserTurn(message=0)])
-    conduct = AgentConduct(trial.task, trial.made.steps, trial.messages, trial.turns, has_records=True)
-    assert check_policy(conduct, blueprint=WORLD.blueprint).score == 1.0
-    assert check_policy(conduct, blueprint=WORLD.blueprint, confirmation_counts=True).score == 0.0
+    scores = [check_policy(one) for one in (trial, replace(trial, confirmation_in_reward=True))]
+    assert [one.score for one in scores if one] == [1.0, 0.0]
 
 
 GAMES = {
@@ -230,7 +230,7 @@ def test_who_games_the_record_fails(kind: Kind, game: str) -> None:
     rules = WORLD.blueprint.rules
     talk = [REQUEST, *make(rules)] if make else [agent("Hello!", *declines("R10")), REQUEST, agent(NO)]
     trial = a_conversation(WORLD, a_kind(kind), *talk)
-    state, policy = (CHECKS[name](trial, CheckSettings()) for name in ("state", "policy"))
+    state, policy = (CHECKS[name].record(trial) for name in ("state", "policy"))
     product = state.score * policy.score  # type: ignore[union-attr]
     assert product == (1.0 if (kind, game) == ("refuse", "declines everything by one rule") else 0.0)
 

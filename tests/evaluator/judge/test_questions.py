@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.judge.prompt import HONEST, JUDGE, OF_KIND, Judgement, JudgeQuestions, complaints_of, numbered, points
+from evaluator.judge.prompt import HONEST, JUDGE, Judgement, JudgeQuestions, complaints_of, numbered, points
+from evaluator.kinds import KINDS
 from skillweave.schema.task import Kind, Task
 from tests.evaluator.tasks import a_task
 
@@ -25,8 +26,8 @@ def test_the_request_and_each_fact_is_a_point() -> None:
 @pytest.mark.parametrize("kind", ["refuse", "unavailable", "clarify"])
 def test_each_kind_is_asked_what_it_is_about(kind: Kind) -> None:
     found = points(a_wish(kind))
-    assert OF_KIND[kind] in found
-    assert not {*OF_KIND.values()} - {OF_KIND[kind]} & {*found}
+    questions = {name: one.rubric_question for name, one in KINDS.items() if one.rubric_question}
+    assert [text for text in found if text in questions.values()] == [questions[kind]]
 
 
 @pytest.mark.parametrize("kind", ["refuse", "unavailable"])

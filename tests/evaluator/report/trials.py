@@ -5,17 +5,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from evaluator.checks import make_checks
 from evaluator.explain import explain
 from evaluator.replay.execution import execute_messages
 from evaluator.replay.golden import golden_execution_of
-from evaluator.replay.trial import RecordedTrajectory, ScoredTrial, Trial
+from evaluator.replay.trial import RecordedTrajectory, ScoredTrial, replayed_trial
 from evaluator.report import ShownConversation, conversation_of, write_report
 from evaluator.report.summary import summarise
-from evaluator.score import reward_of
-from evaluator.scoring.evaluate import CHECKS, CheckSettings
+from evaluator.scoring.score import reward_of
 from skillweave.base.store import Store
 from skillweave.schema.result import Result
-from skillweave.schema.score import Checks
 from skillweave.schema.task import GoldenCall
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall, UserTurn
 from skillweave.world.replay import replay
@@ -65,8 +64,8 @@ def a_conversation(
     recorded = RecordedTrajectory(
         id=f"{task.id}#{trial}", task_id=task.id, trial=trial, messages=[*messages], user_turns=[*turns]
     )
-    held = Trial(task, WORLD, golden_execution_of(WORLD, task), recorded, made)
-    checks = Checks(**{name: check(held, CheckSettings()) for name, check in CHECKS.items()})
+    held = replayed_trial(task, WORLD, golden_execution_of(WORLD, task), recorded, made)
+    checks = make_checks(held)
     scored = ScoredTrial(held, checks, reward_of(task, checks))
     fields = {
         "passed": scored.passed,

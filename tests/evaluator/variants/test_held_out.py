@@ -5,12 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from evaluator.cli.selftest import run_held_out
-from evaluator.scoring.evaluate import CHECKS, CheckSettings, Evaluator
-from evaluator.scoring.selftest import held_out_verdicts
-from evaluator.variants import variants_of
+from evaluator.scoring.evaluate import CheckSettings, Evaluator
+from evaluator.scoring.selftest import held_out_variants_of, held_out_verdicts, variants_of
 from evaluator.variants.executor import VariantExecutor
-from evaluator.variants.held_out import held_out
-from evaluator.variants.held_out.reading import reaches
+from evaluator.variants.held_out import reaches
 from skillweave.schema.call import ANY, NEW, RowChange
 from skillweave.schema.evaluation import HeldOutReport
 from skillweave.schema.score import CommunicateCheck, StateCheck
@@ -18,6 +16,7 @@ from skillweave.schema.task import Task
 from skillweave.world import compare as scoring
 from skillweave.world.compare import ComparisonLookup, RowChangeDifference
 from skillweave.world.dataset import Dataset
+from tests.evaluator.trials import replace_check
 from tests.evaluator.variants.clinic import dataset_of, every_task
 from tests.evaluator.variants.test_variants import reaches_goal
 from tests.rollout.offline_agents.clinic import WORLD
@@ -52,21 +51,21 @@ def test_the_evaluator_says_of_each_what_it_must(dataset: Dataset, id: str) -> N
 
 def test_what_is_expected_is_true_by_execution() -> None:
     for task in every_task():
-        for one in held_out(WORLD, task):
+        for one in held_out_variants_of(WORLD, task):
             reached, broken = reaches_goal(WORLD, task, one.variant)
             assert reached is not bool(one.differs), one
             assert not one.variant.passes or (reached and not broken), one
 
 
 def test_every_sort_applies_somewhere_and_none_is_of_the_first_set() -> None:
-    found = {one.variant.name for task in every_task() for one in held_out(WORLD, task)}
+    found = {one.variant.name for task in every_task() for one in held_out_variants_of(WORLD, task)}
     assert found >= {*_SORTS.split()}
     assert not found & {variant.name for task in every_task() for variant in variants_of(WORLD, task)}
 
 
 def test_the_same_task_gives_the_same_variants() -> None:
     for name in ("both", "paid", "two"):
-        assert list(held_out(WORLD, task_of(name))) == list(held_out(WORLD, task_of(name)))
+        assert list(held_out_variants_of(WORLD, task_of(name))) == list(held_out_variants_of(WORLD, task_of(name)))
 
 
 def an_insert(id: int, **cells: object) -> RowChange:
@@ -125,7 +124,7 @@ def test_a_comparison_that_ignores_deletes_wherever_it_is_used_is_caught(
 def test_a_survivor_is_told_and_written_down(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(CHECKS, "state", lambda trial, settings: StateCheck(score=1))
+    replace_check(monkeypatch, "state", lambda _: StateCheck(score=1))
     assert run_held_out(dataset.store.root, tasks=["*-move"]) == 1
     assert "SmallClinic-move: claimed_only must fail: no write was made" in capsys.readouterr().out
     assert run_held_out(dataset.store.root) == 1
@@ -138,7 +137,7 @@ def test_a_survivor_is_told_and_written_down(
 
 
 def test_values_that_are_taken_for_right_are_survivors(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(CHECKS, "communicate", lambda trial, settings: CommunicateCheck(score=1))
+    replace_check(monkeypatch, "communicate", lambda _: CommunicateCheck(score=1))
     evaluator = Evaluator(dataset, dataset, CheckSettings(floors=False))
     found = [word.survivor for word in held_out_verdicts(dataset, evaluator, dataset.tasks["SmallClinic-price"])]
     assert any(one is not None and one.why == "nothing is found wrong by state, communicate, policy" for one in found)

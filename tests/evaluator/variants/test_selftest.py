@@ -3,11 +3,12 @@
 import pytest
 
 from evaluator.cli.selftest import run_selftest
-from evaluator.scoring.evaluate import CHECKS, CheckSettings, Evaluator
+from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from evaluator.scoring.selftest import selftest_outcomes
 from skillweave.base.errors import ConfigError
 from skillweave.schema.score import CommunicateCheck, StateCheck
 from skillweave.world.dataset import Dataset
+from tests.evaluator.trials import replace_check
 from tests.evaluator.variants.clinic import dataset_of, every_task
 
 
@@ -45,7 +46,7 @@ def test_processes_change_nothing(dataset: Dataset, capsys: pytest.CaptureFixtur
 def test_a_state_check_that_passes_all_is_caught(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(CHECKS, "state", lambda trial, settings: StateCheck(score=1.0))
+    replace_check(monkeypatch, "state", lambda _: StateCheck(score=1.0))
     assert run_selftest(dataset.store.root, tasks=["*-move"]) == 1
     assert "SmallClinic-move: passed, and must be missing_write" in capsys.readouterr().out
 
@@ -53,7 +54,7 @@ def test_a_state_check_that_passes_all_is_caught(
 def test_a_communicate_check_that_fails_all_is_caught(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(CHECKS, "communicate", lambda trial, settings: CommunicateCheck(score=0.0, missing=["told_1"]))
+    replace_check(monkeypatch, "communicate", lambda _: CommunicateCheck(score=0.0, missing=["told_1"]))
     assert run_selftest(dataset.store.root, tasks=["*-price"]) == 1
     assert ", and must pass" in capsys.readouterr().out
 

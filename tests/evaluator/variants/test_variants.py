@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.scoring.selftest import trajectory_line
-from evaluator.variants import Variant, variants_of
+from evaluator.scoring.selftest import trajectory_line, variants_of
+from evaluator.variants.conversation import Variant
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall, Task
@@ -66,7 +66,7 @@ def reaches_goal(world: World, task: Task, variant: Variant) -> tuple[bool, list
             if arguments is not None:
                 session.call(plain_name(name, offered, namespaces_of(task)), arguments)
         changes = canonical(session.diff(), session.minted)
-        return compare(task.criteria.state, changes, world.comparison).none, violations(session.results)
+        return compare(task.criteria.state, changes, world.comparison).is_empty, violations(session.results)
 
 
 @pytest.mark.parametrize("task", every_task(), ids=lambda task: task.id)

@@ -5,8 +5,9 @@ from random import Random
 
 import pytest
 
+from evaluator.kinds import KINDS
 from rollout.offline.agents import OFFLINE_AGENTS, offline_agent
-from rollout.offline.careless import MISTAKES, mistake_of
+from rollout.offline.careless import mistake_of
 from rollout.offline.script import transcript_of
 from rollout.offline.user import offline_user
 from skillweave.base.errors import ConfigError
@@ -126,7 +127,7 @@ def test_each_mistake_fails_its_task(dataset: Dataset) -> None:
     for record in records:
         mistake = mistake_of(1, record.id, KIND[record.task_id]) or "none"
         by_mistake.setdefault(mistake, []).append(bool(passed(record)))
-    assert set(by_mistake) == {"none", *(mistake for each in MISTAKES.values() for mistake in each)}
+    assert set(by_mistake) == {"none", *(mistake for kind in KINDS.values() for mistake in kind.mistakes)}
     assert all(by_mistake.pop("none"))
     extra = by_mistake.pop("extra_write")
     assert sum(extra) <= 0.7 * len(extra)

@@ -6,8 +6,8 @@ import pytest
 
 from skillweave.schema.template import TaskTemplate, ToolGraph
 from synth.contracts.dependencies import data_edges
-from synth.tasks.kinds.refuse import REASONS, TOOLS, refuse_templates
-from synth.tasks.kinds.unavailable import unavailable_templates
+from synth.tasks.kinds import KINDS, TemplateSource
+from synth.tasks.kinds.refuse import REASONS, TOOLS
 from tests.gates.clinic_tasks import WORLD, a_template
 from tests.tasks.test_builder import REFERRED
 
@@ -23,7 +23,9 @@ CANCEL = a_template(
 
 
 def made(*goals: TaskTemplate) -> list[TaskTemplate]:
-    return refuse_templates(goals, BLUEPRINT, GRAPH, {**REFERRED, "list_appointments": ["status", "starts_at"]})
+    return KINDS["refuse"].templates(
+        goals, TemplateSource(BLUEPRINT, GRAPH, {**REFERRED, "list_appointments": ["status", "starts_at"]})
+    )
 
 
 def test_each_rule_of_a_write_is_broken_by_one_tool_or_two() -> None:
@@ -76,7 +78,7 @@ def test_reasons_for_a_change_are_not_those_of_who_asks_for_what_there_is(holds:
     goal = a_template(id="SmallClinic/move", calls=[{"tool": tool.name}], reasons=["Another day suits me better."])
     found = next(
         one
-        for one in refuse_templates([goal], blueprint, GRAPH, REFERRED)
+        for one in KINDS["refuse"].templates([goal], TemplateSource(blueprint, GRAPH, REFERRED))
         if (one.calls[0].tool, one.forbidden) == (tool.name, "R5")
     )
     assert found.base == goal.id
@@ -84,9 +86,9 @@ def test_reasons_for_a_change_are_not_those_of_who_asks_for_what_there_is(holds:
 
 
 def test_requests_are_made_for_the_rules_alone_that_are_named() -> None:
-    found = refuse_templates([], BLUEPRINT, GRAPH, REFERRED, ["R16", "R10"])
+    found = KINDS["refuse"].templates([], TemplateSource(BLUEPRINT, GRAPH, REFERRED, ["R16", "R10"]))
     assert [one.forbidden for one in found] == ["R10", "R16"]
-    assert refuse_templates([], BLUEPRINT, GRAPH, REFERRED, []) == []
+    assert KINDS["refuse"].templates([], TemplateSource(BLUEPRINT, GRAPH, REFERRED, [])) == []
 
 
 def test_nobody_names_a_row_by_what_forbids_the_request() -> None:
@@ -98,7 +100,7 @@ def test_nobody_names_a_row_by_what_forbids_the_request() -> None:
 def test_goals_of_one_write_are_asked_for_where_nothing_does_them() -> None:
     two = a_template(id="SmallClinic/two", calls=[{"tool": "cancel_appointment"}, {"tool": "pay_fee"}])
     ask = a_template(id="SmallClinic/ask", kind="inform", calls=[{"tool": "list_fees"}])
-    (found,) = unavailable_templates([CANCEL, two, ask], BLUEPRINT)
+    (found,) = KINDS["unavailable"].templates([CANCEL, two, ask], TemplateSource(BLUEPRINT, GRAPH, REFERRED))
     assert (found.id, found.kind, found.base) == ("SmallClinic/unavailable_cancel", "unavailable", CANCEL.id)
     assert found.is_hidden
     assert not found.tell

@@ -1,0 +1,182 @@
+"""Kind `clarify`: the user leaves out what a write needs. The agent asks before it writes; whoever guesses fails.
+
+The agent knows a value once the user tells it, or agrees to words of the agent that hold it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from evaluator.kinds.kind import TaskKind
+from evaluator.text.facts import tells_fact
+from evaluator.variants.arguments import guesses
+from evaluator.variants.conversation import (
+    ConversationPart,
+    Utterance,
+    Variant,
+    VariantConversation,
+    all_facts,
+    asked_details,
+    confirmed_calls,
+    conversation,
+    failing,
+    passing,
+)
+from evaluator.variants.executor import VariantExecutor, VariantStep
+from evaluator.variants.held_out import HeldOutVariant, held_out_failing, held_out_passing
+from evaluator.variants.held_out_calls import needless_declines
+from skillweave.schema.result import FailureClass
+from skillweave.schema.task import Fact, MustAsk
+
+_UNASKED: frozenset[FailureClass] = frozenset({"did_not_ask"})
+_QUESTION = "There is something that I need to know first. Could you tell me?"
+_WAIT = "One moment, please."
+
+
+class Clarify(TaskKind):
+    """A request for writes that lacks a value. What to ask for stands in `criteria.must_ask`."""
+
+    rubric_question = "Did the agent ask for what the user had left out before it acted on it?"
+    mistakes = (*TaskKind.mistakes, "guesses")
+
+    def variants(self, executor: VariantExecutor) -> Iterator[Variant]:
+        """Also those in which nobody is asked."""
+        yield from super().variants(executor)
+        yield from unasked(executor)
+
+    def conduct_variants(self, executor: VariantExecutor) -> Iterator[Variant]:
+        """Also ways of asking, right and wrong."""
+        yield from super().conduct_variants(executor)
+        yield from ways_of_asking(executor)
+
+    def held_out_variants(self, executor: VariantExecutor) -> Iterator[HeldOutVariant]:
+        """Also other ways of asking, right and wrong."""
+        yield from needless_declines(executor)
+        for need in executor.task.criteria.must_ask:
+            yield from _hearing(executor, need)
+        yield from self.held_out_work(executor)
+
+
+def ways_of_asking(bench: VariantExecutor) -> Iterator[Variant]:
+    """Right ones, then wrong ones."""
+    for need, facts in _needs(bench):
+        for fact in facts:
+            proposal = _proposal(fact)
+            yield passing("asked", _conversation(bench, need, [Utterance(_QUESTION, fact.text)]))
+            yield passing("told_unasked", _conversation(bench, need, [Utterance(_WAIT, f"I forgot this. {fact.text}")]))
+            yield passing("agreed", _conversation(bench, need, [Utterance(proposal, "Yes.", agrees=True)]))
+            again = [Utterance(proposal, "No.", agrees=False), Utterance(proposal, "Well, yes.", agrees=True)]
+            yield passing("agreed_in_the_end", _conversation(bench, need, again))
+        yield from _unheard(bench, need, facts)
+
+
+def _unheard(bench: VariantExecutor, need: MustAsk, facts: Sequence[Fact]) -> Iterator[Variant]:
+    """What is needed is not heard, or when all is done."""
+    proposal = _proposal(facts[0])
+    ways: list[tuple[str, list[Utterance]]] = [
+        ("asked_in_vain", [Utterance(_QUESTION, "What do you mean?")]),
+        (
+            "agreed_to_other_words",
+            [Utterance("I would do this for you now, is that right?", "Yes, please.", agrees=True)],
+        ),
+        ("agreed_to_a_thought", [Utterance(f"<think>{proposal}</think>Is that right?", "Yes, please.", agrees=True)]),
+        ("proposed_and_refused", [Utterance(proposal, "No.", agrees=False)]),
+        ("proposed_only", [Utterance(proposal, "Why do you ask?")]),
+        ("agreed_to_the_next", [Utterance(proposal, "Hm."), Utterance("May I go on?", "Yes.", agrees=True)]),
+    ]
+    for name, words in ways:
+        yield failing(name, _conversation(bench, need, words), _UNASKED)
+    late = {
+        "told_too_late": Utterance(_QUESTION, facts[0].text),
+        "agreed_too_late": Utterance(proposal, "Yes.", agrees=True),
+    }
+    for name, last in late.items():
+        yield failing(name, _conversation(bench, need, [], after=[last]), _UNASKED)
+
+
+def unasked(bench: VariantExecutor) -> Iterator[Variant]:
+    """Nobody is asked: the value is the right one, which nothing else that the user says may tell, or another one."""
+    for need, _ in _needs(bench):
+        yield failing("never_told", _conversation(bench, need, []), _UNASKED)
+        for attempt, classes in guesses(bench, need.tool):
+            yield failing("guessed", _conversation(bench, need, [], made=attempt.made), classes | _UNASKED)
+
+
+def _proposal(fact: Fact) -> str:
+    """The fact put to the user, in the words that they would use themself."""
+    return f"I understand that you mean this: {fact.text} Is that right?"
+
+
+def _conversation(
+    bench: VariantExecutor,
+    need: MustAsk,
+    words: Sequence[Utterance],
+    *,
+    made: Sequence[VariantStep] | None = None,
+    after: Sequence[Utterance] = (),
+) -> VariantConversation:
+    """The golden calls, or others, with these words before the first one that needs something, and those at the end."""
+    made = bench.golden.made if made is None else made
+    place = next((at for at, one in enumerate(made) if one.move.tool == need.tool), len(made))
+    start: list[ConversationPart] = [
+        *asked_details(bench.task, without=unsaid(bench, need)),
+        *confirmed_calls(bench.task, made[:place]),
+    ]
+    rest: list[ConversationPart] = [
+        *confirmed_calls(bench.task, made[place:]),
+        *after,
+        Utterance(all_facts(bench.task.criteria.communicate)),
+    ]
+    return conversation(bench.task, [*start, *words, *rest])
+
+
+def _needs(bench: VariantExecutor) -> Iterator[tuple[MustAsk, list[Fact]]]:
+    """What golden calls need, with the facts that it is."""
+    called = {call.tool for call in bench.task.golden}
+    for need in bench.task.criteria.must_ask:
+        facts = [fact for fact in bench.task.scenario.facts if fact.id in need.facts]
+        if facts and need.tool in called:
+            yield need, facts
+
+
+def unsaid(bench: VariantExecutor, need: MustAsk) -> set[str]:
+    """The facts that are needed, and others whose text tells one of them: who says one says the other."""
+    facts, now = bench.task.scenario.facts, bench.task.now
+    needed = [fact for fact in facts if fact.id in need.facts]
+    return {fact.id for fact in facts if fact in needed or any(tells_fact(one, fact.text, now) for one in needed)}
+
+
+def _hearing(bench: VariantExecutor, need: MustAsk) -> Iterator[HeldOutVariant]:
+    facts = [fact for fact in bench.task.scenario.facts if fact.id in need.facts]
+    if not facts or need.tool not in {made.move.tool for made in bench.golden.made}:
+        return
+    every, one = " ".join(fact.text for fact in facts), facts[0].text
+    vague = Utterance("I will choose something suitable for you.", "Yes, do.", agrees=True)
+    right = {
+        "told_in_passing": [
+            Utterance("One moment.", f"By the way, and that is why I am here: {every} Is it warm there?")
+        ],
+        "agreed_to_several": [Utterance(f"Let me sum up. {every} I have your records, too.", "Right.", agrees=True)],
+        "told_after_a_vague_yes": [vague, Utterance("Anything else?", every)],
+    }
+    wrong = {
+        "agreed_before": [Utterance("May I go on?", "Yes.", agrees=True), Utterance(f"So: {one}", "What is that?")],
+        "left_to_chance": [vague],
+        "refused_twice": [Utterance(one, "No.", agrees=False), Utterance(one, "No!", agrees=False)],
+        "repeated_by_the_agent": [Utterance(one, "Hm."), Utterance(one, "I am not sure.")],
+    }
+    known = [fact for fact in bench.task.scenario.facts if fact.tell == "first" and fact.id not in unsaid(bench, need)]
+    wrong |= {"told_what_is_known": [Utterance("What was it again?", known[0].text)]} if known else {}
+    for name, words in right.items():
+        yield held_out_passing(bench, name, _heard(bench, need, words), words[-1].reply)
+    for name, words in wrong.items():
+        yield held_out_failing(bench, name, _heard(bench, need, words), words[-1].text)
+
+
+def _heard(bench: VariantExecutor, need: MustAsk, words: Sequence[Utterance]) -> list[ConversationPart]:
+    """The golden calls, behind these words; what is given only when asked for, apart from this need, comes first."""
+    start = asked_details(bench.task, unsaid(bench, need))
+    return [
+        *start,
+        *words,
+        *confirmed_calls(bench.task, bench.golden.made),
+        Utterance(all_facts(bench.task.criteria.communicate)),
+    ]

@@ -1,0 +1,201 @@
+"""The second set of variants: other operators and another seed than the set by which tasks are kept or dropped.
+
+Whether a variant reaches the goal is decided here anew, by a comparison that shares no code with the one that scores:
+rows stand side by side as texts, columns that are not compared are left out, texts that are compared loosely are
+folded, and ids that a session mints are tried in every order.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, permutations
+from random import Random
+from typing import NamedTuple
+
+from evaluator.variants.conversation import (
+    ConversationPart,
+    Variant,
+    all_facts,
+    asked_details,
+    confirmed_calls,
+    conversation,
+    failing,
+    passing,
+    transcript,
+)
+from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor
+from skillweave.schema.call import ANY, DECLINE, NEW, TRANSFER, Cells, RowChange
+from skillweave.schema.record import Json
+from skillweave.schema.trajectory import StopReason
+from skillweave.world.canonical import dump
+
+SEED = "second set"
+MOST = 3
+"""Ways of one sort that are carried out in search of one that goes through."""
+
+
+MOST_ORDERS = 5_040
+"""Orders of minted ids that are tried."""
+Struck = Mapping[str, frozenset[str]]
+"""Table -> columns whose values the task leaves open."""
+
+
+LONG_SUMMARY = "The customer described the matter at length. " * 12
+
+
+class HeldOutVariant(NamedTuple):
+    variant: Variant
+    what: str
+    """What was changed, in words."""
+    differs: list[str]
+    """How its end state differs from the one demanded; empty where it does not."""
+
+
+class ChangedCalls(NamedTuple):
+    """Calls in the place of the golden ones."""
+
+    moves: list[VariantCall]
+    what: str
+
+
+def held_out_random(bench: VariantExecutor, purpose: str) -> Random:
+    """The second set's own draws."""
+    return Random(f"{SEED}/{bench.task.id}/{purpose}")
+
+
+def wrong(bench: VariantExecutor, name: str, ways: Iterable[ChangedCalls]) -> Iterator[HeldOutVariant]:
+    """One that ends elsewhere: the first whose golden calls all go through, else the first."""
+    found: tuple[ChangedCalls, VariantExecution] | None = None
+    for way in islice(ways, MOST):
+        attempt = bench.attempt(way.moves)
+        if reaches(bench, attempt.changes):
+            continue
+        if found is None or not attempt.undone:
+            found = way, attempt
+        if not attempt.undone:
+            break
+    if found is not None:
+        way, attempt = found
+        words = [all_facts(bench.task.criteria.communicate)]
+        variant = failing(name, transcript(bench.task, attempt.made, words), {"other"})
+        yield HeldOutVariant(variant, way.what, differing(bench, attempt.changes))
+
+
+def right(
+    bench: VariantExecutor, name: str, ways: Iterable[ChangedCalls], words: Sequence[str] = ()
+) -> Iterator[HeldOutVariant]:
+    """The first that ends as it should, with every golden call made and no rule broken."""
+    for way in islice(ways, MOST):
+        attempt = bench.attempt(way.moves)
+        if not attempt.undone and attempt.is_lawful and reaches(bench, attempt.changes):
+            said = [*words] or [all_facts(bench.task.criteria.communicate)]
+            yield HeldOutVariant(passing(name, transcript(bench.task, attempt.made, said)), way.what, [])
+            return
+
+
+def decline_call(rule: str, **more: str) -> VariantCall:
+    return VariantCall(DECLINE, {"rule": rule, **more})
+
+
+def transfer_to_human(**given: str) -> VariantCall:
+    arguments: Mapping[str, Json] = {"summary": "As the customer asked.", **given}
+    return VariantCall(TRANSFER, arguments)
+
+
+def executed_parts(bench: VariantExecutor, moves: Sequence[VariantCall]) -> list[ConversationPart]:
+    return [*asked_details(bench.task), *confirmed_calls(bench.task, bench.attempt(moves).made)]
+
+
+def described_calls(moves: Sequence[VariantCall]) -> str:
+    return ", ".join(f"{move.tool} {dict(move.arguments)}" if move.golden is None else move.tool for move in moves)
+
+
+def held_out_passing(
+    bench: VariantExecutor,
+    name: str,
+    beats: Sequence[ConversationPart],
+    what: str,
+    stop_reason: StopReason = "user_stop",
+) -> HeldOutVariant:
+    return HeldOutVariant(passing(name, conversation(bench.task, beats), stop_reason), what, [])
+
+
+def held_out_failing(
+    bench: VariantExecutor,
+    name: str,
+    beats: Sequence[ConversationPart],
+    what: str,
+    stop_reason: StopReason = "user_stop",
+) -> HeldOutVariant:
+    return HeldOutVariant(failing(name, conversation(bench.task, beats), {"other"}, stop_reason), what, [])
+
+
+def reaches(bench: VariantExecutor, changes: Sequence[RowChange]) -> bool:
+    """Whether this is an end state that the task demands."""
+    criteria = bench.task.criteria
+    return any(_same(bench, demanded, changes) for demanded in [criteria.state, *criteria.any_of])
+
+
+def differing(bench: VariantExecutor, changes: Sequence[RowChange]) -> list[str]:
+    """Rows that only one side has, in short."""
+    struck = _struck(bench.task.criteria.state)
+    sides = [set(_texts(bench, rows, struck, {})) for rows in (bench.task.criteria.state, changes)]
+    return [f"only demanded: {row}" for row in sorted(sides[0] - sides[1])] + [
+        f"only made: {row}" for row in sorted(sides[1] - sides[0])
+    ]
+
+
+def _same(bench: VariantExecutor, demanded: Sequence[RowChange], made: Sequence[RowChange]) -> bool:
+    struck = _struck(demanded)
+    wanted = sorted(_texts(bench, demanded, struck, {}))
+    numbers = sorted({number for change in made for number in _numbers(change)})
+    orders = islice(permutations(numbers), MOST_ORDERS)
+    return any(
+        wanted == sorted(_texts(bench, made, struck, dict(zip(numbers, order, strict=True)))) for order in orders
+    )
+
+
+def _struck(demanded: Sequence[RowChange]) -> Struck:
+    found: dict[str, frozenset[str]] = {}
+    for change in demanded:
+        opened = {name for name, cell in (change.after or {}).items() if isinstance(cell, dict) and ANY in cell}
+        found[change.table] = found.get(change.table, frozenset()) | opened
+    return found
+
+
+def _texts(
+    bench: VariantExecutor, changes: Sequence[RowChange], struck: Struck, numbers: Mapping[int, int]
+) -> Iterator[str]:
+    """A text for each change that says something; what an update had before follows from the world."""
+    for change in changes:
+        after = _cells(bench, change.table, change.after or {}, struck, numbers)
+        if change.op != "update" or after:
+            key = _cells(bench, change.table, change.key, {}, numbers)
+            yield dump([change.table, change.op, key, after if change.op != "delete" else {}])
+
+
+def _cells(
+    bench: VariantExecutor, table: str, cells: Cells, struck: Struck, numbers: Mapping[int, int]
+) -> dict[str, Json]:
+    return {
+        name: _cell(cell, bench.world.comparison(table, name), numbers)
+        for name, cell in cells.items()
+        if name not in struck.get(table, ()) and bench.world.comparison(table, name) != "free"
+    }
+
+
+def _cell(cell: Json, how: str, numbers: Mapping[int, int]) -> Json:
+    if isinstance(cell, dict) and NEW in cell:
+        number = cell[NEW]
+        return {NEW: numbers.get(number, number) if isinstance(number, int) and "text" not in cell else "derived"}
+    if isinstance(cell, float) and cell.is_integer():
+        return int(cell)
+    if how == "normalised" and isinstance(cell, str):
+        return "".join(letter for letter in cell.casefold() if letter.isalnum())
+    return cell
+
+
+def _numbers(change: RowChange) -> Iterator[int]:
+    for cells in (change.key, change.after or {}):
+        for cell in cells.values():
+            number = cell.get(NEW) if isinstance(cell, dict) and "text" not in cell else None
+            if isinstance(number, int):
+                yield number

@@ -1,0 +1,129 @@
+"""Executes one tool call on the rows of a session: binds arguments, mints ids, runs the contract, keeps or undoes it.
+
+A call succeeds whole or leaves no trace. A defect of the contract answers `world_defect`, and is reported beside the
+result.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from skillweave.schema.blueprint import DomainRole
+from skillweave.schema.call import Call, CallResult, RuleVerdict, ToolError
+from skillweave.schema.record import Json
+from skillweave.world import interpreter
+from skillweave.world.arguments import BoundValue, bind
+from skillweave.world.ids import IdCounter
+from skillweave.world.interpreter import CallOutcome, CompiledTool, DefectError
+from skillweave.world.state import State
+
+_DEFECT = ToolError(code="world_defect", message="The system could not carry this out; nothing was changed.")
+_OTHER_PERSON = ToolError(code="already_authenticated", message="Another person is signed in already.")
+
+
+class CallContext(NamedTuple):
+    """What a call depends on beside its arguments and the rows."""
+
+    caller: str | None
+    """Key of the person who is signed in."""
+    now: str
+    """The session's clock."""
+    counter: IdCounter
+    """How far the session has counted ids."""
+
+
+class CallExecution(NamedTuple):
+    """A result, and what it changes in the session beside the rows."""
+
+    result: CallResult
+    context: CallContext
+    """The context of the next call: somebody may be signed in now, and ids may have been minted."""
+    defect: str | None = None
+    """What the contract could not do, where the call answers `world_defect`."""
+
+
+def execute_call(state: State, compiled: CompiledTool, call: Call, context: CallContext) -> CallExecution:
+    """Carry out a call of a domain's tool.
+
+    Args:
+        state: The session's rows; changed only if the call succeeds.
+        compiled: The tool.
+        call: The call, with its arguments as they were given.
+        context: Who calls, when, and the next id.
+
+    Raises:
+        ArgumentError: The arguments do not fit the tool's parameters.
+    """
+    bindings = bind(compiled.tool, call.arguments)
+    role = state.world.role(call.tool)
+    account = None if context.caller is None else state.account(role.account, context.caller)
+    if account is None and compiled.tool.kind != "auth":
+        return CallExecution(failed(call, _no_account(role)), context)
+    bindings["caller"], bindings["person"], bindings["now"] = account, context.caller, context.now
+    minted, counter = context.counter.mint(compiled.prefixes)
+    bindings.update(zip(compiled.new, minted, strict=True))
+    try:
+        outcome, caller = _attempt(state, compiled, role, bindings, context.caller)
+    except DefectError as defect:
+        return CallExecution(failed(call, _DEFECT), context, f"{call.tool}: {defect}")
+    if outcome.error is not None:
+        return CallExecution(failed(call, outcome.error, outcome.verdicts), context)
+    result = CallResult.model_construct(
+        call=call,
+        ok=True,
+        value=outcome.value,
+        error=None,
+        verdicts=outcome.verdicts,
+        minted=minted,
+        changed=outcome.changed,
+    )
+    return CallExecution(result, CallContext(caller, context.now, counter))
+
+
+def failed(call: Call, error: ToolError, verdicts: Sequence[RuleVerdict] = ()) -> CallResult:
+    """The result of a call that was not carried out.
+
+    Args:
+        call: The call.
+        error: Why it failed.
+        verdicts: The agent guards that were evaluated before it failed.
+    """
+    return CallResult.model_construct(
+        call=call, ok=False, value=None, error=error, verdicts=list(verdicts), minted=[], changed=[]
+    )
+
+
+def _attempt(
+    state: State, compiled: CompiledTool, role: DomainRole, bindings: Mapping[str, BoundValue], caller: str | None
+) -> tuple[CallOutcome, str | None]:
+    """Run the tool, and undo what an error or a defect has left; the outcome, and who is signed in then."""
+    state.begin(writes=bool(compiled.effects))
+    is_done = False
+    try:
+        outcome = interpreter.run(state.connection, compiled, bindings)
+        if outcome.error is None and compiled.tool.kind == "auth":
+            person = _signed_in(state, role, outcome.value)
+            if caller not in (None, person):
+                outcome.error = _OTHER_PERSON
+            caller = person
+        is_done = outcome.error is None
+    finally:
+        if is_done:
+            state.keep(compiled.effects, bindings)
+        else:
+            state.drop()
+    return outcome, caller
+
+
+def _signed_in(state: State, role: DomainRole, value: Json) -> str:
+    """The person whom the result of an auth tool signs in."""
+    account = value.get(role.key) if isinstance(value, dict) else None
+    if not isinstance(account, str):
+        raise DefectError(f"signing in returned no {role.key}")
+    person = state.person(role.account, account)
+    if person is None:
+        raise DefectError(f"signing in returned the {role.key} {account!r}, which nobody has")
+    return person
+
+
+def _no_account(role: DomainRole) -> ToolError:
+    return ToolError(code="no_account_here", message=f"The user has no account with {role.title}.")

@@ -1,0 +1,63 @@
+"""The pipeline's artifacts: every family of files under the outputs folder, with the type of what it holds.
+
+Each path is declared here, once. A step's declaration names the artifacts that it reads and writes.
+"""
+
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint
+from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.entity import Domain, Entity, EntityGraph
+from skillweave.schema.fusion import DomainCombination, FusedReplays, Fusion, Mediation, StatementRewrite
+from skillweave.schema.record import Json, Row
+from skillweave.schema.reports import DatabaseSummary, Diversity, DuplicateCounts, RuleCoverage, TemplateWithoutTasks
+from skillweave.schema.score import StepTruth
+from skillweave.schema.task import Task
+from skillweave.schema.template import TaskTemplate, ToolGraph
+from synth.engine.artifact import each, file, joined, jsonl, text
+
+DOMAIN_TOPICS = joined("domain_topics.json", Domain)
+ENTITIES = joined("entities.json", list[Entity])
+"""By domain."""
+ENTITY_GRAPH = joined("entity_graph.json", EntityGraph)
+"""By domain."""
+DRAFTS = each("blueprints/{key}.json", Blueprint)
+"""By server, as its author gave it; the server has the name of its domain."""
+BLUEPRINTS = joined("blueprints.json", Blueprint, listed_by="server")
+"""By server, final."""
+TOOL_LISTS = each("tool_lists/{key}.json", list[dict[str, Json]])
+"""OpenAI tool definitions by world."""
+DATABASE = file("database/{key}.sqlite")
+GENERATORS = text("database/scripts/{key}.py")
+ENTITY_ROWS = each("database/outputs/entities/{key}.json", list[Row])
+"""By `Patient` (a shared person) or `DentalClinic__Dentist`."""
+RELATIONSHIP_ROWS = each("database/outputs/relationships/{key}.json", list[Row])
+"""By `DentalClinic/Appointment`."""
+SUMMARIES = each("database_summary/{key}.json", DatabaseSummary)
+POLICIES = text("policies/{key}.md")
+TOOL_GRAPHS = each("tool_graphs/{key}.json", ToolGraph)
+SERVERS = text("mcp_servers/{key}.py")
+SERVER_RUNTIME = text("mcp_servers/_runtime.py")
+SERVER_TESTS = text("mcp_servers/tests/test_{key}.py")
+DOMAIN_COMBINATIONS = joined("cross_domain_templates/_combinations.json", DomainCombination, listed_by="name")
+"""By fused world."""
+FUSIONS = each("cross_domain_templates/{key}.json", Fusion)
+CONTRACTS = each("database/{key}.contract.json", FusedBlueprint)
+"""By fused world, without bridge rules."""
+REWRITES = each("database/{key}.rewrites.json", list[StatementRewrite])
+MEDIATIONS = each("policies/{key}.bridges.json", Mediation)
+TEMPLATES = each("task_templates/{key}.json", list[TaskTemplate])
+COMBINATIONS = jsonl("combinations/{key}.jsonl", Combination)
+LACKING = each("combinations/{key}.lacking.json", list[TemplateWithoutTasks])
+"""Templates without an instance."""
+VALIDATED = jsonl("validated_tasks/{key}.jsonl", ValidatedTask)
+FALLEN = each("validated_tasks/{key}.lacking.json", list[TemplateWithoutTasks])
+"""Templates of a single domain whose instances all fell at a gate."""
+FUSED_REPLAYS = each("validated_tasks/{key}.json", list[FusedReplays])
+"""Under the key `_fused_replays`."""
+QUERIES = jsonl("queries/{key}.jsonl", Task)
+STEP_TRUTH = jsonl("step_truth/{key}.jsonl", StepTruth)
+"""Only where `step_truth` of s17 asks for it."""
+RULES = each("rules/{key}.json", list[RuleCoverage])
+DUPLICATES = joined("report/duplicates.json", DuplicateCounts)
+"""By world."""
+DIVERSITY = each("report/{key}.json", Diversity)
+"""Under the key `diversity`."""

@@ -1,0 +1,144 @@
+"""The base of all kinds of task on the making side: what a kind decides while tasks are made.
+
+A kind of one's own is a subclass. Its module registers an instance, beside the scoring side of the same name
+(`evaluator.kinds`):
+
+    from synth.tasks.kinds import KINDS, KindRecipe
+
+    class CallbackRecipe(KindRecipe):
+        def templates(self, goals, source):
+            return [goal.model_copy(update={"id": f"{goal.id}_callback", "kind": "callback"}) for goal in goals]
+
+    KINDS.register("callback", CallbackRecipe())
+
+Whatever it does not override holds as for `do`.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import ClassVar, NamedTuple
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.call import CallResult, RowChange
+from skillweave.schema.combination import Combination, MentionedRow, MentionedValue
+from skillweave.schema.task import Criteria, FactToTell, GoldenCall
+from skillweave.schema.template import Goal, TaskTemplate, ToolGraph
+from skillweave.world.world import World
+
+
+class TemplateSource(NamedTuple):
+    """The world that templates follow from."""
+
+    blueprint: Blueprint
+    graph: ToolGraph
+    referred_by: Mapping[str, Sequence[str]]
+    """Read -> columns of its result by which people refer to its rows, best first."""
+    bridge_rules: Collection[str] | None = None
+    """Of a fused world: the bridge rules by which a request may be declined. None: a world of one domain."""
+
+
+@dataclass
+class Instance:
+    """An instance of a template for one caller, as far as it has been built."""
+
+    golden: list[GoldenCall] = field(default_factory=list)
+    results: list[CallResult] = field(default_factory=list)
+    """One for each golden call."""
+    steps: list[int] = field(default_factory=list)
+    """Which golden calls are the template's own, in its order; the others look something up."""
+    rows: list[MentionedRow] = field(default_factory=list)
+    values: list[MentionedValue] = field(default_factory=list)
+    open_columns: dict[str, list[str]] = field(default_factory=dict)
+    """Table -> columns that are not compared: the user has no preference about them."""
+    communicate: list[FactToTell] = field(default_factory=list)
+    asked: GoldenCall | None = None
+    """The call that is asked for and not made; it comes behind the golden calls."""
+    forbidden: list[str] = field(default_factory=list)
+    """The rules that it would break."""
+    fresh_from: int = 0
+    """Index of the first golden call since the last write: look-ups from there on still show the present state."""
+
+
+class InstanceSetting(NamedTuple):
+    """What an instance was built from."""
+
+    world: World
+    template: TaskTemplate
+    changes: Sequence[RowChange]
+    """What the golden calls have changed."""
+    random: Random
+    """Drawn from the run's seed, the template and the caller."""
+
+
+class FailurePoint(NamedTuple):
+    """Where a caller who has no instance got stuck, comparable by how far they got."""
+
+    call: int
+    """The template's call, counted from 0."""
+    guard: int
+    """The call's guard at which the nearest arguments fail, counted from 0; -1: there are no arguments at all; the
+    number of guards: they pass all of them, and a row cannot be looked up."""
+    why: str = ""
+    """In words for an author: which row cannot be looked up, which link leads nowhere, why nothing can be told."""
+    example: str = ""
+    """A value of which that is so."""
+
+
+class NoInstance(Exception):
+    """Why no instance came of a template for a caller; the message is the reason that is counted."""
+
+    def __init__(self, reason: str, call: int = 0, stop: FailurePoint | None = None) -> None:
+        super().__init__(reason)
+        self.call = call
+        """The template's call, counted from 0, beyond which it did not get."""
+        self.stop = stop
+        """Set where an explanation was asked for."""
+
+
+class KindRecipe:
+    """How tasks of one kind are made. One recipe serves all tasks of the kind; it keeps nothing."""
+
+    limit: ClassVar[str] = ""
+    """The parameter of s15 that bounds the instances of one template, for example `per_refusal`. Empty: as for goals,
+    `per_template`, or `per_storyline` in a fused world."""
+    is_for_fused_worlds: ClassVar[bool] = False
+    """Whether templates of this kind also follow from the stories of a fused world."""
+
+    def goal_faults(self, goal: Goal, blueprint: Blueprint) -> Iterator[str]:
+        """Why a goal that an author gave this kind cannot have it, in words for the author."""
+        return iter(())
+
+    def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> list[TaskTemplate]:
+        """The templates of this kind that follow from the goals and rules of a world, without asking anybody.
+
+        Args:
+            goals: The templates of what people want there.
+        """
+        return []
+
+    def finish(self, instance: Instance, setting: InstanceSetting) -> list[str]:
+        """Turn an instance whose calls were all made into one of this kind, by changing it.
+
+        Returns:
+            Names of the tools that the task does not offer.
+
+        Raises:
+            NoInstance: It cannot become one. The message is a fixed text, so that reasons can be counted.
+        """
+        return []
+
+    def misfit(self, world: World, combination: Combination) -> str | None:
+        """Why a combination is no good for this kind, as a text that can be counted; None if it will do.
+
+        Others are then looked for, up to a bound.
+        """
+        return None
+
+    def criteria(self, world: World, combination: Combination, criteria: Criteria) -> Criteria:
+        """The criteria of a task of this kind, given those that follow from what its golden calls change and tell."""
+        return criteria
+
+    def ending(self, combination: Combination) -> list[GoldenCall]:
+        """Golden calls that a task has behind those of its combination."""
+        return []
