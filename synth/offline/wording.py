@@ -24,7 +24,7 @@ _DETERMINED = ("a ", "an ", "the ", "my ", "your ", "all ")
 
 
 def with_article(words: str) -> str:
-    """`a chest x-ray`, `an abdominal ultrasound`. Plurals (`iron studies`) and words with an article stay as they are."""
+    """`a chest x-ray`, `an abdominal ultrasound`. Plurals (`iron studies`) and words with an article stay unchanged."""
     if _MANY.search(words) or words.startswith(_DETERMINED):
         return words
     is_vowel = words[0] in "AEFHILMNORSX" if _LETTERS.match(words) else _VOWEL.match(words)
