@@ -171,7 +171,7 @@ class Teller:
         return any(fact.volunteered for fact in self.request.known if fact.id in facts)
 
     def _clauses(self, intent: Intent, names: Sequence[str]) -> list[str]:
-        """Clauses for parameters, to follow a verb phrase. The last one names those that the catalogue has no words for."""
+        """Clauses for parameters, to follow a verb phrase. The last one is for those without words in the catalogue."""
         own = self.talk.tools.get(intent.tool)
         ways = {name: own.parameters.get(name, []) if own else [] for name in names}
         clauses = [self.random.choice(ways[name]).replace("{value}", f"{{{name}}}") for name in names if ways[name]]
