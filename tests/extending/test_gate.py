@@ -72,6 +72,11 @@ def synth(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+def verify(folder: Path, plugins: str) -> "subprocess.CompletedProcess[str]":
+    """Prove the run's tasks again, with these plug-ins."""
+    return synth(folder, "verify", str(folder / "outputs"), "--quick", "--set", f"plugins={plugins}")
+
+
 def tasks_in(folder: Path) -> list[dict[str, dict[str, dict[str, dict[str, int]]]]]:
     (file,) = (folder / "outputs" / "queries").glob("*.jsonl")
     return [json.loads(line) for line in file.read_text().splitlines()]
@@ -87,9 +92,9 @@ def test_a_gate_of_ones_own_rejects_and_its_figures_stand_on_the_tasks(folder: P
 
 
 def test_verify_repeats_it(folder: Path) -> None:
-    done = synth(folder, "verify", str(folder / "outputs"), "--quick", "--plugin", "short_tasks")
+    done = verify(folder, "[short_tasks]")
     assert done.returncode == 0, done.stdout
-    without = synth(folder, "verify", str(folder / "outputs"), "--quick")
+    without = verify(folder, "[]")
     assert without.returncode == 1
     assert "the gate 'short' is not known here" in without.stdout
 
@@ -100,7 +105,7 @@ def test_verify_finds_a_forged_figure(folder: Path) -> None:
     task = json.loads(content.splitlines()[0])
     task["gates"]["own"]["short"]["calls"] -= 1
     file.write_text("\n".join([json.dumps(task), *content.decode().splitlines()[1:]]) + "\n")
-    done = synth(folder, "verify", str(folder / "outputs"), "--quick", "--plugin", "short_tasks")
+    done = verify(folder, "[short_tasks]")
     file.write_bytes(content)
     assert "gates.short.calls is" in done.stdout
 
