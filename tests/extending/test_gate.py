@@ -72,9 +72,9 @@ def synth(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def verify(folder: Path, plugins: str) -> "subprocess.CompletedProcess[str]":
-    """Prove the run's tasks again, with these plug-ins."""
-    return synth(folder, "verify", str(folder / "outputs"), "--quick", "--set", f"plugins={plugins}")
+def verify(folder: Path, *settings: str) -> "subprocess.CompletedProcess[str]":
+    """Prove the run's tasks again, with the settings of the run by default."""
+    return synth(folder, "verify", str(folder / "outputs"), "--quick", *settings)
 
 
 def tasks_in(folder: Path) -> list[dict[str, dict[str, dict[str, dict[str, int]]]]]:
@@ -92,9 +92,9 @@ def test_a_gate_of_ones_own_rejects_and_its_figures_stand_on_the_tasks(folder: P
 
 
 def test_verify_repeats_it(folder: Path) -> None:
-    done = verify(folder, "[short_tasks]")
+    done = verify(folder)
     assert done.returncode == 0, done.stdout
-    without = verify(folder, "[]")
+    without = verify(folder, "--set", "plugins=[]")
     assert without.returncode == 1
     assert "the gate 'short' is not known here" in without.stdout
 
@@ -105,7 +105,7 @@ def test_verify_finds_a_forged_figure(folder: Path) -> None:
     task = json.loads(content.splitlines()[0])
     task["gates"]["own"]["short"]["calls"] -= 1
     file.write_text("\n".join([json.dumps(task), *content.decode().splitlines()[1:]]) + "\n")
-    done = verify(folder, "[short_tasks]")
+    done = verify(folder)
     file.write_bytes(content)
     assert "gates.short.calls is" in done.stdout
 
