@@ -13,8 +13,8 @@ from skillweave.base.processes import process_pool
 from skillweave.plugins import load_plugins, loaded_plugins
 from skillweave.schema.task import Task
 from skillweave.world.dataset import QUERIES, Dataset
-from synth.reports.duplicates import split_faults
-from synth.verification.records import WorldRecords, read_templates
+from synth.reports.duplicates import families_in, split_faults
+from synth.verification.records import WorldRecords
 from synth.verification.servers import server_faults
 from synth.verification.task import faults_of, id_in
 from synth.verification.worlds import contract_faults, rule_faults, world_faults
@@ -90,12 +90,7 @@ def _split(dataset: Dataset) -> list[str]:
     for world in dataset.tasks.worlds:
         with suppress(ArtifactError):
             tasks.extend(dataset.tasks.of(world))
-    families = {
-        template.id: template.base or template.id
-        for world in dataset.tasks.worlds
-        for template in read_templates(dataset.store, world).values()
-    }
-    return [f"{QUERIES}: {fault}" for fault in split_faults(tasks, families)]
+    return [f"{QUERIES}: {fault}" for fault in split_faults(tasks, families_in(dataset))]
 
 
 def _do(job: ProofJob) -> list[str]:
