@@ -20,8 +20,8 @@ from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.combination import ValidatedTask
 from skillweave.schema.fusion import Mediation
 from skillweave.world.world import World
+from synth.gates.reachable import check_reachable
 from synth.planner.problem import DEFAULT_BOUNDS, PlannerBounds
-from synth.planner.solutions import check_reachable
 from synth.tasks.replay import Rejected
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -129,7 +129,7 @@ def endpoint(latency: float) -> Iterator[int]:
 async def held(world: World, port: int, conversations: int, ledger: Ledger) -> RolloutMonitor:
     """Hold so many conversations; what was seen of them."""
     spec = AuthorSpec(provider="openai", model="bench", base_url=f"http://127.0.0.1:{port}/v1", max_retries=0)
-    backend = connect(spec, ledger=ledger, lane=EndpointLimiter("test", SharedSemaphore(SLOTS)))
+    backend = connect(spec, ledger=ledger, limiter=EndpointLimiter("test", SharedSemaphore(SLOTS)))
     # Connected, as a run is before it begins; the SDK takes a second to load.
     await backend.complete(Request(messages=(Message(role="user", content="Hello."),)))
     dispatcher = PipelinedDispatcher(Width(8, conversations, 8))

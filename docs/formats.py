@@ -16,14 +16,14 @@ from skillweave.schema import result as comparison
 from skillweave.schema import result as taught
 from skillweave.schema import score as pruned
 from synth import artifacts
-from synth.artifacts import Artifact
+from synth.engine.artifact import Artifact
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.servers import writing as write
 
 INTRO = """\
 # Formats
 
-Made by `python -m docs.generate` from `skillweave/schema`, `skillweave/base/manifest.py` and `synth/artifacts.py`;
+Made by `python -m docs.generate` from `skillweave/schema`, `skillweave/base/manifest.py` and `synth/artifacts`;
 change them there.
 
 What the pipeline writes under `outputs/`, and every record in it. `{key}` in a path is mostly the name of a domain,

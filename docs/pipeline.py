@@ -6,7 +6,7 @@ from typing import Any
 import networkx as nx
 
 from docs.reference import Described, code, fields_of, table
-from synth.artifacts import Every
+from synth.engine.artifact import Every
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.engine.step import Params, PipelineStep
 

@@ -59,10 +59,14 @@ class Runtime(Protocol):
         """What the agent may call."""
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
-        """Carry out a call. What is wrong with it is in the answer; Failure where the runtime itself broke down."""
+        """Carry out a call. A wrong call is answered with an error.
+
+        Raises:
+            RolloutError: The runtime itself broke down.
+        """
 
     async def respond(self, messages: Sequence[Message]) -> Response:
-        """What follows the agent's last words. Failure where the user cannot go on."""
+        """What follows the agent's last words. RolloutError where the user cannot go on."""
 
     async def close(self) -> None:
         """Give everything up. It may be called twice."""
@@ -111,7 +115,7 @@ class RolloutTask(ABC):
 
     @abstractmethod
     async def initialize_runtime(self) -> Runtime:
-        """A fresh runtime. Failure, WorldError where there is none."""
+        """A fresh runtime. RolloutError, WorldError where there is none."""
 
     @abstractmethod
     def get_instruction(self, runtime: Runtime) -> list[Message]:

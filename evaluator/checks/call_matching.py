@@ -209,7 +209,7 @@ class CallMatching:
         if step.position not in self._demanded:
             self._demanded[step.position] = canonical(wanted, step.result.minted)
         expected = [_renamed(change, self._ids) for change in self._demanded[step.position]]
-        return compare(expected, self._done[made.position], self._world.comparison).none
+        return compare(expected, self._done[made.position], self._world.comparison).is_empty
 
     def _shows_the_same(self, step: ExecutedCall, made: ExecutedCall) -> bool:
         value = step.result.value

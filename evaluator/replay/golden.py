@@ -237,7 +237,7 @@ def _fault(world: World, task: Task, execution: Execution) -> str | None:
     if broken:
         return f"it breaks a rule: {broken[0]}"
     found = compare(task.criteria.state, execution.changes, world.comparison)
-    if not found.none:
+    if not found.is_empty:
         row = next(iter([*found.missing, *found.unexpected]))
         what = "is demanded and does not happen" if found.missing else "happens and is not demanded"
         return f"{row.op} of {row.table} {json.dumps(row.key)} {what}"

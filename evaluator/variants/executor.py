@@ -128,7 +128,7 @@ class VariantExecutor:
     def reaches_goal(self, changes: Sequence[RowChange]) -> bool:
         """Whether it is an end state that the task demands."""
         demanded = [self.task.criteria.state, *self.task.criteria.any_of]
-        return any(compare(one, changes, self.world.comparison).none for one in demanded)
+        return any(compare(one, changes, self.world.comparison).is_empty for one in demanded)
 
     def instead(self, place: int, arguments: Mapping[str, Json]) -> list[VariantCall]:
         """The golden calls, with these arguments in one of them."""

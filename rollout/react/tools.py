@@ -101,7 +101,7 @@ class FunctionTool:
         self.name = _name_in(self.definition)
 
     async def call(self, arguments: Mapping[str, Json]) -> Answer:
-        """What the function gives, as JSON. Failure where the function raises one."""
+        """What the function gives, as JSON. RolloutError where the function raises one."""
         try:
             given = self._read(arguments)
             found = self.function(**given)

@@ -229,7 +229,7 @@ class User:
         return Message(role="user", content=self.role.opening)
 
     async def reply(self, messages: Sequence[Message]) -> UserAnswer:
-        """What the user answers, as the next of the messages. Failure where it invents facts or says nothing;
+        """What the user answers, as the next of the messages. RolloutError where it invents facts or says nothing;
         ProviderError."""
         seen = seen_by_user(messages, self._answers)
         asked = [Message(role="system", content=f"{self.role.prompt}\n\n{FORM}"), *seen]

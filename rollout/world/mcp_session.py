@@ -50,7 +50,7 @@ class McpOpener:
 
     async def __call__(self, task: Task) -> "HeldServer":
         """The session of a task. WorldError where there is no server, or it offers other tools than the contract;
-        Failure where it does not start."""
+        RolloutError where it does not start."""
         world = self._dataset.world(task)
         try:
             script = self._dataset.store.file(f"mcp_servers/{task.world}.py")
@@ -136,7 +136,7 @@ class HeldServer:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _within(self, timeout_s: float, done: Awaitable[T], what: str) -> T:
-        """What comes of it; Failure where nothing does, in time."""
+        """What comes of it; RolloutError where nothing does, in time."""
         try:
             async with asyncio.timeout(timeout_s):
                 return await done

@@ -62,17 +62,21 @@ class HeldSession(Protocol):
         """What is offered."""
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
-        """Call a tool. Failure where the session broke down."""
+        """Call a tool. RolloutError where the session broke down."""
 
     async def finish(self) -> Session:
-        """What was done, as a session to be scored; the caller closes it. Failure, WorldError where it cannot be."""
+        """What was done, as a session to be scored; the caller closes it.
+
+        Raises:
+            RolloutError, WorldError: There is no such session.
+        """
 
     async def close(self) -> None:
         """Give it up, unless it is finished. It may be called twice."""
 
 
 Opener = Callable[[TaskRecord], Awaitable[HeldSession]]
-"""Opens the session of a task. Failure, WorldError, ArtifactError where it cannot be opened."""
+"""Opens the session of a task. RolloutError, WorldError, ArtifactError where it cannot be opened."""
 
 
 class WorldRuntime:

@@ -31,7 +31,8 @@ Api = Literal["chat", "responses"]
 
 class AuthorConfig(ConfigSection):
     model: str = "offline/author"
-    """`provider/model`: offline/author, openai/<model>, anthropic/<model>, vllm/<model>, replay/<cassette>."""
+    """`provider/model`: offline/author, openai/<model>, anthropic/<model>, vllm/<model>, replay/<cassette>, or
+    module:Class/<model> for a backend of your own."""
     base_url: str | None = None
     """Endpoint that speaks the provider's API; null is the provider's own, for vllm http://127.0.0.1:8000/v1."""
     api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")

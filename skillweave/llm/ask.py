@@ -19,100 +19,58 @@ from skillweave.llm.parse import ParseError, parse
 from skillweave.llm.question import Question
 from skillweave.schema.trajectory import Message
 
+T = TypeVar("T")
+AnswerCheck = Callable[[T], Sequence[str] | Awaitable[Sequence[str]]]
+"""Takes an answer of the right form; gives what is wrong with it, in words for its author, or nothing."""
+
+COMPLAINT = "What is wrong with your answer:\n\n{reasons}\n\n{closing}"
+IN_FULL = "Answer again, in full and in the same form."
+CUT = "the answer was cut off at the token limit; answer more briefly"
 GO_ON = (
     "Your answer was cut off at the token limit. Go on exactly where it stopped, with the very next character. Repeat "
     "nothing, add no preface, and open no new code block. Its last characters were:\n\n{tail}"
 )
 TAIL = 200
-"""Characters of its end that the author is shown."""
+"""Characters of the end of a cut-off answer that its author is shown."""
 LEAST_OVERLAP = 12
-"""So many characters that the rest repeats are taken for a repetition; fewer may be meant."""
+"""Shortest overlap, in characters, that counts as a repetition; a shorter one may be meant."""
 MOST_OVERLAP = 2000
-OPENING = re.compile(r"\A\s*(?:`{3,}|~{3,})[\w+.-]*[ \t]*\n")
-
-
-async def continue_reply(
-    complete: Callable[[Request], Awaitable[Reply]], request: Request, reply: Reply, times: int
-) -> Reply:
-    """`reply`, with what is missing of it asked for at most `times` times; still cut off where that was too few."""
-    said = reply
-    for _ in range(times):
-        if said.stop != "length" or not said.text or said.tool_calls:
-            break
-        rest = await complete(_rest_of(request, said.text))
-        if not rest.text or rest.refusal is not None:
-            break
-        said = replace(said, text=joined(said.text, rest.text), stop=rest.stop)
-    return said
-
-
-def joined(begun: str, rest: str) -> str:
-    """Both together: without a fence that the rest opens anew, and without what it repeats of the end."""
-    if begun.count("```") % 2:
-        rest = OPENING.sub("", rest, count=1)
-    if _is_json(begun + rest):
-        # Nothing is missing and nothing too much: rows that are alike follow each other.
-        return begun + rest
-    longest = min(len(begun), len(rest), MOST_OVERLAP)
-    for length in range(longest, LEAST_OVERLAP - 1, -1):
-        # What stands there more than once (blanks, zeros, the like of rows) may well come once more.
-        if begun.find(rest[:length]) == len(begun) - length:
-            return begun + rest[length:]
-    return begun + rest
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _rest_of(request: Request, begun: str) -> Request:
-    go_on = Message(role="user", content=GO_ON.format(tail=begun[-TAIL:]))
-    said = Message(role="assistant", content=begun)
-    return replace(request, messages=(*request.messages, said, go_on), schema=None)
-
-
-T = TypeVar("T")
-AnswerCheck = Callable[[T], Sequence[str] | Awaitable[Sequence[str]]]
-"""What is wrong with an answer that has the right form, in words for its author; empty where it is right."""
-
-COMPLAINT = "What is wrong with your answer:\n\n{reasons}\n\n{closing}"
-IN_FULL = "Answer again, in full and in the same form."
-CUT = "the answer was cut off at the token limit; answer more briefly"
+OPENING_FENCE = re.compile(r"\A\s*(?:`{3,}|~{3,})[\w+.-]*[ \t]*\n")
 LONGEST_REASON = 400
-"""Longest reason shown in an error's message; the reasons themselves are kept whole."""
-SENT_BACK = 200_000
-"""Longest faulty reply that is sent back whole; more would fill any model's window, and be paid for."""
+"""Longest reason in an error's message; the error's `reasons` are whole."""
+LONGEST_SENT_BACK = 200_000
+"""Longest faulty reply that is sent back whole; a longer one would fill any model's window, and be paid for."""
 SHOWN = 200
-"""Longest refusal shown."""
+"""Characters of a refusal or of a faulty reply that messages show."""
 
 
 class AuthorChain(NamedTuple):
-    """Who is asked, one after the other as each fails, and how."""
+    """Who is asked, one after the other as each fails."""
 
     backends: Sequence[Backend]
     ledger: Ledger
-    """What is asked by all who ask this line."""
+    """Where all their requests are entered."""
     continuations: int = 0
     """How often an answer that was cut off is continued."""
 
 
 class Assessment(NamedTuple, Generic[T]):
-    """What a reply is worth."""
+    """Whether a reply is accepted, and what to ask for if it is not."""
 
     answer: tuple[T] | None
-    """Boxed, since None may be one."""
+    """In a tuple, since an answer may be None; None if the reply has not the right form."""
     reasons: tuple[str, ...] = ()
-    """What is wrong with it; empty where the answer is accepted."""
+    """What is wrong with it; empty if it is accepted."""
     kind: str = ""
-    """Of the complaint, as `Asking.complaints` names it."""
+    """The kind of fault, as `QuestionMetrics.complaints` names it."""
     closing: str = IN_FULL
     """What is asked for now."""
-    left: str = ""
-    """The part of the answer that is not accepted, where the rest is: all that its author needs to be reminded of."""
+    remainder: str = ""
+    """The part that is not accepted, if the rest is: its author is reminded of that part alone."""
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.answer is not None and not self.reasons
 
 
 async def ask(
@@ -131,11 +89,30 @@ async def ask(
     sampling: Sampling | None = None,
     on_fault: Callable[[str], None] = lambda _: None,
 ) -> T:
-    """The answer, of the author or, where it fails, of the first of `fallback` that does not.
+    """Ask an author, and where it fails, the next one.
 
-    `repairs` is how often a faulty answer is sent back, `continuations` how often one that was cut off is continued.
-    `on_fault` is told, in a line, of each answer that is not accepted.
-    Raises AuthorError, ProviderError, ConfigError.
+    Args:
+        author: Who is asked first.
+        question: The prompt, and the type of the answer.
+        key: The item that the question is about.
+        variables: What the prompt is rendered from.
+        check: Finds what is wrong with an answer of the right form; None accepts every answer of that form.
+        repairs: How often a faulty answer is sent back.
+        continuations: How often an answer that was cut off is continued.
+        fallback: Who is asked next, in this order.
+        step: The step of the pipeline that asks.
+        round: How often the item was rejected before, and asked about again.
+        ledger: Where all is entered; None keeps no figures.
+        sampling: None leaves it to the backend.
+        on_fault: Gets a line for each answer that is not accepted, and for each author that fails.
+
+    Returns:
+        The answer of the first author that gives an accepted one.
+
+    Raises:
+        AuthorError: The last author gave no usable answer.
+        ProviderError: The last author could not be reached, or the budget is used up.
+        ConfigError: The prompt cannot be rendered.
     """
     ledger = ledger or Ledger()
     request = Request(
@@ -149,21 +126,21 @@ async def ask(
         round=round,
         ledger=ledger,
     )
-    for each in (author, *fallback)[:-1]:
+    *others, last = (author, *fallback)
+    for each in others:
         try:
-            return await _Conversation(each, question, check, repairs, continuations, ledger, on_fault).answer(request)
+            return await _Dialogue(each, question, check, repairs, continuations, ledger, on_fault).answer(request)
         except (AuthorError, ProviderError) as error:
             if isinstance(error, StopError) and not isinstance(error, OutageError | AccessError):
-                # What stops all authors: the budget, a cache that cannot be written.
+                # It stops all authors: the budget is used up, or the cache cannot be written.
                 raise
             on_fault(f"{each.name} gives way to the next author: {error}")
-    last = fallback[-1] if fallback else author
-    return await _Conversation(last, question, check, repairs, continuations, ledger, on_fault).answer(request)
+    return await _Dialogue(last, question, check, repairs, continuations, ledger, on_fault).answer(request)
 
 
 @dataclass(frozen=True)
-class _Conversation(Generic[T]):
-    """A question that is put to one author."""
+class _Dialogue(Generic[T]):
+    """One question, put to one author until it is answered or given up."""
 
     author: Backend
     question: Question[T]
@@ -175,39 +152,44 @@ class _Conversation(Generic[T]):
 
     async def answer(self, request: Request) -> T:
         request = replace(request, model=self.author.name.partition("/")[2])
-        place = ledger_key(request, self.author.name)
-        self.ledger.add(place, asked=1)
+        key = ledger_key(request, self.author.name)
+        self.ledger.add(key, asked=1)
         if isinstance(self.check, ElementCheck):
             self.check.begin()
-        first, said = request.messages, set[str]()
         try:
-            while True:
-                reply = await continue_reply(self._complete, request, await self._complete(request), self.continuations)
-                verdict = await _judge(self.question, reply, self.check)
-                if verdict.answer is not None and not verdict.reasons:
-                    self.ledger.add(place, **({"first_try": 1} if request.attempt == 0 else {"repaired": 1}))
-                    return verdict.answer[0]
-                self.ledger.complain(place, verdict.kind)
-                self.on_fault(_told(request, reply, verdict))
-                if request.attempt >= self.repairs or verdict.kind == "too_long" or reply.text in said:
-                    # Who says the same again would go on to.
-                    raise _rejection(request, verdict.reasons)
-                said.add(reply.text)
-                if verdict.left:
-                    request = replace(request, messages=first)
-                request = _again(request, verdict.left or _sent_back(reply), verdict)
+            answer, attempts = await self._until_accepted(request, key)
         except (AuthorError, ProviderError):
-            self.ledger.add(place, rejected=1)
+            self.ledger.add(key, rejected=1)
             raise
+        self.ledger.add(key, **({"first_try": 1} if attempts == 0 else {"repaired": 1}))
+        return answer
+
+    async def _until_accepted(self, request: Request, key: LedgerKey) -> tuple[T, int]:
+        """The accepted answer, and how many answers before it were faulty."""
+        first_messages, faulty = request.messages, set[str]()
+        while True:
+            reply = await continue_reply(self._complete, request, await self._complete(request), self.continuations)
+            assessment = await _assess(self.question, reply, self.check)
+            if assessment.answer is not None and assessment.is_accepted:
+                return assessment.answer[0], request.attempt
+            self.ledger.complain(key, assessment.kind)
+            self.on_fault(_log_line(request, reply, assessment))
+            # An author that repeats a faulty answer would repeat it again.
+            if request.attempt >= self.repairs or assessment.kind == "too_long" or reply.text in faulty:
+                raise _give_up(request, assessment.reasons)
+            faulty.add(reply.text)
+            if assessment.remainder:
+                request = replace(request, messages=first_messages)
+            request = _ask_again(request, assessment.remainder or _shortened(reply.text), assessment)
 
     async def _complete(self, request: Request) -> Reply:
-        """A reply that says something, or is cut off. Raises AuthorError for one that was refused or withheld."""
-        place = ledger_key(request, self.author.name)
-        self.ledger.add(place, prompt_chars=sum(len(said.content or "") for said in request.messages))
+        """A reply that says something, or is cut off. Raises AuthorError if it was refused or withheld."""
+        key = ledger_key(request, self.author.name)
+        self.ledger.add(key, prompt_chars=sum(len(message.content or "") for message in request.messages))
         try:
             reply = await self.author.complete(request)
         except AuthorError as error:
-            self.ledger.complain(place, "unknown")
+            self.ledger.complain(key, "unknown")
             raise AuthorError(
                 str(error),
                 question=request.question,
@@ -216,77 +198,77 @@ class _Conversation(Generic[T]):
                 lies_in=error.lies_in,
             ) from error
         except ProviderError:
-            self.ledger.complain(place, "unreached")
+            self.ledger.complain(key, "unreached")
             raise
-        self.ledger.add(place, reply_chars=len(reply.text), kept=int(reply.cached))
-        self._refuse_withheld(request, reply, place)
+        self.ledger.add(key, reply_chars=len(reply.text), kept=int(reply.cached))
+        self._check_refusal(request, reply, key)
         return reply
 
-    def _refuse_withheld(self, request: Request, reply: Reply, place: LedgerKey) -> None:
-        """Raise AuthorError where nobody would get another answer by asking again."""
+    def _check_refusal(self, request: Request, reply: Reply, key: LedgerKey) -> None:
+        """Raise AuthorError if the model refused or a filter withheld the answer: a repair would not help."""
         if reply.refusal is not None:
-            kind, withheld = "refused", f"{self.author.name} refused to answer: {reply.refusal[:SHOWN]!r}"
+            kind, reason = "refused", f"{self.author.name} refused to answer: {reply.refusal[:SHOWN]!r}"
         elif reply.stop == "content_filter":
-            kind, withheld = "withheld", f"the content filter of {self.author.name} withheld the answer"
+            kind, reason = "withheld", f"the content filter of {self.author.name} withheld the answer"
         else:
             return
-        self.ledger.complain(place, kind)
-        raise AuthorError(withheld, question=request.question, key=request.key, reasons=(withheld,))
+        self.ledger.complain(key, kind)
+        raise AuthorError(reason, question=request.question, key=request.key, reasons=(reason,))
 
 
-async def _judge(question: Question[T], reply: Reply, check: AnswerCheck[T] | ElementCheck[T] | None) -> Assessment[T]:
-    parts = check if isinstance(check, ElementCheck) else None
+async def _assess(question: Question[T], reply: Reply, check: AnswerCheck[T] | ElementCheck[T] | None) -> Assessment[T]:
+    """Parse and check a reply."""
+    elements = check if isinstance(check, ElementCheck) else None
     if reply.stop == "context_window":
-        return Assessment(
-            None, ("the question and its repairs do not fit into the model's context window",), "too_long"
-        )
+        reason = "the question and its repairs do not fit into the model's context window"
+        return Assessment(None, (reason,), "too_long")
     cut = [CUT] if reply.stop == "length" else []
     try:
-        if parts is not None:
-            wrong = await parts.take(question, reply.text)
-            return Assessment((parts.answer,), tuple(wrong), "check", parts.closing() or IN_FULL, parts.left(question))
+        if elements is not None:
+            faults = await elements.take(question, reply.text)
+            closing = elements.closing() or IN_FULL
+            return Assessment((elements.answer,), tuple(faults), "check", closing, elements.remainder(question))
         answer = parse(question, reply.text)
     except ParseError as error:
-        closing = parts.closing() if parts is not None else ""
+        closing = elements.closing() if elements is not None else ""
         return Assessment(None, (*cut, *error.complaints), "cut" if cut else "form", closing or IN_FULL)
     if cut and question.form != "json":
         # JSON shows by itself whether it is whole; text and code do not.
         return Assessment(None, tuple(cut), "cut")
     if check is None or isinstance(check, ElementCheck):
         return Assessment((answer,))
-    found = check(answer)
-    reasons = await found if inspect.isawaitable(found) else found
+    result = check(answer)
+    reasons = await result if inspect.isawaitable(result) else result
     return Assessment((answer,), tuple(dict.fromkeys(reasons)), "check")
 
 
-def _sent_back(reply: Reply) -> str:
-    """What its author is reminded of; all of it, but where it is absurdly long."""
-    return reply.text if len(reply.text) <= SENT_BACK else f"{reply.text[:SENT_BACK]}..."
-
-
-def _again(request: Request, said: str, verdict: Assessment[T]) -> Request:
-    reasons = "\n".join(f"- {reason}" for reason in verdict.reasons)
-    complaint = COMPLAINT.format(reasons=reasons, closing=verdict.closing)
+def _ask_again(request: Request, answer: str, assessment: Assessment[T]) -> Request:
+    """The request with a faulty answer, and what is wrong with it."""
+    reasons = "\n".join(f"- {reason}" for reason in assessment.reasons)
+    complaint = COMPLAINT.format(reasons=reasons, closing=assessment.closing)
     return replace(
         request,
         messages=(
             *request.messages,
-            Message(role="assistant", content=said),
+            Message(role="assistant", content=answer),
             Message(role="user", content=complaint),
         ),
         attempt=request.attempt + 1,
     )
 
 
-def _told(request: Request, reply: Reply, verdict: Assessment[T]) -> str:
-    """What was wrong with a reply, for the log."""
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_SENT_BACK else f"{text[:LONGEST_SENT_BACK]}..."
+
+
+def _log_line(request: Request, reply: Reply, assessment: Assessment[T]) -> str:
     return (
-        f"{request.question} for {request.key!r}, answer {request.attempt + 1} is not accepted ({verdict.kind}): "
-        f"{'; '.join(verdict.reasons)}; it begins: {reply.text[:SHOWN]!r}"
+        f"{request.question} for {request.key!r}, answer {request.attempt + 1} is not accepted ({assessment.kind}): "
+        f"{'; '.join(assessment.reasons)}; it begins: {reply.text[:SHOWN]!r}"
     )
 
 
-def _rejection(request: Request, reasons: tuple[str, ...]) -> AuthorError:
+def _give_up(request: Request, reasons: tuple[str, ...]) -> AuthorError:
     shown = "; ".join(
         reason if len(reason) <= LONGEST_REASON else reason[:LONGEST_REASON] + "..." for reason in reasons
     )
@@ -298,3 +280,59 @@ def _rejection(request: Request, reasons: tuple[str, ...]) -> AuthorError:
         key=request.key,
         reasons=reasons,
     )
+
+
+async def continue_reply(
+    complete: Callable[[Request], Awaitable[Reply]], request: Request, reply: Reply, times: int
+) -> Reply:
+    """Ask for the rest of a reply that was cut off.
+
+    The rest is asked for in words, since most models do not go on from an assistant's message that stands last; and
+    without a schema, since decoding by one would begin the answer anew.
+
+    Args:
+        complete: Sends a request.
+        request: What was asked.
+        reply: The reply, which may be whole already.
+        times: How often the rest is asked for, at most.
+
+    Returns:
+        The reply with all its parts; still cut off if `times` was too small.
+    """
+    for _ in range(times):
+        if reply.stop != "length" or not reply.text or reply.tool_calls:
+            break
+        rest = await complete(_rest_request(request, reply.text))
+        if not rest.text or rest.refusal is not None:
+            break
+        reply = replace(reply, text=join_parts(reply.text, rest.text), stop=rest.stop)
+    return reply
+
+
+def join_parts(begun: str, rest: str) -> str:
+    """Join two parts of an answer, without a fence that the rest opens again, and without what it repeats."""
+    if begun.count("```") % 2:
+        rest = OPENING_FENCE.sub("", rest, count=1)
+    if _is_json(begun + rest):
+        # It is whole as it is; what looks like a repetition are equal rows.
+        return begun + rest
+    longest = min(len(begun), len(rest), MOST_OVERLAP)
+    for length in range(longest, LEAST_OVERLAP - 1, -1):
+        # Text that stands there more than once (blanks, zeros, similar rows) may well come once more.
+        if begun.find(rest[:length]) == len(begun) - length:
+            return begun + rest[length:]
+    return begun + rest
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _rest_request(request: Request, begun: str) -> Request:
+    answer = Message(role="assistant", content=begun)
+    go_on = Message(role="user", content=GO_ON.format(tail=begun[-TAIL:]))
+    return replace(request, messages=(*request.messages, answer, go_on), schema=None)

@@ -27,11 +27,11 @@ from skillweave.llm.ledger import dollars
 
 SPENDING = f"{CACHE}/spending.sqlite"
 BILLION = 1_000_000_000
-MOST = 2**62
-"""Billionths that the file can hold of one kind."""
-AGAIN = 0.05
-"""Seconds after which it is looked again whether others have settled."""
-GATHER = 0.02
+LARGEST = 2**62
+"""The largest sum of one kind that the file can hold, in billionths of a dollar."""
+RETRY_S = 0.05
+"""Seconds after which a reservation that does not fit is tried again."""
+GATHER_S = 0.02
 """Seconds in which changes are gathered that nobody waits for."""
 PROCESSES = Path("/proc")
 
@@ -48,7 +48,7 @@ Change = Callable[[sqlite3.Connection], Any]
 
 
 class Spending(NamedTuple):
-    """What runs on a folder have come to, in US dollars."""
+    """What the runs on a folder have cost, in US dollars."""
 
     spent: float
     lost: float
@@ -60,94 +60,122 @@ class Spending(NamedTuple):
 
 
 class Reservation(NamedTuple):
+    """Money that is set aside for one request."""
+
     id: int
     most: int
-    """Billionths."""
+    """Billionths of a dollar."""
 
 
 class SharedBudget:
+    """The account of all runs on one folder.
+
+    Changes that come together are written together, in a thread of its own. They are on the disk before their futures
+    are done. Without a limit nobody waits for them.
+    """
+
     def __init__(self, folder: Path | None, budget_usd: float | None = None) -> None:
-        """`folder` is what runs share; None keeps the account in this process alone. Nothing is written yet."""
+        """Nothing is read or written yet.
+
+        Args:
+            folder: The runs on it share the account; None keeps it in this process.
+            budget_usd: The limit in US dollars; None is no limit.
+        """
         self._folder = folder
         self._budget = budget_usd
         self._connection: sqlite3.Connection | None = None
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="purse")
-        self._owed: list[tuple[Change, Future[Any]]] = []
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="budget")
+        self._pending: list[tuple[Change, Future[Any]]] = []
         self._lock = threading.Lock()
 
     @property
-    def has_budget(self) -> bool:
+    def has_limit(self) -> bool:
         return self._budget is not None
 
     async def reserve(self, most_usd: float) -> Reservation:
-        """Set money aside, once others have settled if it does not fit before. Raises BudgetError, StopError."""
+        """Reserve what a request can cost at most. If it does not fit now, wait until other requests are booked.
+
+        Raises:
+            BudgetError: It cannot fit any more.
+            StopError: The account cannot be written.
+        """
         most = _billionths(most_usd, up=True)
         while True:
-            trial = self._soon(lambda connection: self._try(connection, most))
+            trial = self._submit(lambda connection: self._try_reserve(connection, most))
             try:
-                found: Reservation | BudgetError | None = await asyncio.wrap_future(trial)
+                result: Reservation | BudgetError | None = await asyncio.wrap_future(trial)
             except asyncio.CancelledError:
-                trial.add_done_callback(self._give_back)
+                trial.add_done_callback(self._cancel)
                 raise
             except ArtifactError as error:
                 raise StopError(f"{error}; without it no budget can be kept") from error
-            if isinstance(found, BudgetError):
-                raise found
-            if found is not None:
-                return found
-            await asyncio.sleep(AGAIN)
+            if isinstance(result, BudgetError):
+                raise result
+            if result is not None:
+                return result
+            await asyncio.sleep(RETRY_S)
 
     def book(
         self, reservation: Reservation | None, *, cost_usd: float, lost_usd: float = 0.0, unpriced: int = 0
     ) -> "Future[None]":
-        """Enter what a request came to, in the place of what was reserved for it; done when it is on the disk."""
+        """Enter what a request cost, and drop its reservation.
+
+        Args:
+            reservation: The request's; None if nothing was reserved.
+            cost_usd: What it cost.
+            lost_usd: The most that tries without a whole reply can have cost.
+            unpriced: Replies and lost tries whose cost is not known.
+
+        Returns:
+            A future that is done when the change is on the disk.
+        """
         cost, lost = _billionths(cost_usd), _billionths(lost_usd, up=True)
-        return self._soon(lambda connection: _book(connection, reservation, cost, lost, unpriced))
+        return self._submit(lambda connection: _book(connection, reservation, cost, lost, unpriced))
 
     async def close(self) -> None:
-        """Write what is owed, and let go of the file; it is opened again where more is entered."""
-        await asyncio.wrap_future(self._writer.submit(self._let_go))
+        """Write all changes and close the file. A later change opens it again."""
+        await asyncio.wrap_future(self._writer.submit(self._release))
 
-    def _give_back(self, trial: "Future[Any]") -> None:
-        """What was set aside for who no longer waits for it."""
+    def _cancel(self, trial: "Future[Any]") -> None:
+        """Drop a reservation that nobody waits for any more."""
         if trial.exception() is None and isinstance(trial.result(), Reservation):
             self.book(trial.result(), cost_usd=0.0)
 
-    def _soon(self, change: Change) -> "Future[Any]":
+    def _submit(self, change: Change) -> "Future[Any]":
         future: Future[Any] = Future()
-        # It is made in any case: what was spent is entered though nobody waits for that any more.
+        # Not to be cancelled: what was spent is entered even if nobody waits for it any more.
         future.set_running_or_notify_cancel()
         with self._lock:
-            self._owed.append((change, future))
-            if len(self._owed) == 1:
-                self._writer.submit(self._write_owed)
+            self._pending.append((change, future))
+            if len(self._pending) == 1:
+                self._writer.submit(self._write_pending)
         return future
 
-    def _write_owed(self) -> None:
-        """Make all changes that wait, in one transaction."""
-        if not self.has_budget:
-            time.sleep(GATHER)
+    def _write_pending(self) -> None:
+        """Make all pending changes in one transaction."""
+        if not self.has_limit:
+            time.sleep(GATHER_S)
         with self._lock:
-            owed, self._owed = self._owed, []
+            pending, self._pending = self._pending, []
         try:
-            with _transaction(self._opened()) as connection:
-                results = [change(connection) for change, _ in owed]
+            with _transaction(self._open()) as connection:
+                results = [change(connection) for change, _ in pending]
         except (sqlite3.Error, OSError) as error:
-            complaint = ArtifactError(f"{SPENDING} of {str(self._folder)!r} cannot be written: {error}")
-            logger.warning("%s", complaint)
-            results = [complaint] * len(owed)
+            failure = ArtifactError(f"{SPENDING} of {str(self._folder)!r} cannot be written: {error}")
+            logger.warning("%s", failure)
+            results = [failure] * len(pending)
         except ArtifactError as error:
-            results = [error] * len(owed)
-        for (_, future), result in zip(owed, results, strict=True):
+            results = [error] * len(pending)
+        for (_, future), result in zip(pending, results, strict=True):
             if isinstance(result, ArtifactError):
                 future.set_exception(result)
             else:
                 future.set_result(result)
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             connection = shared_database(self._path())
-            connection.execute(f"PRAGMA synchronous = {'FULL' if self.has_budget else 'NORMAL'}")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self.has_limit else 'NORMAL'}")
             with _transaction(connection):
                 for statement in TABLES.split(";\n"):
                     connection.execute(statement)
@@ -162,15 +190,15 @@ class SharedBudget:
         path.parent.mkdir(parents=True, exist_ok=True)
         return str(path)
 
-    def _let_go(self) -> None:
-        if self._owed:
-            self._write_owed()
+    def _release(self) -> None:
+        if self._pending:
+            self._write_pending()
         if self._connection is not None and self._folder is not None:
             self._connection.close()
             self._connection = None
 
-    def _try(self, connection: sqlite3.Connection, most: int) -> Reservation | BudgetError | None:
-        """The reservation; None where it has to wait for others; the error where that would be in vain."""
+    def _try_reserve(self, connection: sqlite3.Connection, most: int) -> Reservation | BudgetError | None:
+        """The reservation; None if it has to wait for others; the error if waiting would not help."""
         for _ in range(2):
             spent, lost, reserved, _unpriced = _read(connection)
             if self._budget is None or spent + lost + reserved + most <= self._budget * BILLION:
@@ -196,7 +224,14 @@ class SharedBudget:
 
 
 def spending(folder: Path) -> Spending | None:
-    """What runs on a folder have come to; None where nothing was entered. Raises ArtifactError."""
+    """Read what the runs on a folder have cost.
+
+    Returns:
+        The sums, or None if nothing was entered.
+
+    Raises:
+        ArtifactError: The file cannot be read.
+    """
     path = Store(folder).path(SPENDING)
     if not path.is_file():
         return None
@@ -211,43 +246,43 @@ def spending(folder: Path) -> Spending | None:
 
 def _book(connection: sqlite3.Connection, reservation: Reservation | None, cost: int, lost: int, unpriced: int) -> None:
     if reservation is not None:
-        found = connection.execute("DELETE FROM reservation WHERE id = ?", (reservation.id,))
-        if not found.rowcount:
-            # Another process took this one for gone, and wrote off what it had reserved.
+        deleted = connection.execute("DELETE FROM reservation WHERE id = ?", (reservation.id,))
+        if not deleted.rowcount:
+            # Another process believed that this one had ended, and counted the reservation as lost.
             lost -= reservation.most
     connection.execute(
         "UPDATE total SET spent = min(spent + ?, ?), lost = min(lost + ?, ?), unpriced = unpriced + ?",
-        (cost, MOST, lost, MOST, unpriced),
+        (cost, LARGEST, lost, LARGEST, unpriced),
     )
 
 
 def _read(connection: sqlite3.Connection) -> tuple[int, int, int, int]:
-    """Spent, lost, reserved, and the count of what has no price. Raises sqlite3.Error."""
-    found = connection.execute(
+    """Spent, lost and reserved, in billionths, and the count of what has no price. Raises sqlite3.Error."""
+    row = connection.execute(
         "SELECT spent, lost, (SELECT coalesce(sum(most), 0) FROM reservation), unpriced FROM total"
     ).fetchone()
-    if found is None or not all(isinstance(value, int) for value in found):
+    if row is None or not all(isinstance(value, int) for value in row):
         raise sqlite3.DatabaseError("it holds something else than sums")
-    spent, lost, reserved, unpriced = found
+    spent, lost, reserved, unpriced = row
     return spent, lost, reserved, unpriced
 
 
 def _write_off(connection: sqlite3.Connection) -> None:
-    """Take for lost what processes reserved that are gone."""
+    """Count as lost what processes had reserved that have ended."""
     for id, most in _orphans(connection):
         connection.execute("DELETE FROM reservation WHERE id = ?", (id,))
-        connection.execute("UPDATE total SET lost = min(lost + ?, ?)", (most, MOST))
+        connection.execute("UPDATE total SET lost = min(lost + ?, ?)", (most, LARGEST))
 
 
 def _orphans(connection: sqlite3.Connection) -> list[tuple[int, int]]:
-    """Id and amount of the reservations of processes that are gone."""
+    """Id and amount of the reservations of processes that have ended."""
     rows = connection.execute("SELECT id, most, pid, born FROM reservation").fetchall()
     births = {pid: _process_start(pid) for pid in {pid for _, _, pid, _ in rows}}
     return [(id, most) for id, most, pid, born in rows if births[pid] != born]
 
 
 def _process_start(pid: int) -> str | None:
-    """When a process began, which tells it from a later one of its number; None where there is none."""
+    """When a process began, which tells it from a later one with its number; None if there is none."""
     if not (PROCESSES / "self").exists():
         try:
             os.kill(pid, 0)
@@ -257,7 +292,7 @@ def _process_start(pid: int) -> str | None:
             return ""
         return ""
     try:
-        # What follows the name of the program, which may hold anything: the state, ..., the time of its beginning.
+        # The name of the program may hold anything; after it come the state and, at place 19, the start time.
         fields = (PROCESSES / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     except OSError:
         return None
@@ -276,6 +311,6 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]
 
 
 def _billionths(usd: float, *, up: bool = False) -> int:
-    """As the file holds it; `up` never makes less of it."""
-    amount = min(usd * BILLION, float(MOST))
+    """An amount as the file holds it; `up` rounds up."""
+    amount = min(usd * BILLION, float(LARGEST))
     return math.ceil(amount) if up else round(amount)

@@ -15,17 +15,28 @@ from pydantic_core import to_jsonable_python
 from skillweave.schema.record import Json
 
 MAX_DEPTH = 64
+"""Levels of nesting that are read."""
+MAX_DIGITS = 40
+"""Digits of an integer that are read."""
 OPENERS = {"{": "}", "[": "]"}
 START = re.compile(r'[{\[]\s*["{}\[\]\-0-9tfnNI]')
-"""An opening bracket with what may follow it in JSON: tells `[{` from `[see below]`."""
+"""An opening bracket with what may follow it in JSON: it matches `[{`, but not `[see below]`."""
 
 
 class JsonTextError(ValueError):
-    """Why a text is not the JSON that we accept."""
+    """A text is not the JSON that we accept; the message says why."""
 
 
 def candidates(text: str, blocks: Sequence[str]) -> Iterator[str]:
-    """Texts that may be the JSON answer, most likely first, none twice: all of it, fenced blocks, values in prose."""
+    """Find the texts in a reply that may be its JSON answer.
+
+    Args:
+        text: The reply; not empty.
+        blocks: The contents of its fenced blocks.
+
+    Yields:
+        The whole reply, then the blocks, then values that stand in prose; longer ones first, none twice.
+    """
     seen: set[str] = set()
     whole = [text] if text[0] in '{["-0123456789tfn' else []
     for candidate in [*whole, *sorted(blocks, key=len, reverse=True), *_values(text)]:
@@ -36,7 +47,11 @@ def candidates(text: str, blocks: Sequence[str]) -> Iterator[str]:
 
 
 def decode(text: str) -> Json:
-    """The value that `text` is. Raises JsonTextError."""
+    """Decode a JSON text strictly; only trailing commas are forgiven.
+
+    Raises:
+        JsonTextError: It is no JSON, has a key twice, or a value that JSON does not have.
+    """
     _check_depth(text)
     try:
         return _strict(text)
@@ -67,12 +82,12 @@ def _strict(text: str) -> Json:
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
+    members: dict[str, Json] = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             raise JsonTextError(f"key {key!r} stands twice in one object")
-        found[key] = value
-    return found
+        members[key] = value
+    return members
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -87,8 +102,8 @@ def _finite(text: str) -> float:
 
 
 def _integer(text: str) -> int:
-    if len(text) > 40:
-        raise JsonTextError(f"number {text[:40]}... has {len(text)} digits; at most 40 are read")
+    if len(text) > MAX_DIGITS:
+        raise JsonTextError(f"number {text[:MAX_DIGITS]}... has {len(text)} digits; at most {MAX_DIGITS} are read")
     return int(text)
 
 
@@ -127,16 +142,16 @@ def _without_trailing_commas(text: str) -> str:
 
 
 def _values(text: str) -> list[str]:
-    """Outermost objects and lists that stand in prose, longest first; one that never ends is the only one."""
-    found: list[str] = []
+    """Outermost objects and lists that stand in prose, longest first; a value that never ends is the only one."""
+    values: list[str] = []
     position = 0
     while (start := START.search(text, position)) is not None:
         begin, end = start.start(), _end(text, start.start())
         if end is None:
             return [text[begin:]]
-        found.append(text[begin:end])
+        values.append(text[begin:end])
         position = end
-    return sorted(found, key=len, reverse=True)
+    return sorted(values, key=len, reverse=True)
 
 
 def _end(text: str, start: int) -> int | None:
@@ -149,18 +164,25 @@ def _end(text: str, start: int) -> int | None:
 
 
 def compact_json(value: object) -> str:
-    """`value` as JSON text: each element of a list, or of a list in an object's field, on a line of its own."""
+    """Write a value as JSON for a prompt.
+
+    Args:
+        value: A record, or what JSON can hold of them.
+
+    Returns:
+        JSON text. Each element of a list, and of a list in an object's field, stands on a line of its own.
+    """
     return _text(plain_json(value), depth=2)
 
 
 def plain_json(value: object) -> Json:
-    """`value` as JSON. Of records, fields that have their default are left out; of dictionaries nothing is."""
+    """A value as JSON. Fields of records that have their default are left out; dictionaries stay whole."""
     if isinstance(value, BaseModel):
         return {
-            name: plain_json(found)
+            name: plain_json(content)
             for name, field in type(value).model_fields.items()
-            if (found := getattr(value, name)) is not None
-            and (field.is_required() or found != field.get_default(call_default_factory=True))
+            if (content := getattr(value, name)) is not None
+            and (field.is_required() or content != field.get_default(call_default_factory=True))
         }
     if isinstance(value, dict):
         return {str(key): plain_json(part) for key, part in value.items()}
@@ -171,7 +193,7 @@ def plain_json(value: object) -> Json:
 
 
 def _text(value: Json, depth: int) -> str:
-    """`depth`: how many levels of fields and elements are broken into lines."""
+    """The text of a value; `depth` levels of fields and elements are broken into lines."""
     if depth and isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
         return "[\n" + ",\n".join(_text(part, 0) for part in value) + "\n]"
     if depth > 1 and isinstance(value, dict) and any(isinstance(part, dict | list) for part in value.values()):

@@ -12,13 +12,20 @@ from skillweave.llm.backends.backend import Reply, Request
 from skillweave.schema.question_metrics import QuestionMetrics, total_metrics
 from skillweave.schema.record import Json
 
+MILLION = 1_000_000
+OVERHEAD_TOKENS = 2048
+"""Tokens that an endpoint may add to a prompt: marks between messages, and its wording of tools and schemas."""
+SCHEMA_FACTOR = 2
+"""How many times as long tools and schema may become where an endpoint puts them into its own words."""
+
 
 class LedgerKey(NamedTuple):
-    """Where in a ledger something is entered."""
+    """Where an amount is entered in a ledger."""
 
     step: str
     question: str
     author: str
+    """`provider/model`."""
 
 
 def ledger_key(request: Request, author: str) -> LedgerKey:
@@ -27,55 +34,59 @@ def ledger_key(request: Request, author: str) -> LedgerKey:
 
 
 class Ledger:
+    """Figures of questions by step, question and author."""
+
     def __init__(self, parent: "Ledger | None" = None) -> None:
         self.parent = parent
-        """Where all is entered, too."""
+        """The ledger that gets every entry of this one as well."""
         self._entries: dict[LedgerKey, QuestionMetrics] = {}
         self._lock = threading.Lock()
 
-    def add(self, place: LedgerKey, **amounts: float) -> None:
-        """Add to numbers of an entry, by the names of `Asking`."""
-        with self._lock:
-            self._entries[place] = self._at(place).plus(**amounts)
-        if self.parent is not None:
-            self.parent.add(place, **amounts)
+    def add(self, key: LedgerKey, **amounts: float) -> None:
+        """Add amounts to an entry.
 
-    def complain(self, place: LedgerKey, kind: str) -> None:
-        """Enter that something was wrong with a reply; `Asking.complaints` names the kinds."""
+        Args:
+            key: The entry.
+            amounts: By the names of the number fields of `QuestionMetrics`.
+        """
         with self._lock:
-            self._entries[place] = self._at(place).complained(kind)
+            self._entries[key] = self._entry(key).plus(**amounts)
         if self.parent is not None:
-            self.parent.complain(place, kind)
+            self.parent.add(key, **amounts)
+
+    def record(self, request: Request, author: str, **amounts: float) -> None:
+        """Add amounts to the entry of a request's question and this author."""
+        self.add(ledger_key(request, author), **amounts)
+
+    def complain(self, key: LedgerKey, kind: str) -> None:
+        """Count a fault of a reply; `QuestionMetrics.complaints` names the kinds."""
+        with self._lock:
+            self._entries[key] = self._entry(key).complained(kind)
+        if self.parent is not None:
+            self.parent.complain(key, kind)
 
     def entries(self) -> dict[LedgerKey, QuestionMetrics]:
-        """A copy, sorted."""
+        """A sorted copy of all entries."""
         with self._lock:
             return dict(sorted(self._entries.items()))
 
     def askings(self, step: str | None = None) -> list[QuestionMetrics]:
-        """By question and author, sorted; of all steps together, or of one."""
-        found: dict[tuple[str, str], list[QuestionMetrics]] = {}
-        for place, entry in self.entries().items():
-            if step in (None, place.step):
-                found.setdefault((place.question, place.author), []).append(entry)
+        """Entries by question and author, sorted: of one step, or of all steps together if `step` is None."""
+        groups: dict[tuple[str, str], list[QuestionMetrics]] = {}
+        for key, entry in self.entries().items():
+            if step in (None, key.step):
+                groups.setdefault((key.question, key.author), []).append(entry)
         return [
             total_metrics(entries, question=question, author=author)
-            for (question, author), entries in sorted(found.items())
+            for (question, author), entries in sorted(groups.items())
         ]
 
     def total(self) -> QuestionMetrics:
-        """Everything together."""
+        """The sum of all entries."""
         return total_metrics(list(self.entries().values()))
 
-    def _at(self, place: LedgerKey) -> QuestionMetrics:
-        return self._entries.get(place) or QuestionMetrics(question=place.question, author=place.author)
-
-
-MILLION = 1_000_000
-ENDPOINTS_OWN = 2048
-"""Tokens that an endpoint may add to a prompt: the marks between messages, and how it words tools and forms."""
-RESTATED = 2
-"""So many times as long as they were written a form and tools may be where an endpoint puts them into its words."""
+    def _entry(self, key: LedgerKey) -> QuestionMetrics:
+        return self._entries.get(key) or QuestionMetrics(question=key.question, author=key.author)
 
 
 class Price(NamedTuple):
@@ -84,12 +95,12 @@ class Price(NamedTuple):
     input: float
     output: float
     cached_input: float | None = None
-    """Of prompt tokens that the provider read from its cache; None: as `input`."""
+    """Prompt tokens that the provider read from its cache; None: as `input`."""
     cache_write: float | None = None
-    """Of prompt tokens that it wrote to its cache; None: as `input`."""
+    """Prompt tokens that it wrote to its cache; None: as `input`."""
 
     def cost_usd(self, reply: Reply) -> float:
-        """What a reply cost."""
+        """What a reply cost, in US dollars."""
         read = min(reply.cached_input_tokens, reply.input_tokens)
         written = min(reply.cache_write_tokens, reply.input_tokens - read)
         cost = (
@@ -101,14 +112,14 @@ class Price(NamedTuple):
         return cost / MILLION
 
     def most_usd(self, request: Request) -> float | None:
-        """What one try of a request can cost; None where nothing bounds the length of its answer."""
-        answer = request.sampling.max_tokens
+        """The most that one try of a request can cost, in US dollars; None if nothing limits its answer's length."""
+        answer_tokens = request.sampling.max_tokens
         if self.is_free:
             return 0.0
-        if answer is None:
+        if answer_tokens is None:
             return None
-        dearest = max(self.input, self.cached_input or 0.0, self.cache_write or 0.0)
-        return (_most_input_tokens(request) * dearest + answer * self.output) / MILLION
+        highest = max(self.input, self.cached_input or 0.0, self.cache_write or 0.0)
+        return (_most_input_tokens(request) * highest + answer_tokens * self.output) / MILLION
 
     @property
     def is_free(self) -> bool:
@@ -116,11 +127,16 @@ class Price(NamedTuple):
 
 
 FREE = Price(0.0, 0.0)
-"""Of who is no endpoint: the offline author, a cassette."""
+"""The price of authors that are no endpoint: the offline author, a cassette."""
 
 
 def cost_in_words(cost_usd: float, unpriced: int) -> str:
-    """`$1.20`, `unknown`, or `$1.20 and 34 requests of unknown price`."""
+    """`$1.20`, `unknown`, or `$1.20 and 34 requests of unknown price`.
+
+    Args:
+        cost_usd: The sum of all known costs.
+        unpriced: Requests whose cost is unknown.
+    """
     if not unpriced:
         return dollars(cost_usd)
     if not cost_usd:
@@ -129,13 +145,13 @@ def cost_in_words(cost_usd: float, unpriced: int) -> str:
 
 
 def dollars(amount: float) -> str:
-    """In cents; an amount of few cents with as many digits as tell it from none."""
+    """An amount in cents; below ten cents with two significant digits, so that it never reads as zero."""
     return f"${amount:,.2f}" if amount >= 0.1 or not amount else f"${amount:.2g}"
 
 
 def _most_input_tokens(request: Request) -> int:
-    """No token is shorter than a byte, and what is sent is escaped, so that none of its characters has fewer."""
+    """An upper bound: no token is shorter than a byte, and escaping makes no character shorter."""
     messages: list[Json] = [message.model_dump(mode="json", exclude_none=True) for message in request.messages]
-    form: Json = None if request.schema is None else dict(request.schema)
+    schema: Json = None if request.schema is None else dict(request.schema)
     tools: list[Json] = [dict(tool) for tool in request.tools]
-    return len(json.dumps(messages)) + RESTATED * len(json.dumps([form, tools])) + ENDPOINTS_OWN
+    return len(json.dumps(messages)) + SCHEMA_FACTOR * len(json.dumps([schema, tools])) + OVERHEAD_TOKENS

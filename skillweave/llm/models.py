@@ -1,19 +1,23 @@
 """From a name such as `openai/gpt-5`, or a section of the configuration, to a backend that can be asked.
 
-The order of the wrappers matters: what is cached is not paid for, not limited and not retried; each try is paid for
-by itself.
+A provider is one of ours, or a class of the user's own: registered by a plug-in, offered by an installed package, or
+named by its dotted path. The order of the wrappers matters: what is cached is not paid for, not limited and not
+retried; each try is paid for by itself.
 """
 
+import importlib
 import json
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal, get_args
 
-from skillweave.base.errors import ConfigError
+from skillweave.base.errors import ConfigError, ProviderError, SkillweaveError
 from skillweave.config.llm import Api, AuthorConfig, LlmConfig
 from skillweave.llm.backends.anthropic import AnthropicBackend
-from skillweave.llm.backends.backend import Backend, OfflineAnswer, OfflineBackend, Sampling
+from skillweave.llm.backends.backend import Backend, OfflineAnswer, OfflineBackend, Reply, Request, Sampling
 from skillweave.llm.backends.endpoint import EndpointSettings
 from skillweave.llm.backends.openai_chat import ENDPOINT, ChatBackend
 from skillweave.llm.backends.openai_responses import ResponsesBackend
@@ -22,34 +26,41 @@ from skillweave.llm.budget import SharedBudget
 from skillweave.llm.ledger import Ledger, Price
 from skillweave.llm.limits.limiter import EndpointLimiter
 from skillweave.llm.replay import CachedBackend, RecordingBackend, ReplayBackend
-from skillweave.llm.wrappers import DefaultsBackend, MeteredBackend, RetryingBackend
+from skillweave.llm.wrappers import DefaultsBackend, LimitedBackend, MeteredBackend, RetryingBackend
+from skillweave.plugins import Registry
 from skillweave.schema.record import Json
 
 Provider = Literal["offline", "openai", "anthropic", "vllm", "replay"]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 NETWORK: tuple[Provider, ...] = ("openai", "anthropic", "vllm")
-"""Those that are reached over a network."""
+"""Providers that are reached over a network, and may have to be paid."""
+OWN_GROUP = "skillweave.backends"
+"""The group of entry points by which an installed package offers backends: name -> class."""
 
 
 @dataclass(frozen=True)
 class AuthorSpec:
-    """Who answers, as the configuration says it."""
+    """Who answers and how, as the configuration says it."""
 
-    provider: Provider = "offline"
+    provider: str = "offline"
+    """One of `PROVIDERS`, or the name or dotted path (`module:Class`) of a backend of the user's own."""
     model: str = "author"
     """For `replay` the path of the cassette."""
     base_url: str | None = None
+    """None is the provider's own."""
     api_key_env: str | None = None
-    """The environment variable that holds the key; None is the provider's usual one, and no key for other endpoints."""
+    """The environment variable that holds the key; None is the provider's, and no key for other endpoints."""
     sampling: Sampling = field(default_factory=Sampling)
     timeout: float = 120.0
     """Seconds for one request."""
     max_retries: int = 4
+    """How often a failed request is sent again."""
     api: Api | None = None
     """For openai: which of its APIs; None is responses at its own endpoint and chat at others."""
     structured: bool = True
     """Send the answer's schema along, for endpoints that decode by it."""
     reasoning_effort: str | None = None
+    """None leaves it to the model."""
     extra: Mapping[str, Json] = field(default_factory=dict)
     """Further fields of the request's body."""
     stream: bool = False
@@ -63,6 +74,16 @@ class AuthorSpec:
         return f"{self.provider}/{self.model}"
 
     @property
+    def is_network(self) -> bool:
+        """Whether one of our own providers reaches it over a network."""
+        return self.provider in NETWORK
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a backend of the user's own."""
+        return self.provider not in PROVIDERS
+
+    @property
     def openai_api(self) -> Api:
         """Which of OpenAI's APIs is spoken."""
         is_home = self.base_url is None or self.base_url.rstrip("/") == ENDPOINT
@@ -70,89 +91,63 @@ class AuthorSpec:
 
     @property
     def source(self) -> str:
-        """All that decides answers besides the model, the sampling and what is asked: equal for equal authors."""
-        known = {
+        """All that decides answers, besides the model, the sampling and the request: a key for the reply cache."""
+        settings = {
             "base_url": self.base_url,
             "api": self.openai_api if self.provider == "openai" else None,
             "structured": self.structured,
             "reasoning_effort": self.reasoning_effort,
             "extra": dict(self.extra),
         }
-        return json.dumps({name: value for name, value in known.items() if value is not None}, sort_keys=True)
+        return json.dumps({name: value for name, value in settings.items() if value is not None}, sort_keys=True)
 
 
-def split_name(name: str) -> tuple[Provider, str]:
-    """`provider/model` in two. Raises ConfigError."""
+BackendClass = Callable[[AuthorSpec], Backend]
+"""A backend of the user's own: a class, or a function, that is called with what the configuration says."""
+OWN_BACKENDS: Registry[BackendClass] = Registry("provider", {})
+"""Backends that plug-ins register: provider -> class."""
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Split the name of an author.
+
+    Args:
+        name: `provider/model`; a provider of the user's own may be `module:Class`.
+
+    Returns:
+        Provider and model.
+
+    Raises:
+        ConfigError: There is no such provider, or no model.
+    """
     provider, _, model = name.partition("/")
-    for known in PROVIDERS:
-        if provider == known and model:
-            return known, model
+    if model and (provider in PROVIDERS or is_own_provider(provider)):
+        return provider, model
     raise ConfigError(
-        f"unknown author {name!r}; write provider/model with one of the providers {', '.join(PROVIDERS)}, "
-        "for example 'offline/author' or 'openai/gpt-5'"
+        f"unknown author {name!r}; write provider/model with one of the providers {', '.join(PROVIDERS)}, for example "
+        "'offline/author' or 'openai/gpt-5', or module:Class/model for a backend of your own"
     )
 
 
-def connect(
-    spec: AuthorSpec,
-    *,
-    offline: OfflineAnswer | None = None,
-    ledger: Ledger | None = None,
-    price: Price | None = None,
-    purse: SharedBudget | None = None,
-    longest_answer: int | None = None,
-    lane: EndpointLimiter | None = None,
-    cache: Path | None = None,
-    record: Path | None = None,
-) -> Backend:
-    """The backend that `spec` names. `offline` is the built-in author. Raises ConfigError, ArtifactError."""
-    lane = lane or EndpointLimiter(spec.name)
-    backend = _provider(spec, offline, lane)
-    if ledger is not None:
-        backend = MeteredBackend(backend, ledger, price, purse, longest_answer)
-    if spec.provider in NETWORK:
-        backend = RetryingBackend(backend, spec.max_retries, lane)
-    if cache is not None and not spec.record_tokens:
-        # A kept reply may lack the tokens, which are wanted as sampled.
-        backend = CachedBackend(backend, cache, spec.source)
-    if record is not None:
-        backend = RecordingBackend(backend, record)
-    return DefaultsBackend(backend, spec.model, spec.sampling)
-
-
-def _provider(spec: AuthorSpec, offline: OfflineAnswer | None, lane: EndpointLimiter | None) -> Backend:
-    if spec.provider == "replay":
-        return ReplayBackend(Path(spec.model))
-    if spec.provider == "offline":
-        if offline is None:
-            raise ConfigError(
-                f"author {spec.name!r} cannot answer here; name another provider, for example 'openai/gpt-5'"
-            )
-        return OfflineBackend(offline, spec.model)
-    if spec.api is not None and spec.provider != "openai":
-        raise ConfigError(f"author {spec.name!r} has one API; leave out api, which is for openai authors")
-    settings = EndpointSettings(
-        base_url=spec.base_url,
-        api_key_env=spec.api_key_env,
-        timeout=spec.timeout,
-        stream=spec.stream,
-        structured=spec.structured,
-        record_tokens=spec.record_tokens,
-        reasoning_effort=spec.reasoning_effort,
-        extra=spec.extra,
-        lane=lane,
-    )
-    if spec.provider == "anthropic":
-        return AnthropicBackend(spec.model, settings)
-    if spec.provider == "vllm":
-        return VllmBackend(spec.model, settings)
-    return (ResponsesBackend if spec.openai_api == "responses" else ChatBackend)(spec.model, settings)
+def is_own_provider(provider: str) -> bool:
+    """Whether a name may be that of a backend of the user's own; its class is not loaded yet."""
+    return ":" in provider or provider in OWN_BACKENDS or bool(entry_points(group=OWN_GROUP, name=provider))
 
 
 def spec_of(
     author: AuthorConfig, llm: LlmConfig, *, base_url: str | None = None, record_tokens: bool = False
 ) -> AuthorSpec:
-    """What `connect` needs to know. Raises ConfigError for an unknown provider."""
+    """Read who answers from the configuration.
+
+    Args:
+        author: The author's section.
+        llm: The section that holds for all authors.
+        base_url: Stands in for the author's own, for example for a server that the run has started.
+        record_tokens: Keep tokens as sampled.
+
+    Raises:
+        ConfigError: There is no such provider.
+    """
     provider, model = split_name(author.model)
     return AuthorSpec(
         provider=provider,
@@ -172,5 +167,137 @@ def spec_of(
 
 
 def sampling_of(author: AuthorConfig) -> Sampling:
-    """The settings that it gives; what it leaves open is the provider's choice."""
+    """The sampling that an author's section sets."""
     return Sampling(author.temperature, author.top_p, author.max_tokens, author.seed)
+
+
+def connect(
+    spec: AuthorSpec,
+    *,
+    offline: OfflineAnswer | None = None,
+    ledger: Ledger | None = None,
+    price: Price | None = None,
+    budget: SharedBudget | None = None,
+    longest_answer: int | None = None,
+    limiter: EndpointLimiter | None = None,
+    cache: Path | None = None,
+    record: Path | None = None,
+) -> Backend:
+    """Build the backend of an author, with its wrappers. Nothing is sent.
+
+    Args:
+        spec: Who answers.
+        offline: The author in this process, for the provider `offline`.
+        ledger: Where costs are entered; None if they are not.
+        price: None if it is not known.
+        budget: What pays; None if nothing is paid for.
+        longest_answer: With a budget, the limit of tokens for requests that set none.
+        limiter: The endpoint's; None is one without limits.
+        cache: The file of the reply cache; None if replies are not kept.
+        record: A cassette that each reply is added to; None if there is none.
+
+    Raises:
+        ConfigError: There is no key, no such class, or a setting that the provider does not have.
+        ArtifactError: The cassette or the cache cannot be used.
+    """
+    limiter = limiter or EndpointLimiter(spec.name)
+    backend = provider_backend(spec, offline, limiter)
+    if ledger is not None:
+        backend = MeteredBackend(backend, ledger, price, budget, longest_answer)
+    if spec.is_network or spec.is_own:
+        backend = RetryingBackend(backend, spec.max_retries, limiter)
+    if cache is not None and not spec.record_tokens:
+        # A cached reply may lack the tokens.
+        backend = CachedBackend(backend, cache, spec.source)
+    if record is not None:
+        backend = RecordingBackend(backend, record)
+    return DefaultsBackend(backend, spec.model, spec.sampling)
+
+
+def provider_backend(spec: AuthorSpec, offline: OfflineAnswer | None, limiter: EndpointLimiter | None) -> Backend:
+    """The bare backend of an author, without wrappers but for the limiter. Raises ConfigError, ArtifactError."""
+    if spec.api is not None and spec.provider != "openai":
+        raise ConfigError(f"author {spec.name!r} has one API; leave out api, which is for openai authors")
+    if spec.is_own:
+        own = OwnBackend(spec)
+        return own if limiter is None else LimitedBackend(own, limiter)
+    if spec.provider == "replay":
+        return ReplayBackend(Path(spec.model))
+    if spec.provider == "offline":
+        if offline is None:
+            raise ConfigError(
+                f"author {spec.name!r} cannot answer here; name another provider, for example 'openai/gpt-5'"
+            )
+        return OfflineBackend(offline, spec.model)
+    settings = EndpointSettings(
+        base_url=spec.base_url,
+        api_key_env=spec.api_key_env,
+        timeout=spec.timeout,
+        stream=spec.stream,
+        structured=spec.structured,
+        record_tokens=spec.record_tokens,
+        reasoning_effort=spec.reasoning_effort,
+        extra=spec.extra,
+        limiter=limiter,
+    )
+    if spec.provider == "anthropic":
+        return AnthropicBackend(spec.model, settings)
+    if spec.provider == "vllm":
+        return VllmBackend(spec.model, settings)
+    return (ResponsesBackend if spec.openai_api == "responses" else ChatBackend)(spec.model, settings)
+
+
+class OwnBackend:
+    """A backend of the user's own, under the name that the configuration gives it.
+
+    What its code raises becomes an error that says which backend, and where in it.
+    """
+
+    def __init__(self, spec: AuthorSpec) -> None:
+        """Load and make it. Raises ConfigError."""
+        self.name = spec.name
+        try:
+            self._inner = own_class(spec.provider)(spec)
+        except SkillweaveError:
+            raise
+        except Exception as error:  # of the user's own code
+            raise ConfigError(f"the backend of author {spec.name!r} cannot be made: {_describe(error)}") from error
+
+    async def complete(self, request: Request) -> Reply:
+        try:
+            return await self._inner.complete(request)
+        except SkillweaveError:
+            raise
+        except Exception as error:  # of the user's own code
+            raise ProviderError(f"{self.name} failed: {_describe(error)}") from error
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def own_class(provider: str) -> BackendClass:
+    """The class of a backend of the user's own.
+
+    Args:
+        provider: The name of a registered one or of an entry point, or `module:Class`.
+
+    Raises:
+        ConfigError: It cannot be loaded.
+    """
+    registered = OWN_BACKENDS.get(provider)
+    if registered is not None:
+        return registered
+    place = next((entry.value for entry in entry_points(group=OWN_GROUP, name=provider)), provider)
+    module, _, attribute = place.partition(":")
+    try:
+        loaded: BackendClass = getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # of the user's own module
+        raise ConfigError(f"the backend {provider!r} cannot be loaded: {_describe(error)}") from error
+    return loaded
+
+
+def _describe(error: Exception) -> str:
+    """What was raised, and where."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"

@@ -21,15 +21,21 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MAX_CHARACTERS = 4_000_000
+"""Characters of a reply that are read."""
 MAX_COMPLAINTS = 100
-"""Far more than anybody makes who tries to answer; it bounds what hostile replies are told."""
+"""Far more than an honest answer gets; it bounds the complaint about a hostile one."""
 FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([\w+.-]*)")
-"""A line, without the blanks around it."""
+"""Matches a line that opens or closes a fenced block, without the blanks around it."""
 THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+PATCH_OPENING = re.compile(r"^<{5,9} ?SEARCH\s*$")
+PATCH_MIDDLE = re.compile(r"^={5,9}\s*$")
+PATCH_CLOSING = re.compile(r"^>{5,9} ?REPLACE\s*$")
+SHOWN = 200
+"""Characters of a block that a complaint shows."""
 
 
 class ParseError(Exception):
-    """Why a reply is no answer, in words that its author can act on."""
+    """A reply is no answer; the complaints say why, in words that its author can act on."""
 
     def __init__(self, complaints: list[str]) -> None:
         super().__init__("; ".join(complaints))
@@ -41,33 +47,39 @@ class AnswerElement(Generic[T]):
     """One element of an answer that is a list."""
 
     place: str
-    """`tools.3 (renew_loan)`"""
+    """For example `tools.3 (renew_loan)`."""
     given: Json
+    """As the author wrote it."""
     value: tuple[T] | None
-    """Boxed; None where it has not the right form."""
+    """In a tuple, since a value may be None; None if it has not the right form."""
     complaints: tuple[str, ...] = ()
     """What is wrong with its form."""
 
 
 def parse(question: Question[T], text: str) -> T:
-    """The answer that `text` gives. Raises ParseError."""
-    text = _checked(text)
+    """Read the answer to a question from a reply.
+
+    Raises:
+        ParseError: The reply has no answer of the right form.
+    """
+    text = _strip(text)
     if question.form == "json":
-        return _first(text, lambda value: _validated(question.read, question.formed(value)))
-    answer = _source(text) if question.form == "code" else _unfenced(text)
+        return _read_json(text, lambda value: _validated(question.read, question.formed(value)))
+    answer = _python_source(text) if question.form == "code" else _unfenced(text)
     return question.read(answer)
 
 
 def parse_elements(question: Question[list[T]], text: str) -> list[AnswerElement[T]]:
-    """The elements of the list that `text` gives, each by itself; one alone may stand without its list.
+    """Read the elements of a list from a reply, each by itself; a single one may stand without its list.
 
-    Raises ParseError where there is no list, or one that is too long.
+    Raises:
+        ParseError: There is no list, or one that is too long.
     """
-    return _first(_checked(text), lambda value: list(_elements(question, value)))
+    return _read_json(_strip(text), lambda value: list(_elements(question, value)))
 
 
-def _checked(text: str) -> str:
-    """`text` without what may stand before any answer. Raises ParseError where there is nothing, or too much."""
+def _strip(text: str) -> str:
+    """A reply without what may stand before any answer. Raises ParseError if it is empty or too long."""
     if len(text) > MAX_CHARACTERS:
         raise ParseError([f"the answer has {len(text)} characters; at most {MAX_CHARACTERS} are read"])
     text = THINKING.sub("", text.removeprefix("\ufeff")).strip()
@@ -77,7 +89,7 @@ def _checked(text: str) -> str:
 
 
 def fenced_blocks(text: str) -> list[str]:
-    """Contents of the fenced blocks of a Markdown text; the last may lack its closing fence."""
+    """The contents of the fenced blocks of a Markdown text; the last may lack its closing fence."""
     blocks: list[str] = []
     block: list[str] = []
     fence = ""
@@ -99,8 +111,8 @@ def _fence(line: str) -> re.Match[str] | None:
     return FENCE.fullmatch(line.strip(" \t"))
 
 
-def _first(text: str, read: Callable[[Json], R]) -> R:
-    """What the likeliest JSON in `text` is read as. Raises ParseError where none of it can be."""
+def _read_json(text: str, read: Callable[[Json], R]) -> R:
+    """Read the likeliest JSON in a reply that can be read. Raises ParseError, of the likeliest, if none can be."""
     first: ParseError | None = None
     for candidate in candidates(text, fenced_blocks(text)):
         try:
@@ -114,7 +126,7 @@ def _first(text: str, read: Callable[[Json], R]) -> R:
 
 
 def _validated(validate: Callable[[Json], R], value: Json, before: Sequence[str] = ()) -> R:
-    """Raises ParseError, whose complaints name places after `before`."""
+    """Validate a value. Raises ParseError; its complaints put the path `before` before each place."""
     try:
         return validate(value)
     except ValidationError as invalid:
@@ -127,33 +139,33 @@ def _elements(question: Question[list[T]], value: Json) -> Iterator[AnswerElemen
     if isinstance(given, dict):
         given = question.formed([given])[question.under]  # type: ignore[call-overload,index]
     if not isinstance(given, list) or (isinstance(formed, dict) and len(formed) > 1):
-        # The answer as a whole has another form: its own validator says which.
+        # The answer has another form as a whole; the question's validator says what is wrong.
         _validated(question.read, formed)
     if question.most is not None and len(given) > question.most:
         raise ParseError([f"{question.under}: there are {len(given)} elements; at most {question.most} are read"])
     for number, part in enumerate(given):
         place = f"{question.under}.{_place(number, part)}"
         try:
-            found: T = _validated(question.element.validate_python, part, [place])
+            element: T = _validated(question.element.validate_python, part, [place])
         except ParseError as error:
             yield AnswerElement(place, part, None, tuple(error.complaints))
         else:
-            yield AnswerElement(place, part, (found,))
+            yield AnswerElement(place, part, (element,))
 
 
 def _complaints(invalid: ValidationError, value: Json, before: Sequence[str]) -> list[str]:
-    """A line for each place, with all that is wrong there: an alternative each, where several types were tried."""
-    found: dict[str, dict[str, None]] = {}
+    """A line for each place, with all that is wrong there, which are alternatives if several types were tried."""
+    messages_by_path: dict[str, dict[str, None]] = {}
     for error in invalid.errors(include_url=False, include_context=False, include_input=False):
         path = ".".join([*before, *_path(error["loc"], value, error["type"] == "missing")]) or "answer"
-        found.setdefault(path, {})[error["msg"].removeprefix("Value error, ")] = None
-    lines = [f"{path}: {' or: '.join(messages)}" for path, messages in found.items()]
+        messages_by_path.setdefault(path, {})[error["msg"].removeprefix("Value error, ")] = None
+    lines = [f"{path}: {' or: '.join(messages)}" for path, messages in messages_by_path.items()]
     hidden = len(lines) - MAX_COMPLAINTS
     return [*lines[:MAX_COMPLAINTS], *([f"... and {hidden} more"] if hidden > 0 else [])]
 
 
 def _path(location: tuple[int | str, ...], value: Json, is_missing: bool) -> Iterator[str]:
-    """The steps of a place in `value`, without the names of types that the validator tried."""
+    """The steps to a place in a value, without the names of types that the validator tried."""
     here: Json = value
     for depth, step in enumerate(location, start=1):
         if isinstance(here, dict) and step in here:
@@ -167,13 +179,13 @@ def _path(location: tuple[int | str, ...], value: Json, is_missing: bool) -> Ite
 
 
 def _place(number: int, element: Json) -> str:
-    """`3 (renew_loan)`: the place of an element, and its name where it has one."""
+    """The place of an element, and its name if it has one: `3 (renew_loan)`."""
     name = element.get("name") if isinstance(element, dict) else None
     return f"{number} ({name[:48]})" if isinstance(name, str) and name else str(number)
 
 
-def _source(text: str) -> str:
-    """The Python source that `text` gives, checked to be Python."""
+def _python_source(text: str) -> str:
+    """The Python source in a reply: its longest fenced block, or all of it. Raises ParseError if it is no Python."""
     blocks = fenced_blocks(text)
     source = (max(blocks, key=len) if blocks else text).strip("\n") + "\n"
     try:
@@ -187,7 +199,7 @@ def _source(text: str) -> str:
 
 
 def _unfenced(text: str) -> str:
-    """`text` without a fence around the whole of it."""
+    """A text without a fence around the whole of it."""
     lines = text.splitlines()
     opening, closing = _fence(lines[0]), _fence(lines[-1])
     if len(lines) > 2 and opening and closing and opening[2] in ("", "markdown", "md", "text") and not closing[2]:
@@ -195,36 +207,46 @@ def _unfenced(text: str) -> str:
     return text + "\n"
 
 
-OPENING = re.compile(r"^<{5,9} ?SEARCH\s*$")
-MIDDLE = re.compile(r"^={5,9}\s*$")
-CLOSING = re.compile(r"^>{5,9} ?REPLACE\s*$")
-SHOWN = 200
-
-
 class PatchError(Exception):
-    """Why blocks cannot be read or applied, in words for their author."""
+    """Blocks cannot be read or applied; the message says why, in words for their author."""
 
 
 class PatchBlock(NamedTuple):
+    """One replacement in a file."""
+
     search: str
+    """Whole lines that stand in the file exactly once."""
     replace: str
+    """The lines to put there."""
 
 
 def parse_patch(text: str) -> list[PatchBlock]:
-    """The blocks in `text`; what stands around them is ignored. Raises PatchError where there is none."""
+    """Read the SEARCH/REPLACE blocks of a reply, by which an author changes a file without writing it again.
+
+        <<<<<<< SEARCH
+        old lines
+        =======
+        new lines
+        >>>>>>> REPLACE
+
+    Text around the blocks is ignored.
+
+    Raises:
+        PatchError: There is no block, or one that is not well formed.
+    """
     blocks: list[PatchBlock] = []
     search: list[str] = []
     replace: list[str] = []
     part: list[str] | None = None
     for number, line in enumerate(text.splitlines(), start=1):
-        if OPENING.match(line):
+        if PATCH_OPENING.match(line):
             if part is not None:
                 raise PatchError(f"line {number}: a block begins inside another; close each with >>>>>>> REPLACE")
             search, replace = [], []
             part = search
-        elif part is search and part is not None and MIDDLE.match(line):
+        elif part is search and part is not None and PATCH_MIDDLE.match(line):
             part = replace
-        elif part is not None and CLOSING.match(line):
+        elif part is not None and PATCH_CLOSING.match(line):
             if part is search:
                 raise PatchError(f"line {number}: the block has no ======= between its SEARCH and its REPLACE part")
             blocks.append(PatchBlock(_joined(search), _joined(replace)))
@@ -239,7 +261,14 @@ def parse_patch(text: str) -> list[PatchBlock]:
 
 
 def apply_patch(source: str, blocks: Sequence[PatchBlock]) -> str:
-    """`source` with each block applied in turn. Raises PatchError that names the block which does not fit."""
+    """Apply blocks to a file, one after the other; nothing is guessed.
+
+    Returns:
+        The changed source, which ends with a line feed.
+
+    Raises:
+        PatchError: The old lines of a block do not stand in the file exactly once.
+    """
     source = source if source.endswith("\n") else source + "\n"
     for number, block in enumerate(blocks, start=1):
         if not block.search.strip():
@@ -258,11 +287,11 @@ def _joined(lines: list[str]) -> str:
 
 
 def _occurrences(source: str, search: str) -> list[int]:
-    """Where `search` stands as whole lines."""
-    found: list[int] = []
+    """The places where `search` stands as whole lines."""
+    starts: list[int] = []
     start = source.find(search)
     while start >= 0:
         if start == 0 or source[start - 1] == "\n":
-            found.append(start)
+            starts.append(start)
         start = source.find(search, start + 1)
-    return found
+    return starts

@@ -20,9 +20,11 @@ from skillweave.llm.database import shared_database
 from skillweave.schema.record import Record
 from skillweave.schema.trajectory import Message
 
+REPLY = TypeAdapter(Reply)
+
 
 class CassetteEntry(Record):
-    """One line."""
+    """One line of a cassette: a request and its reply."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), ser_json_inf_nan="null")
 
@@ -31,16 +33,13 @@ class CassetteEntry(Record):
     key: str
     attempt: int
     messages: list[Message]
-    """What was asked; for the reader, the digest decides."""
+    """What was asked, for people: replies are found by the digest."""
     reply: Reply
 
 
-CASSETTE_REPLY = TypeAdapter(Reply)
-
-
 def cassette_line(request: Request, reply: Reply) -> str:
-    """The line that records `reply`."""
-    take = CassetteEntry(
+    """The line of a cassette that records a reply, with its line feed."""
+    entry = CassetteEntry(
         digest=request.conversation_digest(),
         question=request.question,
         key=request.key,
@@ -48,12 +47,19 @@ def cassette_line(request: Request, reply: Reply) -> str:
         messages=list(request.messages),
         reply=replace(reply, cached=False),
     )
-    # Escaped: a reply may hold lone surrogates, and they are to be refused by the parser, not by the recorder.
-    return json.dumps(take.model_dump(mode="python", exclude_none=True), default=vars) + "\n"
+    # Escaped, since a reply may hold lone surrogates. The parser is to refuse them, not the recorder.
+    return json.dumps(entry.model_dump(mode="python", exclude_none=True), default=vars) + "\n"
 
 
 def read_cassette(path: Path) -> dict[str, Reply]:
-    """Replies by digest. Raises ArtifactError."""
+    """Read a cassette; of several replies to one request the last counts.
+
+    Returns:
+        Replies by the conversation digest of their requests.
+
+    Raises:
+        ArtifactError: The file cannot be read, or a line other than the last is no entry.
+    """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -63,17 +69,22 @@ def read_cassette(path: Path) -> dict[str, Reply]:
         if not line:
             continue
         try:
-            take = CassetteEntry.model_validate(json.loads(line))
+            entry = CassetteEntry.model_validate(json.loads(line))
         except (ValidationError, ValueError, RecursionError) as error:
             if number == len(lines):
                 break
-            raise ArtifactError(f"line {number} of cassette {str(path)!r} is no take; record it again") from error
-        replies[take.digest] = take.reply
+            raise ArtifactError(
+                f"line {number} of cassette {str(path)!r} is no recorded reply; record it again"
+            ) from error
+        replies[entry.digest] = entry.reply
     return replies
 
 
 class RecordingBackend:
+    """Adds every reply to a cassette, before the reply is handed on."""
+
     def __init__(self, inner: Backend, cassette: Path) -> None:
+        """Prepare the file. Raises ConfigError where it cannot be written."""
         self.name = inner.name
         self._inner = inner
         self._path = cassette
@@ -82,7 +93,7 @@ class RecordingBackend:
             cassette.parent.mkdir(parents=True, exist_ok=True)
             if cassette.exists() and not cassette.is_file():
                 raise ConfigError(f"cassette {str(cassette)!r} is no file; give llm.record the path of one")
-            _mend(cassette)
+            _cut_torn_line(cassette)
         except OSError as error:
             raise ConfigError(
                 f"cassette {str(cassette)!r} cannot be written: {error.strerror}; give llm.record another path"
@@ -99,8 +110,8 @@ class RecordingBackend:
         await self._inner.close()
 
 
-def _mend(path: Path) -> None:
-    """Cut off a last line that a killed run left torn, so that the next line is not glued to it."""
+def _cut_torn_line(path: Path) -> None:
+    """Remove a last line that a killed run left unfinished, so that the next line does not continue it."""
     if not path.exists():
         return
     with path.open("rb+") as file:
@@ -112,7 +123,10 @@ def _mend(path: Path) -> None:
 
 
 class ReplayBackend:
+    """Answers from a cassette. A reply is found by words, item and attempt; the model that was recorded is ignored."""
+
     def __init__(self, cassette: Path) -> None:
+        """Read the cassette. Raises ArtifactError."""
         self.name = f"replay/{cassette}"
         self._path = cassette
         self._replies = read_cassette(cassette)
@@ -127,15 +141,23 @@ class ReplayBackend:
             ) from None
 
     async def close(self) -> None:
-        """The cassette was read whole; there is nothing to let go of."""
-
-
-CACHED_REPLY = TypeAdapter(Reply)
+        """The cassette was read whole; there is nothing to release."""
 
 
 class CachedBackend:
+    """Keeps replies in one SQLite file, by what was asked. Replies without content are not kept."""
+
     def __init__(self, inner: Backend, path: Path, source: str = "") -> None:
-        """`source` tells authors of one name apart: at which endpoint, asked in which way."""
+        """Open the cache.
+
+        Args:
+            inner: Who answers what is not in the cache.
+            path: The SQLite file; runs share it.
+            source: Tells authors of one name apart: the endpoint, and how it is asked.
+
+        Raises:
+            ArtifactError: The file is no usable SQLite file.
+        """
         self.name = inner.name
         self._source = source
         self._inner = inner
@@ -154,10 +176,10 @@ class CachedBackend:
 
     async def complete(self, request: Request) -> Reply:
         digest = f"{self.name} {self._source} {request.digest()}"
-        # In threads, since another process may hold the file, and nobody else is to wait for that.
-        known = await asyncio.to_thread(self._find, digest)
-        if known is not None:
-            return known
+        # In a thread, since another process may lock the file, and other requests should not wait for it.
+        cached = await asyncio.to_thread(self._find, digest)
+        if cached is not None:
+            return cached
         reply = await self._inner.complete(request)
         if reply.stop == "content_filter" or not (reply.text or reply.tool_calls or reply.stop == "context_window"):
             return reply
@@ -169,32 +191,32 @@ class CachedBackend:
         with self._lock:
             self._connection.close()
 
-    def _complaint(self, done: str, error: sqlite3.Error) -> StopError:
+    def _stop(self, action: str, error: sqlite3.Error) -> StopError:
         return StopError(
-            f"the cache {str(self._path)!r} cannot be {done} ({error}); make room, wait for who holds it, or set "
+            f"the cache {str(self._path)!r} cannot be {action} ({error}); make room, wait for who holds it, or set "
             "llm.cache to another path"
         )
 
     def _keep(self, digest: str, reply: Reply) -> None:
         # Escaped, since SQLite's text is UTF-8 and a reply may hold lone surrogates.
-        body = json.dumps(CACHED_REPLY.dump_python(reply, mode="python"), default=vars)
+        body = json.dumps(REPLY.dump_python(reply, mode="python"), default=vars)
         try:
             with self._lock:
                 self._connection.execute("INSERT OR REPLACE INTO reply VALUES (?, ?)", (digest, body))
         except sqlite3.Error as error:
-            # Whatever is asked from now on would be paid for and lost.
-            raise self._complaint("written", error) from error
+            # All further replies would be paid for and lost.
+            raise self._stop("written", error) from error
 
     def _find(self, digest: str) -> Reply | None:
         try:
             with self._lock:
                 row = self._connection.execute("SELECT body FROM reply WHERE digest = ?", (digest,)).fetchone()
         except sqlite3.Error as error:
-            raise self._complaint("read", error) from error
+            raise self._stop("read", error) from error
         if row is None:
             return None
         try:
-            return replace(CACHED_REPLY.validate_python(json.loads(row[0])), cached=True)
+            return replace(REPLY.validate_python(json.loads(row[0])), cached=True)
         except (ValueError, TypeError, RecursionError):
-            # A damaged entry is as good as none: it is asked again and written over.
+            # A damaged entry counts as none: the request is sent again, and the entry is overwritten.
             return None

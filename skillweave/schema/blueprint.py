@@ -15,18 +15,20 @@ from skillweave.schema.record import FusedName, Name, Record, Sentence, Sql
 
 
 class DomainRole(NamedTuple):
+    """What the world's person is in one of its domains."""
+
     title: str
     """The company's name."""
     own: Entity
-    """The person's own record in that domain; other records reference its key."""
+    """The person's own entity in that domain; other records reference its key."""
     entity: Entity
-    """Persons as that domain's contract reads them: with what all domains share."""
+    """Persons as the contract of that domain reads them, with the attributes that all domains share."""
     account: str
-    """The column of the core entity that holds the own key; of a single domain it is the core entity's key."""
+    """The column of the core entity that holds the domain's own key; in a single domain, the core entity's key."""
 
     @property
     def key(self) -> str:
-        """What that domain calls its own key."""
+        """The name of the key in that domain."""
         return self.own.key
 
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 
 class Blueprint(Record):
+    """The contract of one server."""
+
     server: Name
     """Also the name of its world: `DentalClinic`."""
     domain: str
@@ -46,17 +50,17 @@ class Blueprint(Record):
     entities: list[Entity]
     """Things and persons."""
     relationships: list[Entity]
-    """What links them: appointments, loans, claims."""
+    """Records that link them: appointments, loans, claims."""
     tools: list[Tool]
-    """What agents can do, each with its contract."""
+    """What agents can do; each tool with its contract."""
     invariants: list[Invariant] = Field(min_length=1)
-    """What is never true of the data."""
+    """What no database of this world may show."""
     events: list[Event] = Field(default_factory=list)
     """What only the back office does."""
 
     @property
     def views(self) -> "list[PersonView]":
-        """What statements read beside tables; none in a single-domain world."""
+        """Views that statements may read, in addition to tables; a single-domain world has none."""
         return []
 
     @property
@@ -71,7 +75,7 @@ class Blueprint(Record):
 
     @property
     def roles(self) -> list[DomainRole]:
-        """What the core entity is in each domain: in a single-domain world, itself."""
+        """What the core entity is in each domain; in a single-domain world, itself."""
         return [DomainRole(self.title, self.core, self.core, self.core.key)]
 
     @property
@@ -82,55 +86,56 @@ class Blueprint(Record):
         return sorted({*guards, *effects}, key=_number)
 
     def role(self, tool: str) -> DomainRole:
-        """What the core entity is in the domain of a tool; KeyError if there is no such tool."""
+        """What the core entity is in the domain of a tool. Raises KeyError if there is no such tool."""
         self.tool(tool)
         return self.roles[0]
 
     def entity(self, name: str) -> Entity:
-        """The entity or relationship of that name; KeyError if there is none."""
+        """The entity or relationship of that name. Raises KeyError if there is none."""
         for entity in self.tables:
             if entity.name == name:
                 return entity
         raise KeyError(name)
 
     def tool(self, name: str) -> Tool:
-        """The tool of that name; KeyError if there is none."""
+        """The tool of that name. Raises KeyError if there is none."""
         for tool in self.tools:
             if tool.name == name:
                 return tool
         raise KeyError(name)
 
     def target(self, reference: str) -> tuple[Entity, Attribute]:
-        """What `Entity.attribute` names; KeyError if nothing."""
+        """The entity and attribute that `Entity.attribute` names. Raises KeyError if there are none."""
         entity, _, attribute = reference.partition(".")
         return self.entity(entity), self.entity(entity).attribute(attribute)
 
 
 def _number(rule: str) -> tuple[str, int, str]:
-    """By the letters of a rule, then by its number: B1, R2, R10."""
+    """Sort key: by the letters of a rule, then by its number: B1, R2, R10."""
     digits = "".join(filter(str.isdigit, rule))
     return rule.rstrip("0123456789"), int(digits or 0), rule
 
 
 class FusedMember(Record):
-    """One of the domains that a world is fused of, and what its names have become."""
+    """One of the domains of a fused world, and what its names have become."""
 
     server: Name
-    """Its own single-domain world: `DentalClinic`."""
+    """The name of its own single-domain world: `DentalClinic`."""
     namespace: str = Field(max_length=14)
-    """Of its tools: `clinic` in `clinic__book_appointment`."""
+    """The prefix of its tools: `clinic` in `clinic__book_appointment`."""
     title: str
     """The company's name."""
     domain: str
     """Its topic, in words."""
     person: FusedName
-    """The entity of its own part of the shared person: `DentalClinic__Patient`."""
+    """The entity with its own columns of the shared person: `DentalClinic__Patient`."""
     key: Name
     """The column of that entity that holds its key: `patient_id`."""
     account: Name
-    """The column of the shared person's table that holds that key; empty for who has no account here."""
+    """The column of the shared person's table that holds that key; NULL for a person without an account here."""
     view: FusedName
-    """What statements call its persons where they touch a shared attribute: its own columns and the shared ones."""
+    """The view of its persons, with its own columns and the shared ones; statements that use a shared attribute read
+    it."""
     tables: dict[str, str]
     """Its own table -> the table here: `appointment` -> `DentalClinic__Appointment`."""
     tools: dict[str, str]
@@ -143,8 +148,9 @@ class FusedEntity(Entity):
     """An entity of a fused world; its table has its very name."""
 
     name: FusedName
+    """Unique in the fused world: `DentalClinic__Appointment`."""
     server: Name | None
-    """Whose it is; None: the shared person."""
+    """The domain that it comes from; None: the shared person."""
     origin: Name
     """Its name in its own domain."""
 
@@ -155,23 +161,32 @@ class FusedEntity(Entity):
 
 
 class FusedTool(Tool):
+    """A tool of a fused world."""
+
     name: FusedName
+    """Unique in the fused world: `clinic__book_appointment`."""
     server: Name
-    """Whose it is."""
+    """The domain that it comes from."""
     origin: Name
     """Its name in its own domain."""
 
 
 class FusedInvariant(Invariant):
+    """An invariant of a fused world."""
+
     id: FusedName
+    """Unique in the fused world."""
 
 
 class FusedEvent(Event):
+    """An event of a fused world."""
+
     name: FusedName
+    """Unique in the fused world."""
 
 
 class PersonView(Record):
-    """The persons of one member as its contract knows them: their own columns beside those that all members share."""
+    """The persons of one domain as its contract knows them: their own columns and those that all domains share."""
 
     entity: FusedEntity
     """The view's columns, under its name."""
@@ -184,23 +199,25 @@ class PersonView(Record):
 
 
 class BridgeRule(Record):
-    """A rule between domains: a guard of one domain's tool that asks for a state of another."""
+    """A rule between domains: a guard of one domain's tool that asks for a state of another domain."""
 
     rule: FusedName
-    """`B1`; before it is numbered, its author's name for it."""
+    """`B1`; until it is numbered, its author's name for it."""
     tool: FusedName
     """The tool that it guards, under its name in the fused world."""
     concern: Concern
+    """What the rule is about."""
     holds: Sql
-    """An SQL expression over the fused world's tables; beside the tool's bindings there is `:person`, the key of the
+    """An SQL expression over the fused world's tables. It may use the tool's bindings and `:person`, the key of the
     shared person."""
     error: Name
-    """The error code where the tool holds it."""
+    """The error code, if the tool enforces the rule."""
     says: Sentence
     """The rule as one sentence of the policy."""
     because: Sentence = ""
     """Why there has to be such a rule, in words."""
     enforced_by: Enforcer = "tool"
+    """`tool`: the tool refuses the call; `agent`: only the policy forbids it."""
 
     @property
     def guard(self) -> Guard:
@@ -216,30 +233,37 @@ class BridgeRule(Record):
 
 
 class FusedBlueprint(Blueprint):
+    """The contract of a fused world: several domains over one database and one shared person."""
+
     server: FusedName
+    """Also the name of its world: `DentalClinic__HealthPlan`."""
     entities: list[FusedEntity]  # type: ignore[assignment]
-    """The shared person first."""
+    """The shared person first, then the domains' entities."""
     relationships: list[FusedEntity]  # type: ignore[assignment]
+    """The domains' relationships."""
     tools: list[FusedTool]  # type: ignore[assignment]
+    """The domains' tools."""
     invariants: list[FusedInvariant] = Field(min_length=1)  # type: ignore[assignment]
+    """The domains' invariants."""
     events: list[FusedEvent] = Field(default_factory=list)  # type: ignore[assignment]
+    """The domains' events."""
     members: list[FusedMember] = Field(min_length=2)
     """The domains, sorted by name."""
     people: list[PersonView]
-    """One a member."""
+    """One view for each domain."""
 
     @property
     def views(self) -> list[PersonView]:
-        """What statements read beside tables: the members' persons."""
+        """The views of the domains' persons, which statements may read in addition to tables."""
         return self.people
 
     @property
     def roles(self) -> list[DomainRole]:
-        """What the shared person is to each member."""
+        """What the shared person is in each domain."""
         return [self._role(member) for member in self.members]
 
     def role(self, tool: str) -> DomainRole:
-        """What the shared person is to the member whose tool that is; KeyError if nobody's."""
+        """What the shared person is in the domain of a tool. Raises KeyError if there is no such tool."""
         return self._role(self.member_of(tool))
 
     def _role(self, member: FusedMember) -> DomainRole:
@@ -250,25 +274,25 @@ class FusedBlueprint(Blueprint):
 
     @property
     def bridge_rules(self) -> frozenset[str]:
-        """Numbers of the rules that are no member's own."""
+        """Numbers of the rules that belong to no single domain."""
         own = {rule for member in self.members for rule in member.rules.values()}
         return frozenset(guard.rule for tool in self.tools for guard in tool.guards) - own
 
     def member(self, server: str) -> FusedMember:
-        """The member of that name; KeyError if there is none."""
+        """The member of that name. Raises KeyError if there is none."""
         for member in self.members:
             if member.server == server:
                 return member
         raise KeyError(server)
 
     def member_of(self, tool: str) -> FusedMember:
-        """The member whose tool that is; KeyError if nobody's."""
-        found = self.tool(tool)
-        assert isinstance(found, FusedTool)
-        return self.member(found.server)
+        """The member that a tool comes from. Raises KeyError if there is no such tool."""
+        fused_tool = self.tool(tool)
+        assert isinstance(fused_tool, FusedTool)
+        return self.member(fused_tool.server)
 
     def with_bridges(self, rules: Sequence[BridgeRule]) -> "FusedBlueprint":
-        """The contract with bridge rules as guards, each behind the own guards of its tool."""
+        """The contract with bridge rules added as guards, each after the tool's own guards."""
         by_tool: dict[str, list[Guard]] = {}
         for rule in rules:
             by_tool.setdefault(rule.tool, []).append(rule.guard)

@@ -8,10 +8,12 @@ from skillweave.schema.record import Json, Record
 
 
 class Call(Record):
+    """A call of a tool."""
+
     tool: str
     """The tool's name."""
     arguments: dict[str, Json] = Field(default_factory=dict)
-    """By parameter."""
+    """Values by parameter."""
 
 
 class ToolError(Record):
@@ -21,31 +23,33 @@ class ToolError(Record):
     """A guard's error, or `unknown_tool`, `invalid_arguments`, `not_authenticated`, `already_authenticated`,
     `no_account_here`, `session_ended`, `world_defect`."""
     message: str
-    """In words, for the agent."""
+    """The reason in words, for the agent."""
     rule: str | None = None
-    """The rule that the guard enforces, where one does."""
+    """The rule that the broken guard enforces, if there is one."""
 
 
 class RuleVerdict(Record):
-    """An `agent` rule, evaluated at the moment of a call. The agent never sees it."""
+    """An `agent` rule, evaluated at the time of a call. The agent never sees it."""
 
     rule: str
-    """The agent guard's rule."""
+    """The rule of the agent guard."""
     holds: bool
-    """Exactly true; NULL is broken."""
+    """Whether it is exactly true; NULL is broken."""
 
 
 class CallResult(Record):
+    """What came of a call."""
+
     call: Call
-    """What was asked."""
+    """The call as it was given."""
     ok: bool
     """Whether it was carried out."""
     value: Json = None
     """The rows that `returns` gave: an object for `one`, a list of objects for `many`; None where the call failed."""
     error: ToolError | None = None
-    """Why it was not."""
+    """Why it was not carried out."""
     verdicts: list[RuleVerdict] = Field(default_factory=list)
-    """All `agent` guards of the tool, in order; empty where the call failed before they were reached."""
+    """All `agent` guards of the tool, in order; fewer if the call failed before they were reached."""
     minted: list[str] = Field(default_factory=list)
     """Ids that the call minted."""
     changed: list[int] = Field(default_factory=list)
@@ -79,7 +83,7 @@ Op = Literal["insert", "update", "delete"]
 
 
 class RowChange(Record):
-    """Insert and delete give the whole row, update gives the changed columns before and after."""
+    """A change of one row. Insert and delete give the whole row, update gives the changed columns before and after."""
 
     table: str
     """The table's name in SQL."""
@@ -88,6 +92,6 @@ class RowChange(Record):
     key: Cells
     """The key column with its value."""
     before: Cells | None = None
-    """None for an insert."""
+    """Values before the change; None for an insert."""
     after: Cells | None = None
-    """None for a delete."""
+    """Values after the change; None for a delete."""

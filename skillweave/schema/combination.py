@@ -17,11 +17,13 @@ class MentionedRow(Record):
     """A row that the user refers to in words."""
 
     call: int
-    """The golden call whose argument it is; for a value to be told, the read that returns it."""
+    """The golden call whose argument it is; for a value to be told, the read that returns the row."""
     parameter: str | None
-    """None: the row that a value is told about."""
+    """The parameter that takes its key; None: the row that a value is told about."""
     entity: FusedName | None
+    """The row's entity, if it has one."""
     key: str | None
+    """The row's key, if it has one."""
     read: str
     """The tool whose result shows the row."""
     columns: dict[str, Json]
@@ -29,47 +31,63 @@ class MentionedRow(Record):
 
 
 class MentionedValue(Record):
-    """A value that the user gives as it is."""
+    """A value that the user says as it is."""
 
     call: int
+    """The golden call that takes it, from 0."""
     parameter: str
+    """The parameter that takes it."""
     value: Json
-    """None: the user wants nothing said about it."""
+    """The value; None: the user wants nothing said about it."""
 
 
 class Combination(Record):
+    """A task instance before it is proven: a template with a caller, rows and values chosen."""
+
     id: str
     """`DentalClinic/move_appointment/007`."""
     template: str
+    """Id of the template."""
     server: FusedName
+    """The world."""
     kind: Kind
+    """The kind of task."""
     login: Login
+    """Whether the session opens with the user signed in."""
     caller: str
+    """Key of the person who calls."""
     now: str
+    """The session's clock, `YYYY-MM-DD HH:MM:SS`."""
     patch: list[RowChange] = Field(default_factory=list)
+    """Row changes that the task makes to the world's database before it begins."""
     golden: list[GoldenCall]
+    """The reference calls."""
     asked: GoldenCall | None = None
-    """The call that the request comes to and that is not made, in the place behind the golden calls: rows and values
-    are said of it as of them. None where all that is asked for is done."""
+    """The call that the user asks for and that is not made; its place is behind the golden calls. Rows and values refer
+    to it as to them. None if everything that the user asks for is done."""
     forbidden: list[str] = Field(default_factory=list)
-    """The rules that `asked` would break, the first to fail before the others."""
+    """The rules that `asked` would break; the first to fail comes first."""
     hidden: list[str] = Field(default_factory=list)
     """Tools that are not offered."""
     withheld: list[OmittedSlot] = Field(default_factory=list)
-    """What is said only when asked for; `call` is the place among the golden calls, counted from 0."""
+    """What the user says only when asked; `call` is the place among the golden calls, from 0."""
     steps: list[int]
-    """Which golden calls are the template's own, in its order; the others look something up or sign in."""
+    """Positions of the golden calls that are the template's own, in its order; the others look something up or sign
+    in."""
     rows: list[MentionedRow]
+    """Rows that the user refers to."""
     values: list[MentionedValue]
+    """Values that the user says."""
     credentials: dict[str, Json] = Field(default_factory=dict)
     """What the user gives to sign in; empty for `login: session`."""
     communicate: list[FactToTell] = Field(default_factory=list)
+    """What the user has to be told."""
     open_columns: dict[str, list[str]] = Field(default_factory=dict)
-    """Table -> columns that an optional argument fills of which the user has no preference: not compared."""
+    """Table -> columns that an optional argument fills and for which the user has no preference: not compared."""
 
     @property
     def calls(self) -> list[GoldenCall]:
-        """The golden calls, and behind them the one that is asked for and not made."""
+        """The golden calls, then the call that is asked for and not made, if there is one."""
         return [*self.golden, *([self.asked] if self.asked else [])]
 
 
@@ -77,75 +95,93 @@ class ValidatedTask(Record):
     """A combination that has passed its gates."""
 
     combination: Combination
+    """What was chosen."""
     criteria: Criteria
+    """What a session is scored against."""
     gates: Gates
+    """What was proved."""
 
 
 class KnownFact(Record):
     """One thing that the user knows."""
 
     id: str
+    """Unique in the request."""
     value: Json
+    """The value as the data hold it."""
     words: str
     """The value as people say it: `Friday 24 January at 09:30`."""
     type: AttributeType
+    """Type of the value."""
     about: str
-    """What it is a value of: `appointment: starts at`."""
+    """What the value belongs to: `appointment: starts at`."""
     secret: bool = False
-    """Given only when asked for: what signs a person in. No author is asked for words for it."""
+    """Given only when asked for: it signs the person in. No author is asked for words for it."""
     says: str = ""
-    """The sentence that says it, of what is secret."""
+    """The sentence that says it, for what is secret."""
     withheld: bool = False
-    """Left out of the request, and given only when asked for: without it nobody knows what is meant."""
+    """Left out of the request and given only when asked for: without it nobody knows what the user means."""
     volunteered: bool = False
-    """Said in the first message: it goes into an optional argument, for which nobody would ask."""
+    """Said in the first message: it fills an optional argument, for which nobody would ask."""
 
 
 class KnownRow(Record):
     """A row that the user refers to."""
 
     entity: str
+    """The row's entity."""
     columns: dict[str, str]
-    """Column -> id of the thing known."""
+    """Column -> id of the known fact."""
 
 
 class Intent(Record):
     """One thing that the user wants done, or wants to hear."""
 
     tool: str
+    """The tool that does it, or whose result holds it."""
     kind: Literal["do", "hear"]
+    """`do`: have something done; `hear`: be told a value."""
     rows: dict[str, KnownRow] = Field(default_factory=dict)
-    """Parameter -> the row it names. For `hear`, under `row`, the row that it is about."""
+    """Parameter -> the row it names. For `hear`, under the name `row`, the row that the value is about."""
     values: dict[str, str] = Field(default_factory=dict)
-    """Parameter -> id of the thing known."""
+    """Parameter -> id of the known fact."""
     linked: dict[str, str] = Field(default_factory=dict)
-    """Parameter -> entity of a row that an earlier wish has made or named: `that invoice`."""
+    """Parameter -> entity of a row that an earlier intent has made or named: `that invoice`."""
     unwanted: list[str] = Field(default_factory=list)
-    """Optional parameters of which the user wants nothing."""
+    """Optional parameters for which the user wants nothing."""
     ask: str = ""
     """For `hear`: a noun clause that fits after `I would like to know`. For `do`: a verb phrase that fits after `I
     would like to`, with `{parameter}` for the row or value in words; empty: the author's own."""
     only_if_needed: bool = False
-    """The user does not ask for it, and agrees to it where what they ask for needs it first."""
+    """The user does not ask for it, and agrees to it if what they ask for needs it first."""
 
 
 class UserRequest(Record):
-    """All that an author needs to tell a task."""
+    """Everything that an author needs to put a task into a user's words."""
 
     title: str
+    """The template's title."""
     company: str
+    """The company that the user writes to."""
     persona: Persona
+    """Who the user is."""
     reason: str
+    """Why they want it, in the first person."""
     wishes: list[Intent]
+    """What they want, in order."""
     known: list[KnownFact]
+    """What they know."""
 
 
 class FactWords(Record):
+    """An author's words for one known fact."""
+
     id: Label
+    """Id of the fact."""
     text: Sentence
-    """The fact as a sentence in the first person; it holds the value's words, or `{value}` in their place."""
+    """The fact as a sentence in the first person; it contains the value's words, or `{value}` in their place."""
     tell: Literal["first", "asked"] = "asked"
-    """`first`: the first message says it."""
+    """`first`: the first message says it; `asked`: the user says it when asked."""
 
 
 class Telling(Record):
@@ -154,8 +190,10 @@ class Telling(Record):
     id: Label
     """The task's number in the question: `1`, `2`, ..."""
     first_message: Paragraph
+    """What the user writes first."""
     goal: Paragraph
     """What the user wants, in the second person: `You want to move your appointment ...`."""
     reason: Sentence | None = None
-    """Why they want it, in the first person; None where nothing is said of that."""
+    """Why they want it, in the first person; None if nothing is said about that."""
     facts: list[FactWords] = Field(max_length=64)
+    """Words for the facts that the user knows."""

@@ -19,7 +19,7 @@ ToolKind = Literal["auth", "read", "write"]
 Enforcer = Literal["tool", "agent"]
 Concern = Literal["existence", "ownership", "integrity", "deadline", "fee", "quota", "eligibility"]
 STRUCTURAL: frozenset[Concern] = frozenset({"existence", "ownership", "integrity"})
-"""Concerns that a tool always enforces itself."""
+"""Concerns of rules that a tool always enforces itself."""
 ParameterType = Literal["string", "integer", "number", "boolean", "date", "datetime", "array", "object"]
 
 
@@ -29,15 +29,15 @@ class ContractParameter(Record):
     name: Name
     """The binding in SQL, without its colon."""
     type: ParameterType
-    """Checked on entry; nothing is coerced but an integer to a number."""
+    """Checked when a call comes in; nothing is coerced except integer to number."""
     description: Description
     """For the agent."""
     required: bool = True
-    """False: may be left out, and then binds NULL."""
+    """False: it may be left out, and then binds NULL."""
     enum: list[Label] | None = Field(default=None, max_length=64)
     """The only values allowed (type string)."""
     refers_to: Label | None = None
-    """`Entity.attribute`: the argument names an existing row by its key."""
+    """`Entity.attribute`: the argument is the key of an existing row."""
     examples: Scalars = Field(default_factory=list)
     """Values that a person could give, for parameters whose values are in no table: `["card was stolen"]`."""
 
@@ -46,27 +46,31 @@ class Parameter(ContractParameter):
     """A parameter of a tool."""
 
     observable: bool = True
-    """False where no effect shows it: the outcome cannot tell which value was given."""
+    """False if no effect shows it: the outcome does not tell which value was given."""
 
 
 class Guard(Record):
+    """A precondition of a tool."""
+
     rule: Label
-    """`R7`: unique sentence of the policy; tools may share a rule (same `says`, same `enforced_by`)."""
+    """`R7`: its number, unique in the policy. Tools may share a rule; then `says` and `enforced_by` are the same."""
     concern: Concern
-    """What the rule is about. Existence, ownership and integrity are held by the tool."""
+    """What the rule is about. The tool always enforces existence, ownership and integrity."""
     holds: Sql
-    """An SQL expression."""
+    """An SQL expression. The guard holds if it is exactly true."""
     error: Name
     """The error code of a broken `tool` guard: `too_late`."""
     says: Sentence
     """The rule as one sentence of the policy. It names each number, duration, share and enum value of the SQL."""
     enforced_by: Enforcer = "tool"
-    """`agent`: the tool would carry the call out; only the policy forbids it."""
+    """`tool`: the tool refuses the call; `agent`: the tool would carry it out, and only the policy forbids it."""
 
 
 class Effect(Record):
+    """A postcondition of a tool: one change that it makes."""
+
     rule: Label
-    """Number of its sentence; an effect is a rule like any other."""
+    """Number of its sentence; an effect is numbered like a rule."""
     sql: Sql
     """One INSERT, UPDATE or DELETE."""
     says: Sentence
@@ -74,13 +78,17 @@ class Effect(Record):
 
 
 class Returns(Record):
+    """What a tool returns."""
+
     rows: Literal["one", "many"]
     """`one`: an object; `many`: a list."""
     select: Sql
-    """`many` has a total order; `one` gives exactly one row."""
+    """A SELECT. `many` needs a total order; `one` gives exactly one row."""
 
 
 class Tool(Record):
+    """A tool with its contract."""
+
     name: Name
     """Unique in the server."""
     description: Description
@@ -88,21 +96,21 @@ class Tool(Record):
     kind: ToolKind
     """`auth` signs in, `read` changes nothing, `write` changes state."""
     confirm: bool = False
-    """The policy asks the agent to confirm with the user before the call."""
+    """The policy asks the agent to get the user's confirmation before the call."""
     parameters: list[Parameter] = Field(default_factory=list, max_length=32)
     """In the order of the tool's signature."""
     guards: list[Guard] = Field(default_factory=list, max_length=64)
-    """In the order in which they are tried."""
+    """In the order in which they are evaluated."""
     effects: list[Effect] = Field(default_factory=list, max_length=32)
-    """In the order in which they take place; each sees the former."""
+    """In the order in which they take place; each sees the ones before it."""
     returns: Returns
-    """What the caller gets; it sees all effects."""
+    """What the caller gets, after all effects."""
     examples: list[ScalarRow] = Field(default_factory=list, max_length=64)
-    """Values that one person gives together, for parameters whose values are in no table, and enums that they go with:
-    `{"ground": "illness", "statement": "I have had a fever since Monday."}`."""
+    """Values that one person gives together, for parameters whose values are in no table and for the enums that go with
+    them: `{"ground": "illness", "statement": "I have had a fever since Monday."}`."""
 
     def parameter(self, name: str) -> Parameter:
-        """The parameter of that name; KeyError if there is none."""
+        """The parameter of that name. Raises KeyError if there is none."""
         for parameter in self.parameters:
             if parameter.name == name:
                 return parameter
@@ -110,12 +118,12 @@ class Tool(Record):
 
 
 class Invariant(Record):
-    """Something that is never true of a database of this world."""
+    """Something that no database of this world may show."""
 
     id: Name
-    """Names it in messages: `no_double_booking`."""
+    """Its name in messages: `no_double_booking`."""
     never: Sql
-    """A SELECT that returns no row, ever."""
+    """A SELECT that never returns a row."""
     says: Sentence = ""
     """The same in words."""
 
@@ -126,11 +134,11 @@ class Event(Record):
     name: Name
     """Unique in the server."""
     pick: Sql
-    """A SELECT of candidates; the columns of one drawn row are bound in `effects` by their names, beside `:now`."""
+    """A SELECT of candidates. The columns of one drawn row are bound in `effects` by their names, and so is `:now`."""
     effects: list[Sql] = Field(min_length=1, max_length=16)
     """INSERT, UPDATE or DELETE statements, in order."""
     weight: float = Field(default=1.0, ge=0, le=1000)
-    """How readily a candidate is picked: the chance of each, each day, is about 6 % times this."""
+    """How often a candidate is picked: each has a daily chance of about 6 % times this."""
 
 
 _SECTION = re.compile(r"<!-- tool: (?P<name>\w+) -->\n.*?<!-- /tool: (?P=name) -->\n?", re.DOTALL)
@@ -138,7 +146,10 @@ _RULE = re.compile(r"\[(R\d+|B\d+)\]")
 
 
 class Policy(Record):
+    """The rules of a world as prose, with markers by which sections can be kept or left out."""
+
     world: str
+    """The world's name."""
     text: str
     """Markdown."""
 
@@ -149,15 +160,15 @@ class Policy(Record):
 
     @property
     def tools(self) -> list[str]:
-        """Tools that have a section, in order."""
+        """Names of the tools that have a section, in order."""
         return [match["name"] for match in _SECTION.finditer(self.text)]
 
     @property
     def introduction(self) -> str:
-        """What stands before the first tool's section."""
+        """The text before the first tool's section."""
         return self.text.partition("<!-- tool: ")[0].strip()
 
     def for_tools(self, names: Collection[str]) -> "Policy":
-        """The policy with the sections of the other tools left out; what belongs to no tool stays."""
+        """The policy without the sections of other tools. Text that belongs to no tool stays."""
         kept = _SECTION.sub(lambda match: match.group(0) if match["name"] in names else "", self.text)
         return self.model_copy(update={"text": kept})

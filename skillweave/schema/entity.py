@@ -27,19 +27,19 @@ class Generate(Record):
     """How the values of an attribute are drawn. Exactly one of `values`, `low`, `sql`, `fake`, `pattern` is set."""
 
     values: Scalars | None = None
-    """Draw one of these."""
+    """Draw one of these values."""
     weights: list[float] | None = Field(default=None, max_length=64)
     """Relative weights of `values`."""
     low: float | None = None
-    """Smallest number; for date and datetime an offset from the world's `now`, in `unit`."""
+    """Smallest number; for date and datetime an offset from the world's clock, in `unit`."""
     high: float | None = None
     """Largest number, or latest offset."""
     step: float = 1
     """Numbers are `low + k * step`; offsets too."""
     unit: Literal["days", "hours", "minutes"] = "days"
-    """Of `low`, `high` and `step` for date and datetime."""
+    """Unit of `low`, `high` and `step` for date and datetime."""
     times: list[Label] | None = Field(default=None, max_length=64)
-    """For datetime: times of day to draw from, `HH:MM`; without it the drawn offset counts from `now` itself."""
+    """For datetime: times of day to draw from, `HH:MM`. Without it the offset is from the clock's own time of day."""
     sql: Sql | None = None
     """An SQL expression over the row's own columns and other tables; computed after all drawn columns."""
     fake: Label | None = None
@@ -47,7 +47,7 @@ class Generate(Record):
     pattern: Label | None = None
     """`#` is a digit, `?` a capital letter, the rest is literal: `AB-####`."""
     empty: float = Field(default=0.0, ge=0, le=1)
-    """The share of rows in which the value is NULL (the attribute must be nullable)."""
+    """Share of rows in which the value is NULL; the attribute must be nullable."""
 
     @model_validator(mode="after")
     def _one_way(self) -> "Generate":
@@ -62,12 +62,14 @@ class Generate(Record):
 
 
 class Attribute(Record):
+    """An attribute of an entity: a column of its table."""
+
     name: Name
     """The column's name in SQL."""
     type: AttributeType
-    """Dates and times are text in SQL, booleans 0 and 1."""
+    """SQL stores dates and times as text, booleans as 0 and 1."""
     description: Description = ""
-    """In words, where the name does not say it."""
+    """Explanation in words, if the name does not say it."""
     enum: list[Label] | None = Field(default=None, max_length=64)
     """The only values allowed (type string)."""
     unit: Literal["cents"] | None = None
@@ -75,13 +77,13 @@ class Attribute(Record):
     references: Label | None = None
     """`Entity.attribute`: a foreign key."""
     nullable: bool = False
-    """May be NULL."""
+    """Whether it may be NULL."""
     unique: bool = False
-    """No two rows have the same value."""
+    """Whether no two rows may have the same value."""
     shared: bool = False
-    """Belongs to the shared person, not to the role that this domain gives it."""
+    """Whether it belongs to the shared person, and not to that person's role in this domain."""
     initial: Scalar = None
-    """The value of a freshly made row, for a status that tools then change."""
+    """The value in a new row, for a status that tools change later."""
     generate: Generate | None = None
     """How values are drawn; None: a tool, a reference or `initial` gives them."""
     compare: ColumnComparison = "exact"
@@ -89,37 +91,37 @@ class Attribute(Record):
 
 
 class InitialRows(Record):
-    """How many rows an entity starts with. Nothing set: none, tools or history make them all."""
+    """How many rows an entity starts with. If nothing is set: none, and tools or history make them all."""
 
     count: int | None = Field(default=None, ge=0, le=5000)
-    """This many rows in all; for the core person, the size of its population."""
+    """Number of rows in all; for the core person, the size of the population."""
     per: Name | None = None
-    """For each row of this entity (the attribute that references it is filled in) ..."""
+    """The rows are drawn for each row of this entity; the attribute that references it is filled in."""
     low: int = Field(default=1, ge=0, le=1000)
-    """With `per`: at least this many ..."""
+    """With `per`: at least this many rows each."""
     high: int = Field(default=1, ge=0, le=1000)
-    """... between `low` and `high` rows."""
+    """With `per`: at most this many rows each."""
     literal: list[ScalarRow] | None = Field(default=None, max_length=200)
-    """These rows (for each row of `per`, where that is set); attributes left out are drawn."""
+    """These rows (for each row of `per`, if that is set); attributes that are left out are drawn."""
 
 
 class Entity(Record):
     """A kind of record. Its first attribute is its key: a string id, minted as `PREFIX-0001`."""
 
     name: Name
-    """PascalCase; the table is the same in snake case."""
+    """In PascalCase; the table has the same name in snake case."""
     description: Description = ""
     """In words."""
     person: bool = False
-    """Some one, not some thing."""
+    """Whether its rows are persons."""
     role_of: Name | None = None
-    """For the core person of a domain: the shared person that it is a role of (`Patient`)."""
+    """For the core person of a domain: the shared person whose role it is (`Patient`)."""
     prefix: Label = ""
-    """Of its ids; unique in the whole run, allocated by s05."""
+    """Prefix of its ids, unique in the whole run; s05 allocates it."""
     attributes: list[Attribute] = Field(min_length=1, max_length=64)
-    """The key first."""
+    """The key comes first."""
     rows: InitialRows = InitialRows()
-    """How many there are at the start."""
+    """How many rows there are at the start."""
 
     @property
     def table(self) -> str:
@@ -132,7 +134,7 @@ class Entity(Record):
         return self.attributes[0].name
 
     def attribute(self, name: str) -> Attribute:
-        """The attribute of that name; KeyError if there is none."""
+        """The attribute of that name. Raises KeyError if there is none."""
         for attribute in self.attributes:
             if attribute.name == name:
                 return attribute
@@ -140,18 +142,20 @@ class Entity(Record):
 
 
 class Domain(Record):
+    """A service area that one world is made for."""
+
     name: Name
-    """Unique in a run, PascalCase; the server that it grows into has the same name: `DentalClinic`."""
+    """Unique in a run, in PascalCase; its server has the same name: `DentalClinic`."""
     topic: Label
     """The service area in a few words: `dental clinic appointments`."""
     summary: Sentence
-    """One or two sentences: who is served, with what."""
+    """One or two sentences: who is served, and with what."""
     person: Name
     """The kind of person it serves, a shared entity: `Patient`."""
     seed: Label
-    """The seed domain that it was expanded from."""
+    """The seed domain that it was derived from."""
     keywords: list[Label] = Field(default_factory=list, max_length=64)
-    """Terms that belong to the area, for near-duplicate detection and wording."""
+    """Terms that belong to the area, to find near-duplicates and for wording."""
 
 
 Cardinality = Literal["one_to_one", "one_to_many", "many_to_one", "many_to_many"]
@@ -161,10 +165,13 @@ class Relation(Record):
     """An edge. `source` and `target` are entities or relationships of the same domain."""
 
     source: Name
+    """Where the edge begins."""
     target: Name
+    """Where the edge ends."""
     cardinality: Cardinality
+    """How many records of the target go with how many of the source."""
     through: Name | None = None
-    """The relationship (a table of its own, such as `Appointment`) that carries it; None: a plain reference."""
+    """The relationship that carries it, a table of its own such as `Appointment`; None: a plain reference."""
     label: Label = ""
     """The edge in words: `books`."""
 
@@ -173,6 +180,8 @@ class EntityGraph(Record):
     """The relations of one domain."""
 
     domain: Name
+    """The domain's name."""
     core_entity: Name
-    """The person that the domain serves, from whom everything is reached."""
+    """The person that the domain serves; every entity is reached from it."""
     relations: list[Relation]
+    """The edges."""

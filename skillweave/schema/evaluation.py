@@ -15,6 +15,8 @@ from skillweave.schema.task import Kind
 
 
 class Estimate(Record):
+    """A mean over tasks with its interval."""
+
     estimate: float
     """Mean over tasks."""
     low: float
@@ -22,16 +24,16 @@ class Estimate(Record):
     high: float
     """Upper end of the interval."""
     tasks: int
-    """Tasks that count: those with at least so many scored trials."""
+    """Tasks that count: those with enough scored trials."""
 
 
 class RewardFloors(Record):
-    """What is had for nothing: mean reward over the tasks for which it is known."""
+    """Rewards that need no skill: means over the tasks for which they are known."""
 
     nothing: float | None
-    """Of doing and saying nothing; None where no result says."""
+    """Reward of doing and saying nothing; None if no result tells it."""
     random: float | None
-    """Of calls by chance; None where no result says."""
+    """Reward of random calls; None if no result tells it."""
 
 
 class TrialGroup(Record):
@@ -46,28 +48,32 @@ class TrialGroup(Record):
     passed: int
     """Trials with the reward 1."""
     rate: float | None
-    """Passed, of those scored; None where none was."""
+    """Share of the scored trials that passed; None if none was scored."""
     rate_errors_as_failures: float | None
-    """Passed, of all trials."""
+    """Share of all trials that passed; None if there are none."""
     mean_reward: float | None
-    """Over scored trials."""
+    """Mean reward of the scored trials; None if none was scored."""
     floors: RewardFloors
-    """What doing nothing and chance earn in these tasks."""
+    """What doing nothing and random calls earn in these tasks."""
     pass_at_k: dict[int, Estimate]
-    """k -> the chance that at least one of k trials passes. k goes up to where half of the tasks have as many trials;
-    beyond 8 by powers of two."""
+    """k -> the chance that at least one of k trials passes. k goes as far as half of the tasks have that many trials;
+    above 8 in powers of two."""
     pass_hat_k: dict[int, Estimate]
     """k -> the chance that all of k trials pass."""
 
 
 class FailureCount(Record):
+    """How often trials failed in one way."""
+
     count: int
-    """Trials of this class."""
+    """Failed trials of this class."""
     share: float
-    """Of all trials that failed."""
+    """Share of all failed trials."""
 
 
 class CheckMean(Record):
+    """The mean score of one check."""
+
     mean: float
     """Mean score."""
     results: int
@@ -75,59 +81,65 @@ class CheckMean(Record):
 
 
 MAX_LEFT_SHARE = 0.02
-"""Where a user leaves a larger share of the conversations, scores with it are unreliable."""
+"""Scores are unreliable if the user leaves more than this share of the conversations."""
 
 
 class UserFigures(Record):
     """What the simulated user did wrong."""
 
     lost: int
-    """Trajectories that were not scored because the user's text could not be used."""
+    """Trajectories that were not scored because the user's text was unusable."""
     lost_share: float
-    """Of all trajectories."""
+    """Share of all trajectories."""
     checked: int
     """Results in which the user was checked."""
     left: int
-    """Those in which it left while a question was open, its request neither done, declined nor handed over
+    """Results in which the user left while a question was open, with its request neither done, declined nor handed over
     (`user_left`)."""
     left_share: float | None
-    """Of those checked; None where none was."""
+    """Share of the checked results; None if none was checked."""
     faulty: int
-    """Those in which it said what it cannot know."""
+    """Results in which the user said what it cannot know."""
     faulty_failed: int
-    """Those of them that failed."""
+    """Faulty results that failed."""
 
     @property
     def is_unreliable(self) -> bool:
-        """Whether it left too often for scores with it to be relied on."""
+        """Whether the user left so often that scores are unreliable."""
         return self.left_share is not None and self.left_share > MAX_LEFT_SHARE
 
 
 class ConfirmationTotals(Record):
+    """Whether writes that need the user's confirmation had it."""
+
     checked: int
-    """Results in which confirmation was looked at."""
+    """Results in which confirmation was checked."""
     unconfirmed: int
-    """Those with a write that asks for the user's word and was made without it."""
+    """Results with a write that needs confirmation and was made without it."""
 
 
 class ReplayTotals(Record):
+    """How recorded results compare with those of the replay."""
+
     calls: int
     """Calls made again."""
     differs: int
-    """Those whose recorded result is not the one that the replay gave."""
+    """Calls whose recorded result is not the replay's."""
     results_that_differ: int
     """Results with such a call."""
 
 
 class TokenTotals(Record):
+    """What the models used."""
+
     input_tokens: int
     """Tokens sent."""
     output_tokens: int
     """Tokens sampled."""
     results: int
-    """Results whose tokens are known."""
+    """Results whose token counts are known."""
     cost_usd: float | None
-    """None where the cost of a result is unknown."""
+    """US dollars; None if the cost of a result is unknown."""
     results_with_cost: int
     """Results whose cost is known."""
 
@@ -144,9 +156,9 @@ class AgentSummary(Record):
     scored: int
     """Those with a reward."""
     not_scored: dict[str, int]
-    """Why not -> how many: the kind of the error, or `no_reward` where a check that counts was not made."""
+    """Reason -> trajectories: the kind of the error, or `no_reward` if a check that counts was not made."""
     not_scored_share: float
-    """Of all trajectories."""
+    """Share of all trajectories."""
     overall: TrialGroup
     """All trials."""
     by: dict[str, dict[str, TrialGroup]]
@@ -154,86 +166,90 @@ class AgentSummary(Record):
     failures: dict[str, FailureCount]
     """Class of failure -> how many, most frequent first."""
     checks: dict[str, CheckMean]
-    """Check -> its mean, over scored results and others."""
+    """Check -> its mean, over all results in which it was made, scored or not."""
     simulated_user: UserFigures
     """What the user did wrong."""
     confirmation: ConfirmationTotals
-    """Writes without the user's word."""
+    """Writes without the user's confirmation."""
     replay: ReplayTotals
-    """Calls made again."""
+    """The calls made again."""
     spent: dict[Literal["agent", "user"], TokenTotals]
-    """What the models took."""
+    """What the models used."""
 
 
 class EvaluationSummary(Record):
-    """What was scored, agent by agent."""
+    """`summary.json`: what was scored, agent by agent."""
 
     format: Literal["skillweave/1"] = "skillweave/1"
     """The version of this record."""
     dataset: str | None
     """Digest of the dataset that was scored against."""
     unreadable_lines: int = 0
-    """Lines of the rollouts that are no trajectories; there are no results of them."""
+    """Lines of the rollouts that are no trajectories; there are no results for them."""
     checks_versions: list[str]
-    """Versions of the checks; more than one: results that are not to be compared."""
+    """Versions of the checks; if there is more than one, the results must not be compared."""
     level: float
-    """Level of the intervals."""
+    """Confidence level of the intervals."""
     resamples: int
-    """Resamples of tasks behind each interval."""
+    """Bootstrap resamples of tasks behind each interval."""
     by_agent: list[AgentSummary]
-    """One for each agent with each user, by name."""
+    """One for each agent with each user, sorted by name."""
 
 
 class PassCount(Record):
+    """How many tasks an agent passed."""
+
     tasks: int
     """Tasks tried and scored."""
     passed: int
-    """Of these."""
+    """Tasks passed."""
 
     @property
     def rate(self) -> float:
-        """The share that passed; 0 of no tasks."""
+        """The share that passed; 0 if there are no tasks."""
         return self.passed / self.tasks if self.tasks else 0.0
 
 
 class Rung(Record):
+    """The results of one scripted agent."""
+
     agent: str
-    """`oracle`, of the agents that play without a model."""
+    """Its name: `oracle`."""
     overall: PassCount
     """All tasks."""
     reward: float
-    """The mean over scored tasks."""
+    """Mean reward over scored tasks."""
     by_kind: dict[Kind, PassCount]
-    """The tasks of each kind."""
+    """Kind of task -> its tasks."""
     lost: int = 0
     """Conversations that could not be scored."""
 
 
 class Ladder(Record):
-    """One conversation of each agent in each task, scored by the evaluator."""
+    """`ladder.json`: how far each scripted agent gets, with one conversation in each task."""
 
     format: Literal["skillweave/1"] = "skillweave/1"
     """The version of this record."""
     dataset: str
     """Digest of the dataset."""
     seed: int
-    """Of the run's configuration: it draws the sample and what agents and users do."""
+    """The configuration's seed; it draws the sample and what agents and users do."""
     sample: int | None
-    """Tasks of each world; None: all of them."""
+    """Tasks drawn from each world; None: all of them."""
     tasks: int
     """Tasks that each agent was given."""
     rungs: list[Rung]
-    """In the order in which they are to stand."""
+    """The agents in the order in which they should stand."""
     decided: list[str] = Field(default_factory=list)
-    """Ids of the tasks that a rule decides which no tool of the request holds: it forbids the request, or demands
+    """Ids of the tasks that depend on a rule that no tool of the request enforces: it forbids the request, or demands
     another call before it. `policy_blind` must fail each."""
     oracle_failed: list[str] = Field(default_factory=list)
     """Ids of the tasks that the oracle did not pass."""
     wrong: list[str] = Field(default_factory=list)
-    """What is not as it must be, in words."""
+    """What is not as it should be, in words."""
 
     def rung(self, agent: str) -> Rung:
-        """That agent's; KeyError if it was not asked."""
+        """The results of an agent. Raises KeyError if it was not tried."""
         for rung in self.rungs:
             if rung.agent == agent:
                 return rung
@@ -241,41 +257,43 @@ class Ladder(Record):
 
 
 class VariantCount(Record):
+    """Variants of one sort."""
+
     made: int
-    """Variants of this sort."""
+    """How many were tried."""
     right: int
-    """How many were said rightly: mutants killed, equivalents passed."""
+    """How many were judged rightly: mutants that failed, equivalents that passed."""
 
 
 class MisjudgedVariant(Record):
-    """A variant of which the evaluator says the wrong thing."""
+    """A variant that the evaluator judges wrongly."""
 
     task: str
     """The task's id."""
     sort: str
     """The sort of variant."""
     must: Literal["pass", "fail"]
-    """What was to be said of it."""
+    """What the evaluator should have said."""
     what: str
     """What was changed in it."""
     differs: list[str] = Field(default_factory=list)
-    """How its end state differs from the one demanded."""
+    """How its end state differs from the demanded one."""
     why: str
     """What the checks said, and what they cannot see."""
 
 
 class HeldOutReport(Record):
-    """The evaluator's word on every variant of the second set."""
+    """The second set of variants, by which no task was kept or dropped: whether the evaluator judges them rightly."""
 
     format: Literal["skillweave/1"] = "skillweave/1"
     """The version of this record."""
     dataset: str
     """Digest of the dataset."""
     tasks: int
-    """Tasks that had such variants."""
+    """Tasks with such variants."""
     mutants: dict[str, VariantCount]
     """Wrong trajectories, by sort."""
     equivalents: dict[str, VariantCount]
-    """Right ones, by sort."""
+    """Other right trajectories, by sort."""
     survivors: list[MisjudgedVariant]
-    """All that were said wrongly."""
+    """All variants that were judged wrongly."""

@@ -11,7 +11,7 @@ from skillweave.schema.task import Split
 
 
 class UnmetGuard(Record):
-    """A guard that nothing in the database breaks first. No refusal task is made of it."""
+    """A guard that is never the first to be broken in this database. No refusal task is made for it."""
 
     tool: Name
     """The tool with the guard."""
@@ -20,16 +20,18 @@ class UnmetGuard(Record):
 
 
 class DatabaseCoverage(Record):
+    """What of a contract a database lets happen."""
+
     tools: int
     """Tools of the server."""
     tools_succeeding: int
-    """Tools that succeed for somebody."""
+    """Tools that succeed for at least one person."""
     failing_tools: list[str]
-    """Tools that never do; a world with one is rejected."""
+    """Tools that never succeed; a world with one is rejected."""
     effects: int
     """Effects of all tools."""
     effects_taking_place: int
-    """Effects that changed a row in some call that succeeded."""
+    """Effects that changed a row in a call that succeeded."""
     idle_effects: list[str]
     """Effects that changed no row in any call that succeeded."""
     guards: int
@@ -39,15 +41,17 @@ class DatabaseCoverage(Record):
     unmet: list[UnmetGuard]
     """The other guards."""
     unsound: list[str]
-    """Agent rules whose breach the tool could not carry out soundly."""
+    """Agent rules that a tool could not break soundly."""
 
     @property
     def reached(self) -> int:
-        """All that is reached, as one number by which databases are compared."""
+        """One number for all that is reached, to compare databases by."""
         return self.tools_succeeding * 1000 + self.guards_first_broken * 10 + self.effects_taking_place
 
 
 class DatabaseSummary(Record):
+    """What is in the database of a world, what happened in it, and what of its contract it lets happen."""
+
     server: Name
     """The world."""
     rows: dict[str, int]
@@ -63,99 +67,105 @@ class DatabaseSummary(Record):
 
 
 class TemplateWithoutTasks(Record):
-    """A task template of which no task came."""
+    """A task template that gave no task."""
 
     template: str
     """Its id."""
     reason: str
-    """What most often stood in the way."""
+    """The most frequent obstacle."""
 
     @property
     def text(self) -> str:
-        """The same as one line."""
+        """The template and the reason in one line."""
         return f"no instance of {self.template}: {self.reason}"
 
 
 class RuleCoverage(Record):
+    """How tasks test one rule."""
+
     rule: str
     """Its number in the policy: `R7`."""
     says: str
     """Its sentence."""
     held_by: Literal["tool", "agent", "effect"]
-    """`tool`: refused by the tool itself; `agent`: only the policy forbids it; `effect`: what a call does."""
+    """`tool`: the tool refuses; `agent`: only the policy forbids; `effect`: what a call does."""
     tools: list[str]
     """Tools that share it."""
     kept: int
-    """Tasks whose golden calls meet it and keep it; of an effect, whose calls change a row by it."""
+    """Tasks whose golden calls meet the rule and keep it; for an effect, tasks whose calls change a row by it."""
     kept_by: list[str] = Field(default_factory=list)
-    """Ids of the first of them."""
+    """Ids of the first of these tasks."""
     broken: int
-    """Tasks that whoever breaks it fails: their request comes to that, or leaving out a call that it demands does."""
+    """Tasks that an agent fails if it breaks the rule: the request asks for that, or leaving out a demanded call
+    does."""
     broken_by: list[str] = Field(default_factory=list)
-    """Ids of the first of them."""
+    """Ids of the first of these tasks."""
     why: str | None = None
-    """Why no task keeps it, or none would break it; None: there are both."""
+    """Why no task keeps it, or why none would break it; None: there are both."""
 
 
 class DuplicateCounts(Record):
-    """What was found to repeat other tasks of its world, and removed."""
+    """Tasks that repeat others of their world and were removed."""
 
     tasks: int
-    """Tasks that were told, those removed included."""
+    """Tasks before removal."""
     exact: int
-    """Removed: the very same calls and arguments for the same person, of the same kind."""
+    """Removed: the same calls and arguments for the same person, of the same kind."""
     near: int
-    """Removed: the same calls, said in nearly the same words."""
+    """Removed: the same calls in nearly the same words."""
     across: int
     """Removed: the same instance, or the same words, in a stricter split."""
 
 
 class WordingDiversity(Record):
-    """How the first messages are said. None where there are too few of them."""
+    """How much the first messages differ. A figure is None if there are too few messages."""
 
     messages: int
     """First messages."""
     words: int
     """Words in them."""
     distinct_1: float | None
-    """Different words, of all words."""
+    """Different words, as a share of all words."""
     distinct_2: float | None
-    """Different pairs of successive words, of all pairs."""
+    """Different pairs of successive words, as a share of all pairs."""
     distinct_3: float | None
-    """Different triples of successive words, of all triples."""
+    """Different triples of successive words, as a share of all triples."""
     self_bleu: float | None
-    """BLEU-4 of a message against the others of its sample, the mean over seeded samples: 1 is all alike."""
+    """BLEU-4 of a message against the others of its sample, mean over seeded samples; 1: all are equal."""
     skeletons: float | None
-    """Different sentences, their values masked, of all sentences in a seeded sample of 100 messages; the mean."""
+    """Different sentences with their values masked, as a share of all sentences in a seeded sample of 100 messages; the
+    mean."""
 
 
 class CoverageCount(Record):
-    """How much of something the golden calls reach."""
+    """How many of something the golden calls reach."""
 
     reached: int
-    """How many of them."""
+    """How many they reach."""
     all: int
     """How many there are."""
     missing: list[str] = Field(default_factory=list)
-    """Those that are not reached, sorted; not listed for pairs of tools."""
+    """The ones not reached, sorted; not listed for pairs of tools."""
 
 
 class ContractCoverage(Record):
-    """What the tasks of a world exercise of its contract."""
+    """What of a contract the tasks of a world exercise."""
 
     tools: CoverageCount
     """Tools that are called, or asked for."""
     rules: CoverageCount
-    """Rules of guards: those of tools that are called, and those that a request would break."""
+    """Rules of guards: those of called tools, and those that a request would break."""
     effects: CoverageCount
-    """Rules of effects: those of tools that are called."""
+    """Rules of effects: those of called tools."""
     pairs: CoverageCount
-    """Ordered pairs of tools, one called right after the other."""
+    """Ordered pairs of tools that are called one right after the other."""
     values: CoverageCount
-    """Values of enums that are given: `tool.parameter=value`."""
+    """Enum values that are given: `tool.parameter=value`."""
 
 
 class WorldDiversity(Record):
+    """The diversity of one world's tasks."""
+
     tasks: int
     """Tasks of the world."""
     splits: dict[Split, int]
@@ -163,7 +173,7 @@ class WorldDiversity(Record):
     structures: int
     """Different sequences of golden tools, with their kind."""
     duplicates: DuplicateCounts | None
-    """None: not known."""
+    """None: unknown."""
     wording: WordingDiversity
     """Of the world's first messages."""
     coverage: ContractCoverage
@@ -171,7 +181,7 @@ class WorldDiversity(Record):
 
 
 class Diversity(Record):
-    """`report/diversity.json`."""
+    """`report/diversity.json`: how much the tasks of a dataset differ, in what they do and in how they are told."""
 
     format: Literal["skillweave/1"] = "skillweave/1"
     """The version of this record."""
@@ -180,9 +190,9 @@ class Diversity(Record):
     splits: dict[Split, int]
     """Split -> its tasks."""
     holdout_domains: list[str] = Field(default_factory=list)
-    """Domains that are kept whole for testing."""
+    """Domains that are kept entirely for testing."""
     structures: int
-    """Different sequences of golden tools, with their kind, each world's counted apart."""
+    """Different sequences of golden tools, with their kind; counted separately for each world."""
     duplicates: DuplicateCounts | None
     """Of all worlds together."""
     wording: WordingDiversity
@@ -194,29 +204,29 @@ class Diversity(Record):
 
 
 class BenchmarkLeak(Record):
-    """A task that has words in common with a benchmark."""
+    """A task that shares words with a benchmark."""
 
     task: str
     """Its id."""
     file: str
     """The benchmark's file."""
     words: str
-    """The first words in common."""
+    """The first words that both have."""
 
 
 class SimilarTool(Record):
-    """A tool and the benchmark's nearest to it: by name, and by the names of its parameters."""
+    """A tool and the benchmark tool that is most similar to it, by their names and those of their parameters."""
 
     tool: str
     """`DentalClinic/move_appointment`."""
     other: str
     """The benchmark's tool."""
     similarity: float
-    """Words in common, of all words of both names and of their parameters' names (Jaccard)."""
+    """Words that both have, as a share of all words in both names and in the names of their parameters (Jaccard)."""
 
 
 class BenchmarkFile(Record):
-    """What one file was read as."""
+    """What was found in one file."""
 
     texts: int
     """Texts in it."""
@@ -225,21 +235,21 @@ class BenchmarkFile(Record):
 
 
 class Decontamination(Record):
-    """`decontamination.json`: what a dataset has in common with files of benchmarks."""
+    """`decontamination.json`: what a dataset shares with files of benchmarks."""
 
     format: Literal["skillweave/1"] = "skillweave/1"
     """The version of this record."""
     tasks: int
-    """Tasks that were looked at."""
+    """Tasks that were examined."""
     files: dict[str, BenchmarkFile]
     """Path as given -> what was in it."""
     shared: dict[str, int]
-    """Length of a run of words -> tasks whose first message or goal has one in common with a file."""
+    """Length of a run of words -> tasks whose first message or goal shares one with a file."""
     leaks: list[BenchmarkLeak]
-    """Some of the tasks with a run of the longest length in common."""
+    """Some of the tasks that share a run of the longest length."""
     people: list[str]
     """Names of the dataset's people that a file has too."""
     emails: list[str]
     """Email addresses of the dataset that a file has too."""
     twins: list[SimilarTool]
-    """The nearest pairs of tools, nearest first."""
+    """The most similar pairs of tools, most similar first."""

@@ -193,6 +193,10 @@ class Noise(Record):
     faults: list[PlantedFault] = Field(min_length=1)
 
 
+def _is_empty(figures: dict[str, dict[str, Json]]) -> bool:
+    return not figures
+
+
 class Gates(Record):
     """Each gate that the task has passed, with its figures."""
 
@@ -215,6 +219,8 @@ class Gates(Record):
     """The golden calls break no rule, and the policy states the rules."""
     interlock: dict[str, Json] = Field(default_factory=dict)
     """Without one domain's calls the others cannot be carried out: the links that show it. Empty: one domain alone."""
+    own: dict[str, dict[str, Json]] = Field(default_factory=dict, exclude_if=_is_empty)
+    """Figures of the gates that plug-ins add, by gate; the key is left out where there are none."""
 
 
 class TaskInfo(Record):

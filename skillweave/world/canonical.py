@@ -1,8 +1,11 @@
 """One name for each id that a session minted, so that two runs that did the same compare equal.
 
-Only ids that the session minted are renamed, and values that hold one as a whole token. An id becomes `{"$new": n}`; a
-value derived from ids becomes `{"$new": m, "text": "TC-{3}"}`, so that the rest of its text stays visible. Numbers
-follow from the other columns of the rows, references followed, and never from the ids' own text or position.
+Only ids that the session minted are renamed, and values that contain one as a whole token. An id becomes `{"$new": n}`.
+A value derived from ids becomes `{"$new": m, "text": "TC-{3}"}`, so that the rest of its text stays visible. Numbers
+follow from the other columns of the rows and from references between them, never from the ids' own text or order.
+
+This is canonical labelling of a small coloured graph: colour refinement first, then a bounded search among ids that
+still look alike.
 """
 
 import json
@@ -14,22 +17,30 @@ from skillweave.schema.record import Json
 
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 _BRANCHES = 4
-"""Of ids that look alike and yet are not interchangeable, so many are tried as the first."""
+"""How many ids that look alike, and are not interchangeable, the search tries as the first."""
 
 Ranks = dict[str, int]
-"""Minted id to its number so far; those that still look alike share one."""
+"""Minted id -> its number so far. Ids that still look alike have the same number."""
 
-Look = Callable[[str], str]
-"""How an id is written."""
+Rename = Callable[[str], str]
+"""From an id to what is written in its place."""
 
 
 def canonical(changes: Sequence[RowChange], minted: Collection[str]) -> list[RowChange]:
-    """The changes with the minted ids renamed, sorted."""
+    """Rename the minted ids in row changes.
+
+    Args:
+        changes: Row changes of a session, with the ids as they are.
+        minted: All ids that the session minted.
+
+    Returns:
+        The changes with the ids renamed, sorted.
+    """
     ids = _Ids(minted)
-    used = sorted({found for change in changes for found in ids.used_in(change)}) if minted else []
+    used = sorted({id for change in changes for id in ids.used_in(change)}) if minted else []
     if not used:
         return _sorted(changes)
-    ranks = _settled(changes, ids, dict.fromkeys(used, 0))
+    ranks = _refined(changes, ids, dict.fromkeys(used, 0))
     return _sorted(ids.numbered(changes, _distinct(changes, ids, ranks)))
 
 
@@ -39,61 +50,64 @@ def dump(value: object) -> str:
 
 
 class _Ids:
-    """Finds minted ids in cells and writes them anew."""
+    """Finds minted ids in cells and replaces them."""
 
     def __init__(self, minted: Collection[str]) -> None:
-        self._minted = frozenset(minted)
-        choices = "|".join(re.escape(found) for found in sorted(self._minted, key=lambda found: (-len(found), found)))
+        choices = "|".join(re.escape(id) for id in sorted(frozenset(minted), key=lambda id: (-len(id), id)))
         self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{choices})(?![A-Za-z0-9])") if choices else None
-        self._known: dict[str, list[str]] = {}
+        self._by_text: dict[str, list[str]] = {}
+        """Text -> the ids in it: each text is searched once."""
 
     def used_in(self, change: RowChange) -> list[str]:
+        """The ids in a row change, repeats included."""
         if self._pattern is None:
             return []
         cells = [*change.key.values(), *(change.before or {}).values(), *(change.after or {}).values()]
-        return [found for cell in cells if isinstance(cell, str) for found in self._used(cell)]
+        return [id for cell in cells if isinstance(cell, str) for id in self._used(cell)]
 
     def _used(self, text: str) -> list[str]:
-        """The ids in a text, which is searched once."""
-        found = self._known.get(text)
-        if found is None:
-            found = self._known[text] = self._pattern.findall(text) if self._pattern else []
-        return found
+        ids = self._by_text.get(text)
+        if ids is None:
+            ids = self._by_text[text] = self._pattern.findall(text) if self._pattern else []
+        return ids
 
     def seen(self, change: RowChange, ranks: Ranks, focus: str) -> str:
-        """The change as it looks from one id: itself a star, the others their ranks."""
+        """How a change looks from one id: that id is a star, the others are their ranks."""
 
-        def look(found: str) -> str:
-            return "*" if found == focus else str(ranks[found])
+        def rename(id: str) -> str:
+            return "*" if id == focus else str(ranks[id])
 
-        return dump([change.table, change.op, *(self._looked(part, look) for part in _parts(change))])
+        return dump([change.table, change.op, *(self._replaced(part, rename) for part in _parts(change))])
 
-    def _looked(self, cells: Cells | None, look: Look) -> Cells | None:
-        return None if cells is None else {name: self._cell(cell, look) for name, cell in cells.items()}
+    def _replaced(self, cells: Cells | None, rename: Rename) -> Cells | None:
+        return None if cells is None else {name: self._replaced_in(cell, rename) for name, cell in cells.items()}
 
-    def _cell(self, cell: Json, look: Look) -> Json:
+    def _replaced_in(self, cell: Json, rename: Rename) -> Json:
+        """The cell; a list of its new text if it contains ids."""
         if self._pattern is None or not isinstance(cell, str) or not self._used(cell):
             return cell
-        return [self._pattern.sub(lambda match: "{" + look(match.group()) + "}", cell)]
+        return [self._pattern.sub(lambda match: "{" + rename(match.group()) + "}", cell)]
 
     def numbered(self, changes: Sequence[RowChange], numbers: Ranks) -> list[RowChange]:
-        def look(found: str) -> str:
-            return str(numbers[found])
+        """The changes with each id replaced by its number; `numbers` has a number of its own for each."""
 
-        looked = [
-            tuple(self._looked(part, look) for part in _parts(change)) if self.used_in(change) else None
+        def rename(id: str) -> str:
+            return str(numbers[id])
+
+        replaced = [
+            tuple(self._replaced(part, rename) for part in _parts(change)) if self.used_in(change) else None
             for change in changes
         ]
         names: dict[str, Json] = {f"{{{number}}}": {NEW: number} for number in numbers.values()}
-        derived = {text for parts in looked for part in parts or () for text in _marked(part)} - names.keys()
+        derived = {text for parts in replaced for part in parts or () for text in _texts_with_ids(part)} - names.keys()
         for position, text in enumerate(sorted(derived), start=len(numbers) + 1):
             names[text] = {NEW: position, "text": text}
-        pairs = zip(changes, looked, strict=True)
+        pairs = zip(changes, replaced, strict=True)
         return [change if parts is None else _renamed(change, parts, names) for change, parts in pairs]
 
 
-def _marked(cells: Cells | None) -> list[str]:
-    """The cells that hold ids, as they were written."""
+def _texts_with_ids(cells: Cells | None) -> list[str]:
+    """The new texts of the cells that contain ids."""
     return [str(cell[0]) for cell in (cells or {}).values() if isinstance(cell, list)]
 
 
@@ -109,21 +123,18 @@ def _parts(change: RowChange) -> tuple[Cells | None, ...]:
     return change.key, change.before, change.after
 
 
-def _settled(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
-    """Ranks told apart as far as the rows tell them apart (colour refinement)."""
+def _refined(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
+    """Ranks told apart as far as the rows tell the ids apart (colour refinement)."""
     classes = len(set(ranks.values()))
     if classes == len(ranks):
         return ranks
     rows = _by_id(changes, ids)
     while classes < len(ranks):
-        looks = {
-            found: (ranks[found], sorted(ids.seen(change, ranks, found) for change in rows[found])) for found in ranks
-        }
-        order = sorted(looks.values(), key=dump)
+        looks = {id: (ranks[id], sorted(ids.seen(change, ranks, id) for change in rows[id])) for id in ranks}
         places: dict[str, int] = {}
-        for look in order:
+        for look in sorted(looks.values(), key=dump):
             places.setdefault(dump(look), len(places))
-        ranks = {found: places[dump(look)] for found, look in looks.items()}
+        ranks = {id: places[dump(look)] for id, look in looks.items()}
         if len(places) == classes:
             break
         classes = len(places)
@@ -131,41 +142,43 @@ def _settled(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
 
 
 def _by_id(changes: Sequence[RowChange], ids: _Ids) -> dict[str, list[RowChange]]:
-    """The changes that hold each id."""
-    found: dict[str, list[RowChange]] = {}
+    """Id -> the changes that contain it."""
+    by_id: dict[str, list[RowChange]] = {}
     for change in changes:
-        for used in dict.fromkeys(ids.used_in(change)):
-            found.setdefault(used, []).append(change)
-    return found
+        for id in dict.fromkeys(ids.used_in(change)):
+            by_id.setdefault(id, []).append(change)
+    return by_id
 
 
 def _distinct(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
-    """Numbers from 1, each id its own, where ids that look alike are told apart by trial."""
+    """Numbers from 1, a different one for each id. Ids that look alike are told apart by trial."""
     by_rank: dict[int, list[str]] = {}
-    for found, rank in ranks.items():
-        by_rank.setdefault(rank, []).append(found)
-    tied = [sorted(found) for rank, found in sorted(by_rank.items()) if len(found) > 1]
-    if not tied:
-        return {found: number for number, found in enumerate(sorted(ranks, key=lambda found: ranks[found]), start=1)}
-    alike = tied[0]
+    for id, rank in ranks.items():
+        by_rank.setdefault(rank, []).append(id)
+    ties = [sorted(tied) for rank, tied in sorted(by_rank.items()) if len(tied) > 1]
+    if not ties:
+        return {id: number for number, id in enumerate(sorted(ranks, key=lambda id: ranks[id]), start=1)}
+    tied = ties[0]
     rows = _by_id(changes, ids)
-    unique = {found: position for position, found in enumerate(ranks)}
-    others = [other for other in alike[1:] if not _interchangeable(rows, ids, unique, alike[0], other)]
-    # Where the first can change places with each, all can with each other, and any order of them will do.
-    orders = [[first, *(one for one in alike if one != first)] for first in [alike[0], *others][:_BRANCHES]]
-    tried = []
+    unique = {id: position for position, id in enumerate(ranks)}
+    others = [other for other in tied[1:] if not _are_interchangeable(rows, ids, unique, tied[0], other)]
+    # If the first can swap with each of the others, all can swap with each other, and any order of them will do.
+    orders = [[first, *(id for id in tied if id != first)] for first in [tied[0], *others][:_BRANCHES]]
+    trials = []
     for order in orders:
-        apart = order if not others else order[:1]
-        split = {found: rank * (len(alike) + 1) + len(alike) for found, rank in ranks.items()}
-        split.update({found: ranks[found] * (len(alike) + 1) + place for place, found in enumerate(apart)})
-        tried.append(_distinct(changes, ids, _settled(changes, ids, split)))
-    return min(tried, key=lambda numbers: dump([_plain(row) for row in _sorted(ids.numbered(changes, numbers))]))
+        separated = order if not others else order[:1]
+        split = {id: rank * (len(tied) + 1) + len(tied) for id, rank in ranks.items()}
+        split.update({id: ranks[id] * (len(tied) + 1) + place for place, id in enumerate(separated)})
+        trials.append(_distinct(changes, ids, _refined(changes, ids, split)))
+    return min(trials, key=lambda numbers: dump([_plain(row) for row in _sorted(ids.numbered(changes, numbers))]))
 
 
-def _interchangeable(rows: Mapping[str, list[RowChange]], ids: _Ids, unique: Ranks, one: str, other: str) -> bool:
-    """Whether the changes stay what they are when two ids change places; only those that hold one can differ."""
-    swapped = {**unique, one: unique[other], other: unique[one]}
-    held = [*rows[one], *(row for row in rows[other] if one not in ids.used_in(row))]
+def _are_interchangeable(
+    rows: Mapping[str, list[RowChange]], ids: _Ids, unique: Ranks, first: str, second: str
+) -> bool:
+    """Whether the changes stay the same when two ids swap. Only changes that contain one of them can differ."""
+    swapped = {**unique, first: unique[second], second: unique[first]}
+    held = [*rows[first], *(row for row in rows[second] if first not in ids.used_in(row))]
     return sorted(ids.seen(row, unique, "") for row in held) == sorted(ids.seen(row, swapped, "") for row in held)
 
 

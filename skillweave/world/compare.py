@@ -1,7 +1,7 @@
-"""Compares two lists of row changes: what one demands against what happened.
+"""Compares two lists of row changes: those that are expected with those that happened.
 
-Numbers of `{"$new": n}` are paired by matching rows, so it does not matter how either side numbered. `{"$any": true}`
-and `free` columns are not compared; `normalised` ones without case, space and punctuation.
+Numbers of `{"$new": n}` are paired by matching rows, so the two sides may number differently. `{"$any": true}` and
+`free` columns are not compared; `normalised` columns are compared without case, space and punctuation.
 """
 
 import re
@@ -13,28 +13,41 @@ from skillweave.schema.entity import ColumnComparison
 from skillweave.schema.record import Json
 
 ComparisonLookup = Callable[[str, str], ColumnComparison]
-"""Table and column to how they are compared."""
+"""From table and column to how the column is compared."""
 
 MAX_TRIES = 20_000
-"""Pairs of rows that are tried before the best pairing so far counts."""
+"""Pairs of rows to try; after these the best pairing so far counts."""
 
-_NOISE = re.compile(r"[\W_]+")
+_IGNORED = re.compile(r"[\W_]+")
 
 
 class RowChangeDifference(NamedTuple):
+    """How two lists of row changes differ."""
+
     missing: list[RowChange]
+    """Expected changes that did not happen."""
     unexpected: list[RowChange]
+    """Changes that happened and are not expected."""
 
     @property
-    def none(self) -> bool:
-        """Whether nothing is missing and nothing unexpected."""
+    def is_empty(self) -> bool:
+        """Whether nothing is missing and nothing is unexpected."""
         return not self.missing and not self.unexpected
 
 
 def compare(
     expected: Sequence[RowChange], actual: Sequence[RowChange], comparison: ComparisonLookup
 ) -> RowChangeDifference:
-    """What `expected` demands and `actual` has not, and the reverse."""
+    """Pair as many expected changes with actual ones as possible.
+
+    Args:
+        expected: Changes that should have happened, in canonical form.
+        actual: Changes that happened, in canonical form.
+        comparison: How columns are compared.
+
+    Returns:
+        What is left over on either side. An update whose values are all `{"$any": true}` need not happen.
+    """
     search = _Search(expected, actual, comparison)
     search.pair(0, {}, {}, {})
     chosen = search.best
@@ -45,11 +58,11 @@ def compare(
 
 def normalise(text: str) -> str:
     """Text without case, space and punctuation."""
-    return _NOISE.sub("", text.casefold())
+    return _IGNORED.sub("", text.casefold())
 
 
 class _Search:
-    """Pairs expected rows with actual ones, keeping one number on one side to one number on the other."""
+    """Pairs expected rows with actual ones, so that each number on one side stands for one number on the other."""
 
     def __init__(
         self, expected: Sequence[RowChange], actual: Sequence[RowChange], comparison: ComparisonLookup
@@ -62,7 +75,17 @@ class _Search:
         self._order = sorted(range(len(expected)), key=lambda place: (len(self._options[place]), place))
 
     def pair(self, depth: int, chosen: dict[int, int], there: dict[int, int], back: dict[int, int]) -> bool:
-        """Pair the rows from `depth` on; True once no pairing can be better."""
+        """Pair the rows from `depth` on, by backtracking.
+
+        Args:
+            depth: How many rows have been considered.
+            chosen: Place of an expected row -> place of the actual row that it is paired with.
+            there: Number on the expected side -> number on the actual side.
+            back: The reverse.
+
+        Returns:
+            True once no pairing can be better.
+        """
         if len(chosen) > len(self.best):
             self.best = dict(chosen)
         if len(self.best) == self._most or self._tries > MAX_TRIES:
@@ -79,75 +102,77 @@ class _Search:
         return self.pair(depth + 1, chosen, there, back)
 
     def _options_of(self, row: RowChange, actual: Sequence[RowChange]) -> dict[int, list[tuple[int, int]]]:
-        """Places of the actual rows that this can be, each with the numbers that would be paired."""
-        found = {
+        """Places of the actual rows that match this one, each with the numbers to pair for that."""
+        pairs = {
             place: self._numbers_between(row, other)
             for place, other in enumerate(actual)
             if (row.table, row.op) == (other.table, other.op)
         }
-        return {place: numbers for place, numbers in found.items() if numbers is not None}
+        return {place: numbers for place, numbers in pairs.items() if numbers is not None}
 
     def _numbers_between(self, expected: RowChange, actual: RowChange) -> list[tuple[int, int]] | None:
-        """Pairs of numbers that two rows of one table and operation ask for; None where they cannot be the same."""
-        found: list[tuple[int, int]] = []
+        """Numbers to pair so that two rows of one table and operation are the same; None if they cannot be."""
+        pairs: list[tuple[int, int]] = []
         parts = ((expected.key, actual.key), (expected.before, actual.before), (expected.after, actual.after))
-        for one, other in parts:
-            numbers = self._numbers_in(expected, one or {}, other or {})
-            if numbers is None or (one is None) != (other is None):
+        for left, right in parts:
+            numbers = self._numbers_in(expected, left or {}, right or {})
+            if numbers is None or (left is None) != (right is None):
                 return None
-            found.extend(numbers)
-        return found
+            pairs.extend(numbers)
+        return pairs
 
-    def _numbers_in(self, row: RowChange, one: Cells, other: Cells) -> list[tuple[int, int]] | None:
-        """The same of one part of the rows: key, before or after."""
-        found: list[tuple[int, int]] = []
-        for name in one.keys() | other.keys():
-            if name in one and name in other and _is_plainly_same(one[name], other[name]):
+    def _numbers_in(self, row: RowChange, left: Cells, right: Cells) -> list[tuple[int, int]] | None:
+        """The same for one part of the rows: key, before or after."""
+        pairs: list[tuple[int, int]] = []
+        for name in left.keys() | right.keys():
+            if name in left and name in right and _is_plainly_same(left[name], right[name]):
                 continue
             how = self._comparison(row.table, name)
-            if how == "free" or _is_any(one.get(name)) or _is_any((row.after or {}).get(name)):
+            if how == "free" or _is_any(left.get(name)) or _is_any((row.after or {}).get(name)):
                 continue
-            if name not in one or name not in other:
+            if name not in left or name not in right:
                 return None
-            numbers = _numbers_of(one[name], other[name], how)
+            numbers = _numbers_of(left[name], right[name], how)
             if numbers is None:
                 return None
-            found.extend(numbers)
-        return found
+            pairs.extend(numbers)
+        return pairs
 
 
-def _numbers_of(one: Json, other: Json, how: ColumnComparison) -> list[tuple[int, int]] | None:
-    if isinstance(one, dict) and isinstance(other, dict) and NEW in one and NEW in other:
-        return _new_numbers(one, other)
-    if how == "normalised" and isinstance(one, str) and isinstance(other, str):
-        return [] if normalise(one) == normalise(other) else None
-    return [] if _is_same(one, other) else None
+def _numbers_of(left: Json, right: Json, how: ColumnComparison) -> list[tuple[int, int]] | None:
+    """Numbers to pair so that two cells are the same; None if they cannot be."""
+    if isinstance(left, dict) and isinstance(right, dict) and NEW in left and NEW in right:
+        return _new_numbers(left, right)
+    if how == "normalised" and isinstance(left, str) and isinstance(right, str):
+        return [] if normalise(left) == normalise(right) else None
+    return [] if _is_same(left, right) else None
 
 
-def _is_plainly_same(one: Json, other: Json) -> bool:
-    """Equal however they are compared, and no number to be paired."""
-    return type(one) is type(other) and one == other and not isinstance(one, dict)
+def _is_plainly_same(left: Json, right: Json) -> bool:
+    """Whether two cells are equal in any comparison, and hold no number to pair."""
+    return type(left) is type(right) and left == right and not isinstance(left, dict)
 
 
-def _is_same(one: Json, other: Json) -> bool:
-    """Equal, where 5 is 5.0 and 1 is not true."""
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+def _is_same(left: Json, right: Json) -> bool:
+    """Whether two cells are equal: 5 equals 5.0, and 1 does not equal true."""
+    return left == right and isinstance(left, bool) == isinstance(right, bool)
 
 
 _INNER = re.compile(r"\{(\d+)\}")
 
 
-def _new_numbers(one: Mapping[str, Json], other: Mapping[str, Json]) -> list[tuple[int, int]] | None:
-    texts = [str(one.get("text", "")), str(other.get("text", ""))]
+def _new_numbers(left: Mapping[str, Json], right: Mapping[str, Json]) -> list[tuple[int, int]] | None:
+    texts = [str(left.get("text", "")), str(right.get("text", ""))]
     if _INNER.sub("{}", texts[0]) != _INNER.sub("{}", texts[1]):
         return None
-    pairs = [(one[NEW], other[NEW]), *zip(*(map(int, _INNER.findall(text)) for text in texts), strict=True)]
-    return [(left, right) for left, right in pairs if isinstance(left, int) and isinstance(right, int)]
+    pairs = [(left[NEW], right[NEW]), *zip(*(map(int, _INNER.findall(text)) for text in texts), strict=True)]
+    return [(first, second) for first, second in pairs if isinstance(first, int) and isinstance(second, int)]
 
 
 def _paired(
     pairs: list[tuple[int, int]], there: dict[int, int], back: dict[int, int]
 ) -> tuple[dict[int, int], dict[int, int]] | None:
+    """Both directions of the pairing with these pairs added; None if a pair contradicts it."""
     if not pairs:
         return there, back
     there, back = dict(there), dict(back)
@@ -162,5 +187,5 @@ def _is_any(cell: Json) -> bool:
 
 
 def _is_optional(row: RowChange) -> bool:
-    """An update all of whose values are not compared need not happen."""
+    """Whether a change need not happen: an update of which no value is compared."""
     return row.op == "update" and bool(row.after) and all(map(_is_any, (row.after or {}).values()))

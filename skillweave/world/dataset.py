@@ -28,115 +28,18 @@ from skillweave.world.world import World
 R = TypeVar("R", bound=Record)
 
 BLUEPRINTS = "blueprints.json"
-_SHOWN = 5
+_MAX_LISTED = 5
 """Names that an error lists."""
-
-
-class Contracts:
-    """Read when something asks for them."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def is_whole(self, name: str) -> bool:
-        """Whether nothing is missing of a world's contract: a fused one may stand there before its bridge rules do."""
-        return not self._store.exists(_contract(name)) or self._store.exists(_bridges(name))
-
-    def __getitem__(self, name: str) -> Blueprint:
-        """The contract of a world. ArtifactError where there is none."""
-        if isinstance(name, str) and self._store.exists(_contract(name)):
-            return self._fused(name)
-        found = self._singles.get(name) if isinstance(name, str) else None
-        if found is None:
-            raise ArtifactError(f"no blueprint {name!r} in {BLUEPRINTS}; there are {listed(sorted(self._singles))}")
-        try:
-            return Blueprint.model_validate(found)
-        except ValidationError as error:
-            raise ArtifactError(f"blueprint {name!r} in {BLUEPRINTS} is damaged: {first_fault(error)}") from error
-
-    def _fused(self, name: str) -> FusedBlueprint:
-        path, bridges = _contract(name), _bridges(name)
-        if not self._store.exists(bridges):
-            raise ArtifactError(f"{path!r} has no bridge rules: there is no {bridges!r}; run the pipeline to its end")
-        contract, mediation = self._record(path, FusedBlueprint), self._record(bridges, Mediation)
-        for file, world in ((path, contract.server), (bridges, mediation.name)):
-            if world != name:
-                raise ArtifactError(f"{file!r} is of the world {world!r}, not of {name!r}")
-        _check(contract, path)
-        tools = {tool.name for tool in contract.tools}
-        for rule in mediation.bridges:
-            if rule.tool not in tools:
-                raise ArtifactError(f"{bridges!r}: {rule.rule} guards the tool {rule.tool!r}, which is not in {path!r}")
-        return contract.with_bridges(mediation.bridges)
-
-    def _record(self, path: str, kind: type[R]) -> R:
-        try:
-            return kind.model_validate_json(self._store.read(path))
-        except ValidationError as error:
-            raise ArtifactError(f"{path!r} is damaged: {first_fault(error)}") from error
-
-    @cached_property
-    def _singles(self) -> dict[str, Json]:
-        found = parsed_json(BLUEPRINTS, self._store.read(BLUEPRINTS))
-        rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-        return {str(row.get("server")): row for row in rows}
-
-
-def _check(contract: FusedBlueprint, path: str) -> None:
-    """ArtifactError where members, tables and views do not go together."""
-    try:
-        for tool in contract.tools:
-            contract.core.attribute(contract.role(tool.name).account)
-        connection = database.create(contract)
-        try:
-            for view in contract.views:
-                connection.execute(f"SELECT * FROM {view.entity.table}")
-        finally:
-            connection.close()
-    except KeyError as error:
-        raise ArtifactError(f"{path!r} is damaged: nothing in it is called {error.args[0]!r}") from error
-    except sqlite3.Error as error:
-        raise ArtifactError(f"{path!r} is damaged: {error}") from error
-
-
-def _contract(name: str) -> str:
-    return f"database/{name}.contract.json"
-
-
-def _bridges(name: str) -> str:
-    return f"policies/{name}.bridges.json"
-
-
-def parsed_json(label: str, content: bytes) -> Json:
-    """JSON from elsewhere. ArtifactError where it is none."""
-    try:
-        found: Json = from_json(content)
-    except ValueError as error:
-        raise ArtifactError(f"{label!r} is not JSON: {error}") from error
-    return found
-
-
-def first_fault(error: ValidationError) -> str:
-    """The first thing that is wrong with a record, in words."""
-    fault = error.errors()[0]
-    return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
-
-
-def listed(names: list[str]) -> str:
-    """The first names of a list."""
-    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "") or "none"
-
-
 QUERIES = "queries"
 PARTS = (QUERIES, "database", "policies", "tool_lists")
-"""Folders of a dataset that a trajectory depends on, beside the blueprints."""
+"""Folders of a dataset that a trajectory depends on, in addition to the blueprints."""
 
 
 class Dataset:
-    """Not to be shared by threads; the worlds that it gives may be."""
+    """The outputs folder of a run. Threads must not share it; they may share the worlds that it gives."""
 
     def __init__(self, outputs: Path) -> None:
-        """ArtifactError where `outputs` is no folder of a run."""
+        """Open a folder. Raises ArtifactError if it is not the outputs folder of a run."""
         self.store = Store(outputs)
         if not outputs.is_dir():
             raise ArtifactError(f"there is no outputs folder {str(outputs)!r}; give the one that a run wrote")
@@ -151,26 +54,33 @@ class Dataset:
 
     @property
     def worlds(self) -> list[str]:
-        """Names of the worlds that have a database and a contract that is whole, sorted."""
+        """Names of the worlds that have a database and a complete contract, sorted."""
         return [name for name in _stems(self.store, "database", ".sqlite") if self._contracts.is_whole(name)]
 
     @cached_property
     def digest(self) -> str:
-        """Of the files that trajectories depend on, as they are when this is first asked for."""
+        """sha256 of the files that trajectories depend on, as they are when this is first read."""
         root = self.store.root
         paths = [root / BLUEPRINTS, *(path for part in PARTS for path in _files(root / part))]
         return digest_json({str(path.relative_to(root)): digest_file(path) for path in paths if path.is_file()})
 
     def blueprint(self, name: str) -> Blueprint:
-        """The blueprint of a world, a fused one with its bridge rules. ArtifactError where there is none."""
+        """The blueprint of a world, a fused one with its bridge rules. Raises ArtifactError if there is none."""
         return self._contracts[name]
 
     def policy(self, name: str) -> Policy:
-        """The policy of a world. ArtifactError where there is none."""
+        """The policy of a world. Raises ArtifactError if there is none."""
         return Policy(world=name, text=self._text(f"policies/{name}.md"))
 
     def world(self, which: Task | str) -> World:
-        """The world of a task, or of that name; opened once. ArtifactError where a task was proven on another state."""
+        """Open the world of a task, or the one of that name. Each is opened once.
+
+        Args:
+            which: A task of this dataset, or the name of a world.
+
+        Raises:
+            ArtifactError: A file is missing or damaged, or the task was proven on another state.
+        """
         if not isinstance(which, Task):
             return self._world(which)
         task, world = which, self._world(which.world)
@@ -179,16 +89,16 @@ class Dataset:
             raise ArtifactError(
                 f"task {task.id!r} stands on {task.initial_state.database!r}; its world has {expected!r}"
             )
-        found = self._digest(world, task)
-        if found != task.initial_state.digest:
+        actual = self._digest(world, task)
+        if actual != task.initial_state.digest:
             raise ArtifactError(
                 f"task {task.id!r} was proven on the state {task.initial_state.digest[:12]!r}, and {expected!r} gives "
-                f"{found[:12]!r}; one of the two was changed: run `python -m synth verify` on the dataset"
+                f"{actual[:12]!r}; one of the two was changed: run `python -m synth verify` on the dataset"
             )
         return world
 
     def close(self) -> None:
-        """Give up the worlds."""
+        """Close the worlds."""
         for world in self._worlds.values():
             world.close()
         self._worlds.clear()
@@ -201,7 +111,7 @@ class Dataset:
         return self._worlds[name]
 
     def _now(self, name: str) -> str:
-        """The clock of sessions that are opened without a task: that of the run."""
+        """The clock of sessions that are opened without a task: the run's."""
         path = "manifest.json"
         manifest = parsed_json(path, self.store.read(path)) if self.store.exists(path) else {}
         prints = manifest.get("fingerprints") if isinstance(manifest, dict) else None
@@ -227,9 +137,10 @@ class Dataset:
 
 
 class Tasks(Mapping[str, Task]):
-    """Tasks by id. A line is found by its id, which begins with its world's name, and parsed when it is asked for."""
+    """Tasks by id. An id begins with its world's name, which says where to look. Each access parses the task anew."""
 
     def __init__(self, store: Store) -> None:
+        """Index the tasks of a store; files are read at the first access."""
         self._store = store
         self._files: dict[str, tuple[Stamp, dict[str, tuple[int, int]]]] = {}
 
@@ -259,7 +170,7 @@ class Tasks(Mapping[str, Task]):
         return _stems(self._store, QUERIES, ".jsonl")
 
     def of(self, world: str) -> Iterator[Task]:
-        """The tasks of one world."""
+        """The tasks of one world, in the file's order; none if it has no tasks."""
         for place in self._index(world).values() if world in self.worlds else ():
             yield self._task(world, place)
 
@@ -275,7 +186,7 @@ class Tasks(Mapping[str, Task]):
             ) from error
 
     def _index(self, world: str) -> dict[str, tuple[int, int]]:
-        """Id -> offset and length of its line; made again where the file has changed."""
+        """Id -> offset and length of its line, in bytes. Made again if the file has changed."""
         path = _path(world)
         stamp = self._store.stamp(path)
         known = self._files.get(world)
@@ -284,19 +195,19 @@ class Tasks(Mapping[str, Task]):
         return known[1]
 
     def _indexed(self, path: str) -> dict[str, tuple[int, int]]:
-        found: dict[str, tuple[int, int]] = {}
+        places: dict[str, tuple[int, int]] = {}
         offset = 0
         with self._store.file(path).open("rb") as stream:
             for number, line in enumerate(stream, start=1):
                 record = parsed_json(f"{path}, line {number}", line)
                 id = record.get("id") if isinstance(record, dict) else None
-                if not isinstance(id, str) or id in found:
+                if not isinstance(id, str) or id in places:
                     raise ArtifactError(
                         f"{path!r}, line {number}: {f'a second {id!r}' if id else 'no task with an id'}"
                     )
-                found[id] = (offset, len(line))
+                places[id] = (offset, len(line))
                 offset += len(line)
-        return found
+        return places
 
 
 class UnknownTaskError(ArtifactError, KeyError):
@@ -313,11 +224,117 @@ def _path(world: str) -> str:
 
 
 def _stems(store: Store, folder: str, ending: str) -> list[str]:
-    """Names of a folder's files of one kind, without their ending. A link in the folder's place is refused."""
+    """Names of a folder's files with one ending, without it. Raises ArtifactError if the folder is a link."""
     path = store.path(folder)
     return sorted(file.name.removesuffix(ending) for file in path.glob(f"[!.]*{ending}")) if path.is_dir() else []
 
 
 def _files(folder: Path) -> list[Path]:
-    """Files right in a folder, sorted."""
+    """Files directly in a folder, sorted."""
     return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+
+
+class Contracts:
+    """The contracts of a dataset by world, read when something asks for them.
+
+    Those of single domains are in one file, a fused world's is beside its database.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def is_whole(self, name: str) -> bool:
+        """Whether nothing of a world's contract is missing. A fused contract is written before its bridge rules are."""
+        return not self._store.exists(_contract(name)) or self._store.exists(_bridges(name))
+
+    def __getitem__(self, name: str) -> Blueprint:
+        """The contract of a world, a fused one with its bridge rules. Raises ArtifactError if there is none."""
+        if isinstance(name, str) and self._store.exists(_contract(name)):
+            return self._fused(name)
+        blueprint = self._singles.get(name) if isinstance(name, str) else None
+        if blueprint is None:
+            raise ArtifactError(f"no blueprint {name!r} in {BLUEPRINTS}; there are {listed(sorted(self._singles))}")
+        try:
+            return Blueprint.model_validate(blueprint)
+        except ValidationError as error:
+            raise ArtifactError(f"blueprint {name!r} in {BLUEPRINTS} is damaged: {first_fault(error)}") from error
+
+    def _fused(self, name: str) -> FusedBlueprint:
+        path, bridges = _contract(name), _bridges(name)
+        if not self._store.exists(bridges):
+            raise ArtifactError(f"{path!r} has no bridge rules: there is no {bridges!r}; run the pipeline to its end")
+        contract, mediation = self._record(path, FusedBlueprint), self._record(bridges, Mediation)
+        for file, world in ((path, contract.server), (bridges, mediation.name)):
+            if world != name:
+                raise ArtifactError(f"{file!r} is of the world {world!r}, not of {name!r}")
+        _check(contract, path)
+        tools = {tool.name for tool in contract.tools}
+        for rule in mediation.bridges:
+            if rule.tool not in tools:
+                raise ArtifactError(f"{bridges!r}: {rule.rule} guards the tool {rule.tool!r}, which is not in {path!r}")
+        return contract.with_bridges(mediation.bridges)
+
+    def _record(self, path: str, kind: type[R]) -> R:
+        try:
+            return kind.model_validate_json(self._store.read(path))
+        except ValidationError as error:
+            raise ArtifactError(f"{path!r} is damaged: {first_fault(error)}") from error
+
+    @cached_property
+    def _singles(self) -> dict[str, Json]:
+        content = parsed_json(BLUEPRINTS, self._store.read(BLUEPRINTS))
+        rows = [row for row in content if isinstance(row, dict)] if isinstance(content, list) else []
+        return {str(row.get("server")): row for row in rows}
+
+
+def _check(contract: FusedBlueprint, path: str) -> None:
+    """Raise ArtifactError if members, tables and views do not fit together."""
+    try:
+        for tool in contract.tools:
+            contract.core.attribute(contract.role(tool.name).account)
+        connection = database.create(contract)
+        try:
+            for view in contract.views:
+                connection.execute(f"SELECT * FROM {view.entity.table}")
+        finally:
+            connection.close()
+    except KeyError as error:
+        raise ArtifactError(f"{path!r} is damaged: nothing in it is called {error.args[0]!r}") from error
+    except sqlite3.Error as error:
+        raise ArtifactError(f"{path!r} is damaged: {error}") from error
+
+
+def _contract(name: str) -> str:
+    return f"database/{name}.contract.json"
+
+
+def _bridges(name: str) -> str:
+    return f"policies/{name}.bridges.json"
+
+
+def parsed_json(label: str, content: bytes) -> Json:
+    """Parse JSON that others may have written.
+
+    Args:
+        label: What the content is called in the error.
+        content: The bytes.
+
+    Raises:
+        ArtifactError: The content is not JSON.
+    """
+    try:
+        value: Json = from_json(content)
+    except ValueError as error:
+        raise ArtifactError(f"{label!r} is not JSON: {error}") from error
+    return value
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first thing that is wrong with a record, as `field: message`."""
+    fault = error.errors()[0]
+    return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
+
+
+def listed(names: list[str]) -> str:
+    """The first names of a list, for an error message."""
+    return ", ".join(names[:_MAX_LISTED]) + (", ..." if len(names) > _MAX_LISTED else "") or "none"

@@ -20,11 +20,11 @@ from skillweave.config.sections import Config
 from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.reports import Decontamination
 from skillweave.world.dataset import Dataset
-from synth.artifacts import QUERIES, Artifact
+from synth.artifacts import QUERIES
 from synth.cli.display import counted, show_table
 from synth.cli.options import DEFAULT_CONFIG, PipelineOptions, PipelineSource
-from synth.engine.artifact import split_parts
-from synth.engine.pipeline import artifacts_of, load_pipeline
+from synth.engine.artifact import Artifact, split_parts
+from synth.engine.pipeline import load_pipeline
 from synth.reports.card import CARD, write_card
 from synth.reports.decontamination import SHOWN, BenchmarkComparison, BenchmarkTool, read_benchmark, within
 
@@ -47,7 +47,7 @@ def verify_outputs(place: PipelineSource, outputs: Path, *, is_quick: bool = Fal
     joined = {
         artifact.pattern: artifact
         for step in load_pipeline(place.package).steps
-        for artifact in artifacts_of(step)
+        for artifact in step.artifacts
         if artifact.kind == "joined"
     }
     written = [output for record in manifest.items() for output in record.outputs]

@@ -185,18 +185,18 @@ class PlainLines(RunListener):
 
     def __init__(self, spent: QuestionUsage) -> None:
         self._spent = spent
-        self._work: dict[ItemId, DueItem] = {}
+        self._due: dict[ItemId, DueItem] = {}
 
-    def ready(self, work: DueItem) -> None:
-        self._work[work.item] = work
-        if work.reason != "new":
-            print(f"{work.step.short} {item_label(work.step, work.item.key)}: redo, {work.reason}", flush=True)
+    def ready(self, due: DueItem) -> None:
+        self._due[due.item] = due
+        if due.reason != "new":
+            print(f"{due.step.short} {item_label(due.step, due.item.key)}: redo, {due.reason}", flush=True)
 
     def settled(self, item: ItemId, record: ItemRecord, *, was_done: bool) -> None:
         if was_done:
             self._spent.settled(record)
             total = usage_note(self._spent.total())
-            print(outcome(self._work[item], record) + (f"; so far {total}" if total else ""), flush=True)
+            print(outcome(self._due[item], record) + (f"; so far {total}" if total else ""), flush=True)
 
 
 class LiveTable(RunListener):
@@ -206,7 +206,7 @@ class LiveTable(RunListener):
         self._progress = progress
         self._spent = spent
         self._rows: dict[str, TaskID] = {}
-        self._work: dict[ItemId, DueItem] = {}
+        self._due: dict[ItemId, DueItem] = {}
         self._lost: dict[str, Counter[str]] = {}
 
     def planned(self, plan: StepPlan) -> None:
@@ -214,10 +214,10 @@ class LiveTable(RunListener):
         self._rows[name] = self._progress.add_task(name, total=len(plan.items), rate="", note="")
         self._lost[name] = Counter()
 
-    def ready(self, work: DueItem) -> None:
-        self._work[work.item] = work
-        if work.reason != "new":
-            self._progress.print(f"{work.step.short} {item_label(work.step, work.item.key)}: redo, {work.reason}")
+    def ready(self, due: DueItem) -> None:
+        self._due[due.item] = due
+        if due.reason != "new":
+            self._progress.print(f"{due.step.short} {item_label(due.step, due.item.key)}: redo, {due.reason}")
 
     def settled(self, item: ItemId, record: ItemRecord, *, was_done: bool) -> None:
         if was_done:
@@ -225,7 +225,7 @@ class LiveTable(RunListener):
         if record.state != "done":
             self._lost[item.step][record.state] += 1
             if was_done:
-                self._progress.print(outcome(self._work[item], record))
+                self._progress.print(outcome(self._due[item], record))
         note = ", ".join(f"{count} {state}" for state, count in sorted(self._lost[item.step].items()))
         row = self._rows[item.step]
         self._progress.update(row, advance=1, note=note, rate=self._rate(row))
@@ -273,9 +273,9 @@ def _table(spent: QuestionUsage) -> "Progress":
     )
 
 
-def outcome(work: DueItem, record: ItemRecord) -> str:
+def outcome(due: DueItem, record: ItemRecord) -> str:
     """What an item came to, in a line."""
-    label = f"{work.step.short} {item_label(work.step, work.item.key)}"
+    label = f"{due.step.short} {item_label(due.step, due.item.key)}"
     if record.state == "done":
         return f"{label}: done in {record.seconds:.1f} s"
     return f"{label}: {record.state}, {'; '.join(record.reasons)[:300]}"

@@ -188,7 +188,7 @@ REASON_CHARS = 160
 
 def retry_proposal(run: PipelineRun, options: PipelineOptions) -> str | None:
     """What the command would ask, and the command, in a line; None where it would come to the same again."""
-    complaints = run.complaints()
+    complaints = run.staleness.complaints()
     asks = [*_sent_back(run, complaints), *_asked_anew(run, complaints)]
     if not asks:
         return None

@@ -82,9 +82,10 @@ def show_preview(place: PipelineSource, options: PipelineOptions, service: str) 
         run.store.prepare()
         with locked(run.store), closing(run):
             _make(run, steps, spent)
-            if run.is_stopped and run.why_stopped is None:
+            if run.executor.is_stopped and run.executor.why_stopped is None:
                 return 130
-            fault = f"stopped: {run.why_stopped}" if run.why_stopped is not None else _fault(run, steps)
+            why_stopped = run.executor.why_stopped
+            fault = f"stopped: {why_stopped}" if why_stopped is not None else _fault(run, steps)
             if fault and are_all_offline(spent.askings()):
                 raise ConfigError(fault)
             if fault:

@@ -74,16 +74,16 @@ def _run(run: PipelineRun, selection: StepSelection, options: PipelineOptions) -
     run.check_sandbox()
     if warning := caution():
         print(warning, file=sys.stderr)
-    run.drop_unknown_steps()
-    run.forget(selection.forgotten(run.pipeline))
+    run.results.forget_other_than(run.all_steps)
+    run.results.forget(selection.forgotten(run.pipeline))
     spent = QuestionUsage(run.authors.ledger)
     with closing(run), display(spent) as shown:
         schedule = drive(run, before, steps, shown)
     _write_card(run)
     show_summary(run, schedule, steps, options, spent)
-    if run.is_stopped and run.why_stopped is None:
+    if run.executor.is_stopped and run.executor.why_stopped is None:
         return 130
-    return 1 if run.why_stopped or failures(run, schedule, steps) else 0
+    return 1 if run.executor.why_stopped or failures(run, schedule, steps) else 0
 
 
 def _write_card(run: PipelineRun) -> None:

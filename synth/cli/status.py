@@ -11,9 +11,9 @@ from skillweave.config.sections import TaskMode
 from skillweave.llm.budget import spending
 from skillweave.llm.ledger import cost_in_words, dollars
 from skillweave.schema.question_metrics import total_metrics
-from synth.artifacts import Every
 from synth.cli.display import are_all_offline, cost_of, of_records, show_questions, show_table, tokens_of
 from synth.cli.options import PipelineOptions, PipelineSource
+from synth.engine.artifact import Every
 from synth.engine.pipeline import load_pipeline
 from synth.engine.step import PipelineStep
 

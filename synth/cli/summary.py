@@ -94,9 +94,10 @@ def _last_line(
     run: PipelineRun, schedule: Schedule, steps: Sequence[PipelineStep[Any]], options: PipelineOptions
 ) -> str:
     outputs = run.spec.outputs
-    if run.why_stopped is not None:
-        return f"stopped: {run.why_stopped}; what was finished is kept in {outputs}; run the same command to go on"
-    if run.is_stopped:
+    why_stopped = run.executor.why_stopped
+    if why_stopped is not None:
+        return f"stopped: {why_stopped}; what was finished is kept in {outputs}; run the same command to go on"
+    if run.executor.is_stopped:
         return f"interrupted; what was finished is kept in {outputs}; run the same command to go on"
     wrong = failures(run, schedule, steps)
     if wrong:

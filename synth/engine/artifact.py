@@ -4,8 +4,10 @@ The same value always gives the same bytes. The value of one key of a joined fil
 that a change of one key is a change of one value.
 """
 
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -15,13 +17,76 @@ from skillweave.base.errors import ArtifactError
 from skillweave.base.manifest import ItemOutput, JoinedFile, Manifest
 from skillweave.base.store import Stamp, Store
 from skillweave.schema.record import Json
-from synth.artifacts import Artifact
 
 T = TypeVar("T")
+ArtifactKind = Literal["joined", "json", "jsonl", "text", "file"]
+
+
+@dataclass(frozen=True)
+class Artifact(Generic[T]):
+    """A family of files with one type of value. `pattern` identifies it; `{key}` in it stands for the key."""
+
+    pattern: str
+    kind: ArtifactKind
+    returns: type[T]
+    """The type of one key's value."""
+    listed_by: str | None = None
+    """Of a joined file that is a JSON list: the field of each value that holds its key. None for a JSON object."""
+
+    def path(self, key: str) -> str:
+        """The file of a key, relative to the outputs folder."""
+        return self.pattern.replace("{key}", key)
+
+    def label(self, key: str) -> str:
+        """What people call the value of a key: `policies/DentalClinic.md`, `entities.json[DentalClinic]`."""
+        return f"{self.pattern}[{key}]" if self.kind == "joined" else self.path(key)
+
+
+@dataclass(frozen=True)
+class Every(Generic[T]):
+    """A read of all keys of an artifact, by an item that has one key."""
+
+    artifact: Artifact[T]
+
+
+def every(artifact: Artifact[T]) -> Every[T]:
+    """Declare that a step's item reads other keys than its own. The item then waits for all of them."""
+    return Every(artifact)
+
+
+def joined(pattern: str, returns: type[T], listed_by: str | None = None) -> Artifact[T]:
+    """One JSON file for all keys.
+
+    Args:
+        pattern: The file, relative to the outputs folder.
+        returns: The type of one key's value.
+        listed_by: The field of a value that holds its key, if the file is a JSON list; else it is an object by key.
+    """
+    return Artifact(pattern, "joined", returns, listed_by)
+
+
+def each(pattern: str, returns: type[T]) -> Artifact[T]:
+    """One JSON file for each key."""
+    return Artifact(pattern, "json", returns)
+
+
+def jsonl(pattern: str, returns: type[T]) -> Artifact[list[T]]:
+    """One file of JSON lines for each key; `returns` is the type of a line."""
+    return Artifact(pattern, "jsonl", list[returns])  # type: ignore[valid-type]
+
+
+def text(pattern: str) -> Artifact[str]:
+    """One text file for each key."""
+    return Artifact(pattern, "text", str)
+
+
+def file(pattern: str) -> Artifact[Path]:
+    """One file for each key, which steps use by its path."""
+    return Artifact(pattern, "file", Path)
 
 
 def encode(artifact: Artifact[T], value: T) -> bytes:
-    """What is kept on disk. Raises ArtifactError where the value is not of the artifact's type."""
+    """The bytes that a value is kept as. Raises ArtifactError if the value is not of the artifact's type."""
     if artifact.kind == "text":
         if not isinstance(value, str):
             raise ArtifactError(f"{artifact.pattern!r} holds text, not {type(value).__name__}")
@@ -29,7 +94,8 @@ def encode(artifact: Artifact[T], value: T) -> bytes:
     adapter = _adapter(artifact)
     try:
         if artifact.kind == "jsonl":
-            return b"".join(_line_adapter(artifact).dump_json(line, warnings="error") + b"\n" for line in value)  # type: ignore[attr-defined]
+            lines = _line_adapter(artifact)
+            return b"".join(lines.dump_json(line, warnings="error") + b"\n" for line in value)  # type: ignore[attr-defined]
         if artifact.kind == "joined":
             return adapter.dump_json(value, warnings="error")
         return adapter.dump_json(value, indent=1, warnings="error") + b"\n"
@@ -38,14 +104,23 @@ def encode(artifact: Artifact[T], value: T) -> bytes:
 
 
 def decode(artifact: Artifact[T], content: bytes, label: str) -> T:
-    """The value. Raises ArtifactError where the bytes hold none of the artifact's type."""
+    """The value that bytes hold.
+
+    Args:
+        artifact: The artifact that the bytes belong to.
+        content: What `encode` gave.
+        label: What an error calls the value.
+
+    Raises:
+        ArtifactError: The bytes hold no value of the artifact's type.
+    """
     try:
         if artifact.kind == "text":
             return content.decode("utf-8")  # type: ignore[return-value]
         if artifact.kind == "jsonl":
             adapter = _line_adapter(artifact)
             return [adapter.validate_json(line) for line in content.splitlines()]  # type: ignore[return-value]
-        return _adapter(artifact).validate_json(content)
+        return _adapter(artifact).validate_json(content)  # type: ignore[no-any-return]
     except UnicodeDecodeError as error:
         raise ArtifactError(f"{label!r} is no text: {error}") from error
     except ValidationError as error:
@@ -55,31 +130,27 @@ def decode(artifact: Artifact[T], content: bytes, label: str) -> T:
 
 
 def join_parts(parts: dict[str, bytes], artifact: Artifact[Any]) -> bytes:
-    """The one file of a joined artifact, keys sorted."""
+    """The content of a joined file, with its keys sorted; `parts` are the encoded values by key."""
     values = {key: from_json(part) for key, part in sorted(parts.items())}
     return to_json(list(values.values()) if artifact.listed_by else values, indent=1) + b"\n"
 
 
 def split_parts(content: bytes, artifact: Artifact[Any]) -> dict[str, bytes]:
-    """The values of a joined file, as they were kept before. Raises ArtifactError where it is no such file."""
+    """The encoded values of a joined file by key. Raises ArtifactError if the content is no such file."""
     try:
-        found: Json = from_json(content)
+        value: Json = from_json(content)
     except ValueError as error:
         raise ArtifactError(f"{artifact.pattern!r} is not JSON: {error}") from error
-    if artifact.listed_by and isinstance(found, list):
-        rows = [row for row in found if isinstance(row, dict)]
+    if artifact.listed_by and isinstance(value, list):
+        rows = [row for row in value if isinstance(row, dict)]
         return {str(row.get(artifact.listed_by)): to_json(row) for row in rows}
-    if artifact.listed_by or not isinstance(found, dict):
+    if artifact.listed_by or not isinstance(value, dict):
         raise ArtifactError(f"{artifact.pattern!r} should be a JSON {'list' if artifact.listed_by else 'object'}")
-    return {key: to_json(value) for key, value in found.items()}
-
-
-def _adapter(artifact: Artifact[T]) -> TypeAdapter[T]:
-    return _adapter_of(artifact)
+    return {key: to_json(part) for key, part in value.items()}
 
 
 @cache
-def _adapter_of(artifact: Artifact[Any]) -> TypeAdapter[Any]:
+def _adapter(artifact: Artifact[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(artifact.returns)
 
 
@@ -90,27 +161,32 @@ def _line_adapter(artifact: Artifact[Any]) -> TypeAdapter[Any]:
 
 
 class JoinedFiles:
+    """The joined files of one outputs folder.
+
+    A file that is as it was last written adds nothing to its parts. If somebody changed the file, each changed key
+    counts as a changed output. A missing file is joined again, and a missing part is taken from an unchanged file.
+    """
+
     def __init__(self, store: Store, manifest: Manifest, *, read_only: bool = False) -> None:
         self._store = store
         self._manifest = manifest
         self._read_only = read_only
-        self._changed: dict[str, dict[str, str] | None] = {}
+        self._edited: dict[str, dict[str, str] | None] = {}
 
     def is_intact(self, artifact: Artifact[Any], output: ItemOutput) -> bool:
-        """Whether a value is what its item wrote, in the file and apart; a missing part is put back."""
-        changed = self._changed_values(artifact)
-        if changed is not None and changed.get(output.key) != output.digest:
+        """Whether a value is what its item wrote, in the file and apart. A missing part is restored."""
+        edited = self._edited_values(artifact)
+        if edited is not None and edited.get(output.key) != output.digest:
             return False
         return is_unchanged(self._store, output) or self._restore(artifact, output)
 
     def write(self, artifact: Artifact[Any], step: str, outputs: list[ItemOutput]) -> None:
-        """Write the file, unless it is there and holds just these values."""
+        """Write the file, unless it exists and holds just these values."""
         if self.is_written(artifact, step, outputs):
             return
-        values = _values(outputs)
         content = join_parts({output.key: self._store.read(output.path) for output in outputs}, artifact)
         stamp = self._store.write(artifact.pattern, content)
-        self._changed[artifact.pattern] = None
+        self._edited[artifact.pattern] = None
         self._manifest.put_joined(
             JoinedFile(
                 step=step,
@@ -118,28 +194,28 @@ class JoinedFiles:
                 digest=digest_bytes(content),
                 size=stamp.size,
                 mtime_ns=stamp.mtime_ns,
-                values=values,
+                values=_digests(outputs),
             )
         )
 
     def is_written(self, artifact: Artifact[Any], step: str, outputs: list[ItemOutput]) -> bool:
-        """Whether the file is there and holds just these values."""
+        """Whether the file exists and holds just these values."""
         last = self._manifest.joined(artifact.pattern)
-        return last is not None and last.values == _values(outputs) and last.step == step and self._is_untouched(last)
+        return last is not None and last.values == _digests(outputs) and last.step == step and self._is_untouched(last)
 
     def remove(self, artifact: Artifact[Any]) -> None:
-        """Remove the file and what is known of it."""
+        """Remove the file and its record."""
         self._store.remove(artifact.pattern)
         self._manifest.forget_joined(artifact.pattern)
-        self._changed.pop(artifact.pattern, None)
+        self._edited.pop(artifact.pattern, None)
 
-    def _changed_values(self, artifact: Artifact[Any]) -> dict[str, str] | None:
-        """Digests of the values in a file that is not as we left it; None where it is, or is missing."""
-        if artifact.pattern not in self._changed:
-            self._changed[artifact.pattern] = self._look(artifact)
-        return self._changed[artifact.pattern]
+    def _edited_values(self, artifact: Artifact[Any]) -> dict[str, str] | None:
+        """The digests of the values, by key, in a file that somebody changed. None for an unchanged or missing file."""
+        if artifact.pattern not in self._edited:
+            self._edited[artifact.pattern] = self._read_edited(artifact)
+        return self._edited[artifact.pattern]
 
-    def _look(self, artifact: Artifact[Any]) -> dict[str, str] | None:
+    def _read_edited(self, artifact: Artifact[Any]) -> dict[str, str] | None:
         last = self._manifest.joined(artifact.pattern)
         if not self._store.exists(artifact.pattern) or (last is not None and self._is_untouched(last)):
             return None
@@ -170,12 +246,12 @@ class JoinedFiles:
         return True
 
 
-def _values(outputs: list[ItemOutput]) -> dict[str, str]:
+def _digests(outputs: list[ItemOutput]) -> dict[str, str]:
     return {output.key: output.digest for output in sorted(outputs, key=lambda output: output.key)}
 
 
 def is_unchanged(store: Store, output: ItemOutput) -> bool:
-    """Whether a file is as it was written: by its stamp, else by its digest."""
+    """Whether a file is as it was written: by its size and time of change, else by its digest."""
     try:
         if not store.exists(output.path):
             return False

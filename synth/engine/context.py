@@ -21,21 +21,51 @@ from skillweave.llm.elements import ElementCheck
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.question import Question
 from skillweave.sandbox.limits import SandboxLimits
-from synth.artifacts import Artifact, Every
-from synth.engine.artifact import decode, encode
-from synth.engine.step import JOIN, Params, PipelineStep
+from synth.engine.artifact import Artifact, decode, encode
 
-P = TypeVar("P", bound=Params)
 T = TypeVar("T")
 R = TypeVar("R")
 A = ParamSpec("A")
+
+
+class StepDeclaration(Protocol):
+    """What a context has to know of its step. `synth.engine.step.PipelineStep` is one."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def questions(self) -> tuple[Question[Any], ...]: ...
+
+    @property
+    def each(self) -> Artifact[Any] | None: ...
+
+    def readable(self, key: str) -> frozenset[Artifact[Any]]:
+        """The artifacts that the item of a key may read."""
+        ...
+
+    def writable(self, key: str) -> frozenset[Artifact[Any]]:
+        """The artifacts that the item of a key may write."""
+        ...
+
+
+class RepairParams(Protocol):
+    """What a context has to know of a step's parameters."""
+
+    @property
+    def repairs(self) -> int:
+        """How often an answer that fails its check goes back to its author."""
+        ...
+
+
+P = TypeVar("P", bound=RepairParams)
 
 
 class RunServices(Protocol):
     """What the engine lends to a context."""
 
     def line(self, step: str, role: str) -> AuthorChain | None:
-        """Who is asked for a role in a step; None where nobody is named."""
+        """The authors of a role in a step, in the order in which they are asked; None if the role has none."""
         ...
 
     def offload(self, function: Callable[..., R], *arguments: object) -> Awaitable[R]:
@@ -52,8 +82,11 @@ class ItemActivity:
     """What an item did, for its record."""
 
     reads: dict[str, str] = field(default_factory=dict)
+    """Label of what it read -> digest."""
     outputs: dict[str, ItemOutput] = field(default_factory=dict)
+    """Label of what it wrote -> the output."""
     rejected: dict[str, int] = field(default_factory=dict)
+    """Reason -> number of parts that were left out for it."""
     figures: dict[str, int | float] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
 
@@ -64,15 +97,19 @@ class RunSetting:
 
     seed: int
     now: str
+    """The simulation time, `YYYY-MM-DD HH:MM:SS`."""
     seeds: tuple[str, ...]
+    """The domains that the run starts from."""
     sandbox: SandboxLimits = field(default_factory=SandboxLimits)
     splits: SplitsConfig = field(default_factory=SplitsConfig)
 
 
 class Context(Generic[P]):
+    """One item's view of the run. Steps get it as their first argument."""
+
     def __init__(
         self,
-        step: PipelineStep[P],
+        step: StepDeclaration,
         key: str,
         *,
         params: P,
@@ -87,36 +124,33 @@ class Context(Generic[P]):
         self.round = round
         """How often the item's authors were asked anew, from the first question on."""
         self.sent_back = sent_back
-        """Why items of later steps were rejected that stand on this one and found the fault in it. The questions
-        before are answered as they were; the author is to mend the outcome."""
+        """Reasons why items of later steps, which read this one, were rejected for a fault that lies here. Earlier
+        questions are answered as before; the author has to repair the result."""
         self.params = params
         self.seed = setting.seed
         self.now = setting.now
         """The simulation time, `YYYY-MM-DD HH:MM:SS`."""
         self.sandbox = setting.sandbox
-        """What generated code may use. It decides whether code runs, not what an item makes: it is not recorded."""
-        self.account = ItemActivity()
+        """The limits of generated code. They decide whether code runs, not what an item makes: no record has them."""
+        self.activity = ItemActivity()
         self._step = step
         self._setting = setting
         self._store = store
         self._visible = visible
         self._services = services
-        artifacts = {read.artifact if isinstance(read, Every) else read for read in step.reads}
-        self._readable = artifacts | set(step.listed)
-        self._writable = set(step.join_writes if key == JOIN else step.writes)
-        if key == JOIN:
-            self._readable |= set(step.writes)
+        self._readable = step.readable(key)
+        self._writable = step.writable(key)
 
     @property
     def seeds(self) -> list[str]:
         """The domains that the run starts from: `domains.seeds` of the configuration."""
-        self.account.reads[SEEDS_LABEL] = seeds_digest(self._setting)
+        self.activity.reads[SEEDS_LABEL] = seeds_digest(self._setting)
         return list(self._setting.seeds)
 
     @property
     def splits(self) -> SplitsConfig:
         """How tasks are put into splits: `splits` of the configuration."""
-        self.account.reads[SPLITS_LABEL] = splits_digest(self._setting)
+        self.activity.reads[SPLITS_LABEL] = splits_digest(self._setting)
         return self._setting.splits
 
     def random(self, *parts: object) -> Random:
@@ -127,7 +161,7 @@ class Context(Generic[P]):
         """The keys that this item can see, sorted."""
         self._must_be_readable(artifact)
         found = sorted(key for pattern, key in self._visible if pattern == artifact.pattern)
-        self.account.reads[keys_label(artifact.pattern)] = digest_json(list(found))
+        self.activity.reads[keys_label(artifact.pattern)] = digest_json(list(found))
         return found
 
     def read(self, artifact: Artifact[T], key: str | None = None) -> T:
@@ -177,7 +211,7 @@ class Context(Generic[P]):
         line = self._services.line(self._step.name, question.role)
         if line is None:
             raise ConfigError(f"{self._step.name} asks {question.name!r}; name who answers in llm.{question.role}")
-        self.account.ledger.parent = line.ledger
+        self.activity.ledger.parent = line.ledger
         author, *fallback = line.backends
         return await ask(
             author,
@@ -190,7 +224,7 @@ class Context(Generic[P]):
             fallback=fallback,
             step=self._step.name,
             round=self.round,
-            ledger=self.account.ledger,
+            ledger=self.activity.ledger,
             on_fault=self.log,
         )
 
@@ -206,12 +240,12 @@ class Context(Generic[P]):
 
     def reject(self, part: str, reason: str) -> None:
         """Record that a part of the item was left out, and why. Reasons are few and fixed; the part is only logged."""
-        self.account.rejected[reason] = self.account.rejected.get(reason, 0) + 1
+        self.activity.rejected[reason] = self.activity.rejected.get(reason, 0) + 1
         self.log(f"rejected {part}: {reason}")
 
     def count(self, name: str, n: float = 1) -> None:
         """Add to one of the item's figures, which are kept in the manifest."""
-        self.account.figures[name] = self.account.figures.get(name, 0) + n
+        self.activity.figures[name] = self.activity.figures.get(name, 0) + n
 
     def log(self, message: str) -> None:
         """Add a line to the step's log."""
@@ -225,7 +259,7 @@ class Context(Generic[P]):
                 f"{self._step.name}/{self.key} cannot see {artifact.label(key)!r}: no item that it waits for made it; "
                 "declare every(...) in its reads if it belongs to another key"
             )
-        self.account.reads[found.label] = found.digest
+        self.activity.reads[found.label] = found.digest
         return found
 
     def _must_be_readable(self, artifact: Artifact[Any]) -> None:
@@ -246,7 +280,7 @@ class Context(Generic[P]):
     def _written(self, artifact: Artifact[Any], key: str, path: str, digest: str) -> None:
         stamp = self._store.stamp(path)
         label = artifact.label(key)
-        self.account.outputs[label] = ItemOutput(
+        self.activity.outputs[label] = ItemOutput(
             artifact=artifact.pattern,
             key=key,
             label=label,

@@ -21,30 +21,39 @@ INTERRUPTED = "interrupted"
 
 @dataclass
 class ItemExecutor:
-    """Runs items on event loops of their own, one a thread, and can stop them."""
+    """Runs items, each on an event loop of its thread, and can stop them."""
 
     _running: dict["asyncio.Task[None]", asyncio.AbstractEventLoop] = field(default_factory=dict)
-    # Reentrant: a signal handler stops what its own thread may be starting.
+    # Reentrant: a signal handler may interrupt its own thread while that starts an item.
     _lock: "threading.RLock" = field(default_factory=threading.RLock)
     is_stopped: bool = False
     why_stopped: str | None = None
-    """What ended it, if it was not the user."""
+    """What stopped the run, if it was not the user."""
 
     def end(self, why: str) -> None:
-        """Begin nothing more; what runs goes on, since what it has asked for is paid for."""
+        """Begin no further item. Running items go on, since the answers that they wait for are paid for."""
         if not self.is_stopped:
             self.why_stopped = why
         self.is_stopped = True
 
     def stop(self) -> None:
-        """Begin nothing more, and cancel what runs at its next wait."""
+        """Begin no further item, and cancel running items at their next wait."""
         self.is_stopped = True
         with self._lock:
             for task, loop in self._running.items():
                 loop.call_soon_threadsafe(task.cancel)
 
-    def perform(self, step: PipelineStep[Any], context: Context[Any], done_keys: Sequence[str]) -> ItemRecord:
-        """The record of an item, without what it stands on. `done_keys` are the step's items, for the join."""
+    def execute(self, step: PipelineStep[Any], context: Context[Any], done_keys: Sequence[str]) -> ItemRecord:
+        """Run an item to its end.
+
+        Args:
+            step: The item's step.
+            context: The item's context.
+            done_keys: The keys of the step's items that are done, for the join.
+
+        Returns:
+            The item's record, without its fingerprint and authors; `is_interrupted` if it did not come to its end.
+        """
         started = time.perf_counter()
         state: ItemState = "done"
         reasons: list[str] = []
@@ -61,11 +70,11 @@ class ItemExecutor:
         except asyncio.CancelledError:
             return interrupted(step, context.key)
         except Exception as error:
-            # A step is foreign to the engine: what it raises costs its item, and is kept.
-            state, reasons = "failed", [_said(error)]
+            # The engine does not know what a step may raise. The error fails this item only, and its record keeps it.
+            state, reasons = "failed", [_message(error)]
             context.log("".join(traceback.format_exception(error)).rstrip())
-        account = context.account
-        spent = account.ledger.total()
+        activity = context.activity
+        spent = activity.ledger.total()
         return ItemRecord(
             step=step.name,
             key=context.key,
@@ -74,10 +83,10 @@ class ItemExecutor:
             question=question,
             lies_in=lies_in,
             sent_back=list(context.sent_back),
-            rejected=dict(sorted(account.rejected.items())),
-            figures=dict(sorted(account.figures.items())),
-            reads=dict(sorted(account.reads.items())),
-            outputs=[output for _, output in sorted(account.outputs.items())],
+            rejected=dict(sorted(activity.rejected.items())),
+            figures=dict(sorted(activity.figures.items())),
+            reads=dict(sorted(activity.reads.items())),
+            outputs=[output for _, output in sorted(activity.outputs.items())],
             seconds=round(time.perf_counter() - started, 3),
             round=context.round,
             asked=spent.asked,
@@ -85,7 +94,7 @@ class ItemExecutor:
             output_tokens=spent.output_tokens,
             cost_usd=spent.cost_usd,
             unpriced=spent.unpriced,
-            askings=account.ledger.askings(),
+            askings=activity.ledger.askings(),
         )
 
     async def _run(self, step: PipelineStep[Any], context: Context[Any], done_keys: Sequence[str]) -> None:
@@ -101,31 +110,31 @@ class ItemExecutor:
             else:
                 await step.run(context, context.key)
         except Exception:
-            await _others(task)
+            await _wait_for_others(task)
             raise
         finally:
             with self._lock:
                 del self._running[task]
 
 
-async def _others(task: "asyncio.Task[None]") -> None:
-    """Wait for what else an item that fails is doing: the answers that it asked for are paid for, and to be kept."""
+async def _wait_for_others(task: "asyncio.Task[None]") -> None:
+    """Wait for the other tasks of an item that fails: their answers are paid for, and the cache has to get them."""
     others = asyncio.all_tasks() - {task}
     if others:
         await asyncio.wait(others)
 
 
 def interrupted(step: PipelineStep[Any], key: str, why: str | None = None) -> ItemRecord:
-    """What an item comes to that was not let run to its end; it is not put in the manifest."""
+    """The record of an item that was stopped before its end. It is not put in the manifest."""
     return ItemRecord(step=step.name, key=key, state="skipped", reasons=[INTERRUPTED, *([why] if why else [])])
 
 
 def is_interrupted(record: ItemRecord) -> bool:
-    """Whether the item is still to be done."""
+    """Whether the item was stopped before its end, and still has to be done."""
     return record.reasons[:1] == [INTERRUPTED]
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """An error in one line."""
     text = " ".join(str(error).split())[:400]
     return text if isinstance(error, SkillweaveError) else f"{type(error).__name__}: {text}"

@@ -23,19 +23,21 @@ from skillweave.base.command import SIGNALS, end_now
 from skillweave.base.manifest import ItemRecord
 from skillweave.config.sections import ExecutionConfig
 from synth.engine.executor import is_interrupted
-from synth.engine.opened import agenda, opened, opening
-from synth.engine.run import PipelineRun, RunSpec
+from synth.engine.run import PipelineRun
 from synth.engine.schedule import DueItem, ItemId, Schedule
 
 
 @contextmanager
 def stop_on_signals(run: PipelineRun) -> Iterator[None]:
-    """Within it, signals stop the run. For the main thread, inside the flow: Prefect has set handlers of its own."""
+    """Signals stop the run in order while the context is open; a second one ends the process at once.
+
+    For the main thread, inside the flow: Prefect sets handlers of its own when the flow begins.
+    """
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if run.is_stopped:
+        if run.executor.is_stopped:
             end_now(number, frame)
-        run.stop()
+        run.executor.stop()
 
     before = {number: signal.signal(number, stop) for number in SIGNALS}
     try:
@@ -52,7 +54,7 @@ RecordFuture = PrefectFuture[Any]
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
 def do_item(
     name: str,
-    spec: RunSpec,
+    run: PipelineRun,
     step: str,
     key: str,
     known: list[ItemRecord],
@@ -60,25 +62,33 @@ def do_item(
     round: int,
     sent_back: tuple[str, ...],
 ) -> State[ItemRecord]:
-    """Do one item. It stands on records known before, and on those `made` in this flow."""
-    run = opened(spec)
+    """Do one item.
+
+    Args:
+        name: What Prefect calls the task.
+        run: The run; in a worker process elsewhere it was opened from its spec.
+        step: The item's step.
+        key: The item's key.
+        known: Records of items before it that were settled before this flow.
+        made: Records of items before it that this flow did.
+        round: How often its authors were asked anew before.
+        sent_back: Reasons of later rejections that its authors are told.
+    """
     record = run.do(run.pipeline.step(step), key, [*known, *made], round=round, sent_back=sent_back)
     message = "; ".join(record.reasons) or None
     return Completed(name=record.state.capitalize(), message=message, data=record)
 
 
-@flow(name="skillweave", persist_result=False)
-def skillweave() -> None:
-    """Do all work of the agenda, and what follows from it."""
-    run, schedule, work = agenda()
-    with stop_on_signals(run):
-        _do_all(run, schedule, work)
-
-
 def run_flow(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
-    """Do all work, and what follows from it."""
-    with opening(run, schedule, work):
-        skillweave.with_options(task_runner=_runner(run.spec.config.execution))()
+    """Do all work, and the work that becomes known when it is done."""
+
+    # Without arguments, since Prefect would store them with the flow's run.
+    @flow(name="skillweave", persist_result=False, task_runner=_runner(run.spec.config.execution))
+    def skillweave() -> None:
+        with stop_on_signals(run):
+            _do_all(run, schedule, work)
+
+    skillweave()
 
 
 def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
@@ -90,11 +100,11 @@ def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
         item = ended.get()
         record = futures[item].result()
         if is_interrupted(record):
-            # Wherever it ran, nothing more is to be begun.
-            run.end("; ".join(record.reasons[1:]) or record.reasons[0])
+            # The item may have run in another process, which cannot stop this one.
+            run.executor.end("; ".join(record.reasons[1:]) or record.reasons[0])
         else:
             run.manifest.absorb(record)
-        following = [] if run.is_stopped else schedule.settle(item, record)
+        following = [] if run.executor.is_stopped else schedule.settle(item, record)
         _submit(run, schedule, following, futures, ended)
         under_way += len(following) - 1
 
@@ -106,27 +116,27 @@ def _submit(
     futures: dict[ItemId, RecordFuture],
     ended: "SimpleQueue[ItemId]",
 ) -> None:
-    for each in work:
+    for due in work:
         future: RecordFuture = do_item.submit(
-            name=f"{each.step.short}/{each.item.key}",
-            spec=run.spec,
-            step=each.item.step,
-            key=each.item.key,
-            known=[schedule.records[before] for before in each.upstream if before not in futures],
-            # Prefect puts the records in the place of their futures.
-            made=[futures[before] for before in each.upstream if before in futures],  # type: ignore[misc]
-            round=each.round,
-            sent_back=each.sent_back,
+            name=f"{due.step.short}/{due.item.key}",
+            run=run,
+            step=due.item.step,
+            key=due.item.key,
+            known=[schedule.records[before] for before in due.upstream if before not in futures],
+            # Prefect replaces the futures by their records.
+            made=[futures[before] for before in due.upstream if before in futures],  # type: ignore[misc]
+            round=due.round,
+            sent_back=due.sent_back,
         )
-        futures[each.item] = future
-        future.add_done_callback(lambda _, item=each.item: ended.put(item))  # type: ignore[misc]
+        futures[due.item] = future
+        future.add_done_callback(lambda _, item=due.item: ended.put(item))  # type: ignore[misc]
 
 
 def _runner(execution: ExecutionConfig) -> TaskRunner[Any]:
-    """Runners of other packages are loaded only where they are asked for."""
+    """The runner of the configuration. Dask and Ray are optional packages, so they are imported only if asked for."""
     runner: TaskRunner[Any]
     if execution.runner == "dask":
-        # Its workers must be allowed processes of their own, for `offload`; they end with us by themselves.
+        # Daemonic workers could not have child processes, which `offload` needs. These workers end with us anyway.
         os.environ.setdefault("DASK_DISTRIBUTED__WORKER__DAEMON", "False")
         os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
         from prefect_dask import DaskTaskRunner

@@ -9,41 +9,43 @@ from typing import Any
 
 from skillweave.base.errors import ConfigError
 from skillweave.base.manifest import ItemOutput, ItemRecord
-from skillweave.config.load import nearest
+from skillweave.config.load import check_section, nearest
 from skillweave.config.sections import TaskMode
-from synth.artifacts import Artifact, Every
+from synth.engine.artifact import Artifact, Every
 from synth.engine.step import ALL, JOIN, Params, PipelineStep
 
-NAME = re.compile(r"s\d\d_\w+")
+STEP_MODULE = re.compile(r"s\d\d_\w+")
 
 
 @dataclass(frozen=True)
 class Wait:
-    """What the items of a step wait for: the items of an earlier one."""
+    """The items of a step wait for items of an earlier one, the producer."""
 
     producer: PipelineStep[Any]
     whole: bool
-    """All of its items, rather than the one of the same key."""
+    """True: for all of its items; False: for the one of the same key."""
 
 
 @dataclass(frozen=True)
 class Pipeline:
+    """Steps in order."""
+
     package: str
     """The package that the steps' modules are in."""
     steps: tuple[PipelineStep[Any], ...]
 
     def step(self, name: str) -> PipelineStep[Any]:
-        """The step of that name, or the only one whose name begins so. Raises ConfigError."""
-        found = [step for step in self.steps if step.name == name] or [
+        """The step of a name or of a prefix of one. Raises ConfigError if no step, or more than one, fits."""
+        matches = [step for step in self.steps if step.name == name] or [
             step for step in self.steps if step.name.startswith(name)
         ]
-        if len(found) == 1:
-            return found[0]
+        if len(matches) == 1:
+            return matches[0]
         padded = re.sub(r"^s(\d)(?!\d)", r"s0\1", name)
-        names = [step.name for step in found] or [step.name for step in self.steps]
+        names = [step.name for step in matches] or [step.name for step in self.steps]
         closest = [known for known in names if known.startswith(padded)] or names
         raise ConfigError(
-            f"{'ambiguous' if found else 'unknown'} step {name!r}; "
+            f"{'ambiguous' if matches else 'unknown'} step {name!r}; "
             + (f"did you mean {closest[0]!r}?" if len(closest) == 1 else nearest(name, closest))
         )
 
@@ -51,21 +53,20 @@ class Pipeline:
         return self.steps.index(step)
 
     def makers(self, artifact: Artifact[Any], before: PipelineStep[Any]) -> list[PipelineStep[Any]]:
-        """Steps before one that write an artifact."""
+        """The steps before `before` that write an artifact."""
         return [step for step in self.steps[: self.index(before)] if step.makes(artifact)]
 
     def waits(self, step: PipelineStep[Any]) -> list[Wait]:
         """What the items of a step wait for, in the order of the pipeline."""
-        whole: dict[int, bool] = {}
+        waits_for_all: dict[int, bool] = {}
         for read in (*step.reads, *step.listed):
             artifact = read.artifact if isinstance(read, Every) else read
             for maker in self.makers(artifact, step):
                 index = self.index(maker)
-                everything = (
-                    isinstance(read, Every) or step.each is None or maker.each is None or artifact in maker.join_writes
-                )
-                whole[index] = whole.get(index, False) or everything
-        return [Wait(self.steps[index], everything) for index, everything in sorted(whole.items())]
+                reads_all = isinstance(read, Every) or step.each is None
+                made_as_one = maker.each is None or artifact in maker.join_writes
+                waits_for_all[index] = waits_for_all.get(index, False) or reads_all or made_as_one
+        return [Wait(self.steps[index], whole) for index, whole in sorted(waits_for_all.items())]
 
     def restricted(self, mode: TaskMode) -> "Pipeline":
         """The steps that a task mode runs."""
@@ -75,15 +76,21 @@ class Pipeline:
 
 def load_pipeline(package: str = "synth.steps") -> Pipeline:
     """The steps of a package: its modules named `sNN_...`, in the order of their names."""
-    found = importlib.import_module(package)
-    names = sorted(info.name for info in pkgutil.iter_modules(found.__path__) if NAME.fullmatch(info.name))
+    folder = importlib.import_module(package).__path__
+    names = sorted(info.name for info in pkgutil.iter_modules(folder) if STEP_MODULE.fullmatch(info.name))
     return Pipeline(package, tuple(_step_of(f"{package}.{name}") for name in names))
 
 
 def step_params(steps: Sequence[PipelineStep[Any]], sections: dict[str, dict[str, Any]]) -> dict[str, Params]:
-    """The parameters of each step, checked. Raises ConfigError for an unknown step or parameter."""
-    from skillweave.config.load import check_section
+    """The parameters of each step, validated.
 
+    Args:
+        steps: All steps, also those that the task mode leaves out.
+        sections: The section of each step under `steps` in the configuration; missing ones take the defaults.
+
+    Raises:
+        ConfigError: A step or a parameter is unknown, or a value is wrong.
+    """
     known = {step.name for step in steps}
     for name in sections:
         if name not in known:
@@ -101,49 +108,51 @@ def step_params(steps: Sequence[PipelineStep[Any]], sections: dict[str, dict[str
 
 def _step_of(module: str) -> PipelineStep[Any]:
     loaded = importlib.import_module(module)
-    found = [value for value in vars(loaded).values() if isinstance(value, PipelineStep) and value.module == module]
-    if len(found) != 1:
-        raise ConfigError(f"module {module!r} should declare one step with @step(...), not {len(found)}")
-    if found[0].each is None and found[0].join is not None:
-        raise ConfigError(f"step {found[0].name!r} has one item and a {JOIN!r}; join in the item itself")
-    return found[0]
+    declared = [value for value in vars(loaded).values() if isinstance(value, PipelineStep) and value.module == module]
+    if len(declared) != 1:
+        raise ConfigError(f"module {module!r} should declare one step with @step(...), not {len(declared)}")
+    if declared[0].each is None and declared[0].join is not None:
+        raise ConfigError(f"step {declared[0].name!r} has one item and a {JOIN!r}; join in the item itself")
+    return declared[0]
 
 
 VisibleOutputs = dict[tuple[str, str], ItemOutput]
-"""(pattern of an artifact, key) -> what an item that was waited for made of it."""
-
-
-def readable_by(step: PipelineStep[Any]) -> set[Artifact[Any]]:
-    """The artifacts that a step's items may read."""
-    reads = {read.artifact if isinstance(read, Every) else read for read in step.reads}
-    return reads | set(step.listed)
-
-
-def artifacts_of(step: PipelineStep[Any]) -> set[Artifact[Any]]:
-    """All artifacts that a step has to do with."""
-    return readable_by(step) | set(step.writes) | set(step.join_writes)
+"""(pattern of an artifact, key) -> the output that an earlier item made."""
 
 
 def visible_to(step: PipelineStep[Any], key: str, upstream: Sequence[ItemRecord]) -> VisibleOutputs:
-    """What an item sees."""
-    patterns = {artifact.pattern for artifact in readable_by(step)}
-    if key == JOIN:
-        patterns |= {artifact.pattern for artifact in step.writes}
-    found: VisibleOutputs = {}
-    for record in upstream:
-        if record.state == "done":
-            found |= {(out.artifact, out.key): out for out in record.outputs if out.artifact in patterns}
-    return found
+    """The outputs that an item may read, of those that the items before it made.
+
+    Args:
+        step: The item's step.
+        key: The item's key.
+        upstream: The records of all items that it waits for.
+    """
+    patterns = {artifact.pattern for artifact in step.readable(key)}
+    return {
+        (output.artifact, output.key): output
+        for record in upstream
+        if record.state == "done"
+        for output in record.outputs
+        if output.artifact in patterns
+    }
 
 
 def blocking_reason(
     step: PipelineStep[Any], key: str, pipeline: Pipeline, upstream: Sequence[ItemRecord]
 ) -> str | None:
-    """Why an item is to be skipped: what it stands on was not made."""
+    """Why an item has to be skipped; None if everything that it needs was made.
+
+    Args:
+        step: The item's step.
+        key: The item's key.
+        pipeline: The pipeline that the step belongs to.
+        upstream: The records of all items that it waits for.
+    """
     for wait in pipeline.waits(step):
         records = [record for record in upstream if record.step == wait.producer.name]
         lost = [record for record in records if record.state != "done"]
-        # Whoever reads the items of all keys goes on with what there is, and a join even where there is nothing.
+        # An item that reads all keys needs one of them at least; a join needs none.
         is_enough = key == JOIN or (wait.whole and len(lost) < len(records))
         if lost and (not is_enough or lost[0].key in (ALL, JOIN)):
             return _blame(lost[0])
@@ -158,7 +167,7 @@ def blocking_reason(
 
 
 def _blame(record: ItemRecord) -> str:
-    """The first cause: what was skipped hands on why."""
+    """The first cause: a skipped item names the reason for which it was skipped."""
     if record.state == "skipped" and record.reasons:
         return record.reasons[0]
     return f"{record.name} {'was rejected' if record.state == 'rejected' else 'failed'}"

@@ -12,20 +12,23 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeVar
 
 from skillweave.base.processes import die_with_pipe
+from skillweave.plugins import load_plugins, loaded_plugins
 
 R = TypeVar("R")
 
 _SOCKET_CHARS = 75
 """Room that a socket's name leaves for its folder: the system allows 107 bytes in all."""
 PRELOADED = ["skillweave.schema.task", "sqlglot"]
+"""Modules that the server process loads before it forks the others."""
 
 
 class ProcessPool:
-    """Started with the first call."""
+    """A pool of processes that starts with the first call."""
 
     def __init__(self, workers: int, folder: Path) -> None:
         """`folder` is for temporary files, which a killed process leaves behind."""
@@ -37,16 +40,16 @@ class ProcessPool:
         self._reader, self._writer = multiprocessing.Pipe(duplex=False)
 
     async def call(self, function: Callable[..., R], *arguments: object) -> R:
-        """The result. Where a process dies all calls under way are lost: each is made again, once, on a new pool."""
+        """The result of a function. If a process dies, all running calls are lost; each runs again, on a new pool."""
         executor = self._started()
         try:
             return await asyncio.wrap_future(executor.submit(function, *arguments))
         except BrokenProcessPool:
-            self._replace(executor)
+            self._discard(executor)
             return await asyncio.wrap_future(self._started().submit(function, *arguments))
 
     def close(self) -> None:
-        """Drop what is waiting, and end the processes."""
+        """Drop waiting calls, and end the processes."""
         with self._lock:
             if self._executor is not None:
                 self._executor.shutdown(wait=False, cancel_futures=True)
@@ -54,7 +57,7 @@ class ProcessPool:
             self._writer.close()
             self._reader.close()
 
-    def _replace(self, broken: ProcessPoolExecutor) -> None:
+    def _discard(self, broken: ProcessPoolExecutor) -> None:
         with self._lock:
             if self._executor is broken:
                 broken.shutdown(wait=False)
@@ -63,18 +66,25 @@ class ProcessPool:
     def _started(self) -> ProcessPoolExecutor:
         with self._lock:
             if self._executor is None:
-                # Neither `fork`, which copies locks that other threads hold, nor `spawn`, whose start is slow.
+                # `fork` copies locks that other threads hold, and `spawn` is slow to start.
                 method = multiprocessing.get_context("forkserver")
                 method.set_forkserver_preload(PRELOADED)
                 _put_temporary_files_in(self._folder)
+                given = (self._reader, loaded_plugins())
                 self._executor = ProcessPoolExecutor(
-                    self._workers, mp_context=method, initializer=die_with_pipe, initargs=(self._reader,)
+                    self._workers, mp_context=method, initializer=_initialize, initargs=given
                 )
             return self._executor
 
 
+def _initialize(reader: "Connection[None, None]", plugins: tuple[str, ...]) -> None:
+    """Prepare a process of the pool: it ends with the run, and knows the same plug-ins."""
+    die_with_pipe(reader)
+    load_plugins(plugins)
+
+
 def _put_temporary_files_in(folder: Path) -> None:
-    """Have multiprocessing make its folder here, unless it has one. Where the path is too long it is the system's."""
+    """Have multiprocessing make its folder here, unless it has one. If the path is too long, the system's is used."""
     if len(os.fsencode(folder.resolve())) > _SOCKET_CHARS:
         return
     folder.mkdir(parents=True, exist_ok=True)

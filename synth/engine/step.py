@@ -6,19 +6,19 @@ earlier steps that make what it reads: those of its own key, or all of them if i
 or is the join.
 """
 
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field
 
 from skillweave.config.sections import TaskMode
+from skillweave.llm.question import Question
+from skillweave.plugins import Registry
 from skillweave.schema.record import Record
-from synth.artifacts import Artifact, Every
-
-if TYPE_CHECKING:
-    from skillweave.llm.question import Question
-    from synth.engine.context import Context
+from synth.engine.artifact import Artifact, Every
+from synth.engine.context import Context
 
 StepMode = Literal["single", "cross", "both"]
 
@@ -42,35 +42,53 @@ P = TypeVar("P", bound=Params)
 
 @dataclass(frozen=True)
 class PipelineStep(Generic[P]):
-    """A registered step."""
+    """A declared step. `step(...)` makes it."""
 
     name: str
     module: str
     title: str
     """The first line of its module's docstring."""
-    run: "Callable[[Context[P], str], Awaitable[None]]"
+    run: Callable[[Context[P], str], Awaitable[None]]
     each: Artifact[Any] | None
+    """It has one item for each key of this artifact; None: it has the one item `all`."""
     fused: Artifact[Any] | None
-    """Where domains are joined, it has items for the keys of this artifact too: the fused worlds."""
+    """In a run across domains it has items for the keys of this artifact too: the fused worlds."""
     reads: tuple[Artifact[Any] | Every[Any], ...]
     writes: tuple[Artifact[Any], ...]
     params: type[P]
-    questions: "tuple[Question[Any], ...]"
-    join: "Callable[[Context[P], list[str]], Awaitable[None]] | None"
+    questions: tuple[Question[Any], ...]
+    join: Callable[[Context[P], list[str]], Awaitable[None]] | None
+    """Runs after all items, with the keys of those that are done."""
     join_writes: tuple[Artifact[Any], ...]
     mode: StepMode
+    registries: tuple[Registry[Any], ...] = ()
+    """Registries whose parts it uses. A plug-in's parts make the items stale only if the step names their registry."""
 
     @property
     def short(self) -> str:
-        """`s02`."""
+        """The number of the step: `s02`."""
         return self.name.partition("_")[0]
 
     @property
     def listed(self) -> tuple[Artifact[Any], ...]:
-        """The artifacts whose keys it has items for; none where it has the one item `all`."""
+        """The artifacts whose keys it has items for; none if it has the one item `all`."""
         return tuple(artifact for artifact in (self.each, self.fused) if artifact is not None)
 
-    def in_mode(self, mode: TaskMode) -> "PipelineStep[P]":
+    @property
+    def artifacts(self) -> frozenset[Artifact[Any]]:
+        """All artifacts that any of its items may read or write."""
+        return self.readable(JOIN) | self.writable(JOIN)
+
+    def readable(self, key: str) -> frozenset[Artifact[Any]]:
+        """The artifacts that the item of a key may read. The join also reads what the step's other items wrote."""
+        declared = [read.artifact if isinstance(read, Every) else read for read in self.reads]
+        return frozenset((*declared, *self.listed, *(self.writes if key == JOIN else ())))
+
+    def writable(self, key: str) -> frozenset[Artifact[Any]]:
+        """The artifacts that the item of a key may write."""
+        return frozenset(self.join_writes if key == JOIN else self.writes)
+
+    def in_mode(self, mode: TaskMode) -> Self:
         """The step with the items that a task mode has."""
         if self.fused is None or mode == "both":
             return self
@@ -88,17 +106,28 @@ def step(
     reads: Sequence[Artifact[Any] | Every[Any]],
     writes: Sequence[Artifact[Any]],
     params: type[P],
-    questions: "Sequence[Question[Any]]" = (),
-    join: "Callable[[Context[P], list[str]], Awaitable[None]] | None" = None,
+    questions: Sequence[Question[Any]] = (),
+    join: Callable[[Context[P], list[str]], Awaitable[None]] | None = None,
     join_writes: Sequence[Artifact[Any]] = (),
     mode: StepMode = "both",
-) -> "Callable[[Callable[[Context[P], str], Awaitable[None]]], PipelineStep[P]]":
+    registries: Sequence[Registry[Any]] = (),
+) -> Callable[[Callable[[Context[P], str], Awaitable[None]]], PipelineStep[P]]:
     """Make a step of an async function of a context and an item's key.
 
-    `join(ctx, keys)` runs after all items, with the keys of those that are done; what it writes is in `join_writes`.
+    Args:
+        each: The artifact whose keys are the items' keys; None for the one item `all`.
+        fused: The artifact whose keys are further items in a run across domains.
+        reads: What items read: the value of their own key, or `every(artifact)` for all keys.
+        writes: What items write. A path has one writing step.
+        params: The type of the step's section in the configuration.
+        questions: The questions that items may ask.
+        join: Runs after all items; it gets the keys of those that are done.
+        join_writes: What `join` writes.
+        mode: The task modes that have the step: `single`, `cross` (across domains) or `both`.
+        registries: The registries of plug-ins whose parts decide what items make.
     """
 
-    def register(run: "Callable[[Context[P], str], Awaitable[None]]") -> PipelineStep[P]:
+    def register(run: Callable[[Context[P], str], Awaitable[None]]) -> PipelineStep[P]:
         module = run.__module__
         return PipelineStep(
             name=module.rpartition(".")[2],
@@ -114,13 +143,12 @@ def step(
             join=join,
             join_writes=tuple(join_writes),
             mode=mode,
+            registries=tuple(registries),
         )
 
     return register
 
 
 def _title(module: str) -> str:
-    import sys
-
     lines = (sys.modules[module].__doc__ or "").strip().splitlines()
     return lines[0].partition(": ")[2] or lines[0] if lines else ""

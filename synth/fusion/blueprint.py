@@ -130,7 +130,12 @@ class _Naming:
     def members(self) -> tuple[str, str, list[FusedMember]]:
         """The shared person's entity, its key, and the domains."""
         person = self._tables.allocate(self._person)
-        shared = {one.name for blueprint in self._blueprints for one in blueprint.core.attributes if one.shared}
+        shared = {
+            attribute.name
+            for blueprint in self._blueprints
+            for attribute in blueprint.core.attributes
+            if attribute.shared
+        }
         columns = Names(shared)
         key = columns.allocate(PERSON_KEY)
         spaces = namespaces([blueprint.server for blueprint in self._blueprints])
@@ -164,7 +169,9 @@ class _Naming:
 
 def rules_in_order(blueprint: Blueprint) -> list[str]:
     """The numbers of a domain's rules, in the order in which tools state them."""
-    stated = [[*(one.rule for one in tool.guards), *(one.rule for one in tool.effects)] for tool in blueprint.tools]
+    stated = [
+        [*(guard.rule for guard in tool.guards), *(effect.rule for effect in tool.effects)] for tool in blueprint.tools
+    ]
     return list(dict.fromkeys(chain.from_iterable(stated)))
 
 
@@ -176,7 +183,7 @@ class _DomainPart:
         self._member = member
         self._shared_person = shared_person
         core = blueprint.core
-        self._shared = frozenset(one.name for one in core.attributes if one.shared)
+        self._shared = frozenset(attribute.name for attribute in core.attributes if attribute.shared)
         self._accesses = StatementPreparer(blueprint)
         self._own = {table.lower(): name for table, name in member.tables.items()}
         self._whole = {**self._own, core.table.lower(): member.view}
@@ -187,7 +194,10 @@ class _DomainPart:
 
     def entities(self, entities: Sequence[Entity]) -> list[FusedEntity]:
         """The domain's tables; of its core person only what is its own."""
-        return [self._own_person() if one.name == self.blueprint.core_entity else self._entity(one) for one in entities]
+        return [
+            self._own_person() if entity.name == self.blueprint.core_entity else self._entity(entity)
+            for entity in entities
+        ]
 
     def view(self) -> PersonView:
         """The domain's persons, as its own contract knows them."""
@@ -210,9 +220,9 @@ class _DomainPart:
                 description=f"{tool.description} ({self._member.title})",
                 kind=tool.kind,
                 confirm=tool.confirm,
-                parameters=[self._parameter(one) for one in tool.parameters],
-                guards=[self._guard(one, rules) for one in tool.guards],
-                effects=[self._effect(one, rules) for one in tool.effects],
+                parameters=[self._parameter(parameter) for parameter in tool.parameters],
+                guards=[self._guard(guard, rules) for guard in tool.guards],
+                effects=[self._effect(effect, rules) for effect in tool.effects],
                 returns=tool.returns.model_copy(update={"select": self._rewritten(tool.returns.select)}),
                 examples=tool.examples,
             )
@@ -224,11 +234,11 @@ class _DomainPart:
         names = Names()
         return [
             FusedInvariant(
-                id=names.allocate(joined(self._member.namespace, one.id)),
-                never=self._rewritten(one.never),
-                says=one.says,
+                id=names.allocate(joined(self._member.namespace, invariant.id)),
+                never=self._rewritten(invariant.never),
+                says=invariant.says,
             )
-            for one in self.blueprint.invariants
+            for invariant in self.blueprint.invariants
         ]
 
     def events(self) -> list[FusedEvent]:
@@ -236,12 +246,12 @@ class _DomainPart:
         names = Names()
         return [
             FusedEvent(
-                name=names.allocate(joined(self._member.namespace, one.name)),
-                pick=self._rewritten(one.pick),
-                effects=[self._rewritten(effect) for effect in one.effects],
-                weight=one.weight,
+                name=names.allocate(joined(self._member.namespace, event.name)),
+                pick=self._rewritten(event.pick),
+                effects=[self._rewritten(effect) for effect in event.effects],
+                weight=event.weight,
             )
-            for one in self.blueprint.events
+            for event in self.blueprint.events
         ]
 
     def _guard(self, guard: Guard, rules: Mapping[str, str]) -> Guard:
@@ -282,13 +292,13 @@ class _DomainPart:
             person=entity.person,
             role_of=entity.role_of,
             prefix=entity.prefix,
-            attributes=[self._attribute(one) for one in entity.attributes],
+            attributes=[self._attribute(attribute) for attribute in entity.attributes],
             rows=InitialRows(),
         )
 
     def _own_person(self) -> FusedEntity:
         entity = self._entity(self.blueprint.core)
-        key, *others = (one for one in entity.attributes if not one.shared)
+        key, *others = (attribute for attribute in entity.attributes if not attribute.shared)
         account = f"{self._shared_person}.{self._member.account}"
         return entity.model_copy(update={"attributes": [key.model_copy(update={"references": account}), *others]})
 

@@ -118,7 +118,7 @@ class BridgedWorld:
         """Whether the other domain can still make lawful what the rule forbids, be it with one call more before it."""
         rule = self._rules[name]
         others = [guard.holds for tool in self._mending(rule) for guard in tool.guards if guard.rule in self._rules]
-        ways = [[], self._changing(others, {one.server for one in self._fused.members})]
+        ways = [[], self._changing(others, {member.server for member in self._fused.members})]
         return any(self._mended(rule, way, self._persons[:MENDED]) for way in ways)
 
     def guarded(self, tools: Collection[str]) -> bool:
@@ -154,11 +154,11 @@ class BridgedWorld:
     def _preparing(self, rule: BridgeRule) -> list[Tool]:
         """Writes that change something of what any rule of the guarded tool reads."""
         guards = self._world.blueprint.tool(rule.tool).guards
-        return self._changing([guard.holds for guard in guards], {one.server for one in self._fused.members})
+        return self._changing([guard.holds for guard in guards], {member.server for member in self._fused.members})
 
     def _mending(self, rule: BridgeRule) -> list[Tool]:
         """Writes of other domains that change something of what the rule reads."""
-        others = {one.server for one in self._fused.members} - {self._fused.member_of(rule.tool).server}
+        others = {member.server for member in self._fused.members} - {self._fused.member_of(rule.tool).server}
         return self._changing([rule.holds], others)
 
     def _changing(self, conditions: Sequence[str], servers: Collection[str]) -> list[Tool]:

@@ -31,7 +31,9 @@ def conflict_faults(conflicts: Sequence[PolicyConflict], contract: FusedBlueprin
     about = {conflict.about for conflict in conflicts}
     if "privacy" not in about:
         found.append("nothing settles privacy: say what one company may be told of what another has on record")
-    asked = {frozenset(one.name for one in tool.parameters) for tool in contract.tools if tool.kind == "auth"}
+    asked = {
+        frozenset(parameter.name for parameter in tool.parameters) for tool in contract.tools if tool.kind == "auth"
+    }
     if len(asked) > 1 and "identity" not in about:
         found.append("nothing settles identity: the companies ask for different facts to identify people")
     return found

@@ -62,7 +62,7 @@ def matching_arguments(
     for parameter in tool.parameters:
         if titles and parameter.name not in fixed and _is_text(parameter) and parameter.name in columns:
             fixed[parameter.name] = titles[0]
-    dates = [one.name for one in tool.parameters if one.type == "date" and one.name in columns]
+    dates = [parameter.name for parameter in tool.parameters if parameter.type == "date" and parameter.name in columns]
     if not dates:
         return [fixed]
     return [{**fixed, dates[0]: day} for day in _days(session, named, fused)[:DAYS]]

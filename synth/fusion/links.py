@@ -155,7 +155,7 @@ def _fault(link: Link, blueprints: Mapping[str, Blueprint]) -> str | None:
 
 def _value_fault(link: Link, source: Blueprint, producer: Tool, consumer: Tool) -> str | None:
     shown = column_origins(producer)
-    parameter = next((one for one in consumer.parameters if one.name == link.parameter), None)
+    parameter = next((parameter for parameter in consumer.parameters if parameter.name == link.parameter), None)
     if link.column not in shown:
         return f"{producer.name} returns no {link.column!r}; it returns {', '.join(shown)}"
     if parameter is None:
@@ -181,7 +181,11 @@ def _rule_fault(link: Link, source: Blueprint, producer: Tool) -> str | None:
 
 def _attribute(blueprint: Blueprint, origin: tuple[str, str] | None) -> Attribute | None:
     entity = next((entity for entity in blueprint.tables if origin and entity.table == origin[0]), None)
-    return next((one for one in entity.attributes if origin and one.name == origin[1]), None) if entity else None
+    return (
+        next((attribute for attribute in entity.attributes if origin and attribute.name == origin[1]), None)
+        if entity
+        else None
+    )
 
 
 def _sort(column: str, attribute: Attribute | None, blueprint: Blueprint) -> ValueSort:

@@ -49,7 +49,9 @@ def shared_person(
         )
         for member in members
     ]
-    names = dict.fromkeys(one.name for blueprint in blueprints for one in blueprint.core.attributes if one.shared)
+    names = dict.fromkeys(
+        attribute.name for blueprint in blueprints for attribute in blueprint.core.attributes if attribute.shared
+    )
     return FusedEntity(
         name=person,
         server=None,
@@ -66,10 +68,10 @@ def shared_person(
 def _shared(name: str, blueprints: Sequence[Blueprint]) -> Attribute:
     """One attribute of the shared person, as all who have it declare it. WorldError where they do not agree."""
     found = {
-        blueprint.server: one
+        blueprint.server: attribute
         for blueprint in blueprints
-        for one in blueprint.core.attributes
-        if one.name == name and one.shared
+        for attribute in blueprint.core.attributes
+        if attribute.name == name and attribute.shared
     }
     keys = {blueprint.server: blueprint.core.key for blueprint in blueprints}
     server, first = next(iter(found.items()))
@@ -101,7 +103,7 @@ def fused_state(
     fused: FusedBlueprint, blueprints: Sequence[Blueprint], files: Mapping[str, Path], people: Sequence[Row]
 ) -> sqlite3.Connection:
     """The fused database in memory, made of the domains' files, by server. WorldError where they do not fit."""
-    databases = {one.server: database.load(files[one.server], one) for one in blueprints}
+    databases = {blueprint.server: database.load(files[blueprint.server], blueprint) for blueprint in blueprints}
     try:
         return state_of(fused_rows(fused, databases, people), fused)
     except sqlite3.Error as error:
@@ -137,7 +139,7 @@ def _add_persons(
 ) -> None:
     """Add what a domain knows of its persons to `shared`, by person."""
     persons = {row[member.server]: str(row[PERSON_KEY]) for row in people if row.get(member.server) is not None}
-    names = [one.name for one in fused.core.attributes if one.shared]
+    names = [attribute.name for attribute in fused.core.attributes if attribute.shared]
     for row in rows:
         key = row[member.key]
         person = persons.get(key)
@@ -167,8 +169,8 @@ def _as_before(entity: FusedEntity) -> Entity:
 
 
 def _part(row: Row, entity: Entity) -> Row:
-    return {one.name: row[one.name] for one in entity.attributes}
+    return {attribute.name: row[attribute.name] for attribute in entity.attributes}
 
 
 def _filled(row: Row, entity: Entity) -> Row:
-    return {one.name: row.get(one.name) for one in entity.attributes}
+    return {attribute.name: row.get(attribute.name) for attribute in entity.attributes}

@@ -192,8 +192,10 @@ class RewriteProver:
 
     def __init__(self, blueprints: Sequence[Blueprint], fused: FusedBlueprint) -> None:
         self._single = {
-            one.server: Compiler(one, {entity.table: f"{one.server}.{entity.table}" for entity in one.tables})
-            for one in blueprints
+            blueprint.server: Compiler(
+                blueprint, {entity.table: f"{blueprint.server}.{entity.table}" for entity in blueprint.tables}
+            )
+            for blueprint in blueprints
         }
         names: dict[str, str] = {}
         for member in fused.members:
@@ -292,8 +294,12 @@ def _without_references(blueprint: Blueprint) -> Blueprint:
 
     def freed(entities: Sequence[E]) -> list[E]:
         return [
-            one.model_copy(update={"attributes": [a.model_copy(update={"references": None}) for a in one.attributes]})
-            for one in entities
+            entity.model_copy(
+                update={
+                    "attributes": [attribute.model_copy(update={"references": None}) for attribute in entity.attributes]
+                }
+            )
+            for entity in entities
         ]
 
     return blueprint.model_copy(
@@ -308,5 +314,7 @@ def _with_views_as_tables(fused: FusedBlueprint) -> FusedBlueprint:
 
 def _widened(fused: FusedBlueprint) -> FusedBlueprint:
     whole = {view.own: view.entity.attributes for view in fused.people}
-    entities = [one.model_copy(update={"attributes": whole.get(one.name, one.attributes)}) for one in fused.entities]
+    entities = [
+        entity.model_copy(update={"attributes": whole.get(entity.name, entity.attributes)}) for entity in fused.entities
+    ]
     return fused.model_copy(update={"entities": entities})

@@ -1,1 +1,57 @@
-"""Gates: what a task must show, by execution, before it is kept. Each gate is a file, with its figure."""
+"""Gates: what a task must show, by execution, before it is kept.
+
+Each gate is a file; `GATES` lists them in the order in which they run. What has no source, or two meanings, is rejected
+before what is merely not needed. `python -m synth verify`, the card and docs/proof.md go over the same list.
+"""
+
+from skillweave.plugins import Registry
+from synth.gates import (
+    alternative_actions,
+    answers,
+    argument_sources,
+    clarification_needed,
+    declined,
+    fresh_sources,
+    golden,
+    indirect_route,
+    interlock,
+    lawful,
+    minimal,
+    noise,
+    not_already_true,
+    observable,
+    optional_arguments,
+    reachable,
+    unique,
+    unreachable,
+    variants,
+)
+from synth.gates.gate import Gate
+
+GATES: Registry[Gate] = Registry(
+    "gate",
+    {
+        module.GATE.name: module.GATE
+        for module in (
+            golden,
+            lawful,
+            argument_sources,
+            answers,
+            unique,
+            not_already_true,
+            minimal,
+            optional_arguments,
+            clarification_needed,
+            observable,
+            fresh_sources,
+            alternative_actions,
+            declined,
+            unreachable,
+            indirect_route,
+            reachable,
+            interlock,
+            variants,
+            noise,
+        )
+    },
+)

@@ -1,8 +1,8 @@
-"""Another lawful way: what a bridge rule demands may be had by another write, which ends in another state.
+"""Gate: what a bridge rule demands cannot be had by another write that ends in another state.
 
-The user has agreed to what is needed, not to one tool by name. So for each demanded call every other write of the same
-domain is tried in its place, with the same arguments as far as it takes them; where the rest then goes through lawfully
-and ends otherwise, the task has two right answers.
+The user has agreed to what is needed, not to one tool by name. So every other write of the same domain is tried in the
+place of each demanded call, with the same arguments as far as it takes them. If the rest then goes through lawfully and
+ends otherwise, the task has two right answers.
 """
 
 from collections.abc import Iterator
@@ -16,11 +16,29 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria, GoldenCall
 from skillweave.world.world import World
+from synth.gates.gate import TaskGate
 from synth.search.arguments import argument_search
 from synth.tasks.replay import Rejected, make_calls, open_session, run_golden
 
 TRIES = 4
 """Calls of one other tool that are tried."""
+
+
+GATE = TaskGate(
+    name="alternative_actions",
+    proves="No other write does what a bridge rule demands and ends in another state.",
+    runs="The golden calls with other writes of the same domain in the place of each demanded call.",
+    figures={
+        "grounded.other_ways": "calls that were tried in the place of demanded ones",
+    },
+    reasons=(
+        "second lawful way",
+        "demanded by nobody",
+    ),
+    check=lambda judged: {
+        "grounded": {"other_ways": check_alternative_actions(judged.world, judged.combination, judged.criteria)}
+    },
+)
 
 
 def check_alternative_actions(world: World, combination: Combination, criteria: Criteria) -> int:

@@ -1,6 +1,6 @@
-"""Gate 6 for words: what the user is to be told is what the golden calls return, unknown to the user and no guess.
+"""Gate: what the user is to be told is what the golden calls return, unknown to the user, and no guess.
 
-The same words must not fit another row that a read shows when it is called otherwise: two answers would be true.
+The same words must not fit another row that a read shows when it is called in another way: two answers would be true.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,36 @@ from skillweave.schema.record import Json
 from skillweave.schema.template import RequestedValue, TaskTemplate
 from skillweave.world.canonical import dump
 from skillweave.world.world import World
+from synth.gates.gate import Gate
 from synth.tasks.replay import GoldenRun, Rejected, all_shown_rows, has_more_views, make_calls, open_session, rows_of
 
 SMALL = 10
 """Numbers below this are guessed too easily; so are amounts below ten units of a currency."""
+
+
+GATE = Gate(
+    name="answers",
+    proves=(
+        "What is to be told is the one true answer, it lasts until the end, and the user can neither know nor guess it."
+    ),
+    runs=(
+        "The read that tells it, called in the other ways that an agent may; the same read again at the end, unless"
+        " the question is in the past tense."
+    ),
+    figures={
+        "grounded.answers_weighed": "other rows that were compared with the words of the question",
+    },
+    reasons=(
+        "golden tells another value",
+        "told value can be guessed",
+        "told value is known already",
+        "told value does not last",
+        "second true answer",
+    ),
+    check=lambda judged: {
+        "grounded": {"answers_weighed": check_answers(judged.world, judged.combination, judged.template, judged.golden)}
+    },
+)
 
 
 def check_answers(world: World, combination: Combination, template: TaskTemplate, made: GoldenRun) -> int:

@@ -1,7 +1,7 @@
-"""Gate 6, first half: every argument has a source that gives exactly its value, and every row is told apart.
+"""Gate: every argument has a source that gives exactly its value, and the user's words tell every row apart.
 
 A source is checked, not believed: what the user says is compared with what they know, a place in a result with what
-stands there, and a row of a list with the words that are to pick it out.
+stands there, and a row of a list with the words that pick it.
 """
 
 import re
@@ -16,6 +16,7 @@ from skillweave.world.canonical import dump
 from skillweave.world.replay import rebound, result_reference
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
+from synth.gates.gate import Gate
 from synth.search.slots import slots
 from synth.tasks.combinations import person_tables
 from synth.tasks.replay import GoldenRun, Rejected, rows_of
@@ -23,8 +24,32 @@ from synth.tasks.replay import GoldenRun, Rejected, rows_of
 _IN_LIST = re.compile(r"\[(?P<row>\d+)\]\.(?P<column>\w+)")
 
 
-def check_argument_sources(world: World, combination: Combination, made: GoldenRun) -> Counter[str]:
-    """How many arguments have which kind of source."""
+GATE = Gate(
+    name="argument_sources",
+    proves="Every argument has a source, the words pick one row of a list, and the credentials fit one person.",
+    runs=(
+        "What the user says, the session gives, or an earlier result holds is compared with the argument; the words"
+        " with each row of the list that the golden call got; the credentials with the rows of all persons."
+    ),
+    figures={
+        "grounded.arguments": "arguments of the golden calls",
+        "grounded.grounded": "those with a source: all",
+        "grounded.user": "said by the user",
+        "grounded.env": "given by the session",
+        "grounded.call": "found in an earlier result",
+        "grounded.computed": "computed from an earlier result; left out where there are none",
+    },
+    reasons=(
+        "argument without source",
+        "row not told apart",
+        "credentials fit another person",
+    ),
+    check=lambda judged: {"grounded": check_argument_sources(judged.world, judged.combination, judged.golden)},
+)
+
+
+def check_argument_sources(world: World, combination: Combination, made: GoldenRun) -> dict[str, Json]:
+    """How many arguments have which kind of source. Rejected where one has none, or the words fit several rows."""
     kinds: Counter[str] = Counter()
     for place, call in enumerate(combination.calls):
         for name in call.arguments:
@@ -40,7 +65,12 @@ def check_argument_sources(world: World, combination: Combination, made: GoldenR
         if said.parameter is None:
             _check_apart(said, rows_of(made.results[said.call]))
     _check_person(world, combination, made)
-    return kinds
+    return {
+        "arguments": kinds.total(),
+        "grounded": kinds.total(),
+        **{kind: kinds[kind] for kind in ("user", "env", "call")},
+        **({"computed": kinds["computed"]} if kinds["computed"] else {}),
+    }
 
 
 def _fault(world: World, combination: Combination, made: GoldenRun, place: int, name: str, source: str) -> str | None:

@@ -1,7 +1,7 @@
-"""Gate 6 for what is left out: without it the request has several lawful ends, so that it has to be asked for.
+"""Gate: what the request leaves out decides it, so that the agent has to ask.
 
-Other values are tried in the place of the one left out, by execution: another row that the caller is shown, another
-day, another choice. What the golden calls take from the row changes with it.
+Other values are tried in the place of the one left out: another row that the caller is shown, another day, another
+choice. What the golden calls take from the row changes with it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +19,7 @@ from skillweave.world.replay import ResultReference, result_reference
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.visibility import keys_shown
+from synth.gates.gate import Gate
 from synth.search.arguments import argument_search
 from synth.tasks.criteria import criteria_of
 from synth.tasks.knowledge import KnownValue, known_from_reads, said_by_user
@@ -31,6 +32,20 @@ TRIED = 40
 
 Meant = dict[tuple[int, str], Json]
 """Call and parameter to the value that the argument has in another reading."""
+
+
+GATE = Gate(
+    name="clarification_needed",
+    proves="Without what the user leaves out the request has several lawful outcomes; with it, one.",
+    runs="The golden calls with other values in its place; each lawful one that ends differently is a reading.",
+    figures={
+        "grounded.withheld": (
+            "each argument that is left out, with the readings of the request without it; `clarify` tasks only"
+        ),
+    },
+    reasons=("nothing to ask for",),
+    check=lambda judged: {"grounded": check_clarification(judged.world, judged.combination, judged.criteria)},
+)
 
 
 def check_clarification(

@@ -1,7 +1,7 @@
-"""What has to be declined: the call that is asked for, tried at the end of the golden calls, breaks the rule it should.
+"""Gate: the call that a `refuse` task asks for breaks the rule that it should, after the golden calls.
 
-A tool's rule is shown by the tool's error. Of a rule that only the policy holds, the call goes through: so what decides
-it has to stand in what the golden calls show, and nothing else may do the same lawfully.
+A rule that the tool holds is shown by the tool's error. A call against a rule that only the policy holds goes through:
+so the golden calls have to show what decides it, and no other call may do the same lawfully.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +20,7 @@ from skillweave.world.session import ContractSession
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.contracts.visibility import columns_seen, columns_to_look_up
+from synth.gates.gate import TaskGate
 from synth.search.arguments import argument_search
 from synth.search.blocking_rules import broken_rules
 from synth.tasks.kinds.refuse import implied_rules
@@ -30,6 +31,31 @@ TRIES = 4
 
 Meant = Mapping[tuple[int, str], Json]
 """Call and parameter to the value that the argument has in another reading."""
+
+
+GATE = TaskGate(
+    name="declined",
+    proves="What is to be declined is forbidden by the rule on record, and what decides that can be known.",
+    runs=(
+        "The call asked for, in the golden end state: the tool refuses it by that rule, or it breaks exactly that "
+        "rule; then the reads of the golden calls show the columns that the rule reads, and lawful calls of other "
+        "writes come to something else."
+    ),
+    figures={
+        "lawful.declined": (
+            "`rule`, who holds it (`held_by`), rules broken with it (`goes_with`), and of an agent's rule the "
+            "golden calls that show what decides it (`shown_by`) and the other calls tried (`other_ways`)"
+        ),
+    },
+    reasons=(
+        "not forbidden",
+        "not forbidden by that rule",
+        "several rules forbid it",
+        "cannot be known",
+        "lawful another way",
+    ),
+    check=lambda judged: {"lawful": check_declined(judged.world, judged.combination)},
+)
 
 
 def check_declined(world: World, combination: Combination) -> dict[str, Json]:
@@ -154,7 +180,7 @@ def _others(
             result = session.call(other.name, found)
             changes = canonical(session.diff(), session.minted)
             session.forget(mark)
-            if result.ok and compare(made, changes, session.comparison).none:
+            if result.ok and compare(made, changes, session.comparison).is_empty:
                 raise Rejected("lawful another way", f"{other.name} does the same as {tool.name}")
             yield GoldenCall(tool=other.name, arguments=dict(found))
 

@@ -1,7 +1,7 @@
-"""Fresh sources: an argument taken from a read that an earlier write has made out of date has two right values.
+"""Gate: no argument comes from a read that a golden write has made out of date.
 
-Whoever looks again before the call sees another value, and would be as right as the golden calls. So where writes lie
-between a read and the call that takes a value from it, the read is made again just before that call.
+An agent that reads again before the call would see another value and be as right as the golden calls. So if writes lie
+between a read and the call that takes a value from it, the read is repeated just before that call.
 """
 
 import re
@@ -13,9 +13,22 @@ from skillweave.world.replay import ResultReference, rebound, result_reference, 
 from skillweave.world.session import ContractSession
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
+from synth.gates.gate import TaskGate
 from synth.tasks.replay import Rejected, open_session, rows_of
 
 _ROW = re.compile(r"\[\d+\]\.(?P<column>\w+)")
+
+
+GATE = TaskGate(
+    name="fresh_sources",
+    proves="No argument comes from a read that is out of date when it is used.",
+    runs="Each read with a write between it and the call that uses it, once more just before that call.",
+    figures={
+        "grounded.read_again": "sources that were read again",
+    },
+    reasons=("stale source",),
+    check=lambda judged: {"grounded": {"read_again": check_fresh_sources(judged.world, judged.combination)}},
+)
 
 
 def check_fresh_sources(world: World, combination: Combination) -> int:

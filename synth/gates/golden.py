@@ -1,15 +1,32 @@
-"""Gate 1, golden: the golden calls all succeed, twice with the same results and the same end state."""
+"""Gate: the golden calls all succeed, twice with the same results and the same end state."""
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
 from skillweave.world.canonical import dump
 from skillweave.world.world import World
+from synth.gates.gate import TaskGate
 from synth.tasks.replay import GoldenRun, Rejected, run_golden
 
+GATE = TaskGate(
+    name="golden",
+    proves="The golden calls work.",
+    runs="All of them, twice, in fresh sessions: same results, same end state.",
+    figures={
+        "golden.replays": "times that the golden calls were carried out",
+        "golden.calls": "golden calls",
+        "golden.changes": "rows that they change",
+    },
+    reasons=(
+        "golden call fails",
+        "golden replay differs",
+    ),
+    check=lambda judged: {"golden": check_golden(judged.world, judged.combination, judged.golden)},
+)
 
-def check_golden(world: World, combination: Combination) -> tuple[GoldenRun, dict[str, Json]]:
-    """The golden run, and the gate's figure."""
-    first, second = run_golden(world, combination), run_golden(world, combination)
+
+def check_golden(world: World, combination: Combination, first: GoldenRun) -> dict[str, Json]:
+    """The gate's figures. Rejected where a golden call fails, or a second run differs from the `first`."""
+    second = run_golden(world, combination)
     failed = next((result for result in first.results if not result.ok), None)
     if failed:
         raise Rejected("golden call fails", f"{failed.call.tool}: {failed.error}")
@@ -17,4 +34,4 @@ def check_golden(world: World, combination: Combination) -> tuple[GoldenRun, dic
         raise Rejected("golden replay differs")
     if first.changes != second.changes:
         raise Rejected("golden replay differs")
-    return first, {"replays": 2, "calls": len(first.results), "changes": len(first.changes)}
+    return {"replays": 2, "calls": len(first.results), "changes": len(first.changes)}

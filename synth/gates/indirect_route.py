@@ -1,8 +1,8 @@
-"""No way around: what is not to be done is not reached by lawful calls either, with another one first.
+"""Gate: no sequence of two allowed calls reaches what must not be reached.
 
-Three ways are tried by execution: a lawful call after which the one asked for is lawful too; the row taken out of play
-and made anew as it is wanted; an amount in parts. Whoever finds such a way serves the user and breaks no rule. Only
-a call that takes another row out of play opens no way: nobody gives that up unasked.
+Three routes are tried by execution: a lawful call after which the call asked for is lawful too; the row removed and
+made anew as it is wanted; an amount in parts. An agent that finds such a route serves the user and breaks no rule. A
+call that removes *another* row opens no route: nobody gives that up unasked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.wording import has_ended
 from synth.contracts.writes import ROW, written_pairs
+from synth.gates.gate import TaskGate
 from synth.search.arguments import Arguments, argument_search
 from synth.tasks.replay import Rejected, make_calls, open_session
 
@@ -28,6 +29,26 @@ PARTS = 8
 """Calls of one size that an amount is made up of, beside the rest."""
 _AMOUNTS = ("cents", "points")
 """How names of amounts end: some of them make their sum."""
+
+
+GATE = TaskGate(
+    name="indirect_route",
+    proves="What is refused or out of reach cannot be had by an indirect route.",
+    runs=(
+        "25 lawful calls of each tool about the same rows, and 25 about any, each made first: the call asked for "
+        "stays unlawful; a row that was removed cannot be made anew as it is wanted; an amount is not lawful in "
+        "parts."
+    ),
+    figures={
+        "lawful.roundabout": "`first_calls`: lawful calls that were made first",
+    },
+    reasons=(
+        "lawful after another call",
+        "lawful anew",
+        "lawful in parts",
+    ),
+    check=lambda judged: {"lawful": check_indirect_route(judged.world, judged.combination)},
+)
 
 
 def check_indirect_route(world: World, combination: Combination) -> dict[str, Json]:

@@ -21,6 +21,7 @@ from skillweave.world.world import World
 from synth.contracts.dependencies import columns_read
 from synth.contracts.wording import value_type
 from synth.gates.declined import calls_showing_reason
+from synth.gates.gate import Figures, JudgedTask, TaskGate
 from synth.tasks.knowledge import KnownValue, is_known, known_from_reads, known_from_results, said_by_user
 from synth.tasks.replay import Rejected, open_session, rows_of
 
@@ -92,6 +93,37 @@ class BrokenWrite(NamedTuple):
     """... or the rule that is broken ..."""
     held_by: Literal["tool", "agent"] | None = None
     """... and by whom it is held."""
+
+
+GATE = TaskGate(
+    name="interlock",
+    proves=(
+        "A task of several domains needs each of them, and a call that the user has not asked for is demanded by a "
+        "bridge rule."
+    ),
+    runs=(
+        "The golden calls without each domain's, arguments bound again from what is left: a write breaks a rule, or"
+        " an argument has lost its only source; links join all domains. Without a demanded call a later one breaks "
+        "the very rule. A refusal turns on a bridge rule that the agent holds, that reads tables of every domain, "
+        "and whose facts the golden calls look up in each."
+    ),
+    figures={
+        "interlock.crossings": "links between domains that were shown",
+        "interlock.without": "what happens without each domain",
+        "interlock.demanded": "bridge rule -> golden writes without any one of which it is broken",
+    },
+    reasons=(
+        "not interlocked",
+        "interlock cannot be tried",
+        "demanded by nothing",
+    ),
+    check=lambda judged: _figures(judged),
+)
+
+
+def _figures(judged: JudgedTask) -> Figures:
+    is_fused = len(judged.world.blueprint.roles) > 1
+    return {"interlock": check_interlock(judged.world, judged.combination, judged.said)} if is_fused else {}
 
 
 def check_interlock(

@@ -10,33 +10,32 @@ from typing import Generic, NamedTuple, TypeVar
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.record import Json
 from skillweave.schema.reports import TemplateWithoutTasks
-from skillweave.schema.task import Gates, Login, Split
+from skillweave.schema.task import Login, Split
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
-from synth.gates.alternative_actions import check_alternative_actions
-from synth.gates.clarification_needed import check_clarification
-from synth.gates.declined import check_declined
-from synth.gates.fresh_sources import check_fresh_sources
-from synth.gates.golden import check_golden
-from synth.gates.indirect_route import check_indirect_route
-from synth.gates.interlock import check_interlock
-from synth.gates.lawful import check_lawful
-from synth.gates.minimal import check_minimal
-from synth.gates.not_already_true import check_not_already_true
-from synth.gates.observable import check_observable
-from synth.gates.optional_arguments import check_optional_arguments
-from synth.gates.unique import check_unique
-from synth.gates.unreachable import check_unreachable
-from synth.gates.variants import with_variant_figures
+from synth.gates import GATES
+from synth.gates.gate import JudgedCombination, gates_record
 from synth.planner.problem import DEFAULT_BOUNDS, PlannerBounds
-from synth.planner.solutions import check_reachable
 from synth.tasks.combinations import callers_of, combination_for
-from synth.tasks.criteria import criteria_of
 from synth.tasks.fixtures import FixtureBuilder
 from synth.tasks.kinds import NoInstance
 from synth.tasks.replay import Rejected
 from synth.tasks.splits import SPARE_FACTOR, SplitDemand, allot_persons
+
+RECORD_ORDER = (
+    "arguments",
+    "grounded",
+    "user",
+    "env",
+    "call",
+    "computed",
+    "rows_alike",
+    "readings_tried",
+    "answers_weighed",
+)
+"""Figures that come first in their field, in this order: ids of datasets depend on the bytes of their records."""
 
 
 class CombinationJudge:
@@ -53,20 +52,24 @@ class CombinationJudge:
         stated: Collection[str],
         bounds: PlannerBounds = DEFAULT_BOUNDS,
     ) -> None:
-        """`stated` are the rules that the policy prints."""
+        """Args:
+        templates: Those of the combinations to come.
+        stated: Numbers of the rules that the policy states.
+        bounds: How far the planner searches.
+        """
         self._world = world
         self._templates = {template.id: template for template in templates}
         self._stated = stated
         self._bounds = bounds
-        self._tried: set[str] = set()
+        self._passed_templates: set[str] = set()
 
     def validated(self, combination: Combination) -> ValidatedTask:
-        """The combination with its criteria and its gates' figures."""
+        """The combination with its criteria and its gates' figures. Raises Rejected."""
         template = self._templates[combination.template]
-        conduct = template.id not in self._tried
-        found = validate_combination(self._world, combination, template, self._stated, self._bounds, conduct=conduct)
-        self._tried.add(template.id)
-        return found
+        is_first = template.id not in self._passed_templates
+        task = validate_combination(self._world, combination, template, self._stated, self._bounds, is_first=is_first)
+        self._passed_templates.add(template.id)
+        return task
 
 
 def validate_combination(
@@ -76,42 +79,29 @@ def validate_combination(
     stated: Collection[str],
     bounds: PlannerBounds = DEFAULT_BOUNDS,
     *,
-    conduct: bool = True,
+    is_first: bool = True,
 ) -> ValidatedTask:
-    """The combination with its criteria and its gates' figures.
+    """The combination with its criteria and the figures of all gates.
 
     Args:
-        stated: The rules that the policy prints.
-        conduct: Whether what is the same for all tasks of the template is tried as well.
+        stated: Numbers of the rules that the policy states.
+        bounds: How far the planner searches.
+        is_first: Whether to try also what is the same for all tasks of the template.
+
+    Raises:
+        Rejected: A gate does not let it pass.
     """
-    made, replayed = check_golden(world, combination)
-    kept = check_lawful(world, combination, made, stated)
-    criteria = criteria_of(world, combination, made)
-    # What has no source, or two meanings, is told before what is merely not needed.
-    fixed = check_unique(world, combination, template, criteria, made)
-    gates = Gates(
-        golden=replayed,
-        not_already_true=check_not_already_true(world, combination, criteria),
-        minimal=check_minimal(world, combination, criteria, made),
-        equivalents=check_optional_arguments(world, combination, template, criteria, made),
-        grounded={
-            **fixed,
-            **check_clarification(world, combination, criteria),
-            "varied": check_observable(world, combination, criteria),
-            "read_again": check_fresh_sources(world, combination),
-            "other_ways": check_alternative_actions(world, combination, criteria),
-        },
-        lawful={
-            **kept,
-            **check_declined(world, combination),
-            **check_unreachable(world, combination, criteria),
-            **check_indirect_route(world, combination),
-        },
-        planner=check_reachable(world, combination, criteria, bounds),
-        interlock=check_interlock(world, combination) if len(world.blueprint.roles) > 1 else {},
-    )
-    gates = with_variant_figures(world, combination, template, criteria, gates, conduct=conduct)
-    return ValidatedTask(combination=combination, criteria=criteria, gates=gates)
+    judged = JudgedCombination(world, combination, stated, template=template, bounds=bounds, is_first=is_first)
+    for gate in GATES.values():
+        for name, figures in gate.check(judged).items():
+            judged.figures.setdefault(name, {}).update(figures)
+    gates = gates_record({name: _in_record_order(figures) for name, figures in judged.figures.items()})
+    return ValidatedTask(combination=combination, criteria=judged.criteria, gates=gates)
+
+
+def _in_record_order(figures: Mapping[str, Json]) -> dict[str, Json]:
+    first = {name: figures[name] for name in RECORD_ORDER if name in figures}
+    return {**first, **figures}
 
 
 T = TypeVar("T")

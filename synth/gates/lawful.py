@@ -1,4 +1,4 @@
-"""Gate 7, lawful: the golden calls break no rule, and the policy states every rule that they and the request meet."""
+"""Gate: the golden calls break no rule, and the policy states every rule that they and the request meet."""
 
 from collections.abc import Collection
 
@@ -6,7 +6,24 @@ from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
+from synth.gates.gate import TaskGate
 from synth.tasks.replay import GoldenRun, Rejected
+
+GATE = TaskGate(
+    name="lawful",
+    proves="The golden calls break no rule, and the policy states the rules in play.",
+    runs="Each agent rule's verdict at the moment of the call; the numbers of the rules that the policy prints.",
+    figures={
+        "lawful.rules_met": "rules of the tools that are called or asked for",
+        "lawful.agent_rules_in_play": "rules that only the agent holds and that were evaluated",
+        "lawful.violations": "rules that the golden calls break: none",
+    },
+    reasons=(
+        "golden breaks a rule",
+        "rule not in the policy",
+    ),
+    check=lambda judged: {"lawful": check_lawful(judged.world, judged.combination, judged.golden, judged.stated)},
+)
 
 
 def check_lawful(world: World, combination: Combination, made: GoldenRun, stated: Collection[str]) -> dict[str, Json]:

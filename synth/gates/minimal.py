@@ -1,4 +1,4 @@
-"""Gate 3, minimal: every golden write matters, none undo each other, and every read gives something that is used."""
+"""Gate: every golden write matters, no writes undo each other, and every read gives something that is used."""
 
 import re
 from collections.abc import Sequence
@@ -13,11 +13,33 @@ from skillweave.world.canonical import dump
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.gates.declined import calls_showing_reason
+from synth.gates.gate import TaskGate
 from synth.tasks.replay import GoldenRun, Rejected, rows_of, run_golden
 
 _FROM_CALL = re.compile(r"call (\d+) ")
 MOST = 6
 """Golden writes of which every part is left out; of more, one, two and three at once."""
+
+
+GATE = TaskGate(
+    name="minimal",
+    proves="Every write matters, no writes undo each other, and every read is of use.",
+    runs=(
+        "The golden calls without each write, and without several at once; a read is of use if a needed call takes "
+        "an argument from it or it holds what the user is to hear."
+    ),
+    figures={
+        "minimal.writes": "golden writes",
+        "minimal.left_out_one": "writes that were left out alone",
+        "minimal.left_out_several": "sets of several writes that were left out",
+    },
+    reasons=(
+        "write without outcome",
+        "undo pair",
+        "read without use",
+    ),
+    check=lambda judged: {"minimal": check_minimal(judged.world, judged.combination, judged.criteria, judged.golden)},
+)
 
 
 def check_minimal(world: World, combination: Combination, criteria: Criteria, made: GoldenRun) -> dict[str, Json]:

@@ -1,7 +1,7 @@
-"""The gate of noisy tasks: the golden calls meet the planted faults, and come through them.
+"""Gate: the golden calls of a noisy task meet the planted faults and come through them.
 
-Held against the same task without its faults, twice: what is not befallen answers the same bytes, what is befallen and
-not made again holds the same values, and the end state is the same.
+The task is compared with the same task without its faults: a call that meets no fault answers the same bytes, a call
+that meets one and is not repeated holds the same values, and the end state is the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,37 @@ from skillweave.world.noise import ERRORS, INSTRUCTIONS
 from skillweave.world.replay import Replay, replay, replay_in, spoiled_calls, without_noise
 from skillweave.world.tools import result_text
 from skillweave.world.world import World
+from synth.gates.gate import TaskGate
 from synth.tasks.replay import Rejected
+
+GATE = TaskGate(
+    name="noise",
+    proves="Planted faults can be recovered from.",
+    runs=(
+        "The golden calls with the faults planted, twice: the calls that meet a fault are made again, same end "
+        "state, same values told."
+    ),
+    figures={
+        "golden.befallen": "golden calls that meet a fault",
+        "golden.made_again": "those that are made again",
+        "golden.missed_without": "whether an agent that repeats no call misses the goal",
+    },
+    reasons=(
+        "planted fault befalls nothing",
+        "noisy replay differs",
+        "noisy golden call fails",
+        "planted faults change the outcome",
+        "noisy golden call is another",
+        "noisy golden call is not as marked",
+        "planted fault changes a value",
+        "noisy golden calls are not all",
+    ),
+    check=lambda judged: {"golden": check_noise(judged.world, judged.noisy)} if judged.noisy else {},
+)
 
 
 def check_noise(world: World, task: Task) -> dict[str, Json]:
-    """The gate's figures: golden calls that are befallen, of them those that are made again, and whether the goal is
-    missed by whoever makes no call again. Rejected where the faults are not as the task says."""
+    """The gate's figures. Rejected where the faults are not as the task says, or the golden calls do not recover."""
     calm_task = without_noise(task)
     calm, first, second = replay(world, calm_task), replay(world, task), replay(world, task)
     for fault in _unfit(world, task):

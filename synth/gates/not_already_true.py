@@ -1,14 +1,29 @@
-"""Gate 2, not already true: on the initial state the goal is false, so doing nothing fails."""
+"""Gate: the goal is not reached in the initial state, so doing nothing fails."""
 
 from evaluator.checks.state import check_state
 from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria, Kind
 from skillweave.world.world import World
+from synth.gates.gate import TaskGate
 from synth.tasks.replay import Rejected
 
 RECORDED: frozenset[Kind] = frozenset({"refuse", "unavailable"})
 """Kinds of task in which nothing is to change, and what is recorded counts: doing nothing records nothing."""
+
+
+GATE = TaskGate(
+    name="not_already_true",
+    proves="The goal is not already reached.",
+    runs="The checks, on a session in which nothing was done.",
+    figures={
+        "not_already_true.doing_nothing": "score of doing nothing in each check of the reward",
+    },
+    reasons=("already true",),
+    check=lambda judged: {
+        "not_already_true": check_not_already_true(judged.world, judged.combination, judged.criteria)
+    },
+)
 
 
 def check_not_already_true(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:

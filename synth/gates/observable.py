@@ -1,8 +1,7 @@
-"""Named rejections of gate 4: an argument that the outcome cannot see.
+"""Gate: the outcome sees every argument of a write.
 
-An argument is free where another lawful value leads to the same end state: then nobody could say that it was right. It
-is tried by execution, on values that the guards of the moment allow. Of two writes of one tool either may come first:
-where the same writes were made in another order, no argument had another value.
+An argument is free if another lawful value leads to the same end state: then nobody could say that it was right. Of two
+writes of one tool either may come first: if the same writes were made in another order, no argument had another value.
 """
 
 from collections.abc import Iterator
@@ -19,11 +18,27 @@ from skillweave.world.replay import result_reference
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.contracts.dependencies import columns_filled_by
+from synth.gates.gate import Gate
 from synth.search.arguments import argument_search
 from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, run_golden
 
 OTHERS = 3
 """Other values of one argument that are tried."""
+
+
+GATE = Gate(
+    name="observable",
+    proves="The outcome sees every argument of a write.",
+    runs="The golden calls with other lawful values of each; one that ends the same sinks the task.",
+    figures={
+        "grounded.varied": "`arguments` that were varied, and the other values that were tried of them",
+    },
+    reasons=(
+        "unobservable argument",
+        "free argument",
+    ),
+    check=lambda judged: {"grounded": {"varied": check_observable(judged.world, judged.combination, judged.criteria)}},
+)
 
 
 def check_observable(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:

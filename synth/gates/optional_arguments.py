@@ -1,7 +1,7 @@
-"""Gate 5 for optional arguments: one of which the user has no preference may be filled with anything lawful.
+"""Gate: an optional argument on which the user has no preference may be filled with anything lawful.
 
-It is tried by execution. What it changes may only be the columns that the criteria leave open; later calls have to go
-through, and what is told has to stay the same, or an agent that fills it would fail through no fault of its own.
+What it changes may only be the columns that the criteria leave open. Later calls have to go through, and what is told
+has to stay the same: otherwise an agent that fills the argument would fail through no fault of its own.
 """
 
 from collections.abc import Iterator
@@ -18,12 +18,33 @@ from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.contracts.dependencies import columns_filled_by
 from synth.gates.answers import told_values
+from synth.gates.gate import Gate
 from synth.search.arguments import argument_search
 from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, run_golden
 
 OTHERS = 3
 """Values that one argument is filled with."""
 _ANY_VALUE: dict[ParameterType, Value] = {"string": "as you like", "integer": 1, "number": 1.0, "boolean": True}
+
+
+GATE = Gate(
+    name="optional_arguments",
+    proves="Optional arguments that the user leaves open do not matter.",
+    runs="Each is filled with lawful values: later calls go through, the end state and what is told are the same.",
+    figures={
+        "equivalents.open_arguments": "optional arguments that the user leaves open",
+        "equivalents.filled": "values that they were filled with",
+    },
+    reasons=(
+        "open argument matters",
+        "said argument not compared",
+    ),
+    check=lambda judged: {
+        "equivalents": check_optional_arguments(
+            judged.world, judged.combination, judged.template, judged.criteria, judged.golden
+        )
+    },
+)
 
 
 def check_optional_arguments(

@@ -20,9 +20,9 @@ from skillweave.world.replay import result_reference
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins
-from synth.gates.answers import check_answers, is_view_limit_met, told_values
-from synth.gates.argument_sources import check_argument_sources
+from synth.gates.answers import is_view_limit_met, told_values
 from synth.gates.declined import rules_broken
+from synth.gates.gate import Gate
 from synth.tasks.knowledge import known_from_reads, said_by_user
 from synth.tasks.replay import GoldenRun, Rejected, all_shown_rows, make_calls, open_session, run_golden
 
@@ -141,12 +141,34 @@ Meant = dict[tuple[int, str], Json]
 """Call and parameter to the value that the argument has if another row is meant."""
 
 
+GATE = Gate(
+    name="unique",
+    proves="The user's words fit one outcome.",
+    runs=(
+        "All other rows that fit the same words are put in the place of the right ones, alone and together; one "
+        "that ends otherwise, lawfully, sinks the task."
+    ),
+    figures={
+        "grounded.rows_alike": "other rows that fit the words",
+        "grounded.readings_tried": "sets of rows that were put in the place of the right ones",
+        "grounded.unique": "`proved`, or `undecided` where a bound cut the search short",
+    },
+    reasons=(
+        "row not told apart",
+        "rows too alike",
+        "second lawful end state",
+        "second rule",
+    ),
+    check=lambda judged: {
+        "grounded": check_unique(judged.world, judged.combination, judged.template, judged.criteria, judged.golden)
+    },
+)
+
+
 def check_unique(
     world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, made: GoldenRun
 ) -> dict[str, Json]:
-    """The gate's figure: arguments with their kinds of source, and rows that fit the words beside the right ones."""
-    kinds = check_argument_sources(world, combination, made)
-    weighed = check_answers(world, combination, template, made)
+    """The gate's figures: rows that fit the words beside the right ones. Rejected if one of them would do as well."""
     groups = _by_row(combination) if combination.kind != "unavailable" else []
     others = [matching_rows(world, combination, said) for said in groups]
     unique = "undecided" if is_view_limit_met(world, combination, template) else "proved"
@@ -169,13 +191,8 @@ def check_unique(
         if _could_be(world, combination, other) and not _same(world, combination, template, criteria, made, other):
             raise Rejected("second lawful end state", f"{[said[0].columns for said in groups]} fits {meant} as well")
     return {
-        "arguments": kinds.total(),
-        "grounded": kinds.total(),
-        **{kind: kinds[kind] for kind in ("user", "env", "call")},
-        **({"computed": kinds["computed"]} if kinds["computed"] else {}),
         "rows_alike": sum(map(len, others)),
         "readings_tried": tried,
-        "answers_weighed": weighed,
         "unique": unique,
     }
 

@@ -1,7 +1,7 @@
-"""What nobody can do: the call that is asked for changes what no offered tool writes, shown by execution and effects.
+"""Gate: what an `unavailable` task asks for changes what no offered tool writes.
 
-It is made where all tools are offered. What it changes there is beyond every tool that is left, so no number of calls
-comes to it; the reads are all left, and the golden calls hand the request over.
+The call is made in a session where all tools are offered. No effect of an offered tool writes what it changes there, so
+no number of calls reaches it. All reads are offered, and the golden calls hand the request over.
 """
 
 from skillweave.schema.call import TRANSFER
@@ -10,7 +10,25 @@ from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
 from skillweave.world.world import World
 from synth.contracts.writes import changed_pairs, written_pairs
+from synth.gates.gate import TaskGate
 from synth.tasks.replay import Rejected, make_calls, open_session
+
+GATE = TaskGate(
+    name="unreachable",
+    proves="What is out of reach is out of reach of every offered tool.",
+    runs=(
+        "The call asked for, with its tool offered; what it changes is compared with what the effects of the "
+        "offered tools write."
+    ),
+    figures={
+        "lawful.unreachable": "`columns` that the call changes, tools that are `hidden`, and writes that are offered",
+    },
+    reasons=(
+        "not unavailable",
+        "within reach",
+    ),
+    check=lambda judged: {"lawful": check_unreachable(judged.world, judged.combination, judged.criteria)},
+)
 
 
 def check_unreachable(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:

@@ -1,8 +1,7 @@
-"""Gates 4 and 5, by trial: wrong trajectories of a task all fail, and other right ones all pass.
+"""Gate: wrong trajectories of a task all fail, and other right ones all pass.
 
-They are made by execution and scored by the evaluator's own checks, each read from a line as anybody's trajectory is.
-Of each sort so many are scored, drawn by the task's id, so that every sort that applies is there. What is the same for
-all tasks of a template (how calls are written, what is recorded and told when, who is asked) is tried with one of them.
+Variants are made by execution and scored by the evaluator's own checks, each read from a line as any trajectory is. Of
+each sort so many are scored, drawn by the task's id, so that every sort that applies is there.
 """
 
 from collections import Counter
@@ -18,11 +17,10 @@ from evaluator.scoring.selftest import trajectory_line, variants_of
 from evaluator.variants.conversation import Variant
 from evaluator.variants.equivalents import reorderings
 from evaluator.variants.executor import VariantExecutor
-from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
-from skillweave.schema.task import Criteria, Gates, Task
-from skillweave.schema.template import TaskTemplate
+from skillweave.schema.task import Gates, Task
 from skillweave.world.world import World
+from synth.gates.gate import Figures, Gate, JudgedCombination, gates_record
 from synth.tasks.assembly import provisional_task
 from synth.tasks.replay import Rejected
 
@@ -55,20 +53,39 @@ class SingleTaskDataset:
         return self._world
 
 
-def with_variant_figures(
-    world: World,
-    combination: Combination,
-    template: TaskTemplate,
-    criteria: Criteria,
-    gates: Gates,
-    *,
-    conduct: bool = True,
-) -> Gates:
-    """The figures of the gates before, and those of the trials of the task that is to come."""
-    found = check_variants(world, provisional_task(world, combination, template, criteria, gates), conduct=conduct)
-    return gates.model_copy(
-        update={"mutants": found.mutants, "equivalents": {**gates.equivalents, **found.equivalents}}
-    )
+GATE = Gate(
+    name="variants",
+    proves="Wrong trajectories fail, other right ones pass, and demanded calls have one order or any.",
+    runs=(
+        "Trajectories made from the golden one: wrong rows and values, writes left out, doubled or swapped, rules "
+        "broken, nothing or another value told, nothing or another rule recorded as declined; and right ones with "
+        "extra reads, other orders, failed calls before the right one, other forms of a value. The evaluator scores"
+        " each as it scores any trajectory."
+    ),
+    figures={
+        "mutants.made": "wrong trajectories",
+        "mutants.killed": "those that fail: all",
+        "mutants.sorts": "wrong trajectories of each sort",
+        "mutants.conduct": "whether the sorts that depend on the template alone were among them",
+        "equivalents.made": "right trajectories",
+        "equivalents.passed": "those that pass: all",
+        "equivalents.sorts": "right trajectories of each sort",
+    },
+    reasons=(
+        "mutant passes",
+        "equivalent fails",
+        "second lawful order",
+    ),
+    of_template="How calls are written, what is recorded and told at which moment, and who is asked.",
+    check=lambda judged: _figures_of(judged),
+)
+
+
+def _figures_of(judged: JudgedCombination) -> Figures:
+    gates = gates_record(judged.figures)
+    task = provisional_task(judged.world, judged.combination, judged.template, judged.criteria, gates)
+    found = check_variants(judged.world, task, conduct=judged.is_first)
+    return {"mutants": found.mutants, "equivalents": found.equivalents}
 
 
 def check_variants(world: World, task: Task, most: int = MOST, *, conduct: bool = True) -> VariantFigures:

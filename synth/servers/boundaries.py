@@ -1,7 +1,7 @@
 """Boundary search: for each guard of a tool, calls that just meet it and calls that just break it.
 
-The search mutates a call that succeeds, one small change at a time. It is a hill climb with a limit on candidates:
-a guard that it does not reach is reported, not proved unreachable.
+The search mutates a call that succeeds, one small change at a time. It is a hill climb with a limit on candidates: a
+guard that it does not reach is reported, not proved unreachable.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -11,272 +11,292 @@ from random import Random
 
 from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Json
-from skillweave.world.world import World
-from synth.servers.candidates import Candidate, CandidateOutcome, CandidateRunner
+from synth.servers.candidates import CandidateCall, CandidateOutcome, CandidateRunner
 from synth.servers.cases import ServerCase
-from synth.servers.mutations import Mutation, Mutator, agree, are_neighbours, changed_level, midpoint, with_value
+from synth.servers.mutations import Mutation, Mutator, agree, are_numbers, changed_level, midpoint
 from synth.servers.successes import HillClimb, mixtures
 
 SWEEP = 800
-"""Single moves tried from one success."""
+"""Single mutations tried from one success."""
 PAIRS = 1200
-"""Trials spent on one guard that no single move breaks first."""
+"""Candidates run for one guard that no single mutation breaks first."""
 SECOND_MUTATIONS = 100
-"""Moves tried behind one other: those that differ most come first."""
-WITNESSES = 3
-"""Calls that break one guard from which the moves that mend it are tried."""
+"""Mutations tried after one other; the most different ones come first."""
+NEAR_MISSES = 3
+"""Calls that break one guard from which the mutations that repair it are tried."""
 BASES = 3
-"""Successes from which moves are tried."""
+"""Successes from which mutations are tried."""
 CLIMBS = 4
-"""Successes searched from, one after the other, until all guards are met; where other proofs have seen every turn."""
-PER_PLACE = 2
-"""Cases kept of one place (cell, argument or table) and one outcome."""
+"""Climbs to a success until all guards are broken once, for rules whose boundaries another proof has tested."""
+PER_LOCATION = 2
+"""Cases kept of one cell, argument or table with one outcome."""
 FRUITLESS = 7
-"""Values of one place that turn nothing, after which no more are tried there."""
+"""Values of one location that change nothing, after which no more are tried there."""
 
 
 @dataclass
-class Witnesses:
-    """What a search has found for one tool."""
+class BoundaryCases:
+    """What a search finds for one tool."""
 
     cases: list[ServerCase] = field(default_factory=list)
-    broken: dict[int, Candidate] = field(default_factory=dict)
-    """Place of a guard to a call that breaks it first."""
-    success: Candidate | None = None
-    agent_broken: dict[int, Candidate] = field(default_factory=dict)
-    """Place of a rule of the agent to a call that breaks it and that the tool carries out."""
+    breaking: dict[int, CandidateCall] = field(default_factory=dict)
+    """Position of a guard -> a call that breaks it first."""
+    success: CandidateCall | None = None
+    breaking_agent: dict[int, CandidateCall] = field(default_factory=dict)
+    """Position of a rule of the agent -> a call that breaks it and that the tool carries out."""
 
 
 class BoundarySearch:
-    """Searches witnesses for one tool."""
+    """Searches the boundary cases of one tool."""
 
-    def __init__(self, lab: CandidateRunner, tool: Tool, seed: str, proved: Collection[str] = ()) -> None:
-        """`proved` are rules whose every turn another proof has seen: of each, one call that breaks it is enough."""
-        self.lab = lab
-        self.proved = proved
-        self.world: World = lab.world
-        self.tool = tool
-        self.mover = Mutator(lab, tool)
-        self.random = Random(f"{seed}/{tool.name}")
-        self.guards = lab.guards(tool)
-        self.found = Witnesses()
+    def __init__(self, runner: CandidateRunner, tool: Tool, seed: str, proved: Collection[str] = ()) -> None:
+        """Prepare a search.
+
+        Args:
+            runner: Runs the candidates.
+            tool: The tool that they call.
+            seed: Where random choices come from, together with the tool's name.
+            proved: Rules whose boundaries another proof has tested. Of each, one call that breaks it is enough.
+        """
+        self._runner = runner
+        self._world = runner.world
+        self._tool = tool
+        self._proved = proved
+        self._mutator = Mutator(runner, tool)
+        self._random = Random(f"{seed}/{tool.name}")
+        self._guards = runner.tool_guards(tool)
+        self._agent_guards = runner.agent_guards(tool)
+        self._result = BoundaryCases()
         self._kept: dict[tuple[str, str], int] = {}
-        self._close: dict[str, dict[str, Candidate]] = {}
-        """Rule of a guard to calls, by what was moved, that break it one move from a success."""
+        """What was changed and the kind of outcome -> how many cases came."""
+        self._near_misses: dict[str, dict[str, CandidateCall]] = {}
+        """Rule of a guard -> calls, by what was changed, that break it one mutation away from a success."""
 
-    def run(self, likely: Sequence[Candidate] = ()) -> Witnesses:
-        """Search, beginning with `likely` calls where there are any."""
-        climb = HillClimb(self.mover, self.random, self._note)
-        for _ in range(CLIMBS if self.proved else 1):
-            reached = climb.success(likely)
+    def run(self) -> BoundaryCases:
+        """Search until every guard is broken once or the limits are reached."""
+        climb = HillClimb(self._mutator, self._random, self._note)
+        for _ in range(CLIMBS if self._proved else 1):
+            reached = climb.success()
             if reached is not None:
-                self._around(*reached)
-            if self._has_met_all():
+                self._search_around(*reached)
+            if self._is_complete():
                 break
-        return self.found
+        return self._result
 
-    def _around(self, best: Candidate, outcome: CandidateOutcome) -> None:
+    def _is_complete(self) -> bool:
+        broken = (len(self._result.breaking), len(self._result.breaking_agent))
+        return self._result.success is not None and broken == (len(self._guards), len(self._agent_guards))
+
+    def _search_around(self, best: CandidateCall, outcome: CandidateOutcome) -> None:
         """Search from a call that succeeds."""
-        self.found.success = self.found.success or best
-        bases = list({trial.arguments: trial for trial in (best, self._fullest(best, outcome))}.values())
+        self._result.success = self._result.success or best
+        bases = list({base.arguments: base for base in (best, self._with_optional_arguments(best, outcome))}.values())
         self._keep("succeeds", best, outcome)
         for base in bases:
-            others = self._sweep(base, self.mover)
-            bases += others[: 0 if self.proved else BASES - len(bases)]
-        if not self.proved:
+            others = self._sweep(base, self._mutator)
+            bases += others[: 0 if self._proved else BASES - len(bases)]
+        if not self._proved:
             self._mix(bases)
-        self._corners(bases)
+        for place, guard in enumerate(self._guards):
+            self._search_guard(bases, guard, partial(_breaks, place))
+        for place, guard in enumerate(self._agent_guards):
+            self._search_guard(bases, guard, partial(_breaks_agent_rule, place))
 
-    def _has_met_all(self) -> bool:
-        found = (len(self.found.broken), len(self.found.agent_broken))
-        return self.found.success is not None and found == (len(self.guards), len(self.lab.agent_guards(self.tool)))
-
-    def _corners(self, bases: Sequence[Candidate]) -> None:
-        for place, guard in enumerate(self.guards):
-            self._corner(bases, guard, partial(_breaks, place))
-        for place, guard in enumerate(self.lab.agent_guards(self.tool)):
-            self._corner(bases, guard, partial(_goes_against, place))
-
-    def _mix(self, bases: Sequence[Candidate]) -> None:
-        """Keep mixtures of moves as cases; from the one with the most effects, every single move."""
-        if self.tool.kind != "write":
-            return
-        mixed = mixtures(self.lab, self.tool, bases, self.random)
-        self.found.cases.extend(trial.case("several changes at once", self.world) for trial, _ in mixed)
-        for trial, _ in mixed[:1]:
-            self._sweep(trial, self.mover, "from a mixture")
-
-    def _corner(self, bases: Sequence[Candidate], guard: Guard, is_hit: Callable[[CandidateOutcome], bool]) -> None:
-        """Break a guard, by two moves where no single one did; then see from there what mends it."""
-        mover = Mutator(self.lab, self.tool, [guard.holds])
-        if not self._met(guard):
-            self._pairs(bases, mover, is_hit)
-        if guard.rule in self.proved:
-            return
-        for rank, broken in enumerate([*self._close.get(guard.rule, {}).values()] or self._met(guard)):
-            self._sweep(broken, mover, f"from {rank}")
-
-    def _fullest(self, best: Candidate, outcome: CandidateOutcome) -> Candidate:
-        """The success with each optional argument given, as far as it still succeeds."""
+    def _with_optional_arguments(self, best: CandidateCall, outcome: CandidateOutcome) -> CandidateCall:
+        """The success with every optional argument with which it still succeeds."""
         full = best
-        for parameter in self.tool.parameters:
+        for parameter in self._tool.parameters:
             if dict(full.arguments)[parameter.name] is None:
-                for value in self.mover.arguments(parameter, None, self.lab.near(full, self.mover.tables)):
-                    made = self.lab.outcome(full.with_argument(parameter.name, value))
-                    if made is not None and (made.broken, made.agent) == (outcome.broken, outcome.agent):
+                related = self._runner.related_rows(full, self._mutator.tables)
+                for value in self._mutator.arguments(parameter, None, related):
+                    reached = self._runner.outcome(full.with_argument(parameter.name, value))
+                    if reached is not None and agree(reached, outcome, 1):
                         full = full.with_argument(parameter.name, value)
                         break
         return full
 
-    def _tried(self, move: Mutation) -> CandidateOutcome | None:
-        outcome = self.lab.outcome(move.trial)
-        if outcome is not None:
-            self._note(move.trial, outcome, move.about)
-        return outcome
+    def _mix(self, bases: Sequence[CandidateCall]) -> None:
+        """Keep mixtures of mutations as cases, and try every single mutation of the one with the most effects."""
+        if self._tool.kind != "write":
+            return
+        mixed = mixtures(self._runner, self._tool, bases, self._random)
+        self._result.cases.extend(mixture.as_case("several changes at once", self._world) for mixture, _ in mixed)
+        for mixture, _ in mixed[:1]:
+            self._sweep(mixture, self._mutator, "from a mixture")
 
-    def _sweep(self, base: Candidate, mover: Mutator, side: str = "") -> list[Candidate]:
-        """Every single move from a call; those among them after which other effects happen."""
-        start = self.lab.outcome(base)
-        others: dict[tuple[int, ...], Candidate] = {}
+    def _search_guard(
+        self, bases: Sequence[CandidateCall], guard: Guard, is_broken: Callable[[CandidateOutcome], bool]
+    ) -> None:
+        """Break a guard, by two mutations if no single one does; then try from there what repairs it."""
+        mutator = Mutator(self._runner, self._tool, [guard.holds])
+        if not self._breaking(guard):
+            self._try_pairs(bases, mutator, is_broken)
+        if guard.rule in self._proved:
+            return
+        for rank, broken in enumerate([*self._near_misses.get(guard.rule, {}).values()] or self._breaking(guard)):
+            self._sweep(broken, mutator, f"from {rank}")
+
+    def _breaking(self, guard: Guard) -> list[CandidateCall]:
+        """A call that breaks the guard, if one was found."""
+        calls = [call for place, call in self._result.breaking.items() if self._guards[place] is guard]
+        agents = self._result.breaking_agent.items()
+        return calls + [call for place, call in agents if self._agent_guards[place] is guard]
+
+    def _sweep(self, base: CandidateCall, mutator: Mutator, side: str = "") -> list[CandidateCall]:
+        """Try every single mutation of a call.
+
+        Returns:
+            Calls among them that succeed with other effects than `base`.
+        """
+        start = self._runner.outcome(base)
         if start is None:
             return []
-        # What more rows do is seen from the first success, and from what breaks a guard.
-        moves = list(mover.moves(base, rows=mover is not self.mover or base is self.found.success))
-        quiet: dict[str, int] = {}
-        same: dict[str, Json] = {}
-        turned: list[tuple[Mutation, CandidateOutcome]] = []
-        for move in moves if len(moves) <= SWEEP else self.random.sample(moves, SWEEP):
-            if mover is self.mover and quiet.get(move.place, 0) >= FRUITLESS:
+        is_whole = mutator is self._mutator
+        # What more rows do shows at the first success, and at calls that break a guard.
+        mutations = list(mutator.mutations(base, rows=not is_whole or base is self._result.success))
+        if len(mutations) > SWEEP:
+            mutations = self._random.sample(mutations, SWEEP)
+        others: dict[tuple[int, ...], CandidateCall] = {}
+        fruitless: dict[str, int] = {}
+        unchanged: dict[str, Json] = {}
+        flips: list[tuple[Mutation, CandidateOutcome]] = []
+        for mutation in mutations:
+            location = mutation.location
+            if is_whole and fruitless.get(location, 0) >= FRUITLESS:
                 continue
-            outcome = self.lab.outcome(move.trial)
+            outcome = self._runner.outcome(mutation.candidate)
             if outcome is None:
                 continue
-            if changed_level(start, outcome, move) is None:
-                quiet[move.place] = quiet.get(move.place, 0) + 1
-                same.setdefault(move.place, move.new)
-                if mover is self.mover:
-                    self._keep(f"{move.about} changed", move.trial, outcome, most=1)
+            if changed_level(start, outcome, mutation) is None:
+                fruitless[location] = fruitless.get(location, 0) + 1
+                unchanged.setdefault(location, mutation.new)
+                if is_whole:
+                    self._keep(f"{mutation.target} changed", mutation.candidate, outcome, most=1)
             else:
-                quiet[move.place] = -len(moves)
-                self._prefer(move, start, outcome)
-                turned.append((move, outcome))
-            if outcome.broken == len(self.guards) and outcome.counts != start.counts:
-                others.setdefault(outcome.counts, move.trial)
-        for move, outcome in turned:
-            # From NULL there is no half way; from another value that changes nothing there may be.
-            old = same.get(move.place) if move.old is None else move.old
-            self._turn(base, start, replace(move, old=old), outcome, side)
+                fruitless[location] = -len(mutations)
+                self._remember_near_miss(mutation, start, outcome)
+                flips.append((mutation, outcome))
+            if outcome.first_broken == len(self._guards) and outcome.row_counts != start.row_counts:
+                others.setdefault(outcome.row_counts, mutation.candidate)
+        for mutation, outcome in flips:
+            # There is no half way from NULL; there may be one from another value that changes nothing.
+            old = unchanged.get(mutation.location) if mutation.old is None else mutation.old
+            self._keep_flip(base, start, replace(mutation, old=old), outcome, side)
         return list(others.values())
 
-    def _prefer(self, move: Mutation, start: CandidateOutcome, outcome: CandidateOutcome) -> None:
-        """Remember calls that break a guard one move from a success: from there one more move mends it."""
-        if start.broken < len(self.guards):
+    def _remember_near_miss(self, mutation: Mutation, start: CandidateOutcome, outcome: CandidateOutcome) -> None:
+        """Remember calls that break a guard one mutation away from a success: one more mutation repairs them."""
+        if start.first_broken < len(self._guards):
             return
-        if outcome.broken < len(self.guards):
-            broken = [self.guards[outcome.broken]]
+        if outcome.first_broken < len(self._guards):
+            broken = [self._guards[outcome.first_broken]]
         else:
-            agent = self.lab.agent_guards(self.tool)
-            sides = zip(agent, start.agent, outcome.agent, strict=True)
-            broken = [guard for guard, before, after in sides if before and not after]
+            verdicts = zip(self._agent_guards, start.agent_verdicts, outcome.agent_verdicts, strict=True)
+            broken = [guard for guard, before, after in verdicts if before and not after]
         for guard in broken:
-            known = self._close.setdefault(guard.rule, {})
-            if len(known) < WITNESSES:
-                known.setdefault(move.about, move.trial)
+            known = self._near_misses.setdefault(guard.rule, {})
+            if len(known) < NEAR_MISSES:
+                known.setdefault(mutation.target, mutation.candidate)
 
-    def _turn(
-        self, base: Candidate, start: CandidateOutcome, move: Mutation, outcome: CandidateOutcome, side: str = ""
+    def _keep_flip(
+        self,
+        base: CandidateCall,
+        start: CandidateOutcome,
+        mutation: Mutation,
+        outcome: CandidateOutcome,
+        side: str = "",
     ) -> None:
-        """A move that turned something: keep it, and the two neighbours between which it turns."""
-        self._note(move.trial, outcome, move.about)
-        level = changed_level(start, outcome, move)
-        if level is None or not self._count(move.place, f"turn {side} {level} {outcome.broken} {outcome.agent}"):
+        """Keep a mutation that changes the outcome, and the two adjacent values between which it changes."""
+        self._note(mutation.candidate, outcome, mutation.target)
+        level = changed_level(start, outcome, mutation)
+        kind = f"turn {side} {level} {outcome.first_broken} {outcome.agent_verdicts}"
+        if level is None or not self._has_room(mutation.location, kind):
             return
-        same, other = move.old, move.new
+        same, other = mutation.old, mutation.new
         middle = midpoint(same, other)
-        if middle is None and not are_neighbours(same, other):
-            self._keep(f"{move.about} = {other!r}, which turns it", move.trial, outcome)
+        if middle is None and not are_numbers(same, other):
+            self._keep(f"{mutation.target} = {other!r}, which turns it", mutation.candidate, outcome)
             return
         while middle is not None:
-            made = self.lab.outcome(with_value(base, move, middle))
-            if made is None:
-                self._keep(f"{move.about} = {move.new!r}, which turns it", move.trial, outcome)
+            reached = self._runner.outcome(mutation.with_value(base, middle))
+            if reached is None:
+                self._keep(f"{mutation.target} = {mutation.new!r}, which turns it", mutation.candidate, outcome)
                 return
-            if agree(start, made, level):
+            if agree(start, reached, level):
                 same = middle
             else:
                 other = middle
             middle = midpoint(same, other)
         for value in (same, other):
-            edge = with_value(base, move, value)
-            self.found.cases.append(edge.case(f"{move.about} = {value!r}, where it turns", self.world))
-            made = self.lab.outcome(edge)
-            if made is not None:
-                self._note(edge, made, move.about)
+            edge = mutation.with_value(base, value)
+            self._result.cases.append(edge.as_case(f"{mutation.target} = {value!r}, where it turns", self._world))
+            reached = self._runner.outcome(edge)
+            if reached is not None:
+                self._note(edge, reached, mutation.target)
 
-    def _pairs(self, bases: Sequence[Candidate], mover: Mutator, is_hit: Callable[[CandidateOutcome], bool]) -> None:
-        """Two moves of what a guard reads that together break it."""
-        spent = self.lab.ran
+    def _try_pairs(
+        self, bases: Sequence[CandidateCall], mutator: Mutator, is_broken: Callable[[CandidateOutcome], bool]
+    ) -> None:
+        """Try two mutations of what a guard reads until they break it together."""
+        limit = self._runner.runs + PAIRS
         # Plain arguments first: they choose between the alternatives of a guard.
-        plain = {parameter.name for parameter in self.tool.parameters if not parameter.refers_to}
+        plain = {parameter.name for parameter in self._tool.parameters if not parameter.refers_to}
         for base in bases:
             firsts = [
-                (move.about not in plain, rank, self.random.random(), move) for rank, move in _ranked(mover.moves(base))
+                (mutation.target not in plain, rank, self._random.random(), mutation)
+                for rank, mutation in _ranked(mutator.mutations(base))
             ]
             for *_, first in sorted(firsts, key=lambda entry: entry[:3]):
-                start = self.lab.outcome(first.trial)
-                if start is None or start.broken < len(self.guards):
+                start = self._runner.outcome(first.candidate)
+                if start is None or start.first_broken < len(self._guards):
                     continue
-                seconds = sorted(_ranked(mover.moves(first.trial)), key=lambda entry: entry[0])
+                seconds = sorted(_ranked(mutator.mutations(first.candidate)), key=lambda entry: entry[0])
                 for _, second in seconds[:SECOND_MUTATIONS]:
-                    made = self._tried(second)
-                    if made is not None and is_hit(made):
-                        self._turn(first.trial, start, second, made)
-                        return
-                    if self.lab.ran - spent > PAIRS:
+                    outcome = self._runner.outcome(second.candidate)
+                    if outcome is not None:
+                        self._note(second.candidate, outcome, second.target)
+                        if is_broken(outcome):
+                            self._keep_flip(first.candidate, start, second, outcome)
+                            return
+                    if self._runner.runs > limit:
                         return
 
-    def _met(self, guard: Guard) -> list[Candidate]:
-        """A call that breaks the guard, if one was found."""
-        own, agent = self.guards, self.lab.agent_guards(self.tool)
-        found = [trial for place, trial in self.found.broken.items() if own[place] is guard]
-        return found + [trial for place, trial in self.found.agent_broken.items() if agent[place] is guard]
-
-    def _note(self, trial: Candidate, outcome: CandidateOutcome, about: str) -> None:
-        """Record what guard a trial breaks, and keep it as a case unless there are such cases."""
-        if outcome.broken < len(self.guards):
-            self.found.broken.setdefault(outcome.broken, trial)
-            self._keep(f"{self.guards[outcome.broken].rule} broken by {about}", trial, outcome)
+    def _note(self, candidate: CandidateCall, outcome: CandidateOutcome, about: str) -> None:
+        """Record which guard a candidate breaks, and keep it as a case unless there are enough of its kind."""
+        if outcome.first_broken < len(self._guards):
+            self._result.breaking.setdefault(outcome.first_broken, candidate)
+            self._keep(f"{self._guards[outcome.first_broken].rule} broken by {about}", candidate, outcome)
         else:
-            against = [place for place, holds in enumerate(outcome.agent) if not holds]
-            for place in against:
-                self.found.agent_broken.setdefault(place, trial)
-            if against:
-                self._keep(f"a rule of the agent broken by {about}", trial, outcome)
+            broken = [place for place, holds in enumerate(outcome.agent_verdicts) if not holds]
+            for place in broken:
+                self._result.breaking_agent.setdefault(place, candidate)
+            if broken:
+                self._keep(f"a rule of the agent broken by {about}", candidate, outcome)
 
-    def _keep(self, about: str, trial: Candidate, outcome: CandidateOutcome, most: int = PER_PLACE) -> None:
-        if self._count(about, f"{outcome.broken} {outcome.agent}", most):
-            self.found.cases.append(trial.case(about, self.world))
+    def _keep(self, about: str, candidate: CandidateCall, outcome: CandidateOutcome, most: int = PER_LOCATION) -> None:
+        if self._has_room(about, f"{outcome.first_broken} {outcome.agent_verdicts}", most):
+            self._result.cases.append(candidate.as_case(about, self._world))
 
-    def _count(self, about: str, kind: str, most: int = PER_PLACE) -> bool:
-        """Whether there is room for another case of this kind."""
+    def _has_room(self, about: str, kind: str, most: int = PER_LOCATION) -> bool:
+        """Whether there is room for another case of this kind; it counts as kept."""
         kept = self._kept.get((about, kind), 0)
         self._kept[about, kind] = kept + 1
         return kept < most
 
 
-def _ranked(moves: Iterable[Mutation]) -> list[tuple[int, Mutation]]:
-    """Moves, each with how many of the same place come before it."""
-    seen: dict[str, int] = {}
-    found = []
-    for move in moves:
-        seen[move.about] = seen.get(move.about, -1) + 1
-        found.append((seen[move.about], move))
-    return found
+def _ranked(mutations: Iterable[Mutation]) -> list[tuple[int, Mutation]]:
+    """Mutations, each with the number of earlier ones that change the same."""
+    last: dict[str, int] = {}
+    ranked = []
+    for mutation in mutations:
+        last[mutation.target] = last.get(mutation.target, -1) + 1
+        ranked.append((last[mutation.target], mutation))
+    return ranked
 
 
 def _breaks(place: int, outcome: CandidateOutcome) -> bool:
-    return outcome.broken == place
+    return outcome.first_broken == place
 
 
-def _goes_against(place: int, outcome: CandidateOutcome) -> bool:
-    return place < len(outcome.agent) and not outcome.agent[place]
+def _breaks_agent_rule(place: int, outcome: CandidateOutcome) -> bool:
+    return place < len(outcome.agent_verdicts) and not outcome.agent_verdicts[place]

@@ -1,8 +1,7 @@
-"""A candidate call: one call on the world's database with a few rows changed,
-and what the contract's SQL does with it.
+"""A candidate call: one call on the world's database with a few rows changed, and what the contract's SQL does with it.
 
-The search for test cases runs many candidates, so they are cheap: rows change inside a savepoint, the tool's own
-guards and effects run, and all is rolled back.
+The search for test cases runs many candidates, so they are cheap: rows change inside a savepoint, the tool's own guards
+and effects run, and all is rolled back.
 """
 
 import sqlite3
@@ -20,20 +19,10 @@ from skillweave.world.arguments import ArgumentError, bind
 from skillweave.world.world import World
 from synth.servers.cases import ServerCase
 
-
-def account_of(connection: sqlite3.Connection, world: World, role: DomainRole, caller: str | None) -> str | None:
-    """The key by which a domain knows who calls; in a single domain's world it is the caller."""
-    people = world.people
-    if caller is None or role.account == people.key:
-        return caller
-    row = connection.execute(f"SELECT {role.account} FROM {people.table} WHERE {people.key} = ?", (caller,)).fetchone()
-    return None if row is None else row[0]
-
-
-NEAR = 3
-"""Rows of a table that a trial is about, beside those that it names."""
+RELATED_PER_TABLE = 3
+"""Rows of a table that are taken as related to a candidate, beside those that it names."""
 MOST_ROWS = 60
-"""Rows of a result that are looked at."""
+"""Rows of a result that are read."""
 
 
 @dataclass(frozen=True)
@@ -43,29 +32,33 @@ class RowEdit:
     table: str
     key: str
     column: str | None = None
-    """The cell to set; None where the whole row comes or goes."""
+    """The cell to set; None if the whole row is added or deleted."""
     value: Value = None
     row: tuple[tuple[str, Value], ...] | None = None
     """The row to add."""
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateCall:
+    """A call of one tool that may become a test case."""
+
     tool: Tool
     caller: str | None
     arguments: tuple[tuple[str, Json], ...]
+    """Every parameter with its value; None stands for an argument that is left out."""
     edits: tuple[RowEdit, ...] = ()
+    """Changes made to the world's database before the call."""
 
     def given(self) -> dict[str, Json]:
-        """The arguments; those that are None are left out."""
+        """The arguments of the call, without those that are left out."""
         return {name: value for name, value in self.arguments if value is not None}
 
-    def with_argument(self, name: str, value: Json) -> "Candidate":
-        """The trial with one argument replaced."""
+    def with_argument(self, name: str, value: Json) -> "CandidateCall":
+        """The candidate with one argument replaced."""
         return replace(self, arguments=tuple((key, value if key == name else old) for key, old in self.arguments))
 
-    def with_edit(self, edit: RowEdit) -> "Candidate":
-        """The trial with one more edit; what it makes void is left out."""
+    def with_edit(self, edit: RowEdit) -> "CandidateCall":
+        """The candidate with one more edit, without the earlier edits that it overrides."""
         if edit.column is not None:
             kept = tuple(e for e in self.edits if (e.table, e.key, e.column) != (edit.table, edit.key, edit.column))
             return replace(self, edits=(*kept, edit))
@@ -73,241 +66,265 @@ class Candidate:
         was_added = any(e.row is not None and (e.table, e.key) == (edit.table, edit.key) for e in self.edits)
         return replace(self, edits=kept if was_added and edit.row is None else (*kept, edit))
 
-    def case(self, about: str, world: World) -> ServerCase:
-        """The trial as a case of the differential test."""
-        patch = tuple(_folded(self.edits, world))
-        return ServerCase(
-            f"{self.tool.name}, {about}", (Call(tool=self.tool.name, arguments=self.given()),), self.caller, patch
-        )
+    def as_case(self, about: str, world: World) -> ServerCase:
+        """The candidate as a case of the differential test.
+
+        Args:
+            about: What the case tries, in words.
+            world: The world whose database the edits change.
+        """
+        calls = (Call(tool=self.tool.name, arguments=self.given()),)
+        return ServerCase(f"{self.tool.name}, {about}", calls, self.caller, tuple(_row_changes(self.edits, world)))
 
 
-def _folded(edits: Sequence[RowEdit], world: World) -> Iterator[RowChange]:
+def _row_changes(edits: Sequence[RowEdit], world: World) -> Iterator[RowChange]:
     """The edits as row changes, one for each row: an added row is added as later edits leave it."""
-    rows: dict[tuple[str, str], list[RowEdit]] = {}
+    edits_of: dict[tuple[str, str], list[RowEdit]] = {}
     for edit in edits:
-        rows.setdefault((edit.table, edit.key), []).append(edit)
-    for (table, key), own in rows.items():
-        place: dict[str, Json] = {world.entity(table).key: key}
+        edits_of.setdefault((edit.table, edit.key), []).append(edit)
+    for (table, key), own in edits_of.items():
+        key_cell: dict[str, Json] = {world.entity(table).key: key}
         cells: dict[str, Json] = {edit.column: edit.value for edit in own if edit.column is not None}
         added = next((edit.row for edit in own if edit.row is not None), None)
         if added is not None:
-            yield RowChange(table=table, op="insert", key=place, after={**dict(added), **cells})
+            yield RowChange(table=table, op="insert", key=key_cell, after={**dict(added), **cells})
         elif own[-1].column is None:
-            yield RowChange(table=table, op="delete", key=place)
+            yield RowChange(table=table, op="delete", key=key_cell)
         else:
-            yield RowChange(table=table, op="update", key=place, after=cells)
+            yield RowChange(table=table, op="update", key=key_cell, after=cells)
 
 
 @dataclass(frozen=True)
 class CandidateOutcome:
-    """What the contract makes of a trial."""
+    """What the contract does with a candidate."""
 
-    broken: int
-    """Place of the first broken guard of the tool itself; as many as there are where all hold."""
-    agent: tuple[bool, ...]
-    """Whether each rule of the agent holds; empty where the tool refuses."""
-    counts: tuple[int, ...]
-    """Rows that each effect changed, and rows of the result."""
+    first_broken: int
+    """Position of the first broken guard among those that the tool enforces; their number if all hold."""
+    agent_verdicts: tuple[bool, ...]
+    """Whether each rule that is left to the agent holds; empty if the tool refuses the call."""
+    row_counts: tuple[int, ...]
+    """Rows that each effect changed, then rows of the result."""
     numbers: tuple[Value, ...]
     """Numbers in the result."""
 
 
 class CandidateRunner:
-    """Runs trials."""
+    """Runs candidates on copies of a world's database."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.connection = database.load(world.content, world.blueprint)
+        self.runs = 0
+        """Candidates that were run so far."""
+        self._connection = database.load(world.content, world.blueprint)
         self._original = database.load(world.content, world.blueprint)
-        self._looked: dict[str, list[tuple[Value, ...]]] = {}
+        self._queried: dict[str, list[tuple[Value, ...]]] = {}
         self._accounts: dict[str | None, dict[str, str | None]] = {}
-        self.ran = 0
         self._base: tuple[RowEdit, ...] | None = None
-        """Edits that are made already; None where none are."""
+        """Edits that are made already; None if none are."""
         self._guards: dict[str, tuple[list[Guard], str, list[Guard], str]] = {}
 
     def close(self) -> None:
-        """Give the copies of the database up."""
-        self.connection.close()
+        """Close the copies of the database."""
+        self._connection.close()
         self._original.close()
 
-    def look(self, query: str) -> list[tuple[Value, ...]]:
-        """The rows of a query on the database as no trial has changed it."""
-        if query not in self._looked:
-            self._looked[query] = self._original.execute(query).fetchall()
-        return self._looked[query]
+    def query_original(self, query: str) -> list[tuple[Value, ...]]:
+        """The rows of a query on the world's database as it was before any candidate."""
+        if query not in self._queried:
+            self._queried[query] = self._original.execute(query).fetchall()
+        return self._queried[query]
 
-    def guards(self, tool: Tool) -> list[Guard]:
+    def tool_guards(self, tool: Tool) -> list[Guard]:
         """The guards that the tool itself enforces, in order."""
-        return self._compiled(tool)[0]
+        return self._guard_queries(tool)[0]
 
     def agent_guards(self, tool: Tool) -> list[Guard]:
         """The guards that are left to the agent, in order."""
-        return self._compiled(tool)[2]
+        return self._guard_queries(tool)[2]
 
-    @contextmanager
-    def state(self, trial: Candidate) -> Iterator[sqlite3.Connection]:
-        """The database as the trial has it, for the time of the block. sqlite3.Error where it cannot be so."""
-        kept, last = trial.edits[:-1], trial.edits[-1:]
-        if kept != self._base:
-            self._rebase(kept)
-        self.connection.execute("SAVEPOINT trial")
-        try:
-            for edit in last:
-                self._apply(edit)
-            yield self.connection
-        finally:
-            self.connection.execute("ROLLBACK TO trial")
-            self.connection.execute("RELEASE trial")
-
-    def _rebase(self, edits: tuple[RowEdit, ...]) -> None:
-        """Have these edits made. Trials that follow each other mostly differ in their last edit alone."""
-        if self.connection.in_transaction:
-            self.connection.execute("ROLLBACK")
-        self._base = None
-        self.connection.execute("BEGIN")
-        for edit in edits:
-            self._apply(edit)
-        self._base = edits
-
-    def outcome(self, trial: Candidate) -> CandidateOutcome | None:
-        """What comes of the trial; None where its rows or its arguments cannot be so."""
-        self.ran += 1
-        try:
-            bindings = bind(trial.tool, trial.given())
-            with self.state(trial) as connection:
-                given = self._session(connection, trial)
-                return None if given is None else self._outcome(connection, trial, {**bindings, **given})
-        except (sqlite3.Error, ArgumentError):
-            return None
-
-    def _session(self, connection: sqlite3.Connection, trial: Candidate) -> dict[str, Value] | None:
-        """What the session binds; None where the tool's domain does not know the caller."""
-        role = self.world.role(trial.tool.name)
-        caller = account_of(connection, self.world, role, trial.caller)
-        if caller is None and trial.tool.kind != "auth" and trial.caller is not None:
-            return None
-        return {"caller": caller, "person": trial.caller, "now": self.world.now}
-
-    def accounts(self, caller: str | None) -> dict[str, str | None]:
-        """The caller's keys, as no trial has changed them, by the entity whose keys they are."""
+    def accounts_of(self, caller: str | None) -> dict[str, str | None]:
+        """The caller's keys in the world's own database, by the name of the entity whose keys they are."""
         if caller not in self._accounts:
-            roles = self.world.blueprint.roles
             self._accounts[caller] = {
-                role.own.name: account_of(self._original, self.world, role, caller) for role in roles
+                role.own.name: self._account(self._original, role, caller) for role in self.world.blueprint.roles
             }
         return self._accounts[caller]
 
-    def _outcome(
-        self, connection: sqlite3.Connection, trial: Candidate, bindings: Mapping[str, Value]
-    ) -> CandidateOutcome:
-        own, own_query, agent, agent_query = self._compiled(trial.tool)
-        held = connection.execute(own_query, bindings).fetchone() if own else ()
-        broken = next((place for place, holds in enumerate(held) if not holds), len(own))
-        if broken < len(own):
-            return CandidateOutcome(broken, (), (), ())
-        verdicts = connection.execute(agent_query, bindings).fetchone() if agent else ()
-        compiled = self.world.compiled(trial.tool.name)
-        bound = {**bindings, **{name: f"ZZZ-{rank}" for rank, name in enumerate(compiled.new)}}
-        counts = []
-        for effect in compiled.effects:
-            before = connection.total_changes
-            connection.execute(effect, bound)
-            counts.append(connection.total_changes - before)
-        rows = connection.execute(compiled.select, bound).fetchmany(MOST_ROWS)
-        counts.append(len(rows))
-        numbers = tuple(cell for row in rows for cell in row if isinstance(cell, int | float))
-        return CandidateOutcome(broken, tuple(map(bool, verdicts)), tuple(counts), numbers)
+    def outcome(self, candidate: CandidateCall) -> CandidateOutcome | None:
+        """Run a candidate.
 
-    def _compiled(self, tool: Tool) -> tuple[list[Guard], str, list[Guard], str]:
-        if tool.name not in self._guards:
-            own = [guard for guard in tool.guards if guard.enforced_by == "tool"]
-            agent = [guard for guard in tool.guards if guard.enforced_by == "agent"]
-            self._guards[tool.name] = (own, _query(own), agent, _query(agent))
-        return self._guards[tool.name]
+        Returns:
+            What the contract does with it; None if its rows or its arguments are not possible.
+        """
+        self.runs += 1
+        try:
+            bindings = bind(candidate.tool, candidate.given())
+            with self._edited(candidate):
+                session = self._session_bindings(candidate)
+                return None if session is None else self._outcome(candidate, {**bindings, **session})
+        except (sqlite3.Error, ArgumentError):
+            return None
+
+    def related_rows(self, candidate: CandidateCall, tables: Mapping[str, Entity]) -> dict[str, list[Row]]:
+        """Rows that a candidate is about: those that it names, what they refer to, and what refers to them.
+
+        Args:
+            candidate: The call, with the edits that are made before it.
+            tables: The tables to look in, by name.
+
+        Returns:
+            Table name -> rows; no rows at all if the candidate's edits are not possible.
+        """
+        rows_of: dict[str, dict[str, Row]] = {table: {} for table in tables}
+        try:
+            with self._edited(candidate):
+                self._collect_related(candidate, tables, rows_of)
+        except sqlite3.Error:
+            return {table: [] for table in tables}
+        return {table: list(rows.values()) for table, rows in rows_of.items()}
+
+    @contextmanager
+    def _edited(self, candidate: CandidateCall) -> Iterator[None]:
+        """Edit the database as the candidate says, for the time of the block. sqlite3.Error if that is not possible."""
+        base, last = candidate.edits[:-1], candidate.edits[-1:]
+        if base != self._base:
+            self._make_base(base)
+        self._connection.execute("SAVEPOINT candidate")
+        try:
+            for edit in last:
+                self._apply(edit)
+            yield
+        finally:
+            self._connection.execute("ROLLBACK TO candidate")
+            self._connection.execute("RELEASE candidate")
+
+    def _make_base(self, edits: tuple[RowEdit, ...]) -> None:
+        """Make these edits outside the savepoint. Consecutive candidates mostly differ in their last edit alone."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._base = None
+        self._connection.execute("BEGIN")
+        for edit in edits:
+            self._apply(edit)
+        self._base = edits
 
     def _apply(self, edit: RowEdit) -> None:
         key = self.world.entity(edit.table).key
         if edit.row is not None:
             names = ", ".join(name for name, _ in edit.row)
             sql = f"INSERT INTO {edit.table} ({names}) VALUES ({', '.join('?' * len(edit.row))})"
-            cursor = self.connection.execute(sql, [value for _, value in edit.row])
+            cursor = self._connection.execute(sql, [value for _, value in edit.row])
         elif edit.column is None:
-            cursor = self.connection.execute(f"DELETE FROM {edit.table} WHERE {key} = ?", (edit.key,))
+            cursor = self._connection.execute(f"DELETE FROM {edit.table} WHERE {key} = ?", (edit.key,))
         else:
             sql = f"UPDATE {edit.table} SET {edit.column} = ? WHERE {key} = ?"
-            cursor = self.connection.execute(sql, (edit.value, edit.key))
+            cursor = self._connection.execute(sql, (edit.value, edit.key))
         if cursor.rowcount != 1:
             raise sqlite3.IntegrityError(f"no row {edit.key!r} in {edit.table!r}")
 
-    def near(self, trial: Candidate, tables: Mapping[str, Entity]) -> dict[str, list[Row]]:
-        """Rows that the trial is about: those that it names, what they refer to, and what refers to them.
+    def _session_bindings(self, candidate: CandidateCall) -> dict[str, Value] | None:
+        """What the session binds; None if the tool's domain does not know the caller."""
+        role = self.world.role(candidate.tool.name)
+        caller = self._account(self._connection, role, candidate.caller)
+        if caller is None and candidate.tool.kind != "auth" and candidate.caller is not None:
+            return None
+        return {"caller": caller, "person": candidate.caller, "now": self.world.now}
 
-        None of any table where the trial's own rows cannot be so.
-        """
-        found: dict[str, dict[str, Row]] = {table: {} for table in tables}
-        try:
-            with self.state(trial):
-                self._gather(trial, tables, found)
-        except sqlite3.Error:
-            return {table: [] for table in tables}
-        return {table: list(rows.values()) for table, rows in found.items()}
+    def _account(self, connection: sqlite3.Connection, role: DomainRole, caller: str | None) -> str | None:
+        """The key by which a domain knows the caller. In the world of a single domain it is the caller."""
+        people = self.world.people
+        if caller is None or role.account == people.key:
+            return caller
+        query = f"SELECT {role.account} FROM {people.table} WHERE {people.key} = ?"
+        row = connection.execute(query, (caller,)).fetchone()
+        return None if row is None else row[0]
 
-    def _gather(self, trial: Candidate, tables: Mapping[str, Entity], found: dict[str, dict[str, Row]]) -> None:
-        keys = [trial.caller, *self.accounts(trial.caller).values()]
-        named = {str(value) for value in [*keys, *(value for _, value in trial.arguments)] if value is not None}
-        named |= self._returned(trial)
-        wanted = self._follow(tables, found, named)
+    def _outcome(self, candidate: CandidateCall, bindings: Mapping[str, Value]) -> CandidateOutcome:
+        guards, guard_query, agent_guards, agent_query = self._guard_queries(candidate.tool)
+        verdicts = self._connection.execute(guard_query, bindings).fetchone() if guards else ()
+        first_broken = next((place for place, holds in enumerate(verdicts) if not holds), len(guards))
+        if first_broken < len(guards):
+            return CandidateOutcome(first_broken, (), (), ())
+        agent_verdicts = self._connection.execute(agent_query, bindings).fetchone() if agent_guards else ()
+        compiled = self.world.compiled(candidate.tool.name)
+        bound = {**bindings, **{name: f"ZZZ-{rank}" for rank, name in enumerate(compiled.new)}}
+        row_counts = []
+        for effect in compiled.effects:
+            before = self._connection.total_changes
+            self._connection.execute(effect, bound)
+            row_counts.append(self._connection.total_changes - before)
+        rows = self._connection.execute(compiled.select, bound).fetchmany(MOST_ROWS)
+        row_counts.append(len(rows))
+        numbers = tuple(cell for row in rows for cell in row if isinstance(cell, int | float))
+        return CandidateOutcome(first_broken, tuple(map(bool, agent_verdicts)), tuple(row_counts), numbers)
+
+    def _guard_queries(self, tool: Tool) -> tuple[list[Guard], str, list[Guard], str]:
+        """The tool's guards and the agent's, each with the query that evaluates them."""
+        if tool.name not in self._guards:
+            own = [guard for guard in tool.guards if guard.enforced_by == "tool"]
+            agent = [guard for guard in tool.guards if guard.enforced_by == "agent"]
+            self._guards[tool.name] = (own, _verdict_query(own), agent, _verdict_query(agent))
+        return self._guards[tool.name]
+
+    def _collect_related(
+        self, candidate: CandidateCall, tables: Mapping[str, Entity], rows_of: dict[str, dict[str, Row]]
+    ) -> None:
+        keys = [candidate.caller, *self.accounts_of(candidate.caller).values()]
+        named = {str(value) for value in [*keys, *(value for _, value in candidate.arguments)] if value is not None}
+        named |= self._returned_texts(candidate)
+        reached = self._add_referenced(tables, rows_of, named)
         for table, entity in tables.items():
-            for row in self._linked(entity, named | wanted, dict(trial.arguments)):
-                if len(found[table]) < NEAR:
-                    found[table].setdefault(str(row[entity.key]), row)
-        added = {edit.key for edit in trial.edits if edit.row is not None}
-        self._follow(tables, found, wanted | added)
+            for row in self._referring_rows(entity, named | reached, dict(candidate.arguments)):
+                if len(rows_of[table]) < RELATED_PER_TABLE:
+                    rows_of[table].setdefault(str(row[entity.key]), row)
+        added = {edit.key for edit in candidate.edits if edit.row is not None}
+        self._add_referenced(tables, rows_of, reached | added)
 
-    def _follow(self, tables: Mapping[str, Entity], found: dict[str, dict[str, Row]], keys: set[str]) -> set[str]:
-        """Add the rows of these keys, and what they refer to; all the keys."""
-        wanted = set(keys)
+    def _add_referenced(
+        self, tables: Mapping[str, Entity], rows_of: dict[str, dict[str, Row]], keys: set[str]
+    ) -> set[str]:
+        """Add the rows of these keys, and the rows that they refer to. Returns all keys reached."""
+        reached = set(keys)
         for _ in range(3):
             for table, entity in tables.items():
-                for row in self._rows(entity, f"{entity.key} IN ({_marks(wanted)})", sorted(wanted), 2 * NEAR):
-                    found[table].setdefault(str(row[entity.key]), row)
+                where = f"{entity.key} IN ({_placeholders(reached)})"
+                for row in self._select(entity, where, sorted(reached), 2 * RELATED_PER_TABLE):
+                    rows_of[table].setdefault(str(row[entity.key]), row)
             for table, entity in tables.items():
                 references = [attribute.name for attribute in entity.attributes if attribute.references]
-                rows = found[table].values()
-                wanted |= {str(row[name]) for row in rows for name in references if row[name] is not None}
-        return wanted
+                rows = rows_of[table].values()
+                reached |= {str(row[name]) for row in rows for name in references if row[name] is not None}
+        return reached
 
-    def _linked(self, entity: Entity, wanted: set[str], arguments: Mapping[str, Json]) -> list[Row]:
-        """Rows that refer to these keys, or have an argument's value in the column of its name; the closest first."""
-        values = sorted(wanted)
-        names = [a.name for a in entity.attributes[1:] if a.references or a.name in arguments]
-        if not names:
+    def _referring_rows(self, entity: Entity, keys: set[str], arguments: Mapping[str, Json]) -> list[Row]:
+        """Rows that refer to these keys, or hold one of them in a column named like an argument; best match first."""
+        columns = [a.name for a in entity.attributes[1:] if a.references or a.name in arguments]
+        if not columns:
             return []
-        terms = [f"coalesce({name} IN ({_marks(wanted)}), 0)" for name in names]
+        terms = [f"coalesce({column} IN ({_placeholders(keys)}), 0)" for column in columns]
         where = f"{' OR '.join(terms)} ORDER BY {' + '.join(terms)} DESC, {entity.key}"
-        return self._rows(entity, where, values * (2 * len(terms)), NEAR)
+        return self._select(entity, where, sorted(keys) * (2 * len(terms)), RELATED_PER_TABLE)
 
-    def _rows(self, entity: Entity, where: str, values: Sequence[str], most: int) -> list[Row]:
+    def _select(self, entity: Entity, where: str, values: Sequence[str], most: int) -> list[Row]:
         names = [attribute.name for attribute in entity.attributes]
         sql = f"SELECT {', '.join(names)} FROM {entity.table} WHERE {where} LIMIT {most}"
-        return [dict(zip(names, row, strict=True)) for row in self.connection.execute(sql, values)]
+        return [dict(zip(names, row, strict=True)) for row in self._connection.execute(sql, values)]
 
-    def _returned(self, trial: Candidate) -> set[str]:
-        """Texts in the first and last rows that a read gives."""
-        if trial.tool.kind != "read":
+    def _returned_texts(self, candidate: CandidateCall) -> set[str]:
+        """Texts in the first and last rows that a read returns."""
+        if candidate.tool.kind != "read":
             return set()
         try:
-            bindings = {**bind(trial.tool, trial.given()), **(self._session(self.connection, trial) or {})}
-            rows = self.connection.execute(trial.tool.returns.select, bindings).fetchmany(MOST_ROWS)
+            bindings = {**bind(candidate.tool, candidate.given()), **(self._session_bindings(candidate) or {})}
+            rows = self._connection.execute(candidate.tool.returns.select, bindings).fetchmany(MOST_ROWS)
         except (sqlite3.Error, ArgumentError):
             return set()
         return {cell for row in [*rows[:1], *rows[-1:]] for cell in row if isinstance(cell, str)}
 
 
-def _marks(values: set[str]) -> str:
+def _placeholders(values: set[str]) -> str:
     return ", ".join("?" * len(values))
 
 
-def _query(guards: list[Guard]) -> str:
+def _verdict_query(guards: list[Guard]) -> str:
     return "SELECT " + ", ".join(f"(\n{guard.holds}\n) IS TRUE" for guard in guards)

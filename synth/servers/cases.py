@@ -13,17 +13,28 @@ from skillweave.schema.call import Call, CallResult, RowChange
 from skillweave.schema.record import Json
 from skillweave.world.world import World
 
+LONG = 120
+"""Characters of a text that is shown whole; of a longer one only the part around the first difference is shown."""
+LONGEST = 1000
+"""Characters of a row that is shown whole."""
+AROUND = 40
+"""Characters shown before the first difference of two long texts."""
+
 
 @dataclass(frozen=True)
 class ServerCase:
+    """Calls in one session, on the world's database with some rows changed."""
+
     about: str
-    """What it tries, in words: it is shown to the author of a server that fails it."""
+    """What it tries, in words."""
     calls: tuple[Call, ...]
     caller: str | None = None
+    """Who is signed in at the start."""
     patch: tuple[RowChange, ...] = ()
+    """Row changes made before the calls."""
 
     def as_json(self, now: str) -> Json:
-        """What the probe reads."""
+        """The case as one line for the probe; `now` is the session's clock."""
         return {
             "now": now,
             "caller": self.caller,
@@ -37,11 +48,13 @@ class Observed:
     """What a session answered to a case, and how it left the state."""
 
     answers: tuple[Json, ...]
+    """One for each call, as a server gives it."""
     changes: Json
+    """`table key` -> the columns of the row before and after."""
 
 
 def observe(world: World, case: ServerCase) -> Observed | None:
-    """The case in a session that the contract runs; None where its rows cannot be so."""
+    """Run a case in a session of the contract. Returns None if the case's row changes are not possible."""
     try:
         opened = world.session(caller=case.caller, patch=case.patch)
     except WorldError:
@@ -59,7 +72,7 @@ def answer_of(result: CallResult) -> Json:
 
 
 def changes_of(changes: Sequence[RowChange]) -> Json:
-    """Row changes as the probe gives them: table and key to the whole row change, booleans as numbers."""
+    """Row changes as the probe gives them: `table key` -> the whole row change, with booleans as numbers."""
     return {
         f"{change.table} {next(iter(change.key.values()))}": {
             "before": _cells(change.before),
@@ -75,49 +88,51 @@ def _cells(cells: dict[str, Json] | None) -> Json:
     return {name: int(value) if isinstance(value, bool) else value for name, value in cells.items()}
 
 
-LONG = 120
-"""Characters of a text that is shown whole; of a longer one what stands around the place where it parts."""
-LONGEST = 1000
-"""Characters of a row that is shown whole."""
-AROUND = 40
-
-
 class Mismatch(NamedTuple):
+    """A place at which the contract and a server differ."""
+
     path: str
-    """`value[2].due_on`; `row fee FEE-0003.amount_cents`; empty: the whole outcome."""
+    """`value[2].due_on`; `row fee FEE-0003.amount_cents`; empty for the whole outcome."""
     kind: str
-    """The path without positions and keys: that of equal causes is equal."""
+    """The path without positions and keys, equal for mismatches with one cause."""
     contract: str
-    """The contract's value, as it is told ..."""
+    """What the contract gives, in words ..."""
     server: str
-    """... and the server's."""
+    """... and what the server gives."""
 
     def __str__(self) -> str:
         return f"{self.path}{': ' * bool(self.path)}contract {self.contract}, server {self.server}"
 
 
 def value_mismatches(contract: Json, server: Json, path: str = "value", kind: str = "value") -> Iterator[Mismatch]:
-    """Where two results part, column by column."""
+    """Find where two results differ, column by column.
+
+    Args:
+        contract: The contract's result.
+        server: The server's result.
+        path: Where the two stand in the whole answer.
+        kind: The same without positions and keys.
+    """
     if _same(contract, server):
         return
     if isinstance(contract, dict) and isinstance(server, dict):
         for name in [*contract, *(name for name in server if name not in contract)]:
             if name not in server:
-                yield Mismatch(f"{path}.{name}", f"{kind}.{name}", _told(contract[name]), "has no such column")
+                yield Mismatch(f"{path}.{name}", f"{kind}.{name}", _shown(contract[name]), "has no such column")
             elif name not in contract:
-                yield Mismatch(f"{path}.{name}", f"{kind}.{name}", "has no such column", _told(server[name]))
+                yield Mismatch(f"{path}.{name}", f"{kind}.{name}", "has no such column", _shown(server[name]))
             else:
                 yield from value_mismatches(contract[name], server[name], f"{path}.{name}", f"{kind}.{name}")
     elif isinstance(contract, list) and isinstance(server, list):
-        yield from _lists_apart(contract, server, path, kind)
+        yield from _list_mismatches(contract, server, path, kind)
     else:
-        yield Mismatch(path, kind, *_both(contract, server))
+        yield Mismatch(path, kind, *_both_shown(contract, server))
 
 
-def _lists_apart(contract: list[Json], server: list[Json], path: str, kind: str) -> Iterator[Mismatch]:
+def _list_mismatches(contract: list[Json], server: list[Json], path: str, kind: str) -> Iterator[Mismatch]:
     if sorted(map(_key, contract)) == sorted(map(_key, server)):
         place = next(at for at, (one, other) in enumerate(zip(contract, server, strict=True)) if not _same(one, other))
-        first = _told(contract[place]), _told(server[place])
+        first = _shown(contract[place]), _shown(server[place])
         yield Mismatch(f"{path}[{place}], the same rows in another order", f"the order of {kind}", *first)
     elif len(contract) != len(server):
         sizes = f"the number of rows of {kind}"
@@ -131,11 +146,11 @@ def _rows(own: list[Json], others: list[Json]) -> str:
     """How many rows there are, and the first that only this side has."""
     known = set(map(_key, others))
     alone = next((row for row in own if _key(row) not in known), None)
-    return f"{len(own)}" + (f" (it alone has {_told(alone)})" if alone is not None else "")
+    return f"{len(own)}" + (f" (it alone has {_shown(alone)})" if alone is not None else "")
 
 
 def change_mismatches(contract: Mapping[str, Any], server: Mapping[str, Any]) -> Iterator[Mismatch]:
-    """Where two ways part to leave the state: `table key` to the columns of the row before and after."""
+    """Find where two sets of row changes differ; each is `table key` -> the columns of the row before and after."""
     paired = dict(_paired(contract, server))
     for row in [*contract, *(row for row in server if row not in contract)]:
         table = row.partition(" ")[0]
@@ -143,45 +158,45 @@ def change_mismatches(contract: Mapping[str, Any], server: Mapping[str, Any]) ->
             other = paired[row]
             yield Mismatch(f"key of the new row in {table}", f"keys of new rows in {table}", repr(row), repr(other))
         elif row not in paired.values():
-            yield from _row_apart(row, table, contract.get(row), server.get(row))
+            yield from _row_mismatches(row, table, contract.get(row), server.get(row))
 
 
 def _paired(contract: Mapping[str, Any], server: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Rows that each side has inserted under another key, in order."""
+    """Pairs of rows that the two sides inserted under different keys, in order."""
     one, other = _inserted(contract, server), _inserted(server, contract)
     for table, rows in one.items():
         yield from zip(rows, other.get(table, []), strict=False)
 
 
 def _inserted(own: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Rows that this side alone inserts, by table."""
-    found: dict[str, list[str]] = {}
+    """Rows that only this side inserts, by table."""
+    inserted: dict[str, list[str]] = {}
     for row, change in own.items():
         if row not in others and change["before"] is None:
-            found.setdefault(row.partition(" ")[0], []).append(row)
-    return found
+            inserted.setdefault(row.partition(" ")[0], []).append(row)
+    return inserted
 
 
-def _row_apart(row: str, table: str, contract: Any, server: Any) -> Iterator[Mismatch]:
-    done = [_done(change) for change in (contract, server)]
-    if done[0] != done[1]:
-        told = [_deed(word, change) for word, change in zip(done, (contract, server), strict=True)]
-        yield Mismatch(f"row {row}", f"rows of {table} that are {done[0]}", *told)
+def _row_mismatches(row: str, table: str, contract: Any, server: Any) -> Iterator[Mismatch]:
+    verbs = [_verb(change) for change in (contract, server)]
+    if verbs[0] != verbs[1]:
+        shown = [_change_shown(verb, change) for verb, change in zip(verbs, (contract, server), strict=True)]
+        yield Mismatch(f"row {row}", f"rows of {table} that are {verbs[0]}", *shown)
     elif contract["after"] is not None:
         for column in sorted({*contract["after"], *server["after"]}):
             one, other = (
-                _told(change["after"][column]) if column in change["after"] else "leaves it as it was"
+                _shown(change["after"][column]) if column in change["after"] else "leaves it as it was"
                 for change in (contract, server)
             )
             if one != other:
                 yield Mismatch(f"row {row}.{column}", f"{column} in rows of {table}", one, other)
 
 
-def _deed(done: str, change: Any) -> str:
-    return f"{done} it as {_told(change['after'])}" if change and change["after"] else f"{done} it"
+def _change_shown(verb: str, change: Any) -> str:
+    return f"{verb} it as {_shown(change['after'])}" if change and change["after"] else f"{verb} it"
 
 
-def _done(change: Any) -> str:
+def _verb(change: Any) -> str:
     if change is None:
         return "leaves"
     if change["before"] is None:
@@ -190,7 +205,7 @@ def _done(change: Any) -> str:
 
 
 def tool_mismatches(contract: Sequence[Json], server: Json) -> Iterator[Mismatch]:
-    """Where the tools part that are offered: lists of name, description and JSON schema."""
+    """Find where the offered tools differ; each is a list of name, description and JSON schema."""
     offered = {tool[0]: tool for tool in server if isinstance(tool, list) and tool} if isinstance(server, list) else {}
     wanted = {str(tool[0]): tool for tool in contract if isinstance(tool, list)}
     for name, tool in wanted.items():
@@ -210,22 +225,22 @@ def _same(one: Json, other: Json) -> bool:
 
 
 def _key(value: Json) -> str:
-    """Equal for equal values alone: true is not 1, nor 1 1.0."""
+    """A text that is equal only for equal values: true is not 1, and 1 is not 1.0."""
     return str(json.dumps(value, sort_keys=True))
 
 
-def _told(value: Json) -> str:
+def _shown(value: Json) -> str:
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text)} characters)"
 
 
-def _both(one: Json, other: Json) -> tuple[str, str]:
-    """Two values; of long texts what stands around the place where they part."""
+def _both_shown(one: Json, other: Json) -> tuple[str, str]:
+    """Two values; of long texts only the part around the first difference."""
     if isinstance(one, str) and isinstance(other, str) and max(len(one), len(other)) > LONG:
         letters = enumerate(zip(one, other, strict=False))
         place = next((at for at, (left, right) in letters if left != right), min(len(one), len(other)))
         return _around(one, place), _around(other, place)
-    return _told(one), _told(other)
+    return _shown(one), _shown(other)
 
 
 def _around(text: str, place: int) -> str:

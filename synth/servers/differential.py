@@ -7,7 +7,6 @@ a server that hangs or dies differs like any other. However many calls show a fa
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 from skillweave.sandbox.limits import SandboxLimits
@@ -24,33 +23,33 @@ from synth.servers.cases import (
     tool_mismatches,
     value_mismatches,
 )
-from synth.servers.runtime_files import runtime_files
+from synth.servers.runtime import probe_source, runtime_files
 
 MOST = 12
-"""Causes that are told."""
+"""Causes that are reported."""
 DEFECT = "refuses with world_defect"
 BRIEF = 60
 """Characters of an argument that are shown."""
 LISTED = 3
-"""Former calls and changed rows of a case that are shown."""
+"""Earlier calls and changed rows of a case that are shown."""
 
 
 @dataclass(frozen=True)
 class ServerDifference:
-    """One cause for which the server is not its contract."""
+    """One cause for which the server differs from its contract."""
 
-    told: str
-    """The call, where its outcome parts, and how many others part there: one line."""
+    message: str
+    """One line: the call, where its outcome differs, and how many other calls differ there."""
     tools: tuple[str, ...] = ()
-    """Tools that may be at fault; none: the whole server."""
+    """Tools that may be at fault; empty if the whole server may be."""
 
     def __str__(self) -> str:
-        return self.told
+        return self.message
 
 
 @dataclass(frozen=True)
 class ExpectedAnswers:
-    """Cases with what the contract gives: the same for every attempt of an author."""
+    """Cases with what the contract answers. They are the same for every attempt of an author."""
 
     server: str
     now: str
@@ -63,62 +62,70 @@ class ExpectedAnswers:
 
 @dataclass(frozen=True)
 class _FailedCase:
-    """A case in which something parts."""
+    """A case in which the server differs."""
 
     case: ServerCase
     calls: int
-    """Up to the one whose outcome parts."""
-    parting: Mismatch
+    """Number of calls up to the one whose outcome differs."""
+    mismatch: Mismatch
 
 
 def run_contract(world: World, cases: Sequence[ServerCase]) -> ExpectedAnswers:
-    """Run the cases on the contract."""
-    seen = [(case, made) for case in cases if (made := observe(world, case)) is not None]
+    """Run cases on the contract; those whose row changes are not possible are left out."""
+    pairs = [(case, observed) for case in cases if (observed := observe(world, case)) is not None]
     tools: list[Json] = [_definition(tool) for tool in world.tools]
-    kept, observed = tuple(case for case, _ in seen), tuple(made for _, made in seen)
-    return ExpectedAnswers(world.blueprint.server, world.now, world.content, tools, kept, observed)
+    kept, answers = tuple(case for case, _ in pairs), tuple(observed for _, observed in pairs)
+    return ExpectedAnswers(world.blueprint.server, world.now, world.content, tools, kept, answers)
 
 
 def differences(
     expected: ExpectedAnswers, source: str, most: int = MOST, limits: SandboxLimits | None = None
 ) -> list[ServerDifference]:
-    """Where the server `source` is not its contract, a cause each, at most `most` of them; empty where it is."""
-    first: Json = {"server": expected.server, "now": expected.now}
-    lines = [json.dumps(line) for line in [first, *(case.as_json(expected.now) for case in expected.cases)]]
-    outcome = run(
-        {**runtime_files(), f"{expected.server}.py": source, "probe.py": _probe(), "world.sqlite": expected.database},
-        ["probe.py"],
-        stdin="\n".join(lines).encode() + b"\n",
-        limits=limits,
-    )
-    told = outcome.stdout.splitlines()
-    if not told:
+    """Run a server in the sandbox and compare it with its contract.
+
+    Args:
+        expected: The cases with the contract's answers.
+        source: The server's Python source.
+        most: Causes that are reported.
+        limits: What the sandbox allows; None for its defaults.
+
+    Returns:
+        Where the server differs, one entry for each cause; empty if it equals its contract.
+    """
+    outcome = _run_probe(expected, source, limits)
+    lines = outcome.stdout.splitlines()
+    if not lines:
         return [ServerDifference(f"the server does not start: {_why(outcome)}")]
     try:
-        offered = json.loads(told[0])
+        offered = json.loads(lines[0])
         if isinstance(offered, str):
             return [ServerDifference(f"the server does not start: {offered}")]
-        found = [
-            ServerDifference(f"the tools offered: {parting}") for parting in tool_mismatches(expected.tools, offered)
-        ]
-        found += _causes(list(_seen(expected, told[1:])))
+        tools = tool_mismatches(expected.tools, offered)
+        causes = [ServerDifference(f"the tools offered: {mismatch}") for mismatch in tools]
+        causes += _causes(list(_failed_cases(expected, lines[1:])))
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
         return [ServerDifference(f"the server's answers cannot be read: {error!r}; a server must not print")]
-    if len(told) - 1 < len(expected.cases):
-        stopped = expected.cases[len(told) - 1]
-        about = f"{_told_case(stopped, len(stopped.calls))}: the server gave no answer: {_why(outcome)}"
-        found.insert(0, ServerDifference(about, _tools(stopped.calls)))
-    return (
-        [*found[:most], ServerDifference(f"there are {len(found) - most} more causes")] if len(found) > most else found
-    )
+    if len(lines) - 1 < len(expected.cases):
+        stopped = expected.cases[len(lines) - 1]
+        message = f"{_case_shown(stopped, len(stopped.calls))}: the server gave no answer: {_why(outcome)}"
+        causes.insert(0, ServerDifference(message, _tools(stopped.calls)))
+    left = len(causes) - most
+    return [*causes[:most], ServerDifference(f"there are {left} more causes")] if left > 0 else causes
 
 
-def _probe() -> str:
-    return files("synth.servers").joinpath("probe.py").read_text("utf-8")
+def _run_probe(expected: ExpectedAnswers, source: str, limits: SandboxLimits | None) -> SandboxOutcome:
+    first: Json = {"server": expected.server, "now": expected.now}
+    lines = [json.dumps(line) for line in [first, *(case.as_json(expected.now) for case in expected.cases)]]
+    own: dict[str, str | bytes] = {
+        f"{expected.server}.py": source,
+        "probe.py": probe_source(),
+        "world.sqlite": expected.database,
+    }
+    return run({**runtime_files(), **own}, ["probe.py"], stdin="\n".join(lines).encode() + b"\n", limits=limits)
 
 
 def _why(outcome: SandboxOutcome) -> str:
-    """Why the sandbox ended it, with the last line that it wrote."""
+    """Why the sandbox ended the server, with the last line that it wrote."""
     last = outcome.stderr.strip().splitlines()[-1:]
     return "; ".join([outcome.reason, *last])
 
@@ -129,34 +136,34 @@ def _definition(tool: Mapping[str, Json]) -> Json:
     return [function["name"], function["description"], function["parameters"]]
 
 
-def _seen(expected: ExpectedAnswers, told: Sequence[str]) -> Iterator[_FailedCase]:
-    """Each place where a case parts, of each kind the first."""
-    for case, observed, line in zip(expected.cases, expected.observed, told, strict=False):
+def _failed_cases(expected: ExpectedAnswers, lines: Sequence[str]) -> Iterator[_FailedCase]:
+    """Each case with the first mismatch of each kind in the first call that differs."""
+    for case, observed, line in zip(expected.cases, expected.observed, lines, strict=False):
         answers, changes, faults = json.loads(line)
-        calls, partings = len(case.calls), []
+        calls, mismatches = len(case.calls), []
         for place, given in enumerate(zip(observed.answers, answers, faults, strict=True), start=1):
-            partings = list(_answers_apart(*given))
-            if partings:
+            mismatches = list(_answer_mismatches(*given))
+            if mismatches:
                 calls = place
                 break
         first: dict[str, Mismatch] = {}
-        for parting in partings or _changes_apart(observed, changes):
-            first.setdefault(parting.kind, parting)
-        yield from (_FailedCase(case, calls, parting) for parting in first.values())
+        for mismatch in mismatches or _state_mismatches(observed, changes):
+            first.setdefault(mismatch.kind, mismatch)
+        yield from (_FailedCase(case, calls, mismatch) for mismatch in first.values())
 
 
-def _changes_apart(observed: Observed, changes: Any) -> Iterator[Mismatch]:
+def _state_mismatches(observed: Observed, changes: Any) -> Iterator[Mismatch]:
     assert isinstance(observed.changes, dict)
     return change_mismatches(observed.changes, changes)
 
 
-def _answers_apart(contract: Any, server: Any, fault: str) -> Iterator[Mismatch]:
-    """Where two answers part; `fault` is why the server could not answer."""
-    one = _outcome(contract)
-    other = _outcome(server, "" if one == DEFECT else fault)
-    if one != other:
-        # A failure is one cause, whatever the contract gives.
-        yield Mismatch("", other if fault else f"{one} / {other}", one, other)
+def _answer_mismatches(contract: Any, server: Any, fault: str) -> Iterator[Mismatch]:
+    """Where two answers differ; `fault` is why the server could not answer."""
+    wanted = _outcome(contract)
+    given = _outcome(server, "" if wanted == DEFECT else fault)
+    if wanted != given:
+        # A failure is one cause, whatever the contract answers.
+        yield Mismatch("", given if fault else f"{wanted} / {given}", wanted, given)
     elif contract["ok"]:
         yield from value_mismatches(contract["value"], server["value"])
     else:
@@ -172,61 +179,61 @@ def _outcome(answer: Any, fault: str = "") -> str:
     return f"refuses with {error['code']}" + (f" ({error['rule']})" if error["rule"] else "")
 
 
-def _causes(seen: Sequence[_FailedCase]) -> list[ServerDifference]:
-    """A line for each tool and kind, shown by the plainest of its cases; every tool's first cause before all others."""
+def _causes(failed: Sequence[_FailedCase]) -> list[ServerDifference]:
+    """One entry for each tool and kind, shown by its simplest case. Each tool's first cause comes before all others."""
     groups: dict[tuple[str, str], list[_FailedCase]] = {}
-    for one in sorted(seen, key=lambda one: one.calls > 1):
-        # What a call alone shows already is no other cause where it shows behind other calls.
-        keys = [(call.tool, one.parting.kind) for call in one.case.calls[: one.calls]]
+    for case in sorted(failed, key=lambda case: case.calls > 1):
+        # A fault that a call shows alone is the same fault when it shows after other calls.
+        keys = [(call.tool, case.mismatch.kind) for call in case.case.calls[: case.calls]]
         known = next((key for key in reversed(keys) if key in groups), keys[-1])
-        groups.setdefault(known, []).append(one)
+        groups.setdefault(known, []).append(case)
     ranks: dict[str, int] = {}
     ranked: list[tuple[int, ServerDifference]] = []
     for (tool, _), group in groups.items():
-        plainest = min(group, key=lambda one: (one.calls, len(one.case.patch)))
+        simplest = min(group, key=lambda case: (case.calls, len(case.case.patch)))
         ranks[tool] = ranks.get(tool, -1) + 1
-        ranked.append((ranks[tool], _cause(plainest, len(group) - 1)))
+        ranked.append((ranks[tool], _cause(simplest, len(group) - 1)))
     return [cause for _, cause in sorted(ranked, key=lambda entry: entry[0])]
 
 
 def _cause(shown: _FailedCase, others: int) -> ServerDifference:
-    kind = shown.parting.kind
+    kind = shown.mismatch.kind
     more = f"{others} more call{'s' * (others > 1)} differ{'s' * (others == 1)}"
-    also = f" (and {more} {f'in {kind}' if shown.parting.path else 'likewise'})" if others else ""
-    told = f"{_told_case(shown.case, shown.calls)}: {shown.parting}{also}"
-    return ServerDifference(told, _tools(shown.case.calls[: shown.calls]))
+    also = f" (and {more} {f'in {kind}' if shown.mismatch.path else 'likewise'})" if others else ""
+    message = f"{_case_shown(shown.case, shown.calls)}: {shown.mismatch}{also}"
+    return ServerDifference(message, _tools(shown.case.calls[: shown.calls]))
 
 
 def _tools(calls: Sequence[Call]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(call.tool for call in calls))
 
 
-def _told_case(case: ServerCase, calls: int) -> str:
-    """The call, who makes it, and what went before it."""
-    *former, last = case.calls[:calls]
-    parts = [f"{_told_call(last)} {f'as {case.caller}' if case.caller else 'not signed in'}"]
-    if former:
-        more = f", and {len(former) - LISTED} more calls" if len(former) > LISTED else ""
-        parts.append(f"after {', '.join(map(_told_call, former[-LISTED:]))}{more}")
+def _case_shown(case: ServerCase, calls: int) -> str:
+    """The call, who makes it, and what was done before it."""
+    *earlier, last = case.calls[:calls]
+    parts = [f"{_call_shown(last)} {f'as {case.caller}' if case.caller else 'not signed in'}"]
+    if earlier:
+        more = f", and {len(earlier) - LISTED} more calls" if len(earlier) > LISTED else ""
+        parts.append(f"after {', '.join(map(_call_shown, earlier[-LISTED:]))}{more}")
     if case.patch:
         more = f", and {len(case.patch) - LISTED} more rows" if len(case.patch) > LISTED else ""
-        parts.append(f"with {', '.join(map(_told_row, case.patch[:LISTED]))}{more}")
+        parts.append(f"with {', '.join(map(_row_shown, case.patch[:LISTED]))}{more}")
     return " ".join(parts)
 
 
-def _told_call(call: Call) -> str:
-    return f"{call.tool}({', '.join(f'{name}={_brief(value)}' for name, value in call.arguments.items())})"
+def _call_shown(call: Call) -> str:
+    return f"{call.tool}({', '.join(f'{name}={_shortened(value)}' for name, value in call.arguments.items())})"
 
 
-def _told_row(change: RowChange) -> str:
-    """A row that the case has changed before its calls."""
+def _row_shown(change: RowChange) -> str:
+    """A row that the case changes before its calls."""
     row = f"{change.table} {next(iter(change.key.values()), '')}"
     if change.op == "delete":
         return f"no {row}"
-    cells = ", ".join(f"{name}={_brief(value)}" for name, value in (change.after or {}).items())
+    cells = ", ".join(f"{name}={_shortened(value)}" for name, value in (change.after or {}).items())
     return f"{'a new ' * (change.op == 'insert')}{row} ({cells})"
 
 
-def _brief(value: Json) -> str:
+def _shortened(value: Json) -> str:
     text = ascii(value)
     return text if len(text) <= BRIEF else f"{text[:BRIEF]}... ({len(text)} characters)"

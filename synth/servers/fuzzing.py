@@ -42,13 +42,21 @@ ODD_VALUES: tuple[Json, ...] = (
     "0001-01-01T00:00:00+23:59",
 )
 PER_PARAMETER = 9
-"""Odd values tried at each parameter; a seed chooses which."""
+"""Odd values tried at each parameter; a seed chooses them."""
 
 
 def odd_cases(
     blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], caller: str, seed: str, most: int = PER_PARAMETER
 ) -> list[ServerCase]:
-    """Cases of odd calls, at most so many at a parameter; each tool's begin with `arguments[tool]`, in order."""
+    """Make cases of odd calls and odd sessions.
+
+    Args:
+        blueprint: The contract.
+        arguments: Tool name -> arguments with which it succeeds; each odd call changes one of them.
+        caller: Who is signed in.
+        seed: Where the choice of odd values comes from.
+        most: Odd values tried at each parameter.
+    """
     cases = [
         ServerCase(
             f"{tool.name}, {about}",
@@ -56,29 +64,31 @@ def odd_cases(
             caller=_caller(tool, caller),
         )
         for tool in blueprint.tools
-        for about, given in _odd(tool, arguments[tool.name], Random(f"{seed}/{tool.name}"), most)
+        for about, given in _odd_arguments(tool, arguments[tool.name], Random(f"{seed}/{tool.name}"), most)
     ]
-    return [*cases, *_sessions(blueprint, arguments, caller)]
+    return [*cases, *_odd_sessions(blueprint, arguments, caller)]
 
 
 def _caller(tool: Tool, caller: str) -> str | None:
     return None if tool.kind == "auth" else caller
 
 
-def _odd(tool: Tool, good: dict[str, Json], random: Random, most: int) -> Iterator[tuple[str, dict[str, Json]]]:
+def _odd_arguments(
+    tool: Tool, good: dict[str, Json], random: Random, most: int
+) -> Iterator[tuple[str, dict[str, Json]]]:
     yield "an unknown argument", {**good, "no_such_argument": 1}
     yield "no arguments", {}
     for parameter in tool.parameters:
         yield f"without {parameter.name}", {name: value for name, value in good.items() if name != parameter.name}
-        for value in [*random.sample(ODD_VALUES, most), *_near(parameter)]:
+        for value in [*random.sample(ODD_VALUES, most), *_almost_right(parameter)]:
             yield f"{parameter.name} is {ascii(value)[:40]}", {**good, parameter.name: value}
 
 
-def _near(parameter: Parameter) -> list[Json]:
+def _almost_right(parameter: Parameter) -> list[Json]:
     """Values that are almost right."""
     if parameter.enum:
         return [parameter.enum[0].upper(), parameter.enum[0] + " "]
-    near: dict[str, list[Json]] = {
+    values: dict[str, list[Json]] = {
         "string": ["no-such-row", 7],
         "integer": [1.0, "3"],
         "number": [3, "3.0"],
@@ -88,11 +98,11 @@ def _near(parameter: Parameter) -> list[Json]:
         "array": ["[]", [[["deep"]]]],
         "object": ["{}", {"é": 1.5}],
     }
-    return near[parameter.type]
+    return values[parameter.type]
 
 
-def _sessions(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], caller: str) -> list[ServerCase]:
-    """Sessions that begin, go on or end as they should not."""
+def _odd_sessions(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], caller: str) -> list[ServerCase]:
+    """Sessions that begin, go on or end in a way they should not."""
 
     def call(tool: str, **given: Json) -> Call:
         return Call.model_construct(tool=tool, arguments=given)
@@ -101,18 +111,22 @@ def _sessions(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], ca
     other = next(tool.name for tool in blueprint.tools if tool.kind != "auth")
     sign_in = Call(tool=auth, arguments=arguments[auth])
     rule = blueprint.rules[0] if blueprint.rules else "R1"
-    no = call(DECLINE, rule=rule, note="a favour")
-    bye = call(TRANSFER, reason="policy", rule=rule, summary="done")
+    decline = call(DECLINE, rule=rule, note="a favour")
+    transfer = call(TRANSFER, reason="policy", rule=rule, summary="done")
     return [
         ServerCase("every tool before signing in", tuple(call(tool.name) for tool in blueprint.tools)),
         ServerCase("sign in, twice, then call", (sign_in, sign_in, Call(tool=other, arguments=arguments[other]))),
         ServerCase("sign in where signed in already", (sign_in,), caller=caller),
         ServerCase("an unknown tool", (call("no_such_tool"), call("")), caller=caller),
-        ServerCase("calls after a transfer", (bye, Call(tool=other, arguments=arguments[other]), bye), caller=caller),
-        ServerCase("transfer before signing in", (bye, sign_in)),
-        ServerCase("decline before signing in", (no, sign_in, no)),
-        ServerCase("decline twice, then go on", (no, no, Call(tool=other, arguments=arguments[other])), caller=caller),
-        ServerCase("decline after a transfer", (bye, no), caller=caller),
+        ServerCase(
+            "calls after a transfer", (transfer, Call(tool=other, arguments=arguments[other]), transfer), caller=caller
+        ),
+        ServerCase("transfer before signing in", (transfer, sign_in)),
+        ServerCase("decline before signing in", (decline, sign_in, decline)),
+        ServerCase(
+            "decline twice, then go on", (decline, decline, Call(tool=other, arguments=arguments[other])), caller=caller
+        ),
+        ServerCase("decline after a transfer", (transfer, decline), caller=caller),
         ServerCase(
             "odd declines",
             (

@@ -1,4 +1,4 @@
-"""Mutations: small changes of a candidate call that may flip a guard: an argument, a cell, or a row.
+"""Mutations: small changes of a candidate call that may flip a guard. They change an argument, a cell, or a row.
 
 Numbers and times are tried on a coarse grid. The exact value at which a guard flips is found by halving.
 """
@@ -14,11 +14,11 @@ from skillweave.schema.entity import Attribute, Entity
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world.sql import parse
 from skillweave.world.world import World
-from synth.servers.candidates import Candidate, CandidateOutcome, CandidateRunner, RowEdit
+from synth.servers.candidates import CandidateCall, CandidateOutcome, CandidateRunner, RowEdit
 
 HOURS = (0, 25, 24 * 33, 24 * 400, 1, 5, 13, 50, 80, 24 * 8, 24 * 16, 24 * 100, 24 * 1100)
 NUMBERS = (0, 11, 1001, 5_000_011, 1, 2, 3, 5, 40, 120, 10_003, 100_007)
-"""Those that are farthest apart first: a place where they turn nothing is soon left."""
+"""The most distant first: the search soon leaves an argument or cell where they change nothing."""
 MOST_ADDED = 5
 MOST_TIMES = 3
 TEXT = frozenset({"string"})
@@ -28,184 +28,223 @@ DAY = "%Y-%m-%d"
 
 @dataclass(frozen=True)
 class Mutation:
-    about: str
-    """What it changes: `slot.starts_at`, `amount_cents`, `row of loan`."""
-    trial: Candidate
-    """The trial after the move."""
+    """One small change of a candidate."""
+
+    target: str
+    """What it changes: `slot.starts_at`, `amount_cents`, `2 more of loan`."""
+    candidate: CandidateCall
+    """The candidate after the change."""
     old: Json = None
     new: Json = None
 
     @property
-    def place(self) -> str:
-        """What it changes, in which row."""
-        edits = self.trial.edits
-        return f"{self.about} {edits[-1].key}" if edits else self.about
+    def location(self) -> str:
+        """What it changes, and in which row."""
+        edits = self.candidate.edits
+        return f"{self.target} {edits[-1].key}" if edits else self.target
+
+    def with_value(self, base: CandidateCall, value: Json) -> CandidateCall:
+        """`base`, which this mutation was made from, with another value in the place of the new one."""
+        if self.candidate.arguments != base.arguments:
+            return base.with_argument(self.target, value)
+        edit = self.candidate.edits[-1]
+        cell = value if isinstance(value, str | int | float) or value is None else None
+        return base.with_edit(RowEdit(edit.table, edit.key, edit.column, cell))
 
 
 class Mutator:
-    """Lists the moves from a trial of one tool."""
+    """Lists the mutations of candidates of one tool."""
 
-    def __init__(self, lab: CandidateRunner, tool: Tool, texts: Sequence[str] = ()) -> None:
-        """With texts of the contract, only what those read is moved."""
-        self.lab = lab
-        self.world: World = lab.world
+    def __init__(self, runner: CandidateRunner, tool: Tool, texts: Sequence[str] = ()) -> None:
+        """Prepare the mutations of one tool.
+
+        Args:
+            runner: Where candidates run; its world has the tables.
+            tool: The tool that the candidates call.
+            texts: SQL of the contract. If given, only what it reads is changed.
+        """
+        self.runner = runner
         self.tool = tool
+        world = self._world = runner.world
         every = [*(g.holds for g in tool.guards), *(e.sql for e in tool.effects), tool.returns.select]
         is_whole = not texts
         texts = texts or every
-        self.tables, self.columns = read_by(self.world, texts)
-        self.nearby = self.tables if is_whole else read_by(self.world, every)[0]
+        self.tables, self._columns = read_by(world, texts)
+        self._related_tables = self.tables if is_whole else read_by(world, every)[0]
         bound = {name for text in texts for name in parse(text).bindings}
-        self.keyed = _keyed(self.world, [parse(text).tree for text in texts])
-        self.parameters = [p for p in tool.parameters if is_whole or p.name in bound]
-        self.now = datetime.strptime(self.world.now, MOMENT)
-        blueprint = self.world.blueprint
+        self._keyed = _keyed(world, [parse(text).tree for text in texts])
+        self._parameters = [p for p in tool.parameters if is_whole or p.name in bound]
+        self._now = datetime.strptime(world.now, MOMENT)
+        blueprint = world.blueprint
         self._persons = {blueprint.core_entity, *(role.own.name for role in blueprint.roles)}
 
-    def moves(self, trial: Candidate, *, rows: bool = True) -> Iterator[Mutation]:
-        """Every single move, arguments first; those of whole rows, unless they are not wanted, last."""
-        near = self.lab.near(trial, self.nearby)
-        for parameter in self.parameters:
-            old = dict(trial.arguments)[parameter.name]
-            for value in self.arguments(parameter, old, near):
-                yield Mutation(parameter.name, trial.with_argument(parameter.name, value), old, value)
+    def mutations(self, candidate: CandidateCall, *, rows: bool = True) -> Iterator[Mutation]:
+        """Every single mutation of a candidate: arguments first, then cells, then whole rows unless `rows` is false."""
+        related = self.runner.related_rows(candidate, self._related_tables)
+        for parameter in self._parameters:
+            old = dict(candidate.arguments)[parameter.name]
+            for value in self.arguments(parameter, old, related):
+                yield Mutation(parameter.name, candidate.with_argument(parameter.name, value), old, value)
         for table, entity in self.tables.items():
-            for row in near[table]:
-                yield from self._cells(trial, entity, row, near)
+            for row in related[table]:
+                yield from self._cells(candidate, entity, row, related)
         for entity in self.tables.values() if rows else ():
-            yield from self._rows(trial, entity, near)
+            yield from self._rows(candidate, entity, related)
 
-    def _cells(self, trial: Candidate, entity: Entity, row: Row, near: Mapping[str, list[Row]]) -> Iterator[Mutation]:
+    def _cells(
+        self, candidate: CandidateCall, entity: Entity, row: Row, related: Mapping[str, list[Row]]
+    ) -> Iterator[Mutation]:
         key = str(row[entity.key])
         for attribute in entity.attributes:
-            if attribute.name == entity.key or attribute.name not in self.columns:
+            if attribute.name == entity.key or attribute.name not in self._columns:
                 continue
-            for value in self._values(entity, attribute, row[attribute.name], near, trial):
+            for value in self._cell_values(entity, attribute, row[attribute.name], related, candidate):
                 edit = RowEdit(entity.table, key, attribute.name, value)
-                about = f"{entity.table}.{attribute.name}"
-                yield Mutation(about, trial.with_edit(edit), row[attribute.name], value)
+                target = f"{entity.table}.{attribute.name}"
+                yield Mutation(target, candidate.with_edit(edit), row[attribute.name], value)
 
-    def _rows(self, trial: Candidate, entity: Entity, near: Mapping[str, list[Row]]) -> Iterator[Mutation]:
-        """A row less, and rows more: copies of one that is there, tied to the rows at hand."""
-        for row in near[entity.table][:2]:
-            yield Mutation(f"no row of {entity.table}", trial.with_edit(RowEdit(entity.table, str(row[entity.key]))))
+    def _rows(self, candidate: CandidateCall, entity: Entity, related: Mapping[str, list[Row]]) -> Iterator[Mutation]:
+        """One row fewer, and more rows: copies of an existing row that refer to the caller and the related rows."""
+        for row in related[entity.table][:2]:
+            deleted = candidate.with_edit(RowEdit(entity.table, str(row[entity.key])))
+            yield Mutation(f"no row of {entity.table}", deleted)
         if entity.name in self._persons:
             return
         seen: set[tuple[RowEdit, ...]] = set()
-        for model in self._models(entity, near):
-            for tied in (False, True):
-                moved = trial
-                for rank in range(len(trial.edits) + 1, len(trial.edits) + 1 + MOST_ADDED):
-                    moved = moved.with_edit(self._copy(entity, model, near, trial, rank, tied))
-                    if moved.edits not in seen:
-                        seen.add(moved.edits)
-                        yield Mutation(f"{rank - len(trial.edits)} more of {entity.table}", moved)
+        for template in self._templates(entity, related):
+            for is_tied in (False, True):
+                mutated = candidate
+                for rank in range(len(candidate.edits) + 1, len(candidate.edits) + 1 + MOST_ADDED):
+                    mutated = mutated.with_edit(self._copy(entity, template, related, candidate, rank, is_tied))
+                    if mutated.edits not in seen:
+                        seen.add(mutated.edits)
+                        yield Mutation(f"{rank - len(candidate.edits)} more of {entity.table}", mutated)
 
-    def _models(self, entity: Entity, near: Mapping[str, list[Row]]) -> list[Row]:
-        """Rows to copy: one at hand, one of each status, and the same as of now and of long ago."""
+    def _templates(self, entity: Entity, related: Mapping[str, list[Row]]) -> list[Row]:
+        """Rows to copy: a related one, one of each status, each also with its times set to now."""
         names = [attribute.name for attribute in entity.attributes]
-        models = near[entity.table][:1]
+        templates = related[entity.table][:1]
         for attribute in entity.attributes:
-            if attribute.enum and attribute.name in self.columns:
-                found = self.lab.look(
+            if attribute.enum and attribute.name in self._columns:
+                rows = self.runner.query_original(
                     f"SELECT {', '.join(names)} FROM {entity.table} "
                     f"GROUP BY {attribute.name} ORDER BY {entity.key} LIMIT 6"
                 )
-                models += [dict(zip(names, row, strict=True)) for row in found]
-        if not models:
-            found = self.lab.look(f"SELECT {', '.join(names)} FROM {entity.table} ORDER BY 1 LIMIT 1")
-            models = [dict(zip(names, row, strict=True)) for row in found] or [self._invented(entity)]
-        clocks = {"date": self.world.now[:10], "datetime": self.world.now}
+                templates += [dict(zip(names, row, strict=True)) for row in rows]
+        if not templates:
+            rows = self.runner.query_original(f"SELECT {', '.join(names)} FROM {entity.table} ORDER BY 1 LIMIT 1")
+            templates = [dict(zip(names, row, strict=True)) for row in rows] or [self._invented(entity)]
+        clocks = {"date": self._world.now[:10], "datetime": self._world.now}
         times = {a.name: clocks[a.type] for a in entity.attributes if a.type in clocks}
-        fresh = [
-            {name: times.get(name, cell) if cell is not None else None for name, cell in m.items()} for m in models
+        current = [
+            {name: times.get(name, cell) if cell is not None else None for name, cell in template.items()}
+            for template in templates
         ]
-        return list({repr(model): model for model in [*models, *fresh]}.values())
+        return list({repr(template): template for template in [*templates, *current]}.values())
 
     def _invented(self, entity: Entity) -> Row:
         """A row of a table that has none."""
         blank: dict[str, Value] = {"string": "text", "integer": 1, "number": 1.0, "boolean": 0}
-        blank |= {"date": self.world.now[:10], "datetime": self.world.now}
+        blank |= {"date": self._world.now[:10], "datetime": self._world.now}
         return {
             a.name: a.initial if a.initial is not None else a.enum[0] if a.enum else blank[a.type]
             for a in entity.attributes
         }
 
     def _copy(
-        self, entity: Entity, model: Row, near: Mapping[str, list[Row]], trial: Candidate, rank: int, tied: bool
+        self,
+        entity: Entity,
+        template: Row,
+        related: Mapping[str, list[Row]],
+        candidate: CandidateCall,
+        rank: int,
+        is_tied: bool,
     ) -> RowEdit:
-        """A copy that is the caller's; `tied` to the rows at hand by its other references too."""
-        row = dict(model)
-        given, accounts = dict(trial.arguments), self.lab.accounts(trial.caller)
+        """A copy that belongs to the caller; if `is_tied`, its other references point to the related rows too."""
+        row = dict(template)
+        given, accounts = dict(candidate.arguments), self.runner.accounts_of(candidate.caller)
         row[entity.key] = f"{entity.prefix or 'NEW'}-X{rank}"
         for attribute in entity.attributes[1:]:
-            target = self.world.blueprint.target(attribute.references)[0] if attribute.references else None
+            target = self._world.blueprint.target(attribute.references)[0] if attribute.references else None
             if target is not None and target.name in accounts:
                 row[attribute.name] = accounts[target.name] or row[attribute.name]
-            elif target is not None and tied:
-                rows = near.get(target.table) or [{}]
+            elif target is not None and is_tied:
+                rows = related.get(target.table) or [{}]
                 row[attribute.name] = str(given.get(attribute.name) or rows[0].get(target.key) or row[attribute.name])
             elif attribute.unique and target is None:
                 row[attribute.name] = f"{row[attribute.name]}~{rank}"
         return RowEdit(entity.table, str(row[entity.key]), row=tuple(row.items()))
 
-    def arguments(self, parameter: Parameter, old: Json, near: Mapping[str, list[Row]]) -> list[Json]:
-        """Values to try for a parameter, other than the old one."""
-        found: list[Json] = [] if parameter.required else [None]
+    def arguments(self, parameter: Parameter, old: Json, related: Mapping[str, list[Row]]) -> list[Json]:
+        """Values to try for a parameter.
+
+        Args:
+            parameter: The parameter.
+            old: The value that it has; it is not among those returned.
+            related: Rows that the candidate is about, by table; their cells are tried too.
+        """
+        values: list[Json] = [] if parameter.required else [None]
         if parameter.refers_to:
-            entity, attribute = self.world.blueprint.target(parameter.refers_to)
-            found += [row[attribute.name] for row in [*near.get(entity.table, []), *self._some(entity)]]
-            found.append("NONE-0000")
+            entity, attribute = self._world.blueprint.target(parameter.refers_to)
+            values += [row[attribute.name] for row in [*related.get(entity.table, []), *self._first_keys(entity)]]
+            values.append("NONE-0000")
         elif parameter.enum:
-            found += parameter.enum
+            values += parameter.enum
         else:
-            found += self._typed(parameter.type, old)
-            found += [row[parameter.name] for rows in near.values() for row in rows if parameter.name in row]
-            for entity in self.keyed.get(parameter.name, ()):
-                found += [row[entity.key] for row in [*near.get(entity.table, []), *self._some(entity)]]
+            values += self._typed(parameter.type, old)
+            values += [row[parameter.name] for rows in related.values() for row in rows if parameter.name in row]
+            for entity in self._keyed.get(parameter.name, ()):
+                values += [row[entity.key] for row in [*related.get(entity.table, []), *self._first_keys(entity)]]
             if parameter.type == "boolean":
-                found = [bool(value) if isinstance(value, int) else value for value in found]
-        return [value for value in _distinct(found) if value != old or isinstance(value, bool) != isinstance(old, bool)]
+                values = [bool(value) if isinstance(value, int) else value for value in values]
+        return [
+            value for value in _distinct(values) if value != old or isinstance(value, bool) != isinstance(old, bool)
+        ]
 
-    def _some(self, entity: Entity) -> list[Row]:
-        found = self.lab.look(f"SELECT {entity.key} FROM {entity.table} ORDER BY {entity.key} LIMIT 6")
-        return [{entity.key: row[0]} for row in found]
+    def _first_keys(self, entity: Entity) -> list[Row]:
+        query = f"SELECT {entity.key} FROM {entity.table} ORDER BY {entity.key} LIMIT 6"
+        return [{entity.key: row[0]} for row in self.runner.query_original(query)]
 
-    def _values(
-        self, entity: Entity, attribute: Attribute, old: Value, near: Mapping[str, list[Row]], trial: Candidate
+    def _cell_values(
+        self,
+        entity: Entity,
+        attribute: Attribute,
+        old: Value,
+        related: Mapping[str, list[Row]],
+        candidate: CandidateCall,
     ) -> list[Value]:
-        found: list[Json] = [None] if attribute.nullable else []
+        values: list[Json] = [None] if attribute.nullable else []
         if attribute.enum:
-            found += attribute.enum
+            values += attribute.enum
         elif attribute.references:
-            other, target = self.world.blueprint.target(attribute.references)
-            found += [row[target.name] for row in near.get(other.table, [])]
-            found += [row[other.key] for row in self._some(other)][:2]
+            other, target = self._world.blueprint.target(attribute.references)
+            values += [row[target.name] for row in related.get(other.table, [])]
+            values += [row[other.key] for row in self._first_keys(other)][:2]
         else:
             if attribute.type in ("date", "datetime"):
-                # Two rows at one time: what may overlap is turned from there.
-                found += [row[attribute.name] for row in near[entity.table]][:MOST_TIMES]
-            found += self._typed(attribute.type, old)
-            found += [value for _, value in trial.arguments if isinstance(value, str) and attribute.type in TEXT]
-        return [value for value in _distinct(found) if value != old and not isinstance(value, list | dict)]
+                # Two rows at one time: overlaps begin or end there.
+                values += [row[attribute.name] for row in related[entity.table]][:MOST_TIMES]
+            values += self._typed(attribute.type, old)
+            values += [value for _, value in candidate.arguments if isinstance(value, str) and attribute.type in TEXT]
+        return [value for value in _distinct(values) if value != old and not isinstance(value, list | dict)]
 
     def _typed(self, kind: str, old: Json) -> list[Json]:
-        """Values of a type, round the old one and round the clock."""
+        """Values of a type, around the old one and around the clock."""
         if kind == "boolean":
             return [0, 1]
         if kind in ("integer", "number"):
             base = old if isinstance(old, int | float) and not isinstance(old, bool) else 0
-            near = [base - 1, base + 1, base * 2 + 1, -base, *NUMBERS, -7]
-            return [float(value) if kind == "number" else int(value) for value in near]
+            numbers = [base - 1, base + 1, base * 2 + 1, -base, *NUMBERS, -7]
+            return [float(value) if kind == "number" else int(value) for value in numbers]
         if kind in ("date", "datetime"):
             form = DAY if kind == "date" else MOMENT
-            found = [self.now + timedelta(hours=sign * hours) for hours in HOURS for sign in (1, -1)]
-            return [moment.strftime(form) for moment in found]
+            moments = [self._now + timedelta(hours=sign * hours) for hours in HOURS for sign in (1, -1)]
+            return [moment.strftime(form) for moment in moments]
         return ["other", "ab", " ", "A much longer text than there was before, to be sure."] if kind == "string" else []
 
 
 def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[str]]:
-    """The tables that these statements name, and the names of the columns in them."""
+    """Find what statements read: their tables by name, and the names of their columns."""
     trees = [parse(text).tree for text in texts]
     named = {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
     columns = {column.name for tree in trees for column in tree.find_all(exp.Column)}
@@ -216,18 +255,18 @@ def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[
 
 
 def _keyed(world: World, trees: Sequence[exp.Expr]) -> dict[str, list[Entity]]:
-    """Parameters that are compared with the key of a table, which may be another domain's, with that table."""
-    found: dict[str, list[Entity]] = {}
+    """Parameter -> tables, of this domain or another, with whose keys it is compared."""
+    tables_of: dict[str, list[Entity]] = {}
     for equal in (node for tree in trees for node in tree.find_all(exp.EQ)):
         for given, column in ((equal.this, equal.expression), (equal.expression, equal.this)):
             if isinstance(given, exp.Placeholder) and isinstance(column, exp.Column):
                 owners = [entity for entity in world.blueprint.tables if entity.key == column.name]
-                found.setdefault(str(given.this), []).extend(owners)
-    return found
+                tables_of.setdefault(str(given.this), []).extend(owners)
+    return tables_of
 
 
 def midpoint(old: Json, new: Json) -> Json:
-    """A value half way from the one to the other; None where there is none between."""
+    """A value half way between two numbers or times; None if there is none between them."""
     if isinstance(old, bool) or isinstance(new, bool):
         return None
     if isinstance(old, int) and isinstance(new, int):
@@ -262,32 +301,24 @@ def _distinct(values: list[Json]) -> list[Json]:
     return list(seen.values())
 
 
-def are_neighbours(old: Json, new: Json) -> bool:
-    """Whether two values are neighbours among numbers."""
-    plain = not isinstance(old, bool) and not isinstance(new, bool)
-    return plain and isinstance(old, int | float) and isinstance(new, int | float)
+def are_numbers(old: Json, new: Json) -> bool:
+    """Whether both values are numbers, so that no value between them means that they are adjacent."""
+    is_plain = not isinstance(old, bool) and not isinstance(new, bool)
+    return is_plain and isinstance(old, int | float) and isinstance(new, int | float)
 
 
-def with_value(base: Candidate, move: Mutation, value: Json) -> Candidate:
-    """The move with another value."""
-    if move.trial.arguments != base.arguments:
-        name = move.about
-        return base.with_argument(name, value)
-    edit = move.trial.edits[-1]
-    cell = value if isinstance(value, str | int | float) or value is None else None
-    return base.with_edit(type(edit)(edit.table, edit.key, edit.column, cell))
+def changed_level(start: CandidateOutcome, outcome: CandidateOutcome, mutation: Mutation) -> int | None:
+    """How far a mutation changes the outcome, by the first part that differs.
 
-
-def changed_level(start: CandidateOutcome, outcome: CandidateOutcome, move: Mutation) -> int | None:
-    """What a move has turned: 0 a guard of the tool, 1 a rule of the agent, 2 what happens; None where nothing.
-
-    3 is for a moved time: numbers in the result, since fees come in steps.
+    Returns:
+        0: another guard of the tool is broken. 1: a verdict on a rule of the agent. 2: the rows changed or returned.
+        3, for times only: numbers in the result, because fees change in steps of time. None: nothing.
     """
-    timed = isinstance(move.new, str) and midpoint(move.old, move.new) is not None
-    return next((level for level in range(4 if timed else 3) if not agree(start, outcome, level)), None)
+    is_time = isinstance(mutation.new, str) and midpoint(mutation.old, mutation.new) is not None
+    return next((level for level in range(4 if is_time else 3) if not agree(start, outcome, level)), None)
 
 
 def agree(start: CandidateOutcome, outcome: CandidateOutcome, level: int) -> bool:
-    """Whether two outcomes are the same, as far as the level goes."""
-    parts = ((o.broken, o.agent, o.counts, o.numbers)[: level + 1] for o in (start, outcome))
+    """Whether two outcomes are equal in all parts up to a level of `changed_level`."""
+    parts = ((o.first_broken, o.agent_verdicts, o.row_counts, o.numbers)[: level + 1] for o in (start, outcome))
     return next(parts) == next(parts)

@@ -12,25 +12,27 @@ from skillweave.schema.call import RowChange, ToolError
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Record
 from synth.servers.cases import Observed, ServerCase
-from synth.servers.runtime_files import runtime_files
+from synth.servers.runtime import runtime_files
 
 LARGEST = 4000
 """Characters of a result beyond which a case is no example, unless a tool has no other success."""
 
 
 class CallExample(Record):
+    """A call with what the contract answers."""
+
     tool: str
     caller: str | None
     arguments: dict[str, Json]
     patch: list[RowChange]
     """Row changes made before the call."""
     value: Json = None
-    """The result, where the call succeeds."""
+    """The result, if the call succeeds."""
     error: ToolError | None = None
 
     @property
-    def told(self) -> str:
-        """The call and what it gives, on one line, in Python."""
+    def as_python(self) -> str:
+        """The call and its answer as one line of Python."""
         given = [repr(self.tool), repr(self.arguments), f"caller={self.caller!r}"]
         if self.patch:
             rows = [
@@ -43,7 +45,15 @@ class CallExample(Record):
 
 
 def examples_of(tools: Sequence[Tool], cases: Sequence[ServerCase], observed: Sequence[Observed]) -> list[CallExample]:
-    """One success of each tool and one refusal of each kind: with some result, few changed rows, and short."""
+    """Choose one success of each tool and one refusal of each kind.
+
+    Of several, the one with a result that is not empty, few changed rows and a short answer is chosen.
+
+    Args:
+        tools: The tools, in the order of the examples.
+        cases: The cases; those of one call are considered.
+        observed: What the contract answered to each case.
+    """
     best: dict[tuple[str, str], tuple[tuple[bool, bool, int, int], CallExample]] = {}
     for case, seen in zip(cases, observed, strict=True):
         if len(case.calls) != 1 or not isinstance(answer := seen.answers[0], dict):
@@ -56,8 +66,8 @@ def examples_of(tools: Sequence[Tool], cases: Sequence[ServerCase], observed: Se
         if (length <= LARGEST or not kind) and (known is None or size < known[0]):
             best[example.tool, kind] = size, example
     order = {tool.name: place for place, tool in enumerate(tools)}
-    found = [(key, example) for key, (_, example) in best.items() if key[0] in order and _worth(example)]
-    return [example for _, example in sorted(found, key=lambda entry: (order[entry[0][0]], entry[0][1]))]
+    chosen = [(key, example) for key, (_, example) in best.items() if key[0] in order and _is_worth_testing(example)]
+    return [example for _, example in sorted(chosen, key=lambda entry: (order[entry[0][0]], entry[0][1]))]
 
 
 def _example(case: ServerCase, answer: dict[str, Json]) -> CallExample:
@@ -73,31 +83,36 @@ def _example(case: ServerCase, answer: dict[str, Json]) -> CallExample:
     )
 
 
-def _row(change: RowChange) -> dict[str, Json]:
-    """A row change as sessions of a server take it."""
-    given: dict[str, Json] = {"table": change.table, "op": change.op, "key": change.key}
-    return given if change.after is None else {**given, "after": change.after}
-
-
-def _worth(example: CallExample) -> bool:
-    """Whether an author should test it: successes, and refusals by a rule."""
+def _is_worth_testing(example: CallExample) -> bool:
+    """Whether an author should test it: a success, or a refusal by a rule."""
     return example.error is None or example.error.rule is not None
 
 
 PASSED = re.compile(r"^(\d+) passed\b.* in [\d.]+s.*\s*\Z", re.MULTILINE)
-"""pytest's last line. Code that ends the process has a status of 0 as well."""
+"""pytest's last line. The exit status is no proof: code that ends the process can set it to 0."""
 TEST = re.compile(r"^def (test_\w+)", re.MULTILINE)
 FAILED = re.compile(r"^_{3,} (.+?) _{3,}\n(.*?)(?=^_{3,} |^={3,} |\Z)", re.MULTILINE | re.DOTALL)
-"""A test that fails, with pytest's account of it."""
+"""A test that fails, with pytest's report on it."""
 MOST = 12
-"""Tests that fail and are told; pytest stops there."""
+"""Failing tests that are reported; pytest stops after them."""
 LINES = 12
-"""Of pytest's account of one of them."""
+"""Lines of pytest's report on one test."""
 COMMAND = ("-m", "pytest", "-q", f"--maxfail={MOST}", "--tb=short", "-o", "verbosity_assertions=2")
 
 
 def failures(server: str, source: str, tests: str, database: bytes, limits: SandboxLimits | None = None) -> list[str]:
-    """What fails, in words; empty where all tests pass."""
+    """Run a server's tests in the sandbox.
+
+    Args:
+        server: The server's name.
+        source: Its Python source.
+        tests: The source of its tests.
+        database: The world's SQLite file.
+        limits: What the sandbox allows; None for its defaults.
+
+    Returns:
+        What fails, in words; empty if all tests pass.
+    """
     files: dict[str, str | bytes] = {f"mcp_servers/{name}": text for name, text in runtime_files().items()}
     files[f"mcp_servers/{server}.py"] = source
     files[f"mcp_servers/tests/test_{server}.py"] = tests
@@ -107,15 +122,15 @@ def failures(server: str, source: str, tests: str, database: bytes, limits: Sand
     passed = PASSED.search(outcome.stdout)
     if outcome.ok and passed and int(passed[1]) >= len(set(TEST.findall(tests))):
         return []
-    why = outcome.reason or "pytest did not tell that all of them have passed"
-    told = [f"{name}:\n{_account(text)}" for name, text in FAILED.findall(outcome.stdout)]
-    if told:
-        return [f"these tests do not pass on the right server:\n{one}" if n == 0 else one for n, one in enumerate(told)]
+    why = outcome.reason or "pytest did not report that all of them passed"
+    reports = [f"{name}:\n{_report(text)}" for name, text in FAILED.findall(outcome.stdout)]
+    if reports:
+        return [f"these tests do not pass on the right server:\n{reports[0]}", *reports[1:]]
     last = (outcome.stdout + outcome.stderr).strip().splitlines()[-LINES:]
     return ["\n".join([f"the tests do not pass: {why}", *last])]
 
 
-def _account(text: str) -> str:
-    """What a failing test did and what pytest says of it, without the code around it."""
+def _report(text: str) -> str:
+    """The lines that failed and pytest's explanation, without the code around them."""
     lines = [line for line in text.splitlines() if line.startswith(("E ", "    "))]
     return "\n".join(lines[:LINES])

@@ -22,7 +22,13 @@ PLAIN_VALUES: Mapping[str, Json] = {"integer": 1, "number": 1.5, "boolean": True
 
 
 def random_sessions(world: World, successes: Mapping[str, dict[str, Json]], seed: str) -> list[ServerCase]:
-    """Seeded sessions; `successes` are arguments with which a tool has succeeded for someone."""
+    """Make random sessions.
+
+    Args:
+        world: The world.
+        successes: Tool name -> arguments with which it has succeeded for somebody.
+        seed: Where the choices come from.
+    """
     core = world.blueprint.core
     with world.session() as opened:
         people = [str(row[core.key]) for row in opened.rows(core.table)]
@@ -49,7 +55,7 @@ def _session(
                 if parameter.required or random.random() < 0.4
             }
             calls.append(Call(tool=tool.name, arguments=arguments))
-            _learn(known, session.call(tool.name, arguments).value)
+            _remember(known, session.call(tool.name, arguments).value)
     return ServerCase(f"session {number} of {CALLS} calls", tuple(calls), caller=caller)
 
 
@@ -69,7 +75,7 @@ def _value(
     return successes.get(tool.name, {}).get(parameter.name, PLAIN_VALUES.get(parameter.type, "x"))
 
 
-def _learn(known: dict[str, list[Json]], value: Json) -> None:
+def _remember(known: dict[str, list[Json]], value: Json) -> None:
     """Remember what a result holds, by column."""
     for row in value if isinstance(value, list) else [value]:
         if isinstance(row, dict):
@@ -79,20 +85,26 @@ def _learn(known: dict[str, list[Json]], value: Json) -> None:
 
 
 def fused_cases(world: World, fused: FusedBlueprint, arguments: Mapping[str, dict[str, Json]]) -> list[ServerCase]:
-    """The cases; `arguments[tool]` are in order."""
-    return [*_sign_ins(world, fused, arguments), *_strangers(world, fused, arguments)]
+    """Make the cases that only a fused world has, but for those of bridge rules.
+
+    Args:
+        world: The fused world.
+        fused: Its blueprint.
+        arguments: Tool name -> arguments with which it succeeds.
+    """
+    return [*_sign_ins(world, fused, arguments), *_unknown_callers(world, fused, arguments)]
 
 
 def bridge_cases(proofs: Sequence[BridgeProof]) -> list[ServerCase]:
-    """Each bridge rule met and broken, as its proof did it."""
+    """Each bridge rule met and broken, as in its proof."""
     return [
-        _shown(f"bridge rule {proof.rule} {word}", record)
+        _proof_case(f"bridge rule {proof.rule} {word}", record)
         for proof in proofs
         for word, record in (("met", proof.met), ("broken", proof.broken))
     ]
 
 
-def _shown(about: str, record: Mapping[str, Json]) -> ServerCase:
+def _proof_case(about: str, record: Mapping[str, Json]) -> ServerCase:
     before = record.get("before")
     steps = [*(before if isinstance(before, list) else []), dict(record)]
     calls = [Call.model_validate({"tool": step["tool"], "arguments": step["arguments"]}) for step in steps]  # type: ignore[index,call-overload]
@@ -100,68 +112,74 @@ def _shown(about: str, record: Mapping[str, Json]) -> ServerCase:
 
 
 def _sign_ins(world: World, fused: FusedBlueprint, arguments: Mapping[str, dict[str, Json]]) -> Iterator[ServerCase]:
-    """Each domain signs somebody in for all; the next one the same person, or another, or one whom it does not know."""
-    others = [_call(tool, arguments) for tool in _one_of_each(fused)]
+    """Each domain signs somebody in for all; then another domain signs in the same person, or another one."""
+    others = [_call(tool, arguments) for tool in _probing_tools(fused)]
     for first, second in permutations([tool for tool in fused.tools if tool.kind == "auth"], 2):
-        signed_in = _first_two(world, first, second)
+        signed_in = _two_persons(world, first, second)
         if not signed_in:
             continue
-        opening = _facts(world, first, signed_in[0])
+        opening = _sign_in(world, first, signed_in[0])
         yield ServerCase(f"sign in by {first.name}, then call every domain", (opening, *others))
         for person in signed_in:
             who = "the same person" if person == signed_in[0] else "another person"
-            again = _facts(world, second, person)
+            again = _sign_in(world, second, person)
             yield ServerCase(f"sign in by {first.name}, {who} by {second.name}", (opening, again, *others))
             yield ServerCase(f"{who} by {second.name}, signed in already", (again, *others), caller=signed_in[0])
 
 
-def _strangers(world: World, fused: FusedBlueprint, arguments: Mapping[str, dict[str, Json]]) -> Iterator[ServerCase]:
+def _unknown_callers(
+    world: World, fused: FusedBlueprint, arguments: Mapping[str, dict[str, Json]]
+) -> Iterator[ServerCase]:
     """Somebody without an account in one domain calls all its tools, and one of each other domain."""
-    others = [_call(tool, arguments) for tool in _one_of_each(fused)]
+    others = [_call(tool, arguments) for tool in _probing_tools(fused)]
     for member in fused.members:
-        stranger = _without(world, fused, member)
-        if stranger is not None:
+        unknown = _person_without_account(world, fused, member)
+        if unknown is not None:
             own = [_call(tool, arguments) for tool in fused.tools if tool.server == member.server]
             wrong = Call(tool=own[-1].tool, arguments={"no_such_argument": 1})
             about = f"every tool of {member.namespace} by somebody whom it does not know"
-            yield ServerCase(about, (*own, wrong, *others), caller=stranger)
-            yield ServerCase(f"{about}, identified by another domain", tuple(_identified(world, fused, stranger, own)))
+            yield ServerCase(about, (*own, wrong, *others), caller=unknown)
+            yield ServerCase(
+                f"{about}, identified by another domain", tuple(_after_sign_in(world, fused, unknown, own))
+            )
 
 
-def _identified(world: World, fused: FusedBlueprint, stranger: str, calls: list[Call]) -> Iterator[Call]:
-    """The calls, behind a sign-in by a domain that knows the person."""
+def _after_sign_in(world: World, fused: FusedBlueprint, unknown: str, calls: list[Call]) -> Iterator[Call]:
+    """The calls, after a sign-in by a domain that knows the person."""
     for tool in fused.tools:
-        if tool.kind == "auth" and world.row_of(stranger, tool.name) is not None:
-            yield _facts(world, tool, stranger)
+        if tool.kind == "auth" and world.row_of(unknown, tool.name) is not None:
+            yield _sign_in(world, tool, unknown)
             break
     yield from calls
 
 
-def _without(world: World, fused: FusedBlueprint, member: FusedMember) -> str | None:
+def _person_without_account(world: World, fused: FusedBlueprint, member: FusedMember) -> str | None:
     with world.session() as session:
         people = session.rows(fused.core.table)
     return next((str(row[fused.core.key]) for row in people if row[member.account] is None), None)
 
 
-def _first_two(world: World, *tools: Tool) -> list[str]:
-    """Two persons whom the domains of these tools know and can tell apart."""
+def _two_persons(world: World, *tools: Tool) -> list[str]:
+    """Two persons who have accounts in the domains of all these tools."""
     return [caller for caller in world.callers if all(world.row_of(caller, tool.name) for tool in tools)][:2]
 
 
-def _one_of_each(fused: FusedBlueprint) -> list[Tool]:
+def _probing_tools(fused: FusedBlueprint) -> list[Tool]:
     """A read of each domain that needs no argument, or else its last tool."""
-    found: list[Tool] = []
+    tools: list[Tool] = []
     for member in fused.members:
         own = [tool for tool in fused.tools if tool.server == member.server]
-        plain = [tool for tool in own if tool.kind == "read" and not any(one.required for one in tool.parameters)]
-        found.append((plain or own[-1:])[0])
-    return found
+        plain = [
+            tool for tool in own if tool.kind == "read" and not any(parameter.required for parameter in tool.parameters)
+        ]
+        tools.append((plain or own[-1:])[0])
+    return tools
 
 
-def _facts(world: World, tool: Tool, person: str) -> Call:
+def _sign_in(world: World, tool: Tool, person: str) -> Call:
     """A sign-in with what the domain knows of the person."""
     row = world.row_of(person, tool.name) or {}
-    return Call(tool=tool.name, arguments={one.name: row.get(one.name) for one in tool.parameters})
+    return Call(tool=tool.name, arguments={parameter.name: row.get(parameter.name) for parameter in tool.parameters})
 
 
 def _call(tool: Tool, arguments: Mapping[str, dict[str, Json]]) -> Call:

@@ -15,7 +15,7 @@ from skillweave.world.sql import parse
 from skillweave.world.tools import parameters_schema
 
 BODY_WIDTH = 116
-"""Room for a line inside a function, which is indented by four."""
+"""Characters of a line inside a function, which is indented by four."""
 
 
 def string(text: str) -> str:
@@ -24,7 +24,7 @@ def string(text: str) -> str:
 
 
 def strings(text: str, width: int) -> list[str]:
-    """`text` as string literals that Python joins, each on a line of its own."""
+    """`text` as string literals that Python joins, one for each line of `width` characters."""
     if len(string(text)) < width:
         return [string(text)]
     pieces = textwrap.wrap(text, width - 8, drop_whitespace=False, break_on_hyphens=False, break_long_words=False)
@@ -47,7 +47,7 @@ PYTHON = {
 
 
 def registry(blueprint: Blueprint, now: str) -> list[str]:
-    """The lines of `server = Server(...)`."""
+    """The lines of `server = Server(...)`. `now` is the clock of a session that is opened without a task."""
     minted = {
         entity.table: prefix_of(entity) for tool in blueprint.tools for entity in minted_by(tool, blueprint).values()
     }
@@ -65,7 +65,7 @@ def registry(blueprint: Blueprint, now: str) -> list[str]:
 
 
 def _rules(numbers: list[str]) -> list[str]:
-    """The rules' numbers, as many on a line as fit."""
+    """The rules' numbers, as many on each line as fit."""
     flat = f"    rules=[{', '.join(map(string, numbers))}],"
     if len(flat) <= LINE_WIDTH:
         return [flat]
@@ -74,7 +74,7 @@ def _rules(numbers: list[str]) -> list[str]:
 
 
 def _wrapped(opening: str, parts: list[str], closing: str, indent: int) -> list[str]:
-    """A literal on one line where it fits, else a part a line."""
+    """A literal on one line if it fits, else one part on each line."""
     margin = " " * indent
     flat = f"{margin}{opening}{', '.join(parts)}{closing}"
     return (
@@ -85,7 +85,7 @@ def _wrapped(opening: str, parts: list[str], closing: str, indent: int) -> list[
 
 
 def _people(fused: FusedBlueprint) -> list[str]:
-    """The persons whom the domains share, and what each of them calls theirs."""
+    """The persons whom the domains share, with each domain's account, table and view of them."""
     lines = ["    people=People(", f"        {string(fused.core.table)},", f"        key={string(fused.core.key)},"]
     lines.append("        members={")
     for member, view in zip(fused.members, fused.people, strict=True):
@@ -102,15 +102,15 @@ def _people(fused: FusedBlueprint) -> list[str]:
 
 
 def function_head(blueprint: Blueprint, tool: Tool) -> list[str]:
-    """Decorator, signature and docstring of a tool's function; its body is indented by four."""
-    described = _plain(tool.description)
-    given = [string(tool.kind), *([] if described else [string(tool.description)]), *_member(blueprint, tool)]
+    """The lines of a tool's decorator, signature and docstring. Its body is indented by four."""
+    is_docstring = _fits_docstring(tool.description)
+    given = [string(tool.kind), *([] if is_docstring else [string(tool.description)]), *_member(blueprint, tool)]
     decorator = f"@server.tool({', '.join(given)})"
-    return [decorator, *_signature(tool), *(f"    {line}".rstrip() for line in _docstring(tool, described))]
+    return [decorator, *_signature(tool), *(f"    {line}".rstrip() for line in _docstring(tool, is_docstring))]
 
 
 def booleans(blueprint: Blueprint, tool: Tool) -> list[str]:
-    """Result columns that come back as true or false, by the names that SQLite gives them."""
+    """The result columns that are returned as true or false, by the names that SQLite gives them."""
     flags = ColumnLineage(blueprint).booleans(tool.returns.select, tool)
     if not any(flags):
         return []
@@ -123,7 +123,7 @@ def booleans(blueprint: Blueprint, tool: Tool) -> list[str]:
 
 
 def _member(blueprint: Blueprint, tool: Tool) -> list[str]:
-    """Whose tool it is, in a world of several domains."""
+    """The argument that names the tool's domain, in a world of several."""
     if not isinstance(blueprint, FusedBlueprint):
         return []
     return [f"member={string(blueprint.member_of(tool.name).namespace)}"]
@@ -132,15 +132,15 @@ def _member(blueprint: Blueprint, tool: Tool) -> list[str]:
 def _signature(tool: Tool) -> list[str]:
     result = "Row" if tool.returns.rows == "one" else "list[Row]"
     if not tool.parameters:
-        return [f"def {tool.name}(db: Session) -> {result}:"]
+        return [f"def {tool.name}(db: ServerSession) -> {result}:"]
     lines = [line for parameter in tool.parameters for line in _parameter(tool, parameter)]
-    return [f"def {tool.name}(", "    db: Session,", "    *,", *lines, f") -> {result}:"]
+    return [f"def {tool.name}(", "    db: ServerSession,", "    *,", *lines, f") -> {result}:"]
 
 
 def _parameter(tool: Tool, parameter: Parameter) -> list[str]:
     schema = parameters_schema(tool)["properties"]
-    described = schema[parameter.name] if isinstance(schema, dict) else None
-    description = str(described["description"]) if isinstance(described, dict) else ""
+    property_ = schema[parameter.name] if isinstance(schema, dict) else None
+    description = str(property_["description"]) if isinstance(property_, dict) else ""
     kind = PYTHON[parameter.type]
     if parameter.enum is not None:
         kind = f"Literal[{', '.join(string(value) for value in parameter.enum)}]"
@@ -152,16 +152,16 @@ def _parameter(tool: Tool, parameter: Parameter) -> list[str]:
     return [f"    {parameter.name}: Annotated[", f"        {kind},", *lines[:-1], f"{lines[-1]},", f"    ]{default},"]
 
 
-def _plain(description: str) -> bool:
-    """Whether a docstring can hold the description as it is."""
+def _fits_docstring(description: str) -> bool:
+    """Whether a docstring can hold the description unchanged."""
     return (
         " ".join(description.split()) == description and not set('\\"') & set(description) and description.isprintable()
     )
 
 
-def _docstring(tool: Tool, described: bool) -> list[str]:
+def _docstring(tool: Tool, is_docstring: bool) -> list[str]:
     left = {guard.rule: guard.says for guard in tool.guards if guard.enforced_by == "agent"}
-    text = tool.description if described else f"The tool {tool.name}."
+    text = tool.description if is_docstring else f"The tool {tool.name}."
     lines = textwrap.wrap(text, BODY_WIDTH - 6, break_on_hyphens=False)
     if left:
         lines += ["", "Left to the agent, and carried out all the same:"]

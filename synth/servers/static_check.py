@@ -28,20 +28,20 @@ FACTS = ("now", "caller", "person")
 SQL_CLOCK = re.compile(r"'(now|localtime)'|\bcurrent_(time|date|timestamp)\b|\brandom(blob)?\s*\(", re.IGNORECASE)
 LONGEST = 400_000
 MOST = 12
-"""Causes that are told."""
+"""Causes that are reported."""
 
 
 def static_faults(source: str, blueprint: Blueprint) -> list[str]:
-    """What is wrong with the server's source, in words for its author."""
+    """Check a server's source. Returns what is wrong, in words for its author; empty if nothing is."""
     tree = _parsed(source)
     if isinstance(tree, str):
         return [tree]
-    found = [*_unsafe(tree), *_server(tree, blueprint.rules), *_tools(tree, blueprint.tools), *_sessions(tree)]
-    return _by_cause(found)[:MOST]
+    faults = [*_unsafe(tree), *_server(tree, blueprint.rules), *_tools(tree, blueprint.tools), *_sessions(tree)]
+    return _by_cause(faults)[:MOST]
 
 
 def own_test_faults(source: str, blueprint: Blueprint) -> list[str]:
-    """What is wrong with the source of a server's tests."""
+    """Check the source of a server's tests. Returns what is wrong, in words for its author."""
     tree = _parsed(source)
     if isinstance(tree, str):
         return [tree]
@@ -53,7 +53,7 @@ def own_test_faults(source: str, blueprint: Blueprint) -> list[str]:
 
 
 def _by_cause(faults: Sequence[str]) -> list[str]:
-    """Each fault once, the first as it is, with how many more lines have it."""
+    """Each fault once: its first line, with the number of other lines that have it."""
     groups: dict[str, list[str]] = {}
     for fault in faults:
         where, _, what = fault.partition(": ")
@@ -85,9 +85,9 @@ def _unsafe(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Attribute):
             yield from _attribute(node)
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found = SQL_CLOCK.search(node.value)
-            if found:
-                yield f"line {line}: {found.group()!r} reads the outside; use :now, and ids from db.new_id(table)"
+            clock = SQL_CLOCK.search(node.value)
+            if clock:
+                yield f"line {line}: {clock.group()!r} reads the outside; use :now, and ids from db.new_id(table)"
         if isinstance(node, ast.Global | ast.Nonlocal | ast.AsyncFunctionDef | ast.While):
             yield f"line {line}: {type(node).__name__} is not allowed; a tool is a plain function without state"
 
@@ -108,14 +108,15 @@ def _imported(node: ast.AST) -> Sequence[str]:
 
 
 def _server(tree: ast.Module, rules: Sequence[str]) -> Iterator[str]:
-    made = [node for node in tree.body if isinstance(node, ast.Assign) and _names(node) == ["server"]]
-    if not made:
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign) and _names(node) == ["server"]]
+    if not assigned:
         yield "there is no `server = Server(...)` at the top level"
         return
-    given = made[0].value.keywords if isinstance(made[0].value, ast.Call) else []
+    given = assigned[0].value.keywords if isinstance(assigned[0].value, ast.Call) else []
     if [ast.unparse(keyword.value) for keyword in given if keyword.arg == "rules"] != [repr(list(rules))]:
         wanted = ", ".join(f'"{rule}"' for rule in rules)
-        yield f"line {made[0].lineno}: `Server(...)` must be given the rules' numbers in this order: rules=[{wanted}]"
+        line = assigned[0].lineno
+        yield f"line {line}: `Server(...)` must be given the rules' numbers in this order: rules=[{wanted}]"
 
 
 def _tools(tree: ast.Module, tools: Sequence[Tool]) -> Iterator[str]:
@@ -132,20 +133,20 @@ def _tools(tree: ast.Module, tools: Sequence[Tool]) -> Iterator[str]:
 
 
 def _sessions(tree: ast.Module) -> Iterator[str]:
-    """What is asked of a session that it does not have."""
+    """Uses of a session's methods and values that it does not have."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             taken = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-            names = {one.arg for one in taken if _is_session(one.annotation)}
+            names = {parameter.arg for parameter in taken if _is_session(parameter.annotation)}
             for node in ast.walk(function):
-                yield from _asked(node, names)
+                yield from _misused(node, names)
 
 
 def _is_session(annotation: ast.expr | None) -> bool:
-    return isinstance(annotation, ast.Name) and annotation.id == "Session"
+    return isinstance(annotation, ast.Name) and annotation.id == "ServerSession"
 
 
-def _asked(node: ast.AST, sessions: set[str]) -> Iterator[str]:
+def _misused(node: ast.AST, sessions: set[str]) -> Iterator[str]:
     called = node.func if isinstance(node, ast.Call) else node
     if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
         return

@@ -1,7 +1,7 @@
 """Calls that a tool carries out: a hill climb from random calls to the first one, and random mixtures of mutations.
 
-The climb mutates first what only the broken guard reads. Of several mutations that get past a guard it takes the
-one after which the first broken guard comes latest.
+The climb mutates first what only the broken guard reads. Of several mutations that get past a guard it takes the one
+after which the first broken guard comes latest.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,161 +10,191 @@ from random import Random
 
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Row
-from synth.servers.candidates import Candidate, CandidateOutcome, CandidateRunner
+from synth.servers.candidates import CandidateCall, CandidateOutcome, CandidateRunner
 from synth.servers.mutations import Mutation, Mutator
 
-STARTS = 200
-"""Random calls tried for a place to begin."""
+RANDOM_CALLS = 200
+"""Random calls among which the climb chooses where to start."""
 CLIMB_STARTS = 4
-"""Of those, how many a climb may begin from."""
+"""Calls that a climb may start from."""
 CLIMB_LIMIT = 1500
-"""Trials spent on one climb to a call that succeeds."""
+"""Candidates run in one climb."""
 FIRST_MUTATIONS = 12
-"""Moves of one climb's step that a second one is tried behind."""
+"""Mutations of one step of a climb that are tried together with a second one."""
+MIXTURES_DRAWN = 150
+"""Mixtures that are run for one tool."""
+MIXTURES_KEPT = 30
+"""Successful mixtures that become cases."""
+MUTATIONS = (2, 3, 4, 5)
+"""Mutations in one mixture."""
 
 
 class HillClimb:
-    def __init__(
-        self, mover: Mutator, random: Random, note: Callable[[Candidate, CandidateOutcome, str], None]
-    ) -> None:
-        """`note` is told of every trial, with what it changes."""
-        self.mover = mover
-        self.lab = mover.lab
-        self.world = mover.world
-        self.tool = mover.tool
-        self.guards = self.lab.guards(self.tool)
-        self.random = random
-        self._note = note
-        self._around: dict[str | None, dict[str, list[Row]]] = {}
-        """Rows near a caller who says nothing yet."""
+    """Looks for a call that a tool carries out."""
 
-    def success(self, likely: Sequence[Candidate]) -> tuple[Candidate, CandidateOutcome] | None:
-        """A call that the tool carries out; None where the caps do not reach to one."""
-        for start in self._starts(likely):
-            best, outcome = self._climbed(*start)
-            if outcome.broken == len(self.guards):
+    def __init__(
+        self, mutator: Mutator, random: Random, on_outcome: Callable[[CandidateCall, CandidateOutcome, str], None]
+    ) -> None:
+        """Prepare a climb.
+
+        Args:
+            mutator: The mutations of the tool.
+            random: Where random calls and samples are drawn from.
+            on_outcome: Is called with every candidate that was run, its outcome, and what was changed.
+        """
+        self._mutator = mutator
+        self._runner = mutator.runner
+        self._world = mutator.runner.world
+        self._tool = mutator.tool
+        self._guards = self._runner.tool_guards(self._tool)
+        self._random = random
+        self._on_outcome = on_outcome
+        self._related: dict[str | None, dict[str, list[Row]]] = {}
+        """Rows related to a caller who gives no argument."""
+
+    def success(self) -> tuple[CandidateCall, CandidateOutcome] | None:
+        """Find a call that the tool carries out.
+
+        Returns:
+            The call and its outcome; None if no climb reaches one within CLIMB_LIMIT.
+        """
+        for start in self._starts():
+            best, outcome = self._climb(*start)
+            if outcome.first_broken == len(self._guards):
                 return best, outcome
         return None
 
-    def _starts(self, likely: Sequence[Candidate]) -> list[tuple[Candidate, CandidateOutcome]]:
-        """The calls, of many random ones, whose first broken guard comes latest; those that give most come first."""
-        made: dict[str, tuple[Candidate, CandidateOutcome]] = {}
-        for trial in [*likely, *(self._random_trial() for _ in range(STARTS))]:
-            outcome = self.lab.outcome(trial)
+    def _starts(self) -> list[tuple[CandidateCall, CandidateOutcome]]:
+        """The random calls whose first broken guard comes latest; among equals those with most arguments."""
+        outcomes: dict[str, tuple[CandidateCall, CandidateOutcome]] = {}
+        for candidate in [self._random_call() for _ in range(RANDOM_CALLS)]:
+            outcome = self._runner.outcome(candidate)
             if outcome is not None:
-                self._note(trial, outcome, "as it is")
-                made.setdefault(repr((trial.caller, trial.arguments)), (trial, outcome))
-        return sorted(made.values(), key=lambda pair: (-pair[1].broken, -len(pair[0].given())))[:CLIMB_STARTS]
+                self._on_outcome(candidate, outcome, "as it is")
+                outcomes.setdefault(repr((candidate.caller, candidate.arguments)), (candidate, outcome))
+        ranked = sorted(outcomes.values(), key=lambda pair: (-pair[1].first_broken, -len(pair[0].given())))
+        return ranked[:CLIMB_STARTS]
 
-    def _random_trial(self) -> Candidate:
-        core, account = self.world.people, self.world.role(self.tool.name).account
-        people = self.lab.look(f"SELECT {core.key} FROM {core.table} WHERE {account} IS NOT NULL ORDER BY 1")
-        caller = str(self.random.choice(people)[0]) if people else None
-        blank = Candidate(self.tool, caller, tuple((parameter.name, None) for parameter in self.tool.parameters))
-        if self.tool.kind == "auth":
-            return self._facts(blank, caller)
-        if caller not in self._around:
-            self._around[caller] = self.lab.near(blank, self.mover.tables)
-        near = self._around[caller]
-        for parameter in self.tool.parameters:
-            if not parameter.required and self.random.random() < 0.6:
+    def _random_call(self) -> CandidateCall:
+        core, account = self._world.people, self._world.role(self._tool.name).account
+        query = f"SELECT {core.key} FROM {core.table} WHERE {account} IS NOT NULL ORDER BY 1"
+        people = self._runner.query_original(query)
+        caller = str(self._random.choice(people)[0]) if people else None
+        call = CandidateCall(self._tool, caller, tuple((parameter.name, None) for parameter in self._tool.parameters))
+        if self._tool.kind == "auth":
+            return self._sign_in(call, caller)
+        if caller not in self._related:
+            self._related[caller] = self._runner.related_rows(call, self._mutator.tables)
+        related = self._related[caller]
+        for parameter in self._tool.parameters:
+            if not parameter.required and self._random.random() < 0.6:
                 continue
-            values = [value for value in self.mover.arguments(parameter, None, near) if value is not None]
-            blank = blank.with_argument(parameter.name, self.random.choice(values) if values else "text")
-        return blank
+            values = [value for value in self._mutator.arguments(parameter, None, related) if value is not None]
+            call = call.with_argument(parameter.name, self._random.choice(values) if values else "text")
+        return call
 
-    def _facts(self, blank: Candidate, person: str | None) -> Candidate:
-        """What a person says to be signed in: parameters named like columns of the domain's persons."""
-        role = self.world.role(self.tool.name)
-        account = self.lab.accounts(person)[role.own.name]
+    def _sign_in(self, call: CandidateCall, person: str | None) -> CandidateCall:
+        """The call with what the person's row holds in columns named like the parameters."""
+        role = self._world.role(self._tool.name)
+        account = self._runner.accounts_of(person)[role.own.name]
         columns = [attribute.name for attribute in role.entity.attributes]
-        people = self.lab.look(f"SELECT {', '.join(columns)} FROM {role.entity.table}")
-        facts = next(
-            (facts for row in people if (facts := dict(zip(columns, row, strict=True)))[role.key] == account), {}
-        )
-        for parameter in self.tool.parameters:
-            blank = blank.with_argument(parameter.name, facts.get(parameter.name))
-        return Candidate(self.tool, None, blank.arguments)
+        people = self._runner.query_original(f"SELECT {', '.join(columns)} FROM {role.entity.table}")
+        rows = (dict(zip(columns, cells, strict=True)) for cells in people)
+        own: Row = next((row for row in rows if row[role.key] == account), {})
+        for parameter in self._tool.parameters:
+            call = call.with_argument(parameter.name, own.get(parameter.name))
+        return CandidateCall(self._tool, None, call.arguments)
 
-    def _climbed(self, trial: Candidate, outcome: CandidateOutcome) -> tuple[Candidate, CandidateOutcome]:
-        """Move by move to a success, or as far as the cap reaches."""
-        spent = self.lab.ran
-        while outcome.broken < len(self.guards) and self.lab.ran - spent < CLIMB_LIMIT:
-            better = self._better(trial, outcome, CLIMB_LIMIT - (self.lab.ran - spent))
+    def _climb(self, candidate: CandidateCall, outcome: CandidateOutcome) -> tuple[CandidateCall, CandidateOutcome]:
+        """Mutate step by step until the call succeeds or the limit is reached."""
+        limit = self._runner.runs + CLIMB_LIMIT
+        while outcome.first_broken < len(self._guards) and self._runner.runs < limit:
+            better = self._better(candidate, outcome, limit)
             if better is None:
                 break
-            trial, outcome = better
-        return trial, outcome
+            candidate, outcome = better
+        return candidate, outcome
 
     def _better(
-        self, trial: Candidate, outcome: CandidateOutcome, cap: int
-    ) -> tuple[Candidate, CandidateOutcome] | None:
-        """A move, or pair of moves, that gets past the broken guard: of what it reads, or else of anything."""
-        end = self.lab.ran + cap
-        for mover in (Mutator(self.lab, self.tool, [self.guards[outcome.broken].holds]), self.mover):
-            singles = list(mover.moves(trial))
-            found = self._farthest(singles, outcome, end)
-            if found is not None:
-                return found
-            for first in self.random.sample(singles, min(len(singles), FIRST_MUTATIONS)):
-                seconds = islice(mover.moves(first.trial), max(0, end - self.lab.ran) // FIRST_MUTATIONS)
-                found = self._farthest(seconds, outcome, end)
-                if found is not None:
-                    return found
+        self, candidate: CandidateCall, outcome: CandidateOutcome, limit: int
+    ) -> tuple[CandidateCall, CandidateOutcome] | None:
+        """One or two mutations that get past the broken guard: of what it reads, or else of anything.
+
+        `limit` is the number of runs at which the climb ends.
+        """
+        of_guard = Mutator(self._runner, self._tool, [self._guards[outcome.first_broken].holds])
+        for mutator in (of_guard, self._mutator):
+            singles = list(mutator.mutations(candidate))
+            best = self._farthest(singles, outcome, limit)
+            if best is not None:
+                return best
+            for first in self._random.sample(singles, min(len(singles), FIRST_MUTATIONS)):
+                share = max(0, limit - self._runner.runs) // FIRST_MUTATIONS
+                best = self._farthest(islice(mutator.mutations(first.candidate), share), outcome, limit)
+                if best is not None:
+                    return best
         return None
 
     def _farthest(
-        self, moves: Iterable[Mutation], outcome: CandidateOutcome, end: int
-    ) -> tuple[Candidate, CandidateOutcome] | None:
-        """The move after which the first broken guard comes latest, if that is later than it was."""
-        best: tuple[Candidate, CandidateOutcome] | None = None
-        for move in moves:
-            made = self.lab.outcome(move.trial)
-            if made is not None:
-                self._note(move.trial, made, move.about)
-            if made is not None and made.broken > (best[1] if best else outcome).broken:
-                best = move.trial, made
-            if self.lab.ran >= end or (made is not None and made.broken == len(self.guards)):
+        self, mutations: Iterable[Mutation], outcome: CandidateOutcome, limit: int
+    ) -> tuple[CandidateCall, CandidateOutcome] | None:
+        """The candidate whose first broken guard comes latest, if that is later than in `outcome`."""
+        best: tuple[CandidateCall, CandidateOutcome] | None = None
+        for mutation in mutations:
+            reached = self._runner.outcome(mutation.candidate)
+            if reached is not None:
+                self._on_outcome(mutation.candidate, reached, mutation.target)
+            if reached is not None and reached.first_broken > (best[1] if best else outcome).first_broken:
+                best = mutation.candidate, reached
+            if self._runner.runs >= limit or (reached is not None and reached.first_broken == len(self._guards)):
                 break
         return best
 
 
-MIXTURES_DRAWN = 150
-"""Trials of one tool."""
-MIXTURES_KEPT = 30
-"""Of those that succeed, how many become cases."""
-MUTATIONS = (2, 3, 4, 5)
-
-
 def mixtures(
-    lab: CandidateRunner, tool: Tool, bases: Sequence[Candidate], random: Random
-) -> list[tuple[Candidate, CandidateOutcome]]:
-    """Calls that the tool still carries out, the one with the most effects first."""
-    mover = Mutator(lab, tool, [effect.sql for effect in tool.effects])
-    found: list[tuple[Candidate, CandidateOutcome]] = []
+    runner: CandidateRunner, tool: Tool, bases: Sequence[CandidateCall], random: Random
+) -> list[tuple[CandidateCall, CandidateOutcome]]:
+    """Apply several random mutations at once to calls that succeed.
+
+    A single mutation shows what one condition does. An amount that is rounded only for one plan and one price needs
+    several.
+
+    Args:
+        runner: Runs the candidates.
+        tool: The tool that they call.
+        bases: Calls that succeed.
+        random: Where the mutations are drawn from.
+
+    Returns:
+        Calls that the tool still carries out, the one with the most effects first.
+    """
+    mutator = Mutator(runner, tool, [effect.sql for effect in tool.effects])
+    successes: list[tuple[CandidateCall, CandidateOutcome]] = []
     for base in bases:
-        places = _by_place(mover, base)
-        for _ in range(MIXTURES_DRAWN // len(bases) if places else 0):
-            trial = base
-            for name in random.sample(sorted(places), min(len(places), random.choice(MUTATIONS))):
-                trial = _also(trial, random.choice(places[name]))
-            outcome = lab.outcome(trial)
-            if outcome is not None and outcome.broken == len(lab.guards(tool)):
-                found.append((trial, outcome))
-    busy = sorted(found, key=lambda pair: -sum(map(bool, pair[1].counts)))
-    return busy[:1] + [pair for pair in found if pair is not busy[0]][: MIXTURES_KEPT - 1] if found else []
+        by_target = _by_target(mutator, base)
+        for _ in range(MIXTURES_DRAWN // len(bases) if by_target else 0):
+            candidate = base
+            for target in random.sample(sorted(by_target), min(len(by_target), random.choice(MUTATIONS))):
+                candidate = _applied(candidate, random.choice(by_target[target]))
+            outcome = runner.outcome(candidate)
+            if outcome is not None and outcome.first_broken == len(runner.tool_guards(tool)):
+                successes.append((candidate, outcome))
+    if not successes:
+        return []
+    fullest = max(successes, key=lambda pair: sum(map(bool, pair[1].row_counts)))
+    return [fullest, *[pair for pair in successes if pair is not fullest][: MIXTURES_KEPT - 1]]
 
 
-def _by_place(mover: Mutator, base: Candidate) -> dict[str, list[Mutation]]:
-    """Moves of an argument or a cell, by what they change."""
-    found: dict[str, list[Mutation]] = {}
-    for move in mover.moves(base, rows=False):
-        found.setdefault(move.about, []).append(move)
-    return found
+def _by_target(mutator: Mutator, base: CandidateCall) -> dict[str, list[Mutation]]:
+    """Mutations of an argument or a cell, by what they change."""
+    by_target: dict[str, list[Mutation]] = {}
+    for mutation in mutator.mutations(base, rows=False):
+        by_target.setdefault(mutation.target, []).append(mutation)
+    return by_target
 
 
-def _also(trial: Candidate, move: Mutation) -> Candidate:
-    """The trial with that move too."""
-    if move.about in dict(trial.arguments):
-        return trial.with_argument(move.about, move.new)
-    return trial.with_edit(move.trial.edits[-1])
+def _applied(candidate: CandidateCall, mutation: Mutation) -> CandidateCall:
+    """Another candidate with the same change."""
+    if mutation.target in dict(candidate.arguments):
+        return candidate.with_argument(mutation.target, mutation.new)
+    return candidate.with_edit(mutation.candidate.edits[-1])

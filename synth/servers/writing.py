@@ -22,7 +22,7 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Entity
 from skillweave.schema.fusion import BridgeProof
 from skillweave.world.sql import parse
-from synth.artifacts import each
+from synth.engine.artifact import each
 from synth.engine.context import Context
 from synth.engine.step import Params
 from synth.servers.differential import ServerDifference
@@ -31,78 +31,19 @@ from synth.servers.skeleton import booleans, function_head, registry
 from synth.servers.static_check import own_test_faults, static_faults
 from synth.servers.suite import DifferentialSuite, ServerReport, prepare_suite, run_suite
 
-
-class Excerpt(NamedTuple):
-    text: str
-    hidden: dict[str, str]
-    """Line of the excerpt -> the function that it stands for."""
-
-    def whole(self, patched: str) -> str:
-        """The source behind a patched excerpt. Raises PatchError where a line that stands for a function is gone."""
-        lines = patched.splitlines(keepends=True)
-        for line in self.hidden:
-            if lines.count(line) != 1:
-                raise PatchError(f"the line {line.strip()!r} stands for a function that is right; leave it as it is")
-        return "".join(self.hidden.get(line, line) for line in lines)
-
-
-def excerpt(source: str, functions: Collection[str]) -> Excerpt:
-    """The source with a line in the place of each of these top-level functions."""
-    source = source if source.endswith("\n") else source + "\n"
-    lines = source.splitlines(keepends=True)
-    hidden: dict[str, str] = {}
-    for node in reversed(parse_python(source).body):
-        if isinstance(node, ast.FunctionDef) and node.name in functions:
-            start = min(node.lineno, *(decorator.lineno for decorator in node.decorator_list)) - 1
-            line = f"# {node.name}: right, left out\n"
-            hidden[line] = "".join(lines[start : node.end_lineno])
-            lines[start : node.end_lineno] = [line]
-    return Excerpt("".join(lines), hidden)
-
-
-class ToolOutline(NamedTuple):
-    """A tool, as a server's author sees it."""
-
-    tool: Tool
-    head: str
-    """Decorator, signature and docstring of its function."""
-    booleans: list[str]
-    """Columns of its result that are true or false."""
-
-
-def tool_outlines(blueprint: Blueprint, names: Collection[str] = ()) -> list[ToolOutline]:
-    """The tools of these names; without names all of them."""
-    return [
-        ToolOutline(tool, "\n".join(function_head(blueprint, tool)), booleans(blueprint, tool))
-        for tool in blueprint.tools
-        if not names or tool.name in names
-    ]
-
-
-def tables_used(blueprint: Blueprint, sheets: Sequence[ToolOutline]) -> list[Entity]:
-    """The tables and views that the SQL of these tools reads or writes."""
-    texts = [text for sheet in sheets for text in _texts(sheet.tool)]
-    named = {table.name.lower() for text in texts for table in parse(text).tree.find_all(exp.Table)}
-    known = [*blueprint.tables, *(view.entity for view in blueprint.views)]
-    return [entity for entity in known if entity.table.lower() in named]
-
-
-def _texts(tool: Tool) -> list[str]:
-    guards = [guard.holds for guard in tool.guards if guard.enforced_by == "tool"]
-    return [*guards, *(effect.sql for effect in tool.effects), tool.returns.select]
-
-
 P = TypeVar("P", bound=Params)
 
 WRITE = question("server.write", returns=str, role="coding", form="code")
 REPAIR = question("server.repair", returns=str, role="coding", form="text")
 TESTS = question("server.tests", returns=str, role="coding", form="code")
 QUESTIONS = (WRITE, REPAIR, TESTS)
-"""What a step declares that has a server written."""
+"""The questions that a step declares if it calls `written_server`."""
 SERVER_REPORTS = each("mcp_servers/reports/{key}.json", ServerReport)
 
 
 class WrittenServer(NamedTuple):
+    """A server that equals its contract."""
+
     source: str
     tests: str
     report: ServerReport
@@ -111,40 +52,47 @@ class WrittenServer(NamedTuple):
 async def written_server(
     ctx: Context[P], blueprint: Blueprint, database: bytes, bridges: Sequence[BridgeProof] = ()
 ) -> WrittenServer:
-    """The server of a world with its tests, both by the author, and its proof. AuthorError where it is never right.
+    """Ask the author for the server of a world and for its tests, until both are right.
 
-    `bridges` show the bridge rules of a fused world. The step's `repairs` also bounds the rounds of patching.
+    Args:
+        ctx: The step's context. Its parameter `repairs` also bounds the rounds of patching.
+        blueprint: The contract.
+        database: The world's SQLite file.
+        bridges: Proofs of the bridge rules of a fused world.
+
+    Raises:
+        AuthorError: The server or its tests are still wrong after the last repair.
     """
     name = blueprint.server
     ctx.log(f"sandbox strength: {strength()}")
-    proof = await ctx.offload(prepare_suite, blueprint, database, ctx.now, f"{ctx.seed}/{name}", (), tuple(bridges))
-    source, rounds = await _proved(ctx, blueprint, proof)
+    suite = await ctx.offload(prepare_suite, blueprint, database, ctx.now, f"{ctx.seed}/{name}", tuple(bridges))
+    source, rounds = await _equal_source(ctx, blueprint, suite)
 
     async def failing(tests: str) -> Sequence[str]:
         wrong = own_test_faults(tests, blueprint)
         return wrong or await asyncio.to_thread(failures, name, source, tests, database, ctx.sandbox)
 
-    tests = await ctx.ask(TESTS, blueprint=blueprint, examples=list(proof.examples), check=failing)
-    report = proof.report(rounds, tests.count("\ndef test_"))
+    tests = await ctx.ask(TESTS, blueprint=blueprint, examples=list(suite.examples), check=failing)
+    report = suite.report(rounds, tests.count("\ndef test_"))
     ctx.count("cases", report.cases)
     ctx.count("guards", report.guards)
     ctx.count("guards unmet", len(report.guards_unmet))
     return WrittenServer(source, tests, report)
 
 
-async def _proved(ctx: Context[P], blueprint: Blueprint, proof: DifferentialSuite) -> tuple[str, int]:
-    """A source that equals its contract, and how many patches that took. AuthorError where none does."""
+async def _equal_source(ctx: Context[P], blueprint: Blueprint, suite: DifferentialSuite) -> tuple[str, int]:
+    """A source that equals the contract, and how many repairs it needed. AuthorError if none does."""
     source = await ctx.ask(
         WRITE,
         blueprint=blueprint,
         now=ctx.now,
         registry="\n".join(registry(blueprint, ctx.now)),
-        sheets=tool_outlines(blueprint),
+        outlines=tool_outlines(blueprint),
         tables=[*blueprint.tables, *(view.entity for view in blueprint.views)],
         check=lambda written: static_faults(written, blueprint),
     )
     for number in range(ctx.params.repairs + 1):
-        wrong = await ctx.offload(run_suite, proof, source, ctx.sandbox)
+        wrong = await ctx.offload(run_suite, suite, source, ctx.sandbox)
         if not wrong:
             return source, number
         if number < ctx.params.repairs:
@@ -160,12 +108,12 @@ async def _proved(ctx: Context[P], blueprint: Blueprint, proof: DifferentialSuit
 async def _patched(
     ctx: Context[P], blueprint: Blueprint, source: str, wrong: Sequence[ServerDifference], number: int
 ) -> str:
-    """The source with the author's SEARCH/REPLACE blocks applied. Only what may be at fault is shown."""
+    """The source with the author's SEARCH/REPLACE blocks applied. The author sees only what may be at fault."""
     concerned = {tool for difference in wrong for tool in difference.tools}
     if not all(difference.tools for difference in wrong):
         concerned = set()
-    sheets = tool_outlines(blueprint, concerned)
-    shown = excerpt(source, {tool.name for tool in blueprint.tools} - {sheet.tool.name for sheet in sheets})
+    outlines = tool_outlines(blueprint, concerned)
+    shown = excerpt(source, {tool.name for tool in blueprint.tools} - {outline.tool.name for outline in outlines})
 
     def corrected(answer: str) -> str:
         return shown.whole(apply_patch(shown.text, parse_patch(answer)))
@@ -180,10 +128,76 @@ async def _patched(
         REPAIR,
         key=f"{ctx.key}/{number}",
         blueprint=blueprint,
-        sheets=sheets,
-        tables=tables_used(blueprint, sheets),
+        outlines=outlines,
+        tables=tables_used(blueprint, outlines),
         source=shown.text,
         failures=[str(difference) for difference in wrong],
         check=check,
     )
     return corrected(answer)
+
+
+class Excerpt(NamedTuple):
+    """A server's source in which a line stands for each function that is right."""
+
+    text: str
+    hidden: dict[str, str]
+    """Line of the excerpt -> the function that it stands for."""
+
+    def whole(self, patched: str) -> str:
+        """The whole source for a patched excerpt.
+
+        Raises:
+            PatchError: A line that stands for a function is missing.
+        """
+        lines = patched.splitlines(keepends=True)
+        for line in self.hidden:
+            if lines.count(line) != 1:
+                raise PatchError(f"the line {line.strip()!r} stands for a function that is right; leave it as it is")
+        return "".join(self.hidden.get(line, line) for line in lines)
+
+
+def excerpt(source: str, functions: Collection[str]) -> Excerpt:
+    """Replace each of these top-level functions by one line."""
+    source = source if source.endswith("\n") else source + "\n"
+    lines = source.splitlines(keepends=True)
+    hidden: dict[str, str] = {}
+    for node in reversed(parse_python(source).body):
+        if isinstance(node, ast.FunctionDef) and node.name in functions:
+            start = min(node.lineno, *(decorator.lineno for decorator in node.decorator_list)) - 1
+            line = f"# {node.name}: right, left out\n"
+            hidden[line] = "".join(lines[start : node.end_lineno])
+            lines[start : node.end_lineno] = [line]
+    return Excerpt("".join(lines), hidden)
+
+
+class ToolOutline(NamedTuple):
+    """What the author of a server is shown of one tool."""
+
+    tool: Tool
+    head: str
+    """Decorator, signature and docstring of its function."""
+    booleans: list[str]
+    """Columns of its result that are true or false."""
+
+
+def tool_outlines(blueprint: Blueprint, names: Collection[str] = ()) -> list[ToolOutline]:
+    """The tools of these names; all tools if no names are given."""
+    return [
+        ToolOutline(tool, "\n".join(function_head(blueprint, tool)), booleans(blueprint, tool))
+        for tool in blueprint.tools
+        if not names or tool.name in names
+    ]
+
+
+def tables_used(blueprint: Blueprint, outlines: Sequence[ToolOutline]) -> list[Entity]:
+    """The tables and views that the SQL of these tools reads or writes."""
+    texts = [text for outline in outlines for text in _texts(outline.tool)]
+    named = {table.name.lower() for text in texts for table in parse(text).tree.find_all(exp.Table)}
+    known = [*blueprint.tables, *(view.entity for view in blueprint.views)]
+    return [entity for entity in known if entity.table.lower() in named]
+
+
+def _texts(tool: Tool) -> list[str]:
+    guards = [guard.holds for guard in tool.guards if guard.enforced_by == "tool"]
+    return [*guards, *(effect.sql for effect in tool.effects), tool.returns.select]

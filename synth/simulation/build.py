@@ -1,4 +1,7 @@
-"""Building a world's database: several histories over the same reference rows, of which the fullest is kept."""
+"""Building a world's database: histories over the same first rows are simulated, compared, and their gaps closed.
+
+Pure: the same arguments give the same rows. So a history can be simulated in another process.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,6 +12,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Row
 from skillweave.schema.reports import DatabaseSummary
 from skillweave.world.world import World
+from synth.search.blocking_rules import why_nobody_can
 from synth.simulation.coverage import ENOUGH, FEW, CoverageSurvey
 from synth.simulation.events import ContractBroken, ContractPart
 from synth.simulation.gaps import GapFiller
@@ -17,32 +21,38 @@ from synth.simulation.history import History, HistoryPlan, Simulation
 
 BETWEEN_CHECKS = 12
 """Changes between two checks of the invariants, which are most of a history's work."""
-TURNS = 2
-"""How often each kind of lack is looked for and made up for."""
-LAST, SPAN = 55, 9
-"""Minutes before the end at which the first such turn begins, and those that each has."""
+ROUNDS = 2
+"""How often each kind of gap is looked for and closed."""
+FIRST_ROUND, ROUND = 55, 9
+"""Minutes before the end at which the first such round begins, and the minutes that each has."""
 
 
 @dataclass(frozen=True)
 class HistoryResult:
-    """One history, and what it offers. `fault` is set where an invariant broke, and then nothing else."""
+    """One history, and what its database offers. If the contract broke, there are no rows and no summary."""
 
     rows: dict[str, list[Row]]
+    """By table, as they are at the end."""
     summary: DatabaseSummary | None
     fault: str = ""
+    """How the contract broke, in words for its author; empty if it did not."""
     part: ContractPart = "invariant"
     broken: str = ""
     """The name of the part of the contract that broke."""
     able: dict[str, int] = field(default_factory=dict)
-    """Tool -> persons who can call it lawfully in the end, as far as they were counted."""
+    """Tool -> persons who can call it lawfully at the end, as far as they were counted."""
     history: History | None = None
     unsound: tuple[str, ...] = ()
     """Rules left to the agent whose breach spoils the data."""
 
     @property
     def worth(self) -> tuple[int, int, int]:
-        """By what histories are compared: what happened at all, what tasks can be made of and how much of the
-        contract, how many people each tool has."""
+        """By what histories are compared, the more the better.
+
+        Returns:
+            Tools that succeed; callers for tasks (up to `FEW` a tool count) and parts of the contract reached; all
+            callers and parts.
+        """
         if self.summary is None:
             return (-1, 0, 0)
         coverage = self.summary.coverage
@@ -54,58 +64,66 @@ class HistoryResult:
 def simulate_history(
     blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, plan: HistoryPlan, seed: str
 ) -> HistoryResult:
-    """Live through one history and survey what came of it. Pure: the same arguments, the same rows."""
+    """Simulate one history and survey its database.
+
+    Args:
+        blueprint: The contract.
+        rows: First rows by table, without faults.
+        now: The clock at the history's end.
+        plan: How much happens.
+        seed: Of everything that is random in it.
+    """
     callers = [str(row[blueprint.core.key]) for row in rows[blueprint.core.table]]
     try:
         history = _history(blueprint, rows, now, callers, plan, seed, BETWEEN_CHECKS)
     except ContractBroken as broken:
         if broken.part == "invariant":
-            broken = _culprit(blueprint, rows, now, callers, plan, seed) or broken
+            broken = _breaking_change(blueprint, rows, now, callers, plan, seed) or broken
         return HistoryResult({}, None, str(broken), broken.part, broken.name)
     return _surveyed(blueprint, history, now, callers, f"{seed}/survey")
 
 
-def close_gaps(blueprint: Blueprint, built: HistoryResult, now: str, seed: str) -> HistoryResult:
-    """The same history with what it lacks made up for in its last hour, as far as lawful steps lead there.
+def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str) -> HistoryResult:
+    """The same history with its gaps closed in its last hour, as far as lawful steps can close them.
 
-    Each kind of lack has its turn, whose outcome is kept where it is worth more.
+    Each kind of gap has its round. The outcome of a round is kept if it is worth more.
     """
-    for number, turn in enumerate([_enable_few, _meet, _enable_enough] * TURNS):
-        if built.summary is None or built.history is None:
-            return built
-        world = World(blueprint, state_of(built.rows, blueprint), now=now)
-        callers = [str(row[blueprint.core.key]) for row in built.rows[blueprint.core.table]]
+    for number, close in enumerate([_enable_a_few, _meet, _enable_enough] * ROUNDS):
+        if result.summary is None or result.history is None:
+            return result
+        world = World(blueprint, state_of(result.rows, blueprint), now=now)
+        callers = [str(row[blueprint.core.key]) for row in result.rows[blueprint.core.table]]
         with world.session() as session:
             random = Random(f"{seed}/{number}/steering")
             try:
-                turn(GapFiller(world, session, callers, random, LAST - SPAN * number), built)
+                close(GapFiller(world, session, callers, random, FIRST_ROUND - ROUND * number), result)
             except ContractBroken:
-                continue  # What lawful steps led to is something that an event cannot deal with; the turn is left out.
+                continue  # Lawful steps led to a state that an event cannot deal with: leave this round out.
             rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
-        if rows != built.rows:
-            history = replace(built.history, rows=rows)
+        if rows != result.rows:
+            history = replace(result.history, rows=rows)
             again = _surveyed(blueprint, history, now, callers, f"{seed}/{number}/survey again")
-            built = max(built, again, key=lambda either: either.worth)
-    return built
+            result = max(result, again, key=lambda either: either.worth)
+    return result
 
 
-def _enable_few(steering: GapFiller, built: HistoryResult) -> None:
-    _enable(steering, built, FEW)
+def _enable_a_few(filler: GapFiller, result: HistoryResult) -> None:
+    _enable(filler, result, FEW)
 
 
-def _enable_enough(steering: GapFiller, built: HistoryResult) -> None:
-    _enable(steering, built, ENOUGH)
+def _enable_enough(filler: GapFiller, result: HistoryResult) -> None:
+    _enable(filler, result, ENOUGH)
 
 
-def _enable(steering: GapFiller, built: HistoryResult, enough: int) -> None:
-    for tool in [tool for tool in steering.world.blueprint.tools if tool.kind != "auth"]:
-        for _ in range(built.able[tool.name], enough):
-            steering.enable(tool)
+def _enable(filler: GapFiller, result: HistoryResult, enough: int) -> None:
+    for tool in [tool for tool in filler.world.blueprint.tools if tool.kind != "auth"]:
+        for _ in range(result.able[tool.name], enough):
+            filler.enable(tool)
 
 
-def _meet(steering: GapFiller, built: HistoryResult) -> None:
-    for unmet in built.summary.coverage.unmet if built.summary else ():
-        steering.meet(unmet)
+def _meet(filler: GapFiller, result: HistoryResult) -> None:
+    for unmet in result.summary.coverage.unmet if result.summary else ():
+        filler.meet(unmet)
 
 
 def _surveyed(blueprint: Blueprint, history: History, now: str, callers: list[str], seed: str) -> HistoryResult:
@@ -114,7 +132,7 @@ def _surveyed(blueprint: Blueprint, history: History, now: str, callers: list[st
     coverage = survey.run()
     summary = DatabaseSummary(
         server=blueprint.server,
-        rows={table: len(found) for table, found in history.rows.items()},
+        rows={table: len(records) for table, records in history.rows.items()},
         values=_value_counts(blueprint, history.rows),
         calls=history.succeeded,
         events=history.happened,
@@ -132,16 +150,16 @@ def _history(
     seed: str,
     every: int,
 ) -> History:
-    # Who looks after each change, to find the one that broke something, looks that much more often.
+    # Checking after each change, to find the one that broke something, takes that many more steps.
     most_steps = plan.most_steps * BETWEEN_CHECKS // every
     world = World(blueprint, state_of(rows, blueprint), now=now, most_steps=most_steps)
     return Simulation(world, callers, plan, Random(f"{seed}/history"), every=every).run()
 
 
-def _culprit(
+def _breaking_change(
     blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, callers: list[str], plan: HistoryPlan, seed: str
 ) -> ContractBroken | None:
-    """Which change broke an invariant: the same history once more, checked after each change."""
+    """The change that broke an invariant, found by the same history checked after each change."""
     try:
         _history(blueprint, rows, now, callers, plan, seed, 1)
     except ContractBroken as broken:
@@ -151,14 +169,29 @@ def _culprit(
 
 def fullest(histories: Sequence[HistoryResult]) -> HistoryResult:
     """The history that lets most of the contract happen; the first of equals."""
-    return max(histories, key=lambda built: built.worth)
+    return max(histories, key=lambda result: result.worth)
+
+
+def unusable_tools(blueprint: Blueprint, result: HistoryResult, now: str) -> list[str]:
+    """The tools that nobody could use, in words for the author of the first rows.
+
+    Other defects of a history are the blueprint's, and are not told to that author.
+    """
+    if result.summary is None or not result.summary.coverage.failing_tools:
+        return []
+    world = World(blueprint, state_of(result.rows, blueprint), now=now)
+    return [
+        f"people lived with these rows, and {why_nobody_can(world, blueprint.tool(name), Random(name))}; give rows "
+        "with which several persons can"
+        for name in result.summary.coverage.failing_tools
+    ]
 
 
 def _value_counts(blueprint: Blueprint, rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, int]]:
-    found = {}
+    counts_by_column = {}
     for entity in blueprint.tables:
         for attribute in entity.attributes:
             if attribute.enum:
-                counted = Counter(str(row[attribute.name]) for row in rows[entity.table])
-                found[f"{entity.table}.{attribute.name}"] = dict(sorted(counted.items()))
-    return found
+                counts = Counter(str(row[attribute.name]) for row in rows[entity.table])
+                counts_by_column[f"{entity.table}.{attribute.name}"] = dict(sorted(counts.items()))
+    return counts_by_column

@@ -22,13 +22,16 @@ from synth.simulation.history import History
 
 
 class RowVisibility:
-    """What the reads of one blueprint show."""
+    """Which rows the reads of one blueprint show. A call on rows that no read shows could be no task."""
 
     def __init__(self, blueprint: Blueprint) -> None:
         self._blueprint = blueprint
 
     def shows(self, session: ContractSession, tool: Tool, arguments: Mapping[str, Json]) -> bool:
-        """Whether some read may show the caller each row named; reads that have to be given something count as such."""
+        """Whether some read may show the caller each row that the arguments name.
+
+        A read that must be given an argument counts as one that may.
+        """
         return all(
             self._shown(session, parameter.refers_to.partition(".")[0], arguments[parameter.name])
             for parameter in tool.parameters
@@ -36,7 +39,7 @@ class RowVisibility:
         )
 
     def _shown(self, session: ContractSession, entity: str, key: Json) -> bool:
-        for read, columns in self._reads.get(entity, ()):
+        for read, columns in self._reads_by_entity.get(entity, ()):
             if any(parameter.required for parameter in read.parameters):
                 return True
             value = session.peek(read.name, {}).value
@@ -46,45 +49,47 @@ class RowVisibility:
         return False
 
     @cached_property
-    def _reads(self) -> dict[str, list[tuple[Tool, set[str]]]]:
-        """Entity -> the reads that show keys of its rows, those that need nothing first, with the columns."""
-        found: dict[str, list[tuple[Tool, set[str]]]] = {}
+    def _reads_by_entity(self) -> dict[str, list[tuple[Tool, set[str]]]]:
+        """Entity -> the reads that show keys of its rows, with the columns; reads without required parameters first."""
+        reads_by_entity: dict[str, list[tuple[Tool, set[str]]]] = {}
         reads = [tool for tool in self._blueprint.tools if tool.kind == "read"]
         for read in sorted(reads, key=lambda read: any(parameter.required for parameter in read.parameters)):
             for entity, columns in keys_shown(self._blueprint, read).items():
-                found.setdefault(entity, []).append((read, columns))
-        return found
+                reads_by_entity.setdefault(entity, []).append((read, columns))
+        return reads_by_entity
 
 
-CALLERS = 40
-"""Persons for whom a call is looked for before it counts as out of reach."""
+CALLERS_TRIED = 40
+"""Persons for whom a call is searched before it counts as out of reach."""
 ENOUGH = 8
 """Persons who can make a call lawfully, at which counting them stops."""
 FEW = 3
-"""Of them, those whom every tool has before any has more."""
-LAWFUL = 4
-"""Lawful calls of one person among which one is sought whose rows they are shown."""
+"""As many of them every tool should have before any tool has more."""
+LAWFUL_CALLS = 4
+"""Lawful calls of one person that are tried, until one names only rows that they are shown."""
 
 
 @dataclass
 class CoverageSurvey:
-    """Surveys a world, at its own `now`, that came of a history."""
+    """A survey of the world that a history has left, at the world's own `now`."""
 
     world: World
     callers: list[str]
+    """Keys of the persons."""
     random: Random
     history: History
     able: dict[str, int] = field(default_factory=dict)
-    """Tool -> persons who can call it lawfully as things stand, on rows that they are shown, up to `ENOUGH`."""
+    """Tool -> persons who can call it lawfully now, on rows that they are shown, counted up to `ENOUGH`."""
     unsound: list[str] = field(default_factory=list)
+    """Breaches of agent-held rules that corrupt data, in words for the blueprint's author."""
     unsound_rules: dict[str, None] = field(default_factory=dict)
-    """The rules that these are about, in their order."""
+    """The rules of `unsound`, in their order; the values mean nothing."""
     _succeeding: set[str] = field(default_factory=set)
 
     def run(self) -> DatabaseCoverage:
-        """What the history has shown, and what the database offers."""
+        """Survey every tool: what the history has shown, and what the database offers."""
         blueprint = self.world.blueprint
-        self._watch, self._sight = InvariantMonitor(blueprint), RowVisibility(blueprint)
+        self._monitor, self._visibility = InvariantMonitor(blueprint), RowVisibility(blueprint)
         failing: list[str] = []
         idle: list[str] = []
         unmet: list[UnmetGuard] = []
@@ -99,9 +104,14 @@ class CoverageSurvey:
                     if not changed[place]
                 ]
                 unmet += [
-                    UnmetGuard(tool=tool.name, rule=g.rule) for g in tool.guards if not self._breaks(session, tool, g)
+                    UnmetGuard(tool=tool.name, rule=guard.rule)
+                    for guard in tool.guards
+                    if not self._breaks(session, tool, guard)
                 ]
-        guards, effects = sum(len(t.guards) for t in blueprint.tools), sum(len(t.effects) for t in blueprint.tools)
+        guards, effects = (
+            sum(len(tool.guards) for tool in blueprint.tools),
+            sum(len(tool.effects) for tool in blueprint.tools),
+        )
         return DatabaseCoverage(
             tools=len(blueprint.tools),
             tools_succeeding=len(blueprint.tools) - len(failing),
@@ -116,28 +126,28 @@ class CoverageSurvey:
         )
 
     def _changed(self, session: ContractSession, tool: Tool) -> list[int]:
-        """Rows that each effect changed, in the history and in lawful calls of a few persons now."""
-        changed = list(self.history.effective.get(tool.name, [0] * len(tool.effects)))
+        """Rows that each effect changed, in the history and in lawful calls of some persons now. Counts `able`."""
+        changed_rows = list(self.history.effective.get(tool.name, [0] * len(tool.effects)))
         self.able[tool.name] = 0
         for caller in self._callers(tool):
-            for arguments in islice(self._search(session, tool, caller).meeting(), LAWFUL):
+            for arguments in islice(self._search(session, tool, caller).meeting(), LAWFUL_CALLS):
                 result = session.peek(tool.name, arguments)
                 if result.ok and not result.violations:
                     self._succeeding.add(tool.name)
-                    changed = [sum(pair) for pair in zip(changed, result.changed, strict=True)]
-                    if self._sight.shows(session, tool, arguments):
+                    changed_rows = [sum(pair) for pair in zip(changed_rows, result.changed, strict=True)]
+                    if self._visibility.shows(session, tool, arguments):
                         self.able[tool.name] += 1
                         break
             if self.able[tool.name] >= ENOUGH or tool.kind == "auth":
                 break
-        return changed
+        return changed_rows
 
     def _breaks(self, session: ContractSession, tool: Tool, guard: Guard) -> bool:
         """Whether a call is found that this guard is the first to refuse or forbid."""
-        # Only a breach that nothing else refuses shows whether the tool can carry it out soundly.
-        ways = (True, False) if guard.enforced_by == "agent" else (False,)
+        # Only a breach that no other guard refuses shows whether the tool can carry it out soundly.
+        modes = (True, False) if guard.enforced_by == "agent" else (False,)
         callers = self._callers(tool)
-        for alone in ways:
+        for alone in modes:
             for caller in callers:
                 search = self._search(session, tool, caller)
                 for arguments in islice(search.breaking(guard.rule, alone=alone), 2):
@@ -146,14 +156,14 @@ class CoverageSurvey:
         return False
 
     def _is_first(self, session: ContractSession, tool: Tool, guard: Guard, arguments: Arguments) -> bool:
-        """Whether the call is refused, or forbidden, by this guard first. A breach that corrupts data is noted."""
+        """Whether this guard is the first to refuse or forbid the call. A breach that corrupts data is noted."""
         mark = session.mark()
         result = session.call(tool.name, arguments)
         if guard.enforced_by == "tool":
             first = result.error is not None and result.error.rule == guard.rule
         else:
             first = next((verdict.rule for verdict in result.verdicts if not verdict.holds), None) == guard.rule
-            broken = self._watch.broken(session, [effect.sql for effect in tool.effects]) if result.ok else None
+            broken = self._monitor.broken(session, [effect.sql for effect in tool.effects]) if result.ok else None
             if first and (broken or (result.error and result.error.code == "world_defect")):
                 self.unsound_rules.setdefault(guard.rule)
                 self.unsound.append(
@@ -166,7 +176,7 @@ class CoverageSurvey:
     def _callers(self, tool: Tool) -> list[str | None]:
         if tool.kind == "auth":
             return [None]
-        return list(self.random.sample(self.callers, min(CALLERS, len(self.callers))))
+        return list(self.random.sample(self.callers, min(CALLERS_TRIED, len(self.callers))))
 
     def _search(self, session: ContractSession, tool: Tool, caller: str | None) -> ArgumentSearch:
         session.caller = caller

@@ -16,24 +16,25 @@ from skillweave.world.world import World
 from synth.contracts.visibility import keys_shown
 from synth.search.arguments import Arguments, ArgumentSearch
 
-CALLERS = 16
+CALLERS_TRIED = 16
 """Persons with whom a producer is tried."""
-TRIES = 4
+MOST_TRIES = 4
 """Calls of a producer that are tried for one person, and values of its result that are tried in a consumer."""
-INSTANCES = 3
-"""Calls of a consumer that are looked for with one set of values."""
+MOST_INSTANCES = 3
+"""Calls of a consumer that are searched with one set of values."""
 
 
 @dataclass
 class EdgeProver:
-    """Runs edges in one world, whose state stays as it is."""
+    """Runs the edges of one world's tool graph; the world's state stays as it is."""
 
     world: World
     callers: Sequence[str]
+    """Keys of the persons."""
     random: Random
 
     def proven(self, edges: Sequence[ToolEdge]) -> list[ToolEdge]:
-        """The edges, marked with what running them showed."""
+        """The same edges; each data or state edge is marked `executed` or `unproven`."""
         by_source: dict[str, dict[int, ToolEdge]] = {}
         for place, edge in enumerate(edges):
             if edge.kind in ("data", "state"):
@@ -50,11 +51,11 @@ class EdgeProver:
         ]
 
     def _shown(self, session: ContractSession, source: str, edges: dict[int, ToolEdge]) -> set[int]:
-        """Which of a producer's edges its runs show."""
+        """Which of a producer's edges, by their number, its runs prove."""
         shown: set[int] = set()
-        for caller in self.random.sample(list(self.callers), min(CALLERS, len(self.callers))):
+        for caller in self.random.sample(list(self.callers), min(CALLERS_TRIED, len(self.callers))):
             session.caller = caller
-            for arguments in list(islice(self._search(session, source).meeting(), TRIES)):
+            for arguments in list(islice(self._search(session, source).meeting(), MOST_TRIES)):
                 still = {place: edge for place, edge in edges.items() if place not in shown}
                 if not still:
                     return shown
@@ -72,43 +73,44 @@ class EdgeProver:
     def _present(
         self, session: ContractSession, edges: Mapping[int, ToolEdge], result: CallResult
     ) -> dict[int, list[Arguments]]:
-        """For each edge, calls of its consumer that go through now that the producer has run."""
-        found: dict[tuple[str, str], list[Arguments]] = {}
+        """Edge -> calls of its consumer that succeed now that the producer has run."""
+        calls_by_consumer: dict[tuple[str, str], list[Arguments]] = {}
         present = {}
         for place, edge in edges.items():
             key = (edge.target, f"{edge.parameter} {edge.column}")
-            if key not in found:
-                found[key] = [
+            if key not in calls_by_consumer:
+                calls_by_consumer[key] = [
                     instance
                     for fixed in self._fixed(edge, result)
-                    for instance in islice(self._search(session, edge.target, fixed).meeting(), INSTANCES)
+                    for instance in islice(self._search(session, edge.target, fixed).meeting(), MOST_INSTANCES)
                     if session.peek(edge.target, instance).ok
                 ]
-            present[place] = found[key]
+            present[place] = calls_by_consumer[key]
         return present
 
     def _fixed(self, edge: ToolEdge, result: CallResult) -> list[dict[str, Value]]:
-        """Arguments of the consumer to begin with: the producer's own values, as far as an edge carries any."""
+        """Sets of fixed arguments for the consumer: the values that the producer took and returned."""
         if edge.kind == "data":
             values = _values(result.value, edge.column or "")
-            return [{edge.parameter or "": v} for v in self.random.sample(values, min(TRIES, len(values)))]
+            return [{edge.parameter or "": value} for value in self.random.sample(values, min(MOST_TRIES, len(values)))]
         blueprint = self.world.blueprint
-        keys = {blueprint.tool(edge.source).parameter(name).refers_to: v for name, v in result.call.arguments.items()}
-        shown = keys_shown(blueprint, blueprint.tool(edge.source))
+        producer = blueprint.tool(edge.source)
+        keys = {producer.parameter(name).refers_to: value for name, value in result.call.arguments.items()}
+        shown = keys_shown(blueprint, producer)
         shared: dict[str, Value] = {}
         for parameter in blueprint.tool(edge.target).parameters:
             columns = sorted(shown.get((parameter.refers_to or "").partition(".")[0], set()))
-            own: list[Json] = [keys.get(parameter.refers_to)]
-            own += [value for column in columns for value in _values(result.value, column)]
-            named = next((value for value in own if isinstance(value, str)), None)
-            if parameter.refers_to and named is not None:
-                shared[parameter.name] = named
+            candidates: list[Json] = [keys.get(parameter.refers_to)]
+            candidates += [value for column in columns for value in _values(result.value, column)]
+            known = next((value for value in candidates if isinstance(value, str)), None)
+            if parameter.refers_to and known is not None:
+                shared[parameter.name] = known
         return [shared, {}] if shared else [{}]
 
     def _was_absent(self, session: ContractSession, edge: ToolEdge, instance: Arguments) -> bool:
-        """Whether the consumer's call did not go through before: for the edge's own reason, where it names one."""
+        """Whether the consumer's call failed before, and for the edge's own rule if it names one."""
         if edge.kind == "data" and self.world.blueprint.tool(edge.source).kind != "write":
-            # A read makes nothing: what it shows was there, but nobody could have named it.
+            # A read makes no rows. What it shows was there before, but nobody could have known the key.
             return True
         result = session.peek(edge.target, instance)
         if edge.kind == "data":
@@ -116,13 +118,13 @@ class EdgeProver:
         return edge.rule in result.violations or (result.error is not None and result.error.rule == edge.rule)
 
     def _search(self, session: ContractSession, tool: str, fixed: dict[str, Value] | None = None) -> ArgumentSearch:
-        found = self.world.blueprint.tool(tool)
+        contract = self.world.blueprint.tool(tool)
         return ArgumentSearch(
-            self.world.blueprint, found, session, session.caller, session.now, self.random, fixed or {}, nodes=30
+            self.world.blueprint, contract, session, session.caller, session.now, self.random, fixed or {}, nodes=30
         )
 
 
 def _values(value: Json, column: str) -> list[Value]:
     rows = value if isinstance(value, list) else [value]
-    found = [row.get(column) for row in rows if isinstance(row, dict)]
-    return [cell for cell in dict.fromkeys(c for c in found if isinstance(c, (str, int, float))) if cell is not None]
+    cells = [row.get(column) for row in rows if isinstance(row, dict)]
+    return list(dict.fromkeys(cell for cell in cells if isinstance(cell, (str, int, float))))

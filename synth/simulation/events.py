@@ -25,26 +25,27 @@ from skillweave.world.world import World
 TOO_LONG = "its SQL takes far too long, as joins do that no condition ties together; let it look at fewer rows"
 ContractPart = Literal["tool", "invariant", "event"]
 StepAccount = Callable[[ContractPart, str], AbstractContextManager[object]]
-"""In it SQL is run for that part of a contract, of that name."""
+"""Given a part of a contract and its name: a context in which SQL runs whose steps count for that part."""
 
 
-def _free(_part: ContractPart, _name: str) -> AbstractContextManager[object]:
+def _uncounted(_part: ContractPart, _name: str) -> AbstractContextManager[object]:
     return nullcontext()
 
 
 class BrokenInvariant(NamedTuple):
-    """An invariant that does not hold, or cannot be asked."""
+    """An invariant that does not hold, or whose query fails."""
 
     invariant: str
     """Its id."""
     says: str
+    """What is wrong, in words for its author."""
 
     def __str__(self) -> str:
         return self.says
 
 
 class ContractBroken(Exception):
-    """A blueprint does not keep its word: something is true that must never be, or a part of it cannot be run."""
+    """A contract is broken: an invariant does not hold, or a part of the contract cannot be run."""
 
     def __init__(self, part: ContractPart, name: str, says: str) -> None:
         super().__init__(says)
@@ -54,10 +55,11 @@ class ContractBroken(Exception):
 
 @dataclass
 class InvariantMonitor:
-    """Watches the invariants of one blueprint."""
+    """Checks the invariants of one blueprint; after some statements only those that read what they wrote."""
 
     blueprint: Blueprint
     _read: dict[str, frozenset[str]] = field(init=False)
+    """Invariant -> the tables that it reads."""
 
     def __post_init__(self) -> None:
         self._read = {
@@ -66,16 +68,19 @@ class InvariantMonitor:
         }
 
     def broken(
-        self, session: ContractSession, written: Iterable[str] | None = None, charged: StepAccount = _free
+        self, session: ContractSession, written: Iterable[str] | None = None, account: StepAccount = _uncounted
     ) -> BrokenInvariant | None:
-        """An invariant that does not hold, with a row that shows it, or whose SQL fails; None where all hold.
+        """The first invariant that does not hold, or whose SQL fails; None if all hold.
 
-        `written`: statements that have run since all held; None: anything may have changed. Each is asked in `charged`.
+        Args:
+            session: The state to check.
+            written: Statements that have run since all invariants held. None: anything may have changed.
+            account: The context in which each invariant's query runs.
         """
         tables = None if written is None else frozenset(parse(sql).target or "" for sql in written)
         for invariant in self.blueprint.invariants:
             if tables is None or self._read[invariant.id] & tables:
-                with charged("invariant", invariant.id):
+                with account("invariant", invariant.id):
                     broken = _broken(session, invariant)
                 if broken:
                     return broken
@@ -90,8 +95,8 @@ def _broken(session: ContractSession, invariant: Invariant) -> BrokenInvariant |
         return BrokenInvariant(invariant.id, f"invariant {invariant.id}{says} cannot be asked: {sql_failure(error)}")
     if not rows:
         return None
-    found = f"invariant {invariant.id}{says} is broken: its query must find no row and finds {rows[0]}"
-    return BrokenInvariant(invariant.id, found)
+    fault = f"invariant {invariant.id}{says} is broken: its query must find no row and finds {rows[0]}"
+    return BrokenInvariant(invariant.id, fault)
 
 
 def sql_failure(error: sqlite3.Error) -> str:
@@ -100,24 +105,24 @@ def sql_failure(error: sqlite3.Error) -> str:
 
 
 def first_broken_invariant(session: ContractSession, blueprint: Blueprint) -> BrokenInvariant | None:
-    """The first invariant that does not hold in a session's state, with a row that shows it; None where all hold."""
+    """The first invariant that does not hold in a session's state; None if all hold."""
     return InvariantMonitor(blueprint).broken(session)
 
 
 def broken_invariants(state: sqlite3.Connection, blueprint: Blueprint) -> list[BrokenInvariant]:
-    """Every invariant that does not hold of these rows, whose references are sound."""
-    world = World(blueprint, state, now="2000-01-01 00:00:00")  # Invariants do not ask for the time.
+    """Every invariant that does not hold in this database, whose foreign keys are sound."""
+    world = World(blueprint, state, now="2000-01-01 00:00:00")  # Invariants do not read the clock.
     with world.session() as session:
-        return [broken for one in blueprint.invariants if (broken := _broken(session, one))]
+        return [broken for invariant in blueprint.invariants if (broken := _broken(session, invariant))]
 
 
-DAILY = 0.06
+DAILY_RATE = 0.06
 """Rate, per day and row, at which an event of weight 1 happens."""
 
 
 @dataclass
 class BackOffice:
-    """The back office of one world."""
+    """The back office of one world: it lets the contract's events happen."""
 
     blueprint: Blueprint
     random: Random
@@ -131,15 +136,25 @@ class BackOffice:
         session: ContractSession,
         days: float,
         check: Callable[[ContractSession, Event, Row], None],
-        charged: StepAccount,
+        account: StepAccount,
     ) -> None:
-        """Let happen what happens in so many days, each event in `charged`; `check` is called after it."""
+        """Let events happen as they would in some days.
+
+        Args:
+            session: The state that they change.
+            days: How much time has passed.
+            check: Called after each event that changed a row, with the session, the event and the row picked.
+            account: The context in which an event's SQL runs.
+
+        Raises:
+            ContractBroken: An event cannot pick its rows, or cannot happen to a row that it picked.
+        """
         for event in self.blueprint.events:
-            chance = 1 - math.exp(-event.weight * self.rate * DAILY * days)
-            with charged("event", event.name):
+            chance = 1 - math.exp(-event.weight * self.rate * DAILY_RATE * days)
+            with account("event", event.name):
                 drawn = [row for row in rows_for_event(session, event) if self.random.random() < chance]
             for row in drawn:
-                with charged("event", event.name):
+                with account("event", event.name):
                     happened = row in rows_for_event(session, event) and apply_event(session, event, row)
                 if happened:
                     self.happened[event.name] += 1
@@ -147,7 +162,14 @@ class BackOffice:
 
 
 def apply_event(session: ContractSession, event: Event, row: Row) -> int:
-    """Let an event happen to a picked row; how many rows it changed. ContractBroken where it cannot."""
+    """Let an event happen to a row that it picked.
+
+    Returns:
+        How many rows it changed.
+
+    Raises:
+        ContractBroken: One of its effects fails.
+    """
     bound = [*row.items(), ("now", session.now)]
     changed = 0
     for sql in event.effects:
@@ -160,12 +182,16 @@ def apply_event(session: ContractSession, event: Event, row: Row) -> int:
 
 
 def rows_for_event(session: ContractSession, event: Event) -> list[Row]:
-    """The rows to which an event could happen now. ContractBroken where they cannot be told."""
+    """The rows to which an event could happen now, in a fixed order.
+
+    Raises:
+        ContractBroken: The event's query fails, or finds too many rows.
+    """
     try:
-        found = session.query(event.pick, {"now": session.now} if ":now" in event.pick else {})
-        if len(found) <= MAX_ROWS:
-            return sorted(found, key=repr)
-        reason = f"it finds {len(found)} rows, more than {MAX_ROWS}"
+        rows = session.query(event.pick, {"now": session.now} if ":now" in event.pick else {})
+        if len(rows) <= MAX_ROWS:
+            return sorted(rows, key=repr)
+        reason = f"it finds {len(rows)} rows, more than {MAX_ROWS}"
     except sqlite3.Error as error:
         reason = sql_failure(error)
     raise ContractBroken("event", event.name, f"the event {event.name} cannot pick ({event.pick!r}): {reason}")

@@ -19,126 +19,137 @@ from skillweave.world.world import World
 from synth.contracts.dependencies import affects, columns_read, columns_written
 from synth.search.arguments import ArgumentSearch
 from synth.search.values import DATETIME_FORMAT
-from synth.simulation.coverage import LAWFUL, RowVisibility
+from synth.simulation.coverage import LAWFUL_CALLS, RowVisibility
 from synth.simulation.events import InvariantMonitor, apply_event, rows_for_event
 from synth.simulation.people import follow_up_writes
 
-PERSONS = 12
-"""Persons with whom a lack is made up for."""
-STEPS = 5
+MOST_PERSONS = 12
+"""Persons with whom a gap is tried to be closed."""
+MOST_CALLS = 5
 """Calls of one person in a row."""
-HAPPENINGS = 12
-"""Rows to which one event is made to happen."""
-ATTEMPTS = 240
-"""Attempts in all, whatever is lacking."""
-ONWARD = 0.6
-"""How often a step goes on with a row that the one before has shown."""
+MOST_EVENT_ROWS = 12
+"""Rows to which one event is made to happen, one after another."""
+MOST_ATTEMPTS = 240
+"""Attempts of one filler in all."""
+CONTINUES = 0.6
+"""How often a call continues with a row that the call before has shown."""
 
 Goal = Callable[[], bool]
 
 
 @dataclass
 class GapFiller:
-    """Makes up for what one history lacks, in a session that holds its end."""
+    """Closes gaps of one history, in a session that holds the history's end."""
 
     world: World
     session: ContractSession
     callers: Sequence[str]
     random: Random
     minutes: int = 55
-    """Before the end, at which the next step happens."""
+    """Minutes before the end at which the next step happens."""
 
     def __post_init__(self) -> None:
-        self._watch, self._sight = InvariantMonitor(self.world.blueprint), RowVisibility(self.world.blueprint)
+        self._monitor, self._visibility = InvariantMonitor(self.world.blueprint), RowVisibility(self.world.blueprint)
         self._attempts = 0
         blueprint = self.world.blueprint
-        self._onward = {
+        self._follow_ups = {
             tool.name: follow_up_writes(blueprint, tool) for tool in blueprint.tools if tool.kind == "write"
         }
 
     def meet(self, unmet: UnmetGuard) -> bool:
-        """Bring it about that a guard is once the first to fail; whether it has been."""
+        """Bring about a state in which a guard is the first to fail for somebody. Returns whether it is reached."""
         tool = self.world.blueprint.tool(unmet.tool)
         place = next(number for number, guard in enumerate(tool.guards) if guard.rule == unmet.rule)
-        return self._lead(tool, tool.guards[place : place + 1], lambda: self._breaks(tool, unmet.rule)) or self._lead(
-            tool, tool.guards[:place], lambda: self._breaks(tool, unmet.rule)
-        )
+
+        def is_broken() -> bool:
+            return self._breaks(tool, unmet.rule)
+
+        # First what the guard itself reads; then what the guards before it read, which may refuse the call too early.
+        own, earlier = tool.guards[place : place + 1], tool.guards[:place]
+        return self._reaches(tool, own, is_broken) or self._reaches(tool, earlier, is_broken)
 
     def enable(self, tool: Tool) -> bool:
-        """Bring it about that one more person can call a tool on rows that they are shown; whether it has been."""
-        return self._lead(tool, tool.guards, lambda: self._can_call(tool), fresh=True)
+        """Enable one more person to call a tool on rows that they are shown. Returns whether somebody can."""
+        return self._reaches(tool, tool.guards, lambda: self._can_call(tool), another_person=True)
 
-    def _lead(self, tool: Tool, guards: Sequence[Guard], goal: Goal, *, fresh: bool = False) -> bool:
-        """Try what bears on the guards until the goal is reached; `fresh`: for somebody for whom it is not yet."""
-        read = frozenset().union(*(columns_read(guard.holds) for guard in guards))
-        if tool.kind == "auth" or not read:
+    def _reaches(self, tool: Tool, guards: Sequence[Guard], goal: Goal, *, another_person: bool = False) -> bool:
+        """Try calls and events that write what the guards read, until the goal is reached.
+
+        Args:
+            tool: Whose guards these are.
+            guards: The guards to act on.
+            goal: Whether the goal is reached for the session's caller.
+            another_person: Pass over persons for whom the goal is reached already.
+        """
+        columns = frozenset().union(*(columns_read(guard.holds) for guard in guards))
+        if tool.kind == "auth" or not columns:
             return False
         blueprint = self.world.blueprint
         writes = [
             other
             for other in blueprint.tools
-            if other.kind == "write" and affects(columns_written([effect.sql for effect in other.effects]), read)
+            if other.kind == "write" and affects(columns_written([effect.sql for effect in other.effects]), columns)
         ]
-        events = [event for event in blueprint.events if affects(columns_written(event.effects), read)]
-        persons = self.random.sample(list(self.callers), min(PERSONS, len(self.callers)))
+        events = [event for event in blueprint.events if affects(columns_written(event.effects), columns)]
+        persons = self.random.sample(list(self.callers), min(MOST_PERSONS, len(self.callers)))
         for person in persons:
             self.session.caller = person
-            if fresh and self._at_the_end(goal):
+            if another_person and self._holds_at_end(goal):
                 continue
-            if writes and self._kept(lambda: self._calls(writes, goal)):
+            if writes and self._is_kept(lambda: self._calls_reach(writes, goal)):
                 return True
-        return any(self._kept(lambda event=event: self._happens(event, persons, goal)) for event in events)  # type: ignore[misc]
+        return any(self._is_kept(lambda event=event: self._event_reaches(event, persons, goal)) for event in events)  # type: ignore[misc]
 
-    def _kept(self, attempt: Goal) -> bool:
-        """Whether an attempt reached its goal; else it is undone."""
-        if self._attempts >= ATTEMPTS:
+    def _is_kept(self, attempt: Goal) -> bool:
+        """Make an attempt, and undo it unless it reaches its goal and breaks no invariant."""
+        if self._attempts >= MOST_ATTEMPTS:
             return False
         self._attempts += 1
         mark = self.session.mark()
         self.session.now = self._moment()
-        if attempt() and self._watch.broken(self.session) is None:
+        if attempt() and self._monitor.broken(self.session) is None:
             self.minutes = max(1, self.minutes - 1)
             return True
         self.session.forget(mark)
         return False
 
-    def _calls(self, writes: Sequence[Tool], goal: Goal) -> bool:
+    def _calls_reach(self, writes: Sequence[Tool], goal: Goal) -> bool:
         tool, fixed = self.random.choice(writes), dict[str, Value]()
-        for _ in range(STEPS):
+        for _ in range(MOST_CALLS):
             arguments = next(self._search(tool, self._moment(), fixed, soon=True).meeting(), None)
             result = self.session.call(tool.name, arguments) if arguments is not None else None
-            if result is not None and result.ok and self._at_the_end(goal):
+            if result is not None and result.ok and self._holds_at_end(goal):
                 return True
             tool, fixed = self._next(tool, result, writes)
         return False
 
     def _next(self, tool: Tool, result: CallResult | None, writes: Sequence[Tool]) -> tuple[Tool, dict[str, Value]]:
-        """Most often something about the rows that were just shown, else anything that bears on the lack."""
+        """The next call: mostly one about the rows that were just shown, else any of the writes."""
         value = result.value if result is not None and result.ok else None
-        ahead = [
+        follow_ups = [
             (other, parameter, shown)
-            for other, parameter, column in self._onward[tool.name]
+            for other, parameter, column in self._follow_ups[tool.name]
             if isinstance(value, dict) and isinstance(shown := value.get(column), str)
         ]
-        if ahead and self.random.random() < ONWARD:
-            other, parameter, shown = self.random.choice(ahead)
+        if follow_ups and self.random.random() < CONTINUES:
+            other, parameter, shown = self.random.choice(follow_ups)
             return other, {parameter: shown}
         return self.random.choice(writes), {}
 
-    def _happens(self, event: Event, persons: Sequence[str], goal: Goal) -> bool:
-        for row in rows_for_event(self.session, event)[:HAPPENINGS]:
+    def _event_reaches(self, event: Event, persons: Sequence[str], goal: Goal) -> bool:
+        for row in rows_for_event(self.session, event)[:MOST_EVENT_ROWS]:
             mark = self.session.mark()
             self.session.now = self._moment()
-            own = [value for value in row.values() if value in self.callers]
+            persons_of_row = [value for value in row.values() if value in self.callers]
             if apply_event(self.session, event, row):
-                for person in own or persons:
+                for person in persons_of_row or persons:
                     self.session.caller = str(person)
-                    if self._at_the_end(goal):
+                    if self._holds_at_end(goal):
                         return True
             self.session.forget(mark)
         return False
 
-    def _at_the_end(self, goal: Goal) -> bool:
+    def _holds_at_end(self, goal: Goal) -> bool:
         now, self.session.now = self.session.now, self.world.now
         reached = goal()
         self.session.now = now
@@ -148,9 +159,9 @@ class GapFiller:
         return next(self._search(tool, self.world.now).breaking(rule), None) is not None
 
     def _can_call(self, tool: Tool) -> bool:
-        for arguments in islice(self._search(tool, self.world.now).meeting(), LAWFUL):
+        for arguments in islice(self._search(tool, self.world.now).meeting(), LAWFUL_CALLS):
             result = self.session.peek(tool.name, arguments)
-            if result.ok and not result.violations and self._sight.shows(self.session, tool, arguments):
+            if result.ok and not result.violations and self._visibility.shows(self.session, tool, arguments):
                 return True
         return False
 

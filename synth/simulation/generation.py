@@ -1,4 +1,7 @@
-"""The rows that are there before anybody uses a tool: the run's population, and the tables that a script fills."""
+"""The rows that are there before anybody uses a tool: the run's population, and the tables that a script fills.
+
+The population is one for the whole run. Worlds know overlapping parts of it, so that domains can be joined on persons.
+"""
 
 import json
 import sqlite3
@@ -18,7 +21,7 @@ from skillweave.world import database
 from synth.contracts.visibility import inserted_tables
 from synth.simulation.events import broken_invariants
 
-SIZE = 60
+POPULATION_SIZE = 60
 """Persons of one kind in a run."""
 SHARED_ATTRIBUTES = {
     "full_name": "string",
@@ -28,18 +31,33 @@ SHARED_ATTRIBUTES = {
     "postcode": "string",
     "city": "string",
 }
-"""What worlds may share of a person, with the type that they must give it."""
+"""What worlds may share of a person -> the type that they must give it."""
 SHARE_IN_EVERY_WORLD = 0.75
 """Share of a world's persons who are in every world."""
 
 
-def population(seed: int, person: str, today: date, size: int = SIZE) -> list[Row]:
-    """All persons of a kind by rank, with every attribute that worlds may share."""
+def population(seed: int, person: str, today: date, size: int = POPULATION_SIZE) -> list[Row]:
+    """All persons of a kind, by rank, with every attribute that worlds may share.
+
+    Args:
+        seed: The run's seed.
+        person: The kind of person, such as `Patient`.
+        today: The run's day; ages are counted from it.
+        size: How many persons there are.
+    """
     return [_person(seed, person, rank, today) for rank in range(1, size + 1)]
 
 
-def members_of_world(seed: int, person: str, world: str, count: int, size: int = SIZE) -> list[int]:
-    """Ranks of the persons whom a world knows, ascending: the first ranks, and some of the others."""
+def members_of_world(seed: int, person: str, world: str, count: int, size: int = POPULATION_SIZE) -> list[int]:
+    """Ranks of the persons whom a world knows, ascending: the first ranks, and some of the others.
+
+    Args:
+        seed: The run's seed.
+        person: The kind of person.
+        world: The world's name.
+        count: How many persons the world knows.
+        size: How many persons of this kind there are.
+    """
     count = min(count, size)
     everywhere = round(count * SHARE_IN_EVERY_WORLD)
     others = Random(f"{seed}/members/{person}/{world}").sample(range(everywhere + 1, size + 1), count - everywhere)
@@ -47,11 +65,39 @@ def members_of_world(seed: int, person: str, world: str, count: int, size: int =
 
 
 def visit_weight(rank: int) -> float:
-    """How often a person of that rank gets in touch, relative to others."""
+    """How often the person of a rank (from 1) gets in touch, relative to others."""
     return 1.0 / (1.0 + rank / 12)
 
 
+def known_persons(blueprint: Blueprint, seed: int, now: str) -> list[Row]:
+    """The shared persons whom a world knows, the most active first."""
+    person = blueprint.core.role_of or blueprint.core_entity
+    everybody = population(seed, person, date.fromisoformat(now[:10]))
+    ranks = members_of_world(seed, person, blueprint.server, blueprint.core.rows.count or 40)
+    return [everybody[rank - 1] for rank in ranks]
+
+
+def person_tables(blueprints: Sequence[Blueprint], seed: int, now: str) -> dict[str, list[Row]]:
+    """Kind of person -> a row for each person whom any of these worlds knows, with their key in each world."""
+    rows: dict[str, dict[str, Row]] = {}
+    servers: dict[str, list[str]] = {}
+    for blueprint in blueprints:
+        person = blueprint.core.role_of or blueprint.core_entity
+        servers.setdefault(person, []).append(blueprint.server)
+        for number, row in enumerate(known_persons(blueprint, seed, now), start=1):
+            known = rows.setdefault(person, {}).setdefault(str(row["person_id"]), dict(row))
+            known[blueprint.server] = f"{blueprint.core.prefix}-{number:04d}"
+    return {
+        person: [
+            {**row, **{column: row.get(column) for column in ["person_id", "full_name", *sorted(servers[person])]}}
+            for _, row in sorted(by_id.items())
+        ]
+        for person, by_id in rows.items()
+    }
+
+
 def _person(seed: int, person: str, rank: int, today: date) -> Row:
+    # Imported here because Faker takes long to load, and most commands draw no persons.
     from faker import Faker
 
     faker = Faker("en_GB")
@@ -71,20 +117,20 @@ def _person(seed: int, person: str, rank: int, today: date) -> Row:
     }
 
 
-MAIN = """import json, sys
+MAIN_SCRIPT = """import json, sys
 import generator
 given = json.load(sys.stdin)
 json.dump(generator.generate(given["seed"], given["now"], given["people"], given["pools"]), sys.stdout)
 """
 _ROWS: TypeAdapter[dict[str, list[Row]]] = TypeAdapter(dict[str, list[Row]], config=ConfigDict(allow_inf_nan=False))
-POOL = 240
+POOL_SIZE = 240
 """Invented texts of each kind that a generator can draw from."""
 
 
 def filled_tables(blueprint: Blueprint) -> list[Entity]:
     """The tables that a generator fills: those that say how many rows they begin with, or that no tool inserts into."""
     inserted = inserted_tables(blueprint)
-    return [one for one in blueprint.tables if has_rows(one) or one.table not in inserted]
+    return [entity for entity in blueprint.tables if has_rows(entity) or entity.table not in inserted]
 
 
 def has_rows(entity: Entity) -> bool:
@@ -92,21 +138,24 @@ def has_rows(entity: Entity) -> bool:
     return bool(entity.rows.count or entity.rows.per or entity.rows.literal)
 
 
-def people_of(blueprint: Blueprint, seed: int, now: str) -> list[Row]:
-    """The shared persons whom a world knows, the most active first."""
-    person = blueprint.core.role_of or blueprint.core_entity
-    everybody = population(seed, person, date.fromisoformat(now[:10]))
-    ranks = members_of_world(seed, person, blueprint.server, blueprint.core.rows.count or 40)
-    return [everybody[rank - 1] for rank in ranks]
-
-
 def run_generator(
     script: str, blueprint: Blueprint, seed: int, now: str, limits: SandboxLimits | None = None
 ) -> tuple[dict[str, list[Row]], list[str]]:
-    """The rows that a script gives, and what is wrong with them, in words for its author."""
-    people = people_of(blueprint, seed, now)
+    """Run a generator's script in the sandbox.
+
+    Args:
+        script: Python source with `generate(seed, now, people, pools)`.
+        blueprint: The contract whose tables it fills.
+        seed: The run's seed.
+        now: The run's clock, `YYYY-MM-DD HH:MM:SS`.
+        limits: Of the sandbox.
+
+    Returns:
+        The rows by table, and what is wrong with them, in words for the script's author.
+    """
+    people = known_persons(blueprint, seed, now)
     given = {"seed": seed, "now": now, "people": people, "pools": pools(seed)}
-    files = {"generator.py": script, "main.py": MAIN}
+    files = {"generator.py": script, "main.py": MAIN_SCRIPT}
     outcome = run(files, ["main.py"], stdin=json.dumps(given).encode(), limits=limits)
     if not outcome.ok:
         return {}, [f"the script did not run to its end: {outcome.reason}; {outcome.stderr[-600:]}"]
@@ -120,7 +169,7 @@ def run_generator(
 
 
 def _people_faults(rows: Mapping[str, Sequence[Row]], people: Sequence[Row], blueprint: Blueprint) -> list[str]:
-    """Why the rows of the core person are not the people given, one for each in their order; empty where they are."""
+    """Why the rows of the core person are not the given people, one row each, in their order."""
     core = blueprint.core
     table = rows.get(core.table, [])
     if len(table) != len(people):
@@ -135,27 +184,33 @@ def _people_faults(rows: Mapping[str, Sequence[Row]], people: Sequence[Row], blu
 
 
 def row_faults(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -> list[str]:
-    """Why rows do not fit their tables, or break an invariant; empty where they do."""
-    wanted = {entity.table: entity for entity in filled_tables(blueprint)}
-    found = [
-        f"table {table!r} is not to be filled; only {', '.join(wanted)} are" for table in rows if table not in wanted
+    """Why rows do not fit their tables, or break an invariant. Empty if nothing is wrong."""
+    entities = {entity.table: entity for entity in filled_tables(blueprint)}
+    faults = [
+        f"table {table!r} is not to be filled; only {', '.join(entities)} are"
+        for table in rows
+        if table not in entities
     ]
-    for table, entity in wanted.items():
+    for table, entity in entities.items():
         if not rows.get(table):
-            found.append(f"table {table!r} has no rows")
-        found += [
+            faults.append(f"table {table!r} has no rows")
+        faults += [
             f"{table}: key {row.get(entity.key)!r} does not begin with {entity.prefix}-"
             for row in rows.get(table, [])
             if not str(row.get(entity.key)).startswith(f"{entity.prefix}-")
         ][:1]
         columns = {attribute.name for attribute in entity.attributes}
-        strange = sorted({name for row in rows.get(table, []) for name in row.keys() - columns})
-        found += [f"{table} has no column {name!r}; it has {', '.join(sorted(columns))}" for name in strange]
-    return found[:8] or _insertion_faults(rows, blueprint)
+        unknown = sorted({name for row in rows.get(table, []) for name in row.keys() - columns})
+        faults += [f"{table} has no column {name!r}; it has {', '.join(sorted(columns))}" for name in unknown]
+    return faults[:8] or _insertion_faults(rows, blueprint)
 
 
 def state_of(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -> sqlite3.Connection:
-    """A database in memory with these rows. sqlite3.Error where they do not fit."""
+    """A database in memory with these rows, by table.
+
+    Raises:
+        sqlite3.Error: The rows do not fit their tables.
+    """
     connection = database.create(blueprint)
     connection.execute("PRAGMA foreign_keys = OFF")
     for entity in blueprint.tables:
@@ -174,10 +229,10 @@ def _insertion_faults(rows: Mapping[str, Sequence[Row]], blueprint: Blueprint) -
             except (sqlite3.Error, OverflowError) as error:
                 return [f"{entity.table}, row {number} ({row.get(entity.key)!r}): {error}"]
     connection.commit()
-    lost = [f"{row[0]}: a row references a {row[2]} that is not there" for row in _foreign_key_faults(connection)]
-    broken = [] if lost else [broken.says for broken in broken_invariants(connection, blueprint)]
+    dangling = [f"{row[0]}: a row references a {row[2]} that is not there" for row in _foreign_key_faults(connection)]
+    broken = [] if dangling else [broken.says for broken in broken_invariants(connection, blueprint)]
     connection.close()
-    return [*sorted(set(lost)), *broken]
+    return [*sorted(set(dangling)), *broken]
 
 
 def _foreign_key_faults(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
@@ -186,6 +241,7 @@ def _foreign_key_faults(connection: sqlite3.Connection) -> list[tuple[Any, ...]]
 
 def pools(seed: int) -> dict[str, list[str]]:
     """Invented texts by kind, for generators to draw from."""
+    # Imported here because Faker takes long to load.
     from faker import Faker
 
     faker = Faker("en_GB")
@@ -202,4 +258,4 @@ def pools(seed: int) -> dict[str, list[str]]:
         "sentence": faker.sentence,
         "word": faker.word,
     }
-    return {kind: [make().replace("\n", ", ") for _ in range(POOL)] for kind, make in makers.items()}
+    return {kind: [make().replace("\n", ", ") for _ in range(POOL_SIZE)] for kind, make in makers.items()}

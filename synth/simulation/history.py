@@ -25,21 +25,20 @@ from synth.simulation.events import TOO_LONG, BackOffice, ContractBroken, Contra
 from synth.simulation.people import SimulatedPeople, ToolRequest
 
 OFFICE_HOURS = (8, 13, 18)
-"""When the back office does its work."""
-SOON = 0.3
+"""Hours of the day at which the back office does its work."""
+TAKES_NEAREST = 0.3
 """How often somebody who books or orders takes what is nearest in time."""
 LAST_HOUR = timedelta(hours=1)
-"""The end of a history, in which nobody calls: what it still lacks may be made up for then."""
-RECENT = 0.6
-"""Below 1, visits become more frequent towards the end."""
-RETURNS_FROM = 10**9
-"""Numbers of occasions that come up on the way, behind all planned ones."""
+"""The end of a history, in which nobody calls, so that its gaps can be closed then."""
+RECENCY = 0.6
+"""Exponent that spreads visits over the days; below 1 they become more frequent towards the end."""
+FIRST_RETURN_NUMBER = 10**9
+"""Number of the first occasion that comes up during the history; all planned ones have lower numbers."""
 ATTEMPTS = 3
 """Tools that somebody tries before they give up."""
 STEPS_A_VISIT = 400_000
-"""Steps of SQLite that a visit may take, in a history of `USUAL` visits; those of sound contracts take 40 to 120
-thousand."""
-USUAL = 250
+"""Steps of SQLite that a visit may take in a history of `USUAL_VISITS` visits; sound contracts take 100,000 or so."""
+USUAL_VISITS = 250
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,9 @@ class HistoryPlan:
     """How much happens in a history."""
 
     visits: int
-    """Visits that somebody makes unasked; people also come back to what they began."""
+    """Visits without an occasion; people also come back to what they began."""
     days: int
+    """Days that the history lasts."""
     calls: int = 3
     """Calls of one visit at most."""
     events: float = 1.0
@@ -56,20 +56,22 @@ class HistoryPlan:
 
     @property
     def most_steps(self) -> int:
-        """Steps of SQLite that all of it may take.
+        """Steps of SQLite that the whole history may take.
 
-        They grow with the square of the visits, since each looks at what all before it have left: what is quick enough
-        in a trial's short history is so in a long one.
+        They grow with the square of the visits, because each visit reads what all earlier ones have left. So a contract
+        that is fast enough in a trial's short history is fast enough in a long one.
         """
-        return STEPS_A_VISIT * max(self.visits, USUAL) * max(self.visits, USUAL) // USUAL
+        return STEPS_A_VISIT * max(self.visits, USUAL_VISITS) * max(self.visits, USUAL_VISITS) // USUAL_VISITS
 
 
 @dataclass
 class History:
-    """What happened."""
+    """What happened, and the rows that it left."""
 
     rows: dict[str, list[Row]] = field(default_factory=dict)
+    """By table."""
     succeeded: dict[str, int] = field(default_factory=dict)
+    """Write tool -> calls that succeeded."""
     effective: dict[str, list[int]] = field(default_factory=dict)
     """Tool -> for each effect, in how many calls it changed a row."""
     happened: dict[str, int] = field(default_factory=dict)
@@ -77,7 +79,7 @@ class History:
 
 
 class Occasion(NamedTuple):
-    """A moment at which something happens; ordered by time."""
+    """A moment at which somebody visits or the back office works; ordered by time."""
 
     moment: datetime
     number: int
@@ -85,30 +87,36 @@ class Occasion(NamedTuple):
     is_visit: bool
     caller: str | None = None
     requests: tuple[ToolRequest, ...] = ()
-    """What a caller comes back for: the first of these that can be had."""
+    """What a caller comes back for: the first of these that can be carried out."""
 
 
 @dataclass
 class Simulation:
+    """The simulation of one history in one world."""
+
     world: World
     callers: list[str]
     """Keys of the persons, the most active first."""
     plan: HistoryPlan
     random: Random
     every: int = 1
-    """Changes between two checks of the invariants; only 1 tells which change broke one."""
+    """Changes between two checks of the invariants. Only 1 shows which change broke one."""
     history: History = field(default_factory=History)
     _spent: dict[tuple[ContractPart, str], int] = field(default_factory=dict)
-    """Steps of SQLite by what they were needed for."""
+    """Steps of SQLite by the part of the contract that took them."""
 
     def run(self) -> History:
-        """The history, up to the world's own `now`. ContractBroken where the contract does not keep its word."""
+        """Simulate the history up to the world's own `now`.
+
+        Raises:
+            ContractBroken: An invariant does not hold, an event cannot happen, or SQL fails or takes too long.
+        """
         blueprint = self.world.blueprint
         writes = [tool for tool in blueprint.tools if tool.kind == "write"]
         self.history.succeeded = {tool.name: 0 for tool in writes}
         self.history.effective = {tool.name: [0] * len(tool.effects) for tool in writes}
         self.history.happened = {event.name: 0 for event in blueprint.events}
-        self._watch = InvariantMonitor(blueprint)
+        self._monitor = InvariantMonitor(blueprint)
         self._unchecked: list[str] = []
         self._changes = self._returns = 0
         self._makers = {tool.name for tool in writes if any(_inserts(effect.sql) for effect in tool.effects)}
@@ -119,7 +127,7 @@ class Simulation:
         try:
             self._live(office)
         except sqlite3.OperationalError:
-            # What is asked between the parts of a contract can be the first to find that no steps are left.
+            # A query outside of all parts of the contract may be the first to run out of steps.
             if not self.world.pool.meter.is_spent:
                 raise
             raise self._too_long() from None
@@ -134,28 +142,28 @@ class Simulation:
                 if occasion.is_visit:
                     self._visit(session, occasion)
                 else:
-                    office.work(session, 1 / len(OFFICE_HOURS), self._event_done, self._charged)
+                    office.work(session, 1 / len(OFFICE_HOURS), self._event_done, self._account)
             self._check(session, "the last change")
             tables = [entity.table for entity in self.world.blueprint.tables]
             self.history.rows = {table: session.rows(table) for table in tables}
 
     def _planned(self) -> list[Occasion]:
-        """All visits, at hours when people are up, and the back office's work, as a heap."""
+        """All visits, at hours when people are awake, and the back office's work, as a heap."""
         start = self._end - timedelta(days=self.plan.days)
-        found = []
+        moments = []
         for _ in range(self.plan.visits if self.callers else 0):
-            # More of late than long ago: what is still open in the end is what people come to ask about.
-            day = start + timedelta(days=round(self.plan.days * self.random.random() ** RECENT))
+            # Recent days have more visits, because tasks are about what is still open at the end.
+            day = start + timedelta(days=round(self.plan.days * self.random.random() ** RECENCY))
             moment = day.replace(hour=self.random.randint(7, 21), minute=self.random.randrange(60), second=0)
-            found.append((moment, True))
+            moments.append((moment, True))
         for days in range(self.plan.days + 1):
             for hour in OFFICE_HOURS:
                 day = start + timedelta(days=days)
-                found.append((day.replace(hour=hour, minute=self.random.randrange(60), second=0), False))
+                moments.append((day.replace(hour=hour, minute=self.random.randrange(60), second=0), False))
         late = timedelta(days=1)
         occasions = [
             Occasion(moment if moment < self._end else moment - late, number, is_visit)
-            for number, (moment, is_visit) in enumerate(found)
+            for number, (moment, is_visit) in enumerate(moments)
         ]
         heapify(occasions)
         return occasions
@@ -176,36 +184,37 @@ class Simulation:
         self, caller: str, request: ToolRequest, result: CallResult, occasion: Occasion, *, has_more: bool
     ) -> None:
         for later, wanted in self._people.returns(caller, request, result, occasion.moment, has_more=has_more):
-            # Nobody calls at night.
+            # Nobody visits at night.
             moment = later.replace(hour=min(max(later.hour, 7), 21))
             if wanted and occasion.moment < moment < self._end:
                 self._returns += 1
-                heappush(self._occasions, Occasion(moment, RETURNS_FROM + self._returns, True, caller, tuple(wanted)))
+                number = FIRST_RETURN_NUMBER + self._returns
+                heappush(self._occasions, Occasion(moment, number, True, caller, tuple(wanted)))
 
     @contextmanager
-    def _charged(self, part: ContractPart, name: str) -> Iterator[None]:
-        """Steps count for this part of the contract; where none are left, the part that took most of them is told."""
-        before, said = self.world.pool.meter.spent, None
+    def _account(self, part: ContractPart, name: str) -> Iterator[None]:
+        """Count steps for a part of the contract; if none are left, blame the part that took most of them."""
+        spent_before, failure = self.world.pool.meter.spent, None
         try:
             yield
         except ContractBroken as broken:
-            said = broken
+            failure = broken
         except sqlite3.Error as error:
-            said = ContractBroken(part, name, f"{part} {name}: {sql_failure(error)}")
-        spent = self.world.pool.meter.spent - before
+            failure = ContractBroken(part, name, f"{part} {name}: {sql_failure(error)}")
+        spent = self.world.pool.meter.spent - spent_before
         self._spent[part, name] = self._spent.get((part, name), 0) + spent
         if self.world.pool.meter.is_spent:
             raise self._too_long()
-        if said is not None:
-            raise said
+        if failure is not None:
+            raise failure
 
     def _too_long(self) -> ContractBroken:
-        """What took most of the steps."""
-        part, name = max(self._spent, key=lambda one: self._spent[one])
+        """The failure of the part that took most of the steps."""
+        part, name = max(self._spent, key=lambda part_and_name: self._spent[part_and_name])
         return ContractBroken(part, name, f"{part} {name}: {TOO_LONG}")
 
     def _use(self, session: ContractSession, request: ToolRequest) -> CallResult | None:
-        with self._charged("tool", request.tool.name):
+        with self._account("tool", request.tool.name):
             result = self._called(session, request)
         if result is None:
             return None
@@ -213,7 +222,7 @@ class Simulation:
         self._changed(
             session,
             [effect.sql for effect in tool.effects],
-            f"the lawful call {tool.name}({_given(result.call.arguments)}) at {session.now}",
+            f"the lawful call {tool.name}({_arguments_text(result.call.arguments)}) at {session.now}",
         )
         self.history.succeeded[tool.name] += 1
         for place, rows in enumerate(result.changed):
@@ -221,7 +230,7 @@ class Simulation:
         return result
 
     def _called(self, session: ContractSession, request: ToolRequest) -> CallResult | None:
-        """The result of a lawful call; None where there is none."""
+        """The result of a lawful call; None if no lawful call is found, or it fails."""
         tool = request.tool
         search = ArgumentSearch(
             self.world.blueprint,
@@ -232,7 +241,7 @@ class Simulation:
             self.random,
             request.fixed,
             nodes=80,
-            soon=tool.name in self._makers and self.random.random() < SOON,
+            soon=tool.name in self._makers and self.random.random() < TAKES_NEAREST,
         )
         arguments = next(search.meeting(), None)
         if arguments is None:
@@ -251,12 +260,12 @@ class Simulation:
             self._unchecked = []
 
     def _check(self, session: ContractSession, what: str, written: list[str] | None = None) -> None:
-        broken = self._watch.broken(session, written, self._charged)
+        broken = self._monitor.broken(session, written, self._account)
         if broken:
             raise ContractBroken("invariant", broken.invariant, f"after {what} {broken}")
 
 
-def _given(arguments: Mapping[str, Json]) -> str:
+def _arguments_text(arguments: Mapping[str, Json]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
 
 

@@ -1,7 +1,8 @@
-"""The simulated persons: what each tends to do, and how one request leads to another.
+"""The simulated persons of a history: what each tends to do, and how one request leads to another.
 
-People differ: some never pay, some book all the time. So the data hold debts, used-up quotas and loose ends. What
-a write tool means to the rows that people made (it ends them, changes them, adds to them) is read off the contract.
+People differ: some never pay, some book all the time. So the data hold debts, used-up quotas and unfinished business.
+What a write tool does to the rows that people made (it ends them, changes them, adds to them) is read off the contract:
+a state is a column with a list of values, and a tool that sets it moves the row on.
 """
 
 from collections import Counter
@@ -24,65 +25,73 @@ from synth.search.slots import bound_names, table_of_column
 from synth.search.values import day_of
 from synth.simulation.generation import has_rows, visit_weight
 
-RoleKind = Literal["goes on", "undoes", "ends", "changes", "adds", "settles"]
+RoleKind = Literal["continues", "cancels", "ends", "changes", "adds", "updates_caller"]
 
 
 @dataclass(frozen=True)
 class ToolRole:
-    """What a write tool does in the course of rows."""
+    """What a write tool does to the rows that people made."""
 
-    kind: RoleKind = "goes on"
-    """`undoes`: it ends a row that other tools would carry on; `ends`: it ends one that nothing carries on; `changes`:
-    it changes a row that goes on; `adds`: it makes another row for one that stays as it is; `settles`: it changes what
-    is on record of the caller; `goes on`: all else."""
+    kind: RoleKind = "continues"
+    """`cancels`: it ends a row that other tools would continue. `ends`: it ends a row that no other tool continues.
+    `changes`: it changes a row that stays open. `adds`: it makes another row for one that stays as it is.
+    `updates_caller`: it changes what is on record of the caller. `continues`: everything else."""
     makers: tuple[str, ...] = ()
-    """The tools that make the rows which it ends, changes or adds to."""
+    """The tools that make the rows that it ends, changes or adds to."""
 
 
 def tool_roles(blueprint: Blueprint) -> dict[str, ToolRole]:
-    """The part of each write tool."""
-    return _RoleReader(blueprint).parts()
+    """Write tool -> its role, read off the contract."""
+    return _RoleReader(blueprint).roles()
 
 
 class _RoleReader:
+    """Reads the roles of one blueprint's write tools off their SQL."""
+
     def __init__(self, blueprint: Blueprint) -> None:
         self._blueprint = blueprint
         self._writes = [tool for tool in blueprint.tools if tool.kind == "write"]
-        self._makes = {tool.name: self._made_by(tool) for tool in self._writes}
+        self._made_by_tool = {tool.name: self._entity_made(tool) for tool in self._writes}
 
-    def parts(self) -> dict[str, ToolRole]:
-        return {tool.name: self._part(tool) for tool in self._writes}
+    def roles(self) -> dict[str, ToolRole]:
+        return {tool.name: self._role(tool) for tool in self._writes}
 
-    def _part(self, tool: Tool) -> ToolRole:
-        made = self._makes[tool.name]
-        for entity in self._about(tool):
+    def _role(self, tool: Tool) -> ToolRole:
+        made_entity = self._made_by_tool[tool.name]
+        for entity in self._entities_changed(tool):
             makers = self._makers(entity)
-            if made or not makers:
+            if made_entity or not makers:
                 continue
-            if self._ends(tool, entity):
-                carried = any(self._makes[other.name] for other in self._onward(entity))
-                return ToolRole("undoes" if carried else "ends", makers)
-            if not self._sets(tool, entity):
+            if self._ends_rows(tool, entity):
+                is_continued = any(self._made_by_tool[other.name] for other in self._writes_about(entity))
+                return ToolRole("cancels" if is_continued else "ends", makers)
+            if not self._states_set(tool, entity):
                 return ToolRole("changes", makers)
-        if self._settles(tool):
-            return ToolRole("settles")
-        named = [self._blueprint.target(one.refers_to)[0] for one in tool.parameters if one.refers_to and one.required]
-        about = [entity.name for entity in self._about(tool)]
-        rows = [one for one in named if self._makers(one) and one.name not in about and not has_rows(one)]
-        return ToolRole("adds", self._makers(rows[0])) if made and rows else ToolRole()
+        if self._updates_caller(tool):
+            return ToolRole("updates_caller")
+        references = [
+            parameter.refers_to for parameter in tool.parameters if parameter.refers_to and parameter.required
+        ]
+        named = [self._blueprint.target(reference)[0] for reference in references]
+        changed = [entity.name for entity in self._entities_changed(tool)]
+        parents = [
+            entity for entity in named if self._makers(entity) and entity.name not in changed and not has_rows(entity)
+        ]
+        return ToolRole("adds", self._makers(parents[0])) if made_entity and parents else ToolRole()
 
     def _makers(self, entity: Entity) -> tuple[str, ...]:
-        return tuple(name for name, made in self._makes.items() if made == entity.name)
+        return tuple(name for name, made in self._made_by_tool.items() if made == entity.name)
 
-    def _made_by(self, tool: Tool) -> str | None:
-        """The entity whose rows a tool is there to make: one that it inserts, and its result is about."""
-        made = {parse(e.sql).target for e in tool.effects if isinstance(parse(e.sql).tree, exp.Insert)}
-        about = subject_entity(self._blueprint, tool)
-        return about if about and self._blueprint.entity(about).table in made else None
+    def _entity_made(self, tool: Tool) -> str | None:
+        """The entity whose rows a tool makes: it inserts them, and its result is about them."""
+        inserted_tables = {
+            parse(effect.sql).target for effect in tool.effects if isinstance(parse(effect.sql).tree, exp.Insert)
+        }
+        subject = subject_entity(self._blueprint, tool)
+        return subject if subject and self._blueprint.entity(subject).table in inserted_tables else None
 
-    def _about(self, tool: Tool) -> Iterator[Entity]:
-        """The entities of which a tool writes a row that it is given the key of, or the caller's where it is given
-        none."""
+    def _entities_changed(self, tool: Tool) -> Iterator[Entity]:
+        """The entities of which a tool changes the row whose key it is given; without a key, the caller's rows."""
         named = {(parameter.refers_to or "").partition(".")[0] for parameter in tool.parameters if parameter.refers_to}
         written = {parse(effect.sql).target for effect in tool.effects if not _is_insert(effect.sql)}
         for entity in self._blueprint.tables:
@@ -93,39 +102,47 @@ class _RoleReader:
             ):
                 yield entity
 
-    def _onward(self, entity: Entity) -> list[Tool]:
-        return [tool for tool in self._writes if entity in self._about(tool)]
+    def _writes_about(self, entity: Entity) -> list[Tool]:
+        return [tool for tool in self._writes if entity in self._entities_changed(tool)]
 
-    def _sets(self, tool: Tool, entity: Entity) -> set[str]:
-        """The states to which a tool brings rows; `DELETE` where it removes them."""
-        found: set[str] = set()
+    def _states_set(self, tool: Tool, entity: Entity) -> set[str]:
+        """The states to which a tool sets rows; `DELETE` if it removes them."""
+        states_set: set[str] = set()
         for tree in (parse(effect.sql).tree for effect in tool.effects if parse(effect.sql).target == entity.table):
             if isinstance(tree, exp.Delete):
-                found.add("DELETE")
+                states_set.add("DELETE")
             for change in tree.expressions if isinstance(tree, exp.Update) else ():
                 states = _states(entity, change.left.name) if isinstance(change, exp.EQ) else set()
-                found |= states & {*_texts(change.right)} if states else set()
-        return found
+                states_set |= states & {*_texts(change.right)} if states else set()
+        return states_set
 
-    def _ends(self, tool: Tool, entity: Entity) -> bool:
-        """Whether a tool brings a row as it was made to a state in which no tool that is given its key takes it."""
-        states = self._sets(tool, entity)
-        asked = self._asked(tool, entity)
-        made = {text for maker in self._writes for text in self._made_in(maker, entity)}
-        if not states or (asked and made and not asked & made):
+    def _ends_rows(self, tool: Tool, entity: Entity) -> bool:
+        """Whether a tool sets a row, as it was made, to a state in which no other tool accepts it."""
+        states_set = self._states_set(tool, entity)
+        required = self._states_required(tool, entity)
+        made_states = {text for maker in self._writes for text in self._states_made(maker, entity)}
+        if not states_set or (required and made_states and not required & made_states):
             return False
-        return not any(states & self._asked(other, entity) for other in self._onward(entity) if other is not tool)
+        return not any(
+            states_set & self._states_required(other, entity)
+            for other in self._writes_about(entity)
+            if other is not tool
+        )
 
-    def _made_in(self, maker: Tool, entity: Entity) -> Iterator[str]:
+    def _states_made(self, maker: Tool, entity: Entity) -> Iterator[str]:
         for statement in (parse(effect.sql) for effect in maker.effects):
             if statement.target == entity.table:
                 for column, value in statement.inserted:
                     yield from _states(entity, column or "") & {*_texts(value)}
 
-    def _asked(self, tool: Tool, entity: Entity) -> set[str]:
-        """The states of the row that it is given the key of which a tool's guards ask for."""
-        keys = {one.name for one in tool.parameters if (one.refers_to or "").partition(".")[0] == entity.name}
-        found: set[str] = set()
+    def _states_required(self, tool: Tool, entity: Entity) -> set[str]:
+        """The states in which a tool's guards accept the row whose key it is given."""
+        keys = {
+            parameter.name
+            for parameter in tool.parameters
+            if (parameter.refers_to or "").partition(".")[0] == entity.name
+        }
+        required: set[str] = set()
         for guard in tool.guards:
             if keys and keys.isdisjoint(bound_names(guard.holds)):
                 continue
@@ -134,11 +151,11 @@ class _RoleReader:
                     columns = (
                         column for column in test.find_all(exp.Column) if table_of_column(column) == entity.table
                     )
-                    found |= set().union(*(_states(entity, column.name) for column in columns)) & {*_texts(test)}
-        return found
+                    required |= set().union(*(_states(entity, column.name) for column in columns)) & {*_texts(test)}
+        return required
 
-    def _settles(self, tool: Tool) -> bool:
-        """Whether a tool writes what it is told into the record of the caller."""
+    def _updates_caller(self, tool: Tool) -> bool:
+        """Whether a tool writes an argument into the record of the caller."""
         return any(
             isinstance(change, exp.EQ) and isinstance(change.right.unnest(), exp.Placeholder)
             for tree in (parse(effect.sql).tree for effect in tool.effects)
@@ -148,7 +165,7 @@ class _RoleReader:
 
 
 def _states(entity: Entity, column: str) -> set[str]:
-    return {text for one in entity.attributes if one.name == column for text in one.enum or ()}
+    return {text for attribute in entity.attributes if attribute.name == column for text in attribute.enum or ()}
 
 
 def _texts(tree: exp.Expr) -> Iterator[str]:
@@ -159,36 +176,36 @@ def _is_insert(sql: str) -> bool:
     return isinstance(parse(sql).tree, exp.Insert)
 
 
-LEANING = 1.1
-"""How much persons differ in what they use (deviation of the logarithm of a tool's weight)."""
-USES = 0.75
-"""Share of the tools that one person uses at all; what nobody has touched is there for tasks."""
-AGAIN = 0.2
-"""How often somebody asks for the same once more."""
-ONWARD = 0.5
+PREFERENCE_SPREAD = 1.1
+"""How much persons differ in what they use: the standard deviation of the logarithm of a tool's weight."""
+TOOLS_USED = 0.75
+"""Share of the tools that one person uses at all, so that something untouched is left for tasks."""
+REPEATS = 0.2
+"""How often somebody asks for the same again."""
+CONTINUES = 0.5
 """How often somebody goes on with what a call has just shown: pays what was booked, uses what was granted."""
 RETURNS = 0.6
-"""How often somebody comes back to it within days."""
+"""How often somebody comes back within days to what a call has shown."""
 WITHIN_HOURS = (2, 80)
-"""When, after the first call."""
-DUE = 0.9
+"""When they come back: hours after the first call, at least and at most."""
+RETURNS_WHEN_DUE = 0.9
 """How often somebody comes back on the day that a call has shown: to collect, to begin, to give back."""
-LATE_HOURS = 36
-"""Until when: on the day or the next; for a time of day it is as long before."""
-SHARE = {"undoes": 0.12, "ends": 0.12, "changes": 0.3, "adds": 0.6, "settles": 0.3}
-"""Of the rows that people make, or of the people: how many meet with what one tool does, by its part ..."""
-SELDOM = 0.03
-"""... and how often somebody wants it beyond that."""
-RESTLESS = 0.15
-"""Share of the people who do so readily, until it has been done twice as often: they meet the limits of rules."""
+MOST_HOURS_LATE = 36
+"""How many hours after the day that was shown they come at most; before it, if a time of day was shown."""
+SHARE_OF_ROWS = {"cancels": 0.12, "ends": 0.12, "changes": 0.3, "adds": 0.6, "updates_caller": 0.3}
+"""Role of a tool -> share of the rows (or of the people) to which it happens in the end."""
+BEYOND_SHARE = 0.03
+"""How often somebody asks for such a tool although that share is reached."""
+EAGER = 0.15
+"""Share of the people for whom that share is doubled: they meet the limits of rules."""
 CARELESS, CARE = 0.25, 0.5
-"""Share of the people who come back to what they began so much more rarely."""
-ONCE_MORE = 0.15
-"""How often what is on record of somebody is changed a second time; a third time is rarer by as much."""
+"""Share of the people who come back more rarely, and the factor by which they do."""
+ANOTHER_UPDATE = 0.15
+"""How often what is on record of somebody is changed a second time; each further time is rarer by this factor."""
 
 
 class ToolRequest(NamedTuple):
-    """A tool that somebody wants, with the arguments that are settled."""
+    """A tool that somebody wants to use, with the arguments that are fixed."""
 
     tool: Tool
     fixed: Mapping[str, Value]
@@ -205,18 +222,21 @@ class SimulatedPeople:
     succeeded: Mapping[str, int]
     """Write tool -> calls that succeeded so far."""
     writes: list[Tool] = field(init=False)
-    _settled: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _updates: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Caller and tool -> calls that changed what is on record of them."""
 
     def __post_init__(self) -> None:
-        self._parts = tool_roles(self.blueprint)
+        self._roles = tool_roles(self.blueprint)
         self.writes = [tool for tool in self.blueprint.tools if tool.kind == "write"]
-        self._leanings = {
-            caller: [self.random.lognormvariate(0, LEANING) * (self.random.random() < USES) for _ in self.writes]
+        self._preferences = {
+            caller: [
+                self.random.lognormvariate(0, PREFERENCE_SPREAD) * (self.random.random() < TOOLS_USED)
+                for _ in self.writes
+            ]
             for caller in self.callers
         }
-        self._onward = {tool.name: follow_up_writes(self.blueprint, tool) for tool in self.writes}
-        self._restless = {*self.random.sample(self.callers, round(RESTLESS * len(self.callers)))}
+        self._follow_ups = {tool.name: follow_up_writes(self.blueprint, tool) for tool in self.writes}
+        self._eager = {*self.random.sample(self.callers, round(EAGER * len(self.callers)))}
         self._careless = {*self.random.sample(self.callers, round(CARELESS * len(self.callers)))}
 
     def visitor(self) -> str:
@@ -224,73 +244,107 @@ class SimulatedPeople:
         return self.random.choices(self.callers, [visit_weight(place) for place in range(1, len(self.callers) + 1)])[0]
 
     def request(self, caller: str) -> ToolRequest | None:
-        """What somebody asks for out of the blue; None where they think better of it."""
-        # Tools that have rarely come about are tried more often, and those that lead to them: no corner stays unused.
-        rare = [
-            max(self._rarity(tool), *(self._rarity(ahead) / 2 for ahead, _, _ in self._onward[tool.name]), 0.0)
+        """What somebody asks for without an occasion; None if they decide against it."""
+        # Rarely used tools, and tools that lead to them, are tried more often, so that every tool is used.
+        rarities = [
+            max(
+                self._rarity(tool),
+                *(self._rarity(follow_up) / 2 for follow_up, _, _ in self._follow_ups[tool.name]),
+                0.0,
+            )
             for tool in self.writes
         ]
-        weights = [weight * leaning for weight, leaning in zip(rare, self._leanings[caller], strict=True)]
-        tool = self.random.choices(self.writes, weights if any(weights) else rare)[0]
+        weights = [weight * preference for weight, preference in zip(rarities, self._preferences[caller], strict=True)]
+        tool = self.random.choices(self.writes, weights if any(weights) else rarities)[0]
         return ToolRequest(tool, {}) if self._wants(caller, tool) else None
 
     def next(self, caller: str, request: ToolRequest, result: CallResult) -> list[ToolRequest]:
-        """What somebody asks for in the same visit after a call that succeeded: the first of these that can be had."""
-        if self._parts[request.tool.name].kind == "settles":
-            self._settled[caller, request.tool.name] += 1
-        if self.random.random() < AGAIN:
+        """What somebody asks for next in the same visit.
+
+        Args:
+            caller: Their key.
+            request: What they asked for.
+            result: Of the call, which succeeded.
+
+        Returns:
+            Requests in order of preference; the first that can be carried out is meant.
+        """
+        if self._roles[request.tool.name].kind == "updates_caller":
+            self._updates[caller, request.tool.name] += 1
+        if self.random.random() < REPEATS:
             return [ToolRequest(request.tool, {})] if self._wants(caller, request.tool) else []
-        return self._goes_on(caller, request, result) if self.random.random() < ONWARD else []
+        return self._continuations(caller, request, result) if self.random.random() < CONTINUES else []
 
     def returns(
         self, caller: str, request: ToolRequest, result: CallResult, now: datetime, *, has_more: bool
     ) -> Iterator[tuple[datetime, list[ToolRequest]]]:
-        """When somebody comes back to what a call has shown, and for what."""
+        """When somebody comes back to what a call has shown, and for what.
+
+        Args:
+            caller: Their key.
+            request: What they asked for.
+            result: Of the call, which succeeded.
+            now: The moment of the call.
+            has_more: Whether they ask for more in the same visit.
+
+        Returns:
+            Moments, each with requests in order of preference.
+        """
         care = CARE if caller in self._careless else 1.0
         if not has_more and self.random.random() < RETURNS * care:
             later = now + timedelta(minutes=self.random.randint(*(60 * hours for hours in WITHIN_HOURS)))
-            yield later, self._goes_on(caller, request, result)
-        days = sorted(_ahead(result, now))
-        if days and self.random.random() < DUE * care:
-            first, is_time = days[0]
-            late = timedelta(minutes=self.random.randint(0, 60 * LATE_HOURS))
-            moment = first - late if is_time else first + late
-            yield moment, self._goes_on(caller, request, result, is_over=moment >= days[-1][0])
+            yield later, self._continuations(caller, request, result)
+        times = sorted(_future_times(result, now))
+        if times and self.random.random() < RETURNS_WHEN_DUE * care:
+            first, is_time = times[0]
+            delay = timedelta(minutes=self.random.randint(0, 60 * MOST_HOURS_LATE))
+            moment = first - delay if is_time else first + delay
+            yield moment, self._continuations(caller, request, result, is_last=moment >= times[-1][0])
 
-    def _wants(self, caller: str, tool: Tool, after: Tool | None = None, *, is_over: bool = False) -> bool:
-        """Whether somebody does want it: few end what they have begun, or change it; what is over, ends."""
-        part = self._parts[tool.name]
-        if part.kind == "goes on" or (part.kind == "ends" and is_over and after and self._is_of_same(after, part)):
+    def _wants(self, caller: str, tool: Tool, after: Tool | None = None, *, is_last: bool = False) -> bool:
+        """Whether somebody does want a tool: few end or change what they began, but all end what is over.
+
+        Args:
+            caller: Their key.
+            tool: The tool.
+            after: The tool that they used before it.
+            is_last: Whether the last of the times that it showed has come.
+        """
+        role = self._roles[tool.name]
+        if role.kind == "continues" or (
+            role.kind == "ends" and is_last and after and self._concerns_same_rows(after, role)
+        ):
             return True
-        if self.random.random() >= ONCE_MORE ** self._settled[caller, tool.name]:
+        if self.random.random() >= ANOTHER_UPDATE ** self._updates[caller, tool.name]:
             return False
-        rows = sum(self.succeeded[maker] for maker in part.makers) if part.makers else len(self.callers)
-        most = SHARE[part.kind] * rows * (2 if caller in self._restless else 1)
-        return self.succeeded[tool.name] < most or self.random.random() < SELDOM
+        rows = sum(self.succeeded[maker] for maker in role.makers) if role.makers else len(self.callers)
+        most = SHARE_OF_ROWS[role.kind] * rows * (2 if caller in self._eager else 1)
+        return self.succeeded[tool.name] < most or self.random.random() < BEYOND_SHARE
 
-    def _is_of_same(self, tool: Tool, part: ToolRole) -> bool:
-        """Whether the rows that a tool makes or changes are those of which this is a part."""
-        return tool.name in part.makers or self._parts[tool.name].makers == part.makers
+    def _concerns_same_rows(self, tool: Tool, role: ToolRole) -> bool:
+        """Whether a tool makes or changes the rows that a role is about."""
+        return tool.name in role.makers or self._roles[tool.name].makers == role.makers
 
-    def _goes_on(
-        self, caller: str, request: ToolRequest, result: CallResult, *, is_over: bool = False
+    def _continuations(
+        self, caller: str, request: ToolRequest, result: CallResult, *, is_last: bool = False
     ) -> list[ToolRequest]:
-        found = []
-        for tool, parameter, column in self._onward[request.tool.name]:
+        ordered = []
+        for tool, parameter, column in self._follow_ups[request.tool.name]:
             value = result.value.get(column) if isinstance(result.value, dict) else None
-            if isinstance(value, str) and self._wants(caller, tool, request.tool, is_over=is_over):
-                # The smaller, the earlier: a weighted order without repeats.
-                found.append((self.random.expovariate(self._rarity(tool)), tool.name, parameter, tool, value))
+            if isinstance(value, str) and self._wants(caller, tool, request.tool, is_last=is_last):
+                # Sorting by exponential draws gives a weighted random order without repeats.
+                ordered.append((self.random.expovariate(self._rarity(tool)), tool.name, parameter, tool, value))
         return [
-            ToolRequest(tool, {parameter: value}) for _, _, parameter, tool, value in sorted(found, key=lambda f: f[:3])
+            ToolRequest(tool, {parameter: value})
+            for _, _, parameter, tool, value in sorted(ordered, key=lambda entry: entry[:3])
         ]
 
     def _rarity(self, tool: Tool) -> float:
         return float((1 + self.succeeded[tool.name]) ** -0.5)
 
 
-def _ahead(result: CallResult, now: datetime) -> Iterator[tuple[datetime, bool]]:
-    """The days and times to come that a result shows, each with whether it is a time of day."""
+def _future_times(result: CallResult, now: datetime) -> Iterator[tuple[datetime, bool]]:
+    """The days and times after `now` that a result shows, each with whether it has a time of day."""
     for value in result.value.values() if isinstance(result.value, dict) else ():
         day = day_of(value) if isinstance(value, str) else None
         if day is not None and day > now:
@@ -298,7 +352,11 @@ def _ahead(result: CallResult, now: datetime) -> Iterator[tuple[datetime, bool]]
 
 
 def follow_up_writes(blueprint: Blueprint, tool: Tool) -> list[tuple[Tool, str, str]]:
-    """(tool, parameter, column): writes that can go on with a row which the tool's result shows."""
+    """The writes that can continue with a row that a tool's result shows.
+
+    Returns:
+        (write, its parameter, the result's column with that parameter's value).
+    """
     shown = keys_shown(blueprint, tool)
     return [
         (other, parameter.name, column)

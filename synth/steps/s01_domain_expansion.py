@@ -40,7 +40,7 @@ async def domain_expansion(ctx: Context[ExpansionParams], key: str) -> None:
         if len(kept) in (before, ctx.params.target_domains):
             break
     if not kept:
-        raise AuthorError("; ".join(ctx.account.rejected) or f"no domain came of the seeds {ctx.seeds}")
+        raise AuthorError("; ".join(ctx.activity.rejected) or f"no domain came of the seeds {ctx.seeds}")
     ctx.count("domains", len(kept))
     for name, domain in sorted(kept.items()):
         ctx.write(DOMAIN_TOPICS, name, domain)

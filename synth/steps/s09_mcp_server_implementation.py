@@ -1,14 +1,15 @@
-"""s09: have each world's MCP server written, and prove it equal to its contract.
+"""s09: ask the author for each world's MCP server, and prove it equal to its contract.
 
-The author's server is checked without running it, then against the contract on calls that a model would make and on
-calls that nobody would; what differs goes back as it was seen, to be patched. Its own tests have to pass too. A server
-that is still wrong after that is rejected: the least bad is never kept.
+The server's source is checked without being run. Then it is run on ordinary and on absurd calls and compared with the
+contract; the author sees what differs and patches it. The tests that the author writes for the server must pass too. A
+server that is still wrong after the last repair is rejected: the least bad one is never kept.
 """
 
-from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_RUNTIME, SERVER_TESTS, SERVERS, text
+from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_RUNTIME, SERVER_TESTS, SERVERS
+from synth.engine.artifact import text
 from synth.engine.context import Context
 from synth.engine.step import Params, step
-from synth.servers.runtime_files import runtime_files
+from synth.servers.runtime import runtime_files
 from synth.servers.writing import QUESTIONS, SERVER_REPORTS, written_server
 
 SERVER_SESSION = text("mcp_servers/_session.py")
@@ -33,7 +34,7 @@ class ServerParams(Params):
 
 
 async def write_runtime(ctx: Context[ServerParams], keys: list[str]) -> None:
-    """The files that all servers stand on."""
+    """Write the runtime, the files that all servers import."""
     for name, source in runtime_files().items():
         ctx.write(RUNTIME[name], "all", source)
 

@@ -10,8 +10,9 @@ from pydantic import Field
 from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.fusion import Storyline
-from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS, ENTITY_ROWS, FUSIONS, TOOL_GRAPHS, every
+from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS, ENTITY_ROWS, FUSIONS, TOOL_GRAPHS
 from synth.contracts.visibility import column_origins
+from synth.engine.artifact import every
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.blueprint import fuse
@@ -19,7 +20,7 @@ from synth.fusion.links import fused_graph
 from synth.questions.partial import ask_partial
 from synth.search.row_words import REFERENCES, ask_row_words
 from synth.stories.faults import faults_by_story
-from synth.stories.proof import StoryWorlds, try_stories
+from synth.stories.proof import StoryInputs, try_stories
 
 STORIES = question("fusion.stories", returns=list[Storyline], most=64, under="storylines")
 
@@ -57,7 +58,7 @@ async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
         ctx.reject(f"{len(stories) - ctx.params.stories} stories", "more than were asked for")
         stories = stories[: ctx.params.stories]
     people = ctx.read(ENTITY_ROWS, combination.person)
-    ground = StoryWorlds(
+    inputs = StoryInputs(
         fused=fused,
         blueprints=blueprints,
         databases={server: ctx.path(DATABASE, server) for server in combination.domains},
@@ -67,7 +68,7 @@ async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
         now=ctx.now,
         seed=f"{ctx.seed}/{key}",
     )
-    fusion = await ctx.offload(try_stories, ground, stories)
+    fusion = await ctx.offload(try_stories, inputs, stories)
     for lost in fusion.pruned:
         ctx.reject(f"{lost.storyline} ({lost.reason})", "not feasible on a single world")
     for name, reason in fusion.rejected.items():

@@ -25,8 +25,8 @@ from synth.artifacts import (
     RELATIONSHIP_ROWS,
     REWRITES,
     TOOL_GRAPHS,
-    every,
 )
+from synth.engine.artifact import every
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.blueprint import fuse

@@ -25,8 +25,8 @@ from synth.artifacts import (
     SERVER_TESTS,
     SERVERS,
     TOOL_LISTS,
-    every,
 )
+from synth.engine.artifact import every
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.bridge_rules import conflict_faults

@@ -23,7 +23,7 @@ from synth.search.row_words import REFERENCES, ambiguous_reads, ask_row_words
 from synth.steps.item_world import fused_contract, is_fused
 from synth.stories.proof import NoTemplateError, template_of
 from synth.tasks.feasibility import GoalTrials, persons_able
-from synth.tasks.kinds import TemplateSource, derived_templates
+from synth.tasks.kinds import KINDS, TemplateSource, derived_templates
 
 GOALS = question("tasks.goals", returns=list[Goal], most=200, under="goals")
 
@@ -40,6 +40,7 @@ class TemplateParams(Params):
     writes=[TEMPLATES],
     params=TemplateParams,
     questions=[GOALS, REFERENCES],
+    registries=[KINDS],
 )
 async def task_template_generation(ctx: Context[TemplateParams], key: str) -> None:
     templates = await (_stories(ctx) if is_fused(ctx) else _goals(ctx))

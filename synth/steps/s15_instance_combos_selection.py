@@ -5,12 +5,13 @@ call is made before the next one is sought. In a fused world, where few persons 
 created as well, and each instance is put through the gates at once: what falls is replaced.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 from pydantic import Field
 
+from evaluator.kinds import KINDS as SCORED_KINDS
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Policy
@@ -37,15 +38,8 @@ from synth.gates.judging import judged_instances
 from synth.planner.problem import PlannerParams
 from synth.steps.item_world import fused_contract, is_fused, servers_of
 from synth.tasks.combinations import combinations_of
-from synth.tasks.kinds import NoInstance
+from synth.tasks.kinds import KINDS, NoInstance
 from synth.tasks.splits import SPARE_FACTOR, SplitDemand, allot_persons, balanced_combinations, splits_of
-
-MISFITS: Mapping[Kind, Callable[[World, Combination], str | None]] = {
-    "clarify": no_clarification_reason,
-    "refuse": indirect_route_reason,
-    "unavailable": indirect_route_reason,
-}
-"""Kind -> why a combination of it will not do, before it comes to the gates."""
 
 
 class ComboParams(PlannerParams):
@@ -62,12 +56,8 @@ class ComboParams(PlannerParams):
 
     def most_of(self, kind: Kind, *, is_fused: bool = False) -> int:
         """Instances of one template of a kind, at most; `is_fused`: of a joined world."""
-        own = {
-            "refuse": self.per_refusal,
-            "clarify": self.per_clarification,
-            "unavailable": self.per_unavailable,
-        }
-        return own.get(kind, self.per_storyline if is_fused else self.per_template)
+        limit = KINDS[kind].limit or ("per_storyline" if is_fused else "per_template")
+        return int(getattr(self, limit))
 
 
 @step(
@@ -76,6 +66,7 @@ class ComboParams(PlannerParams):
     reads=[BLUEPRINTS, CONTRACTS, MEDIATIONS, DATABASE, POLICIES, TEMPLATES],
     writes=[COMBINATIONS, LACKING, VALIDATED],
     params=ComboParams,
+    registries=[KINDS],
 )
 async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None:
     await (_validate(ctx, key) if is_fused(ctx) else _choose(ctx, key))
@@ -129,7 +120,7 @@ def _tell_lacking(
     kinds = {template.id: template.kind for template in templates}
     for one in lacking:
         kind = kinds[one.template]
-        if kind in ("do", "inform"):
+        if SCORED_KINDS[kind].is_goal:
             ctx.reject(ctx.key, one.text)
         else:
             ctx.reject(one.text, f"no instance of a {kind} template")
@@ -139,6 +130,13 @@ def _splits(ctx: Context[ComboParams], blueprint: Blueprint) -> dict[str, Split]
     """The split of each of the world's templates."""
     templates = ctx.read(TEMPLATES)
     return splits_of(templates, servers_of(blueprint), ctx.splits, str(ctx.seed))
+
+
+def _misfit(world: World, combination: Combination) -> str | None:
+    """Why a combination cannot pass the gates on what is left out or asked in vain: cheaper to see than all gates."""
+    if combination.withheld:
+        return no_clarification_reason(world, combination)
+    return indirect_route_reason(world, combination)
 
 
 def choose(
@@ -161,8 +159,8 @@ def choose(
     wants: list[SplitDemand] = []
     for template in templates:
         most = params.most_of(template.kind)
-        misfit = partial(MISFITS[template.kind], world) if template.kind in MISFITS else None
-        made[template.id] = list(combinations_of(world, template, callers, SPARE_FACTOR * most, seed, misfit=misfit))
+        count, misfit = SPARE_FACTOR * most, partial(_misfit, world)
+        made[template.id] = list(combinations_of(world, template, callers, count, seed, misfit=misfit))
         persons = frozenset(one.caller for one in made[template.id] if isinstance(one, Combination))
         wants.append(SplitDemand(splits[template.id], persons, most))
     place = allot_persons(callers, wants)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from evaluator.kinds import KINDS
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.contract import Policy
@@ -78,6 +79,7 @@ async def replay_fused(ctx: Context[FilterParams], keys: list[str]) -> None:
     reads=[BLUEPRINTS, DATABASE, POLICIES, TEMPLATES, COMBINATIONS, CONTRACTS, MEDIATIONS],
     writes=[VALIDATED, FALLEN],
     params=FilterParams,
+    registries=[KINDS],
     join=replay_fused,
     join_writes=[FUSED_REPLAYS],
     mode="single",

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
+from evaluator.kinds import KINDS
 from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.combination import ValidatedTask
 from skillweave.schema.contract import Policy
@@ -65,6 +66,7 @@ class InstantiationParams(Params):
     writes=[QUERIES, RULES, DUPLICATES, STEP_TRUTH],
     params=InstantiationParams,
     questions=[TELL],
+    registries=[KINDS],
     join=write_diversity,
     join_writes=[DIVERSITY],
 )
@@ -95,9 +97,8 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
     ctx.write(QUERIES, key, tasks)
     await write_rules(ctx, blueprint, tasks)
     if ctx.params.step_truth:
-        database, bounds = ctx.path(DATABASE), DEFAULT_BOUNDS
-        kept = ctx.read(VALIDATED)
-        truths = await ctx.offload(step_truths, blueprint, database, ctx.now, kept, tasks, bounds)
+        database, known = ctx.path(DATABASE), ctx.read(VALIDATED)
+        truths = await ctx.offload(step_truths, blueprint, database, ctx.now, known, tasks, DEFAULT_BOUNDS)
         ctx.write(STEP_TRUTH, key, truths)
 
 
@@ -115,7 +116,7 @@ def _offered(ctx: Context[InstantiationParams]) -> Iterator[ValidatedTask]:
 def _with_noise(ctx: Context[InstantiationParams], world: World, task: Task) -> Task:
     """A share of the tasks with faults planted in them; the others, and where no fault can be planted, as they are."""
     random = ctx.random(task.lineage.combo, "noise")
-    if random.random() >= ctx.params.noise or task.kind in ("refuse", "unavailable"):
+    if random.random() >= ctx.params.noise or not KINDS[task.kind].is_carried_out:
         return task
     try:
         noisy = with_planted_faults(world, task, random)

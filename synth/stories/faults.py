@@ -1,4 +1,4 @@
-"""What is wrong with an author's stories, in words for the author: tools, links and rows that are not there."""
+"""The check of an author's stories on the contracts alone: their tools, links, rows and bridge rules."""
 
 import re
 from collections import Counter
@@ -14,36 +14,42 @@ from synth.fusion.links import link_source
 
 
 def story_faults(stories: Sequence[Storyline], fused: FusedBlueprint) -> list[str]:
-    """Complaints, each with its story's name; empty where all stories can be tried."""
+    """What is wrong with the stories, each fault with its story's name. Empty if all stories can be tried."""
     return list(dict.fromkeys(chain.from_iterable(faults_by_story(stories, fused))))
 
 
 def faults_by_story(stories: Sequence[Storyline], fused: FusedBlueprint) -> list[list[str]]:
-    """Complaints about each story, those about its bridge rules among them."""
+    """What is wrong with each story and with its bridge rules.
+
+    Returns:
+        One list of faults for each story, in their order.
+    """
     rules = _rule_faults(list(chain.from_iterable(story.bridges for story in stories)), fused)
     names: set[str] = set()
-    found = []
+    by_story = []
     for story in stories:
         faults = [f"story {story.name!r} comes twice"] if story.name in names else []
-        faults += [f"story {story.name!r}: {fault}" for fault in _faults(story, fused)]
-        found.append([*faults, *chain.from_iterable(rules.get(rule.rule, []) for rule in story.bridges)])
+        faults += [f"story {story.name!r}: {fault}" for fault in _story_faults(story, fused)]
+        by_story.append([*faults, *chain.from_iterable(rules.get(rule.rule, []) for rule in story.bridges)])
         names.add(story.name)
-    return found
+    return by_story
 
 
 def _rule_faults(rules: Sequence[BridgeRule], fused: FusedBlueprint) -> dict[str, list[str]]:
-    """Name of a bridge rule -> what is wrong with it; stories may share rules."""
+    """Bridge rule -> what is wrong with it. Stories may share rules."""
     known: dict[str, BridgeRule] = {}
-    found: dict[str, list[str]] = {}
+    faults_by_rule: dict[str, list[str]] = {}
     for rule in rules:
         if known.setdefault(rule.rule, rule) != rule:
-            found[rule.rule] = [f"bridge rule {rule.rule!r} is given in two ways; give it in one, or two names"]
+            faults_by_rule[rule.rule] = [
+                f"bridge rule {rule.rule!r} is given in two ways; give it in one, or two names"
+            ]
     for name, faults in bridge_faults(list(known.values()), fused).items():
-        found.setdefault(name, []).extend(f"bridge rule {name!r}: {fault}" for fault in faults)
-    return found
+        faults_by_rule.setdefault(name, []).extend(f"bridge rule {name!r}: {fault}" for fault in faults)
+    return faults_by_rule
 
 
-def _faults(story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
+def _story_faults(story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
     servers = [member.server for member in fused.members]
     unknown = sorted({call.server for call in story.calls} - {*servers})
     if unknown:
@@ -53,24 +59,24 @@ def _faults(story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
     for call, tool in zip(story.calls, tools, strict=True):
         if tool is None:
             yield f"{call.server} has no tool {call.tool!r}; it has {', '.join(fused.member(call.server).tools)}"
-    left_out = sorted({*servers} - {call.server for call in story.calls} - _named(story))
+    left_out = sorted({*servers} - {call.server for call in story.calls} - _companies_named(story))
     if left_out:
         yield f"{', '.join(left_out)} has no part in it; every story needs all companies"
     rules = {rule.rule for rule in story.bridges}
-    for place, (call, tool) in enumerate(zip(story.calls, tools, strict=True), start=1):
+    for number, (call, tool) in enumerate(zip(story.calls, tools, strict=True), start=1):
         if tool is not None:
-            yield from (f"call {place}: {fault}" for fault in _call_faults(place, call, tool, story, fused))
-            yield from (f"call {place}: {fault}" for fault in _unnamed_faults(place, call, story, fused))
+            yield from (f"call {number}: {fault}" for fault in _call_faults(number, call, tool, story, fused))
+            yield from (f"call {number}: {fault}" for fault in _unnamed_row_faults(number, call, story, fused))
         if call.demanded_by is not None and call.demanded_by not in rules:
-            yield f"call {place} is demanded by {call.demanded_by!r}, which is none of its bridge rules"
-    for told in story.tell:
-        shown = tools[told.call - 1] if told.call <= len(tools) else None
-        if shown is None or told.column not in column_origins(shown):
-            yield f"tell names {told.column!r}, which call {told.call} does not return"
+            yield f"call {number} is demanded by {call.demanded_by!r}, which is none of its bridge rules"
+    for fact in story.tell:
+        tool_told = tools[fact.call - 1] if fact.call <= len(tools) else None
+        if tool_told is None or fact.column not in column_origins(tool_told):
+            yield f"tell names {fact.column!r}, which call {fact.call} does not return"
 
 
-def _named(story: Storyline) -> set[str]:
-    """Companies whose rows a call is given: they have a part by their reads."""
+def _companies_named(story: Storyline) -> set[str]:
+    """Companies whose rows some call is given; they take part by their reads."""
     return {reference.partition(".")[0] for call in story.calls for reference in call.names.values()}
 
 
@@ -79,19 +85,20 @@ def _tool(call: StoryCall, fused: FusedBlueprint) -> Tool | None:
     return fused.tool(name) if name else None
 
 
-def _call_faults(place: int, call: StoryCall, tool: Tool, story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
-    taken = {parameter.name for parameter in tool.parameters}
-    for name in sorted({*call.same, *call.names, *call.given} - taken):
-        yield f"{call.tool} takes no {name!r}; it takes {', '.join(sorted(taken)) or 'nothing'}"
+def _call_faults(number: int, call: StoryCall, tool: Tool, story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
+    parameters = {parameter.name for parameter in tool.parameters}
+    for name in sorted({*call.same, *call.names, *call.given} - parameters):
+        yield f"{call.tool} takes no {name!r}; it takes {', '.join(sorted(parameters)) or 'nothing'}"
     for phrase in call.ask:
-        strange = sorted({*re.findall(r"\{[^{}]*\}|[{}]", phrase)} - {f"{{{name}}}" for name in taken})
-        if strange:
-            yield f"the phrase {phrase!r} holds {strange[0]!r}; in braces stand parameters: {', '.join(sorted(taken))}"
+        unknown = sorted({*re.findall(r"\{[^{}]*\}|[{}]", phrase)} - {f"{{{name}}}" for name in parameters})
+        if unknown:
+            known = ", ".join(sorted(parameters))
+            yield f"the phrase {phrase!r} holds {unknown[0]!r}; in braces stand parameters: {known}"
     sources = Counter(chain(call.same, call.names, call.given))
     for name in sorted(name for name, times in sources.items() if times > 1):
         yield f"{name!r} is given in two ways; give it in one of same, names and given"
-    every = [*fused.entities, *fused.relationships]
-    entities = {f"{entity.server}.{entity.origin}" for entity in every if entity.server is not None}
+    tables = [*fused.entities, *fused.relationships]
+    entities = {f"{entity.server}.{entity.origin}" for entity in tables if entity.server is not None}
     for name, reference in call.names.items():
         if reference not in entities:
             yield f"{name!r} names a row of {reference!r}; it must be one of {', '.join(sorted(entities))}"
@@ -100,15 +107,24 @@ def _call_faults(place: int, call: StoryCall, tool: Tool, story: Storyline, fuse
     for name in call.rows:
         yield from _row_faults(name, call, tool, fused)
     for name, link in call.same.items():
-        yield from _link_faults(place, name, link, story, fused)
+        yield from _link_faults(number, name, link, story, fused)
 
 
 def _row_faults(name: str, call: StoryCall, tool: Tool, fused: FusedBlueprint) -> Iterator[str]:
-    """What is wrong with the columns that the row which an argument names must have."""
+    """What is wrong with the columns by which the row of an argument is to be chosen."""
     server, _, origin = call.names.get(name, "").partition(".")
-    referred = next((one.refers_to or "" for one in tool.parameters if one.name == name), "").partition(".")[0]
+    referred = next(
+        (parameter.refers_to or "" for parameter in tool.parameters if parameter.name == name), ""
+    ).partition(".")[0]
     entities = [*fused.entities, *fused.relationships]
-    entity = next((e for e in entities if e.name == referred or (e.server, e.origin) == (server, origin)), None)
+    entity = next(
+        (
+            entity
+            for entity in entities
+            if entity.name == referred or (entity.server, entity.origin) == (server, origin)
+        ),
+        None,
+    )
     if entity is None or name in {*call.same, *call.given}:
         yield f"{name!r} names no row that is free to be chosen by its columns"
         return
@@ -117,49 +133,51 @@ def _row_faults(name: str, call: StoryCall, tool: Tool, fused: FusedBlueprint) -
         yield f"the row of {name!r} has no {column!r}; it has {', '.join(sorted(columns))}"
 
 
-def _link_faults(place: int, name: str, link: str, story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
-    found = link_source(link)
-    if found is None:
+def _link_faults(number: int, name: str, link: str, story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
+    source = link_source(link)
+    if source is None:
         yield f"{name!r}: {link!r} is not of the form '<call>.<column>', '<call>.<parameter>.<column>' or 'date(...)'"
         return
-    latest = place if found.row is not None else place - 1
-    if not 1 <= found.call <= latest:
-        yield f"{name!r}: {link!r} names call {found.call}; it must be one of 1 to {latest}"
+    latest = number if source.row is not None else number - 1
+    if not 1 <= source.call <= latest:
+        yield f"{name!r}: {link!r} names call {source.call}; it must be one of 1 to {latest}"
         return
-    source = story.calls[found.call - 1]
-    tool = _tool(source, fused)
+    producer = story.calls[source.call - 1]
+    tool = _tool(producer, fused)
     if tool is None:
         return
-    taken = {parameter.name for parameter in tool.parameters}
-    if found.row is not None and found.row not in taken:
-        yield f"{name!r}: {source.tool} takes no {found.row!r}"
-    elif found.row is None and found.column not in {*column_origins(tool), *taken}:
-        yield f"{name!r}: {source.tool} returns {', '.join(column_origins(tool))}"
+    parameters = {parameter.name for parameter in tool.parameters}
+    if source.row is not None and source.row not in parameters:
+        yield f"{name!r}: {producer.tool} takes no {source.row!r}"
+    elif source.row is None and source.column not in {*column_origins(tool), *parameters}:
+        yield f"{name!r}: {producer.tool} returns {', '.join(column_origins(tool))}"
 
 
-def _unnamed_faults(place: int, call: StoryCall, story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
-    """Rows that what the user asks for is taken from, and that only calls which rules demand have named.
+def _unnamed_row_faults(number: int, call: StoryCall, story: Storyline, fused: FusedBlueprint) -> Iterator[str]:
+    """Rows that only a demanded call has named, and from which an argument is taken that the user asks for.
 
-    The words for such a row stand for the argument that is taken from it, so the phrases have to have a place for them.
+    The user has no other words for such a row, so each phrase must have a place for them.
     """
     if call.demanded_by is not None or not call.ask:
         return
-    asked = [number for number in range(1, place) if story.calls[number - 1].demanded_by is None]
-    said = {_row(story, number, name) for number in asked for name in _parameters(story.calls[number - 1], fused)}
-    taken: dict[tuple[int, str], list[str]] = {}
+    asked = [other for other in range(1, number) if story.calls[other - 1].demanded_by is None]
+    named = {
+        _first_naming(story, other, name) for other in asked for name in _parameters(story.calls[other - 1], fused)
+    }
+    parameters_by_row: dict[tuple[int, str], list[str]] = {}
     for name, link in call.same.items():
-        found = link_source(link)
-        if found is not None and found.row is not None and 1 <= found.call < place:
-            taken.setdefault(_row(story, found.call, found.row), []).append(name)
-    for (number, parameter), names in taken.items():
-        if (number, parameter) in said:
+        source = link_source(link)
+        if source is not None and source.row is not None and 1 <= source.call < number:
+            parameters_by_row.setdefault(_first_naming(story, source.call, source.row), []).append(name)
+    for (other, parameter), names in parameters_by_row.items():
+        if (other, parameter) in named:
             continue
-        key = _key_of(story.calls[number - 1], parameter, fused)
+        key = _key_of(story.calls[other - 1], parameter, fused)
         words = next((name for name in names if _column(call.same[name]) == key), names[0])
-        if lacking := [phrase for phrase in call.ask if f"{{{words}}}" not in phrase]:
+        if phrases := [phrase for phrase in call.ask if f"{{{words}}}" not in phrase]:
             yield (
                 f"{words!r} is taken from a row that nothing asked for has named; "
-                f"the phrase {lacking[0]!r} needs {{{words}}} for that row in words"
+                f"the phrase {phrases[0]!r} needs {{{words}}} for that row in words"
             )
 
 
@@ -168,23 +186,23 @@ def _parameters(call: StoryCall, fused: FusedBlueprint) -> list[str]:
     return [parameter.name for parameter in tool.parameters] if tool else []
 
 
-def _row(story: Storyline, number: int, parameter: str) -> tuple[int, str]:
-    """The call and the parameter that are the first to name a row."""
-    found = link_source(story.calls[number - 1].same.get(parameter, ""))
-    if found is None or not 1 <= found.call < number:
+def _first_naming(story: Storyline, number: int, parameter: str) -> tuple[int, str]:
+    """The call (from 1) and the parameter that are the first to name a row."""
+    source = link_source(story.calls[number - 1].same.get(parameter, ""))
+    if source is None or not 1 <= source.call < number:
         return number, parameter
-    return _row(story, found.call, found.row or found.column)
+    return _first_naming(story, source.call, source.row or source.column)
 
 
 def _key_of(call: StoryCall, parameter: str, fused: FusedBlueprint) -> str:
-    tool, named = _tool(call, fused), call.names.get(parameter, "")
-    if named:
-        every = [*fused.entities, *fused.relationships]
-        return next((entity.key for entity in every if f"{entity.server}.{entity.origin}" == named), "")
+    tool, reference = _tool(call, fused), call.names.get(parameter, "")
+    if reference:
+        tables = [*fused.entities, *fused.relationships]
+        return next((entity.key for entity in tables if f"{entity.server}.{entity.origin}" == reference), "")
     references = [one.refers_to or "" for one in (tool.parameters if tool else []) if one.name == parameter]
     return references[0].partition(".")[2] if references else ""
 
 
 def _column(link: str) -> str:
-    found = link_source(link)
-    return found.column if found else ""
+    source = link_source(link)
+    return source.column if source else ""

@@ -1,9 +1,9 @@
-"""Feasibility first: whether each domain's part of a story can be had on its own world, before any world is fused.
+"""Feasibility: whether each domain's part of a story can be carried out on its own world, before any world is fused.
 
-What the links will supply is bound from the other side: rows that the other world shows the same person, results of the
-calls that were made there. Where a person lacks rows, a past is lived for them on the single world, as tasks will have
-it. Bridge rules are not asked: they can only forbid more. A story that falls here would fall on the fused world for
-everybody, where looking for it costs far more.
+What the links will supply is taken from the other side: rows that the other world shows the same person, and results of
+calls made there. If a person lacks rows, a fixture is built for them on the single world, as tasks will have it. Bridge
+rules are not checked, because they can only forbid more. A story that fails here would fail on the fused world for
+everybody, where the search costs far more.
 """
 
 from collections import Counter
@@ -25,21 +25,21 @@ from synth.search.values import keys_of_matching_rows, row_choices
 from synth.tasks.fixtures import FixtureBuilder
 from synth.tasks.replay import rows_of
 
-TRIES = 3
-"""Sets of arguments of one call, and rows of the other side for it, that are tried each."""
-ROWS = 8
-"""Rows of the other side that are looked at for one call."""
-CALLS = 40
-"""Calls of one story that are made for one person."""
-GIVEN = 6
-"""Persons who are given a past."""
+MOST_TRIES = 3
+"""Sets of arguments that are tried for one call, and rows of the other side for each."""
+MOST_ROWS = 8
+"""Rows of the other side that are considered for one call."""
+MOST_CALLS = 40
+"""Calls of one story that are made for one person, counting those that are undone."""
+MOST_FIXTURES = 6
+"""Persons for whom a fixture is built."""
 
-Pasts = Mapping[str, Sequence[RowChange]]
-"""Server -> what a past has changed there."""
+Fixtures = Mapping[str, Sequence[RowChange]]
+"""Server -> the row changes of a fixture there."""
 
 
 class DeadEnd(Exception):
-    """Nobody could be served beyond this call; the message says why."""
+    """A call of a story that could not be made; the message says why."""
 
     def __init__(self, call: StoryCall, place: int, reason: str) -> None:
         super().__init__(f"{call.tool}: {reason}")
@@ -49,24 +49,26 @@ class DeadEnd(Exception):
 
 @dataclass
 class FeasibilityTrials:
-    """Carries stories out side by side on the single worlds."""
+    """Carries stories out on the single worlds of their domains, side by side."""
 
     worlds: Mapping[str, World]
     accounts: Sequence[Mapping[str, str]]
-    """For each person who is everywhere, their key in each domain."""
+    """For each person whom all domains know, their key in each."""
     seed: str
 
     def pruned(self, storyline: Storyline) -> PrunedStoryline | None:
-        """Why a story can be had by nobody; None where somebody could have it."""
+        """Why nobody can carry a story out; None if somebody can."""
         reasons: Counter[tuple[str, str]] = Counter()
-        lost: list[tuple[Mapping[str, str], DeadEnd]] = []
+        dead_ends: list[tuple[Mapping[str, str], DeadEnd]] = []
         for account in self.accounts:
-            stuck = self._attempt(storyline, account, {})
-            if stuck is None:
+            dead_end = self._attempt(storyline, account, {})
+            if dead_end is None:
                 return None
-            reasons[stuck.server, str(stuck)] += 1
-            lost.append((account, stuck))
-        if any(self._with_a_past(storyline, account, stuck) for account, stuck in lost[:GIVEN]):
+            reasons[dead_end.server, str(dead_end)] += 1
+            dead_ends.append((account, dead_end))
+        if any(
+            self._succeeds_with_fixture(storyline, account, dead_end) for account, dead_end in dead_ends[:MOST_FIXTURES]
+        ):
             return None
         if not reasons:
             return PrunedStoryline(
@@ -76,27 +78,27 @@ class FeasibilityTrials:
         saved = len(self.accounts) * len(storyline.calls)
         return PrunedStoryline(storyline=storyline.name, server=server, reason=reason, saved=saved)
 
-    def _attempt(self, storyline: Storyline, account: Mapping[str, str], pasts: Pasts) -> "DeadEnd | None":
+    def _attempt(self, storyline: Storyline, account: Mapping[str, str], fixtures: Fixtures) -> DeadEnd | None:
         random = Random(f"{self.seed}/{storyline.name}/{sorted(account.items())}")
-        return _Attempt(self.worlds, account, storyline, random, pasts).run()
+        return _Attempt(self.worlds, account, storyline, random, fixtures).run()
 
-    def _with_a_past(self, storyline: Storyline, account: Mapping[str, str], stuck: "DeadEnd") -> bool:
-        """Whether a person could have the story after some past in the domain that it got stuck in."""
-        calls = [TemplateCall(tool=call.tool) for call in storyline.calls if call.server == stuck.server]
+    def _succeeds_with_fixture(self, storyline: Storyline, account: Mapping[str, str], dead_end: DeadEnd) -> bool:
+        """Whether a person can carry the story out after some fixture in the domain of the dead end."""
+        calls = [TemplateCall(tool=call.tool) for call in storyline.calls if call.server == dead_end.server]
         template = TaskTemplate(
-            id=storyline.name, server=stuck.server, kind="do", title=storyline.title, calls=calls, reasons=[]
+            id=storyline.name, server=dead_end.server, kind="do", title=storyline.title, calls=calls, reasons=[]
         )
 
-        def reached(past: list[RowChange]) -> int:
-            """Calls of the domain that got through, with that past."""
-            later = self._attempt(storyline, account, {stuck.server: past})
-            if later is None:
+        def calls_reached(changes: list[RowChange]) -> int:
+            """Calls of the domain that succeed after these changes."""
+            next_dead_end = self._attempt(storyline, account, {dead_end.server: changes})
+            if next_dead_end is None:
                 return len(calls)
-            return sum(call.server == stuck.server for call in storyline.calls[: later.place])
+            return sum(call.server == dead_end.server for call in storyline.calls[: next_dead_end.place])
 
-        before = sum(call.server == stuck.server for call in storyline.calls[: stuck.place])
-        creation = FixtureBuilder(self.worlds[stuck.server], template, self.seed)
-        return creation.lead(account[stuck.server], min(before, len(calls) - 1), reached)
+        reached_before = sum(call.server == dead_end.server for call in storyline.calls[: dead_end.place])
+        builder = FixtureBuilder(self.worlds[dead_end.server], template, self.seed)
+        return builder.lead(account[dead_end.server], min(reached_before, len(calls) - 1), calls_reached)
 
 
 @dataclass
@@ -109,49 +111,51 @@ class _StoryStep:
 
 @dataclass
 class _Attempt:
+    """One story, tried by one person: depth first, with backtracking."""
+
     worlds: Mapping[str, World]
     account: Mapping[str, str]
     storyline: Storyline
     random: Random
-    pasts: Pasts
-    made: list[_StoryStep] = field(default_factory=list)
-    calls: int = 0
+    fixtures: Fixtures
+    steps: list[_StoryStep] = field(default_factory=list)
+    calls_made: int = 0
     deepest: int = -1
-    stuck: DeadEnd | None = None
-    """At the deepest call that was reached."""
+    dead_end: DeadEnd | None = None
+    """The deepest call that was reached."""
 
     def run(self) -> DeadEnd | None:
-        """None where all calls were made; else at what it got stuck."""
+        """None if all calls were made; else the dead end."""
         sessions = {
-            server: world.session(caller=self.account[server], patch=self.pasts.get(server, ()))
+            server: world.session(caller=self.account[server], patch=self.fixtures.get(server, ()))
             for server, world in self.worlds.items()
         }
         try:
-            return None if self._from(0, sessions) else self.stuck
+            return None if self._calls_from(0, sessions) else self.dead_end
         finally:
             for session in sessions.values():
                 session.close()
 
-    def _from(self, place: int, sessions: Mapping[str, ContractSession]) -> bool:
+    def _calls_from(self, place: int, sessions: Mapping[str, ContractSession]) -> bool:
         if place == len(self.storyline.calls):
             return True
         call = self.storyline.calls[place]
         session = sessions[call.server]
-        for fixed, rows in islice(self._supplied(call, place, sessions), TRIES):
-            for arguments in islice(self._arguments(call, session, fixed), TRIES):
-                self.calls += 1
-                if self.calls > CALLS:
+        for fixed, rows in islice(self._supplied(call, place, sessions), MOST_TRIES):
+            for arguments in islice(self._arguments(call, session, fixed), MOST_TRIES):
+                self.calls_made += 1
+                if self.calls_made > MOST_CALLS:
                     return False
                 mark = session.mark()
                 result = session.call(call.tool, arguments)
                 if result.ok:
-                    self.made.append(_StoryStep(result, {**rows, **self._named(call, session, arguments)}))
-                    if self._from(place + 1, sessions):
+                    self.steps.append(_StoryStep(result, {**rows, **self._rows_named(call, session, arguments)}))
+                    if self._calls_from(place + 1, sessions):
                         return True
-                    self.made.pop()
+                    self.steps.pop()
                 session.undo(mark)
         if place > self.deepest:
-            self.deepest, self.stuck = place, DeadEnd(call, place, "no lawful call, with what the links supply")
+            self.deepest, self.dead_end = place, DeadEnd(call, place, "no lawful call, with what the links supply")
         return False
 
     def _arguments(
@@ -170,65 +174,71 @@ class _Attempt:
     def _supplied(
         self, call: StoryCall, place: int, sessions: Mapping[str, ContractSession]
     ) -> Iterator[tuple[dict[str, Value], dict[str, Row]]]:
-        """Arguments that links supply, with the rows of the other side that they are taken from."""
+        """Sets of arguments that links supply, each with the rows of the other side that they come from."""
         for rows in self._other_rows(call, sessions):
             fixed: dict[str, Value] = {**call.given}
             for parameter, reference in call.names.items():
                 key = self._key(reference)
                 fixed[parameter] = rows[parameter][key]
-            linked = {name: self._linked(place, rows, link) for name, link in call.same.items()}
+            linked = {name: self._linked_value(place, rows, link) for name, link in call.same.items()}
             if all(value is not None for value in linked.values()):
                 yield {**fixed, **linked}, rows
 
     def _other_rows(self, call: StoryCall, sessions: Mapping[str, ContractSession]) -> Iterator[dict[str, Row]]:
-        """For each parameter that names another domain's row, such a row; every combination that is tried."""
-        shown: list[list[Row]] = []
+        """Combinations of one row for each parameter that names another domain's row."""
+        candidates: list[list[Row]] = []
         for parameter, reference in call.names.items():
             server, _, entity = reference.partition(".")
             key = self._key(reference)
             allowed = call.rows.get(parameter, {})
-            fit = keys_of_matching_rows(self.worlds[server].blueprint, f"{entity}.{key}", allowed, sessions[server])
-            rows = [row for row in shown_rows(sessions[server], entity) if row[key] in fit]
-            shown.append(self.random.sample(rows, min(ROWS, len(rows))))
-        for picked in product(*shown):
+            keys = keys_of_matching_rows(self.worlds[server].blueprint, f"{entity}.{key}", allowed, sessions[server])
+            rows = [row for row in shown_rows(sessions[server], entity) if row[key] in keys]
+            candidates.append(self.random.sample(rows, min(MOST_ROWS, len(rows))))
+        for picked in product(*candidates):
             yield dict(zip(call.names, picked, strict=True))
 
     def _key(self, reference: str) -> str:
         server, _, entity = reference.partition(".")
         return self.worlds[server].blueprint.entity(entity).key
 
-    def _linked(self, place: int, rows: Mapping[str, Row], link: str) -> Value:
-        found = link_source(link)
-        if found is None:
+    def _linked_value(self, place: int, rows: Mapping[str, Row], link: str) -> Value:
+        source = link_source(link)
+        if source is None:
             return None
-        value = self._value(found, place, rows)
-        return value[:10] if found.is_day and isinstance(value, str) else value
+        value = self._value(source, place, rows)
+        return value[:10] if source.is_day and isinstance(value, str) else value
 
-    def _value(self, found: LinkSource, place: int, rows: Mapping[str, Row]) -> Value:
-        if found.row is not None:
-            own = rows if found.call == place + 1 else self.made[found.call - 1].rows
-            return own.get(found.row, {}).get(found.column)
-        held = self.made[found.call - 1].result
-        value: Json = held.value.get(found.column) if isinstance(held.value, dict) else None
-        value = value if value is not None else held.call.arguments.get(found.column)
+    def _value(self, source: LinkSource, place: int, rows: Mapping[str, Row]) -> Value:
+        if source.row is not None:
+            rows_of_call = rows if source.call == place + 1 else self.steps[source.call - 1].rows
+            return rows_of_call.get(source.row, {}).get(source.column)
+        result = self.steps[source.call - 1].result
+        value: Json = result.value.get(source.column) if isinstance(result.value, dict) else None
+        value = value if value is not None else result.call.arguments.get(source.column)
         return None if isinstance(value, (dict, list)) else value
 
-    def _named(self, call: StoryCall, session: ContractSession, arguments: Mapping[str, Value]) -> dict[str, Row]:
-        """The rows of its own domain that a call's arguments name, as reads show them."""
-        found: dict[str, Row] = {}
+    def _rows_named(self, call: StoryCall, session: ContractSession, arguments: Mapping[str, Value]) -> dict[str, Row]:
+        """Parameter -> the row of the call's own domain that its argument names, as reads show it."""
+        rows_by_parameter: dict[str, Row] = {}
         for parameter in session.world.blueprint.tool(call.tool).parameters:
             if parameter.refers_to and parameter.name in arguments:
                 entity, _, key = parameter.refers_to.partition(".")
-                wanted = arguments[parameter.name]
-                found[parameter.name] = next((r for r in shown_rows(session, entity) if r.get(key) == wanted), {})
-        return found
+                value = arguments[parameter.name]
+                rows_by_parameter[parameter.name] = next(
+                    (row for row in shown_rows(session, entity) if row.get(key) == value), {}
+                )
+        return rows_by_parameter
 
 
 def shown_rows(session: ContractSession, entity: str) -> list[Row]:
-    """Rows of an entity that reads which need nothing show to the caller, by key, each with all that is shown of it."""
+    """The rows of an entity that reads without required parameters show to the caller.
+
+    Returns:
+        One row for each key, in the order of keys, with everything that any of these reads shows of it.
+    """
     blueprint = session.world.blueprint
     own = blueprint.entity(entity)
-    found: dict[str, Row] = {}
+    rows_by_key: dict[str, Row] = {}
     for tool in blueprint.tools:
         keys = [column for column, origin in column_origins(tool).items() if origin == (own.table, own.key)]
         if tool.kind != "read" or not keys or any(parameter.required for parameter in tool.parameters):
@@ -236,5 +246,5 @@ def shown_rows(session: ContractSession, entity: str) -> list[Row]:
         for row in rows_of(session.peek(tool.name, {})):
             plain = {name: value for name, value in row.items() if not isinstance(value, (dict, list))}
             key = str(row[keys[0]])
-            found[key] = {**plain, **found.get(key, {}), own.key: key}
-    return [found[key] for key in sorted(found)]
+            rows_by_key[key] = {**plain, **rows_by_key.get(key, {}), own.key: key}
+    return [rows_by_key[key] for key in sorted(rows_by_key)]

@@ -1,4 +1,4 @@
-"""The proof of stories: each is told as a template, tried on the single worlds, then carried out on the fused world.
+"""The proof of stories: each is tried on the single worlds, then carried out once on the fused world as a template.
 
 Pure: the same arguments give the same record, so it can run in another process.
 """
@@ -23,7 +23,7 @@ from synth.stories.feasibility import FeasibilityTrials
 
 
 class NoTemplateError(Exception):
-    """Why a story cannot be told in a fused world; the message is the reason that is counted."""
+    """A story cannot become a template of a fused world; the message is the reason under which it is counted."""
 
 
 def template_of(
@@ -33,19 +33,27 @@ def template_of(
     referred_by: Mapping[str, Sequence[str]],
     numbers: Mapping[str, str],
 ) -> TaskTemplate:
-    """The template of a story. `numbers`: a bridge rule's name -> its number in the world, for those that are kept.
+    """Put a story into the names of its fused world.
 
-    NoTemplate where a rule that the story leans on is not kept.
+    Args:
+        storyline: The story, in its domains' names.
+        fused: The contract of the fused world.
+        graph: Its tool graph.
+        referred_by: Read -> the columns by which people refer to its rows.
+        numbers: A bridge rule's name in stories -> its number in the world, for the rules that are kept.
+
+    Raises:
+        NoTemplateError: A bridge rule that the story needs is not kept.
     """
-    lost = [rule.rule for rule in storyline.bridges if rule.rule not in numbers]
-    if lost:
-        raise NoTemplateError(f"the bridge rule {lost[0]} is not kept")
+    dropped = [rule.rule for rule in storyline.bridges if rule.rule not in numbers]
+    if dropped:
+        raise NoTemplateError(f"the bridge rule {dropped[0]} is not kept")
     return TaskTemplate(
         id=f"{fused.server}/{storyline.name}",
         server=fused.server,
         kind="do",
         title=storyline.title,
-        calls=[_call(call, fused, graph, numbers) for call in storyline.calls],
+        calls=[_template_call(call, fused, graph, numbers) for call in storyline.calls],
         lookups=lookup_sources(fused, graph),
         referred_by={read: list(columns) for read, columns in referred_by.items()},
         tell=storyline.tell,
@@ -53,10 +61,12 @@ def template_of(
     )
 
 
-def _call(call: StoryCall, fused: FusedBlueprint, graph: ToolGraph, numbers: Mapping[str, str]) -> TemplateCall:
+def _template_call(
+    call: StoryCall, fused: FusedBlueprint, graph: ToolGraph, numbers: Mapping[str, str]
+) -> TemplateCall:
     tool = fused.tool(fused.member(call.server).tools[call.tool])
-    entities = {parameter: _entity(reference, fused) for parameter, reference in call.names.items()}
-    shown = {parameter: _showing(entity, fused) for parameter, entity in entities.items()}
+    entities = {parameter: _entity_named(reference, fused) for parameter, reference in call.names.items()}
+    shown = {parameter: _reads_showing(entity, fused) for parameter, entity in entities.items()}
     return TemplateCall(
         tool=tool.name,
         same=call.same,
@@ -69,8 +79,8 @@ def _call(call: StoryCall, fused: FusedBlueprint, graph: ToolGraph, numbers: Map
     )
 
 
-def _entity(reference: str, fused: FusedBlueprint) -> FusedEntity:
-    """What `<Server>.<Entity>` names; NoTemplate if nothing."""
+def _entity_named(reference: str, fused: FusedBlueprint) -> FusedEntity:
+    """The entity that `<Server>.<Entity>` names. NoTemplateError if there is none."""
     server, _, name = reference.partition(".")
     for entity in [*fused.entities, *fused.relationships]:
         if (entity.server, entity.origin) == (server, name):
@@ -78,68 +88,79 @@ def _entity(reference: str, fused: FusedBlueprint) -> FusedEntity:
     raise NoTemplateError(f"there is no {reference}")
 
 
-def _showing(entity: FusedEntity, fused: FusedBlueprint) -> list[RowSource]:
-    """The reads of a domain whose rows tell which row is meant: those that list such rows, or else what has them."""
+def _reads_showing(entity: FusedEntity, fused: FusedBlueprint) -> list[RowSource]:
+    """The reads of a domain that show an entity's rows: those that list them, or else those that contain them."""
     own: list[RowSource] = []
     others: list[RowSource] = []
     for tool in fused.tools:
         if tool.kind == "read" and tool.server == entity.server:
-            found = own if subject_entity(fused, tool) == entity.name else others
+            reads = own if subject_entity(fused, tool) == entity.name else others
             columns = sorted(subject_keys(fused, tool).get(entity.name, ()))
-            found += [RowSource(tool=tool.name, column=column) for column in columns]
+            reads += [RowSource(tool=tool.name, column=column) for column in columns]
     return own or others
 
 
-PERSONS = 24
+MOST_PERSONS = 24
 """Persons for whom the parts of a story are tried."""
 
 
 @dataclass(frozen=True)
-class StoryWorlds:
-    """What stories of one combination are tried on."""
+class StoryInputs:
+    """What the stories of one combination are tried on."""
 
     fused: FusedBlueprint
+    """The contract of the fused world, without bridge rules."""
     blueprints: Mapping[str, Blueprint]
+    """Of each domain, by server."""
     databases: Mapping[str, Path]
+    """Of each domain, by server."""
     people: Sequence[Row]
+    """The shared persons, each with their key in every domain."""
     graph: ToolGraph
+    """Of the fused world."""
     referred_by: Mapping[str, Sequence[str]]
+    """Read -> the columns by which people refer to its rows."""
     now: str
+    """The run's clock."""
     seed: str
 
 
-def try_stories(ground: StoryWorlds, storylines: Sequence[Storyline]) -> Fusion:
-    """What became of the stories of a combination."""
-    worlds = {name: World(ground.blueprints[name], path, now=ground.now) for name, path in ground.databases.items()}
-    segments = FeasibilityTrials(worlds, _accounts(ground), f"{ground.seed}/segments")
-    pruned = [fault for story in storylines if (fault := segments.pruned(story))]
+def try_stories(inputs: StoryInputs, storylines: Sequence[Storyline]) -> Fusion:
+    """Prove the stories of a combination.
+
+    Returns:
+        The record: stories that are proven, with their proofs, and why the others are not.
+    """
+    worlds = {name: World(inputs.blueprints[name], path, now=inputs.now) for name, path in inputs.databases.items()}
+    trials = FeasibilityTrials(worlds, _accounts(inputs), f"{inputs.seed}/segments")
+    pruned = [fault for story in storylines if (fault := trials.pruned(story))]
     for world in worlds.values():
         world.close()
-    lost = {fault.storyline for fault in pruned}
-    state = fused_state(ground.fused, list(ground.blueprints.values()), ground.databases, ground.people)
+    infeasible = {fault.storyline for fault in pruned}
+    state = fused_state(inputs.fused, list(inputs.blueprints.values()), inputs.databases, inputs.people)
     kept: list[Storyline] = []
     proofs: dict[str, list[ProvenLink]] = {}
     rejected: dict[str, str] = {}
     searches = 0
     for story in storylines:
-        if story.name not in lost:
-            fused = ground.fused.with_bridges(story.bridges)
-            world = World(fused, state, now=ground.now)
+        if story.name not in infeasible:
+            fused = inputs.fused.with_bridges(story.bridges)
+            world = World(fused, state, now=inputs.now)
             try:
-                found, tries = _proof(ground, fused, world, story)
+                outcome, tries = _prove(inputs, fused, world, story)
             except sqlite3.Error as error:
-                # What a rule asks of the data shows on the data: too much work, too long a text.
-                found, tries = f"SQL failed: {error}", 0
+                # A rule's SQL may fail on the data, by too much work or too long a text.
+                outcome, tries = f"SQL failed: {error}", 0
             world.close()
             searches += tries
-            if isinstance(found, str):
-                rejected[story.name] = found
+            if isinstance(outcome, str):
+                rejected[story.name] = outcome
             else:
                 kept.append(story)
-                proofs[story.name] = found
+                proofs[story.name] = outcome
     return Fusion(
-        name=ground.fused.server,
-        domains=[member.server for member in ground.fused.members],
+        name=inputs.fused.server,
+        domains=[member.server for member in inputs.fused.members],
         storylines=kept,
         proofs=proofs,
         pruned=pruned,
@@ -148,23 +169,29 @@ def try_stories(ground: StoryWorlds, storylines: Sequence[Storyline]) -> Fusion:
     )
 
 
-def _accounts(ground: StoryWorlds) -> list[dict[str, str]]:
-    """The keys of each person who is in all domains."""
-    servers = [member.server for member in ground.fused.members]
-    found = [{server: row.get(server) for server in servers} for row in ground.people]
-    return [{server: str(key) for server, key in one.items()} for one in found if all(one.values())][:PERSONS]
+def _accounts(inputs: StoryInputs) -> list[dict[str, str]]:
+    """The keys of some persons whom all domains know, by server."""
+    servers = [member.server for member in inputs.fused.members]
+    keys_of_people = [{server: row.get(server) for server in servers} for row in inputs.people]
+    return [{server: str(key) for server, key in keys.items()} for keys in keys_of_people if all(keys.values())][
+        :MOST_PERSONS
+    ]
 
 
-def _proof(
-    ground: StoryWorlds, fused: FusedBlueprint, world: World, story: Storyline
+def _prove(
+    inputs: StoryInputs, fused: FusedBlueprint, world: World, story: Storyline
 ) -> tuple[list[ProvenLink] | str, int]:
-    """The links that carrying the story out shows, or the commonest reason why nobody's would do; and the searches."""
+    """Carry a story out on its fused world.
+
+    Returns:
+        The links that it proves, or the most frequent reason why it fails; and the number of searches.
+    """
     names = {rule.rule: rule.rule for rule in story.bridges}
     try:
-        template = template_of(story, fused, ground.graph, ground.referred_by, names)
+        template = template_of(story, fused, inputs.graph, inputs.referred_by, names)
     except NoTemplateError as fault:
         return str(fault), 0
-    maker = InstanceMaker(world, template, partial(crossings, world), 1, f"{ground.seed}/trial")
+    maker = InstanceMaker(world, template, partial(crossings, world), 1, f"{inputs.seed}/trial")
     maker.make()
     tries = maker.reasons.total() + len(maker.passed)
     if maker.passed:

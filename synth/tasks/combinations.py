@@ -13,7 +13,7 @@ from skillweave.world.replay import result_reference
 from skillweave.world.world import World
 from synth.search.slots import slots
 from synth.tasks.builder import InstanceBuilder
-from synth.tasks.kinds import KINDS, NoInstance
+from synth.tasks.kinds import KINDS, InstanceSetting, NoInstance
 
 MOST_BACKTRACKS = 16
 """Calls that are taken back, in a fused world, to look for an instance of one caller."""
@@ -34,7 +34,7 @@ def combinations_of(
 ) -> Iterator[Combination | NoInstance]:
     """Up to `count` combinations, and for each caller without one the reason. Pure: same arguments, same result.
 
-    `misfit`: why a combination will not do; others are then looked for, up to a bound.
+    `misfit`: why a combination will not do, beside what its kind says of it; others are then looked for, up to a bound.
     """
     made = misfits = 0
     everybody = [*callers_of(template, callers, seed)]
@@ -49,7 +49,7 @@ def combinations_of(
         except NoInstance as reason:
             yield reason
             continue
-        fault = misfit(found) if misfit else None
+        fault = KINDS[template.kind].misfit(world, found) or (misfit(found) if misfit else None)
         if fault:
             misfits += 1
             yield NoInstance(fault)
@@ -91,11 +91,11 @@ def combination_for(
 
     `alone`: a call that a rule is to forbid breaks that rule only.
     """
-    spare = MOST_BACKTRACKS if len(world.blueprint.roles) > 1 else 0
+    backtracks = MOST_BACKTRACKS if len(world.blueprint.roles) > 1 else 0
     with world.session(caller=caller, patch=patch) as session:
         own = Random(f"{seed}/{template.id}/{caller}")
-        instance = InstanceBuilder(world, template, session, own, alone=alone, spare=spare).build()
-        hidden = KINDS[template.kind].finish(world, instance, session.diff())
+        instance = InstanceBuilder(world, template, session, own, alone=alone, backtracks=backtracks).build()
+        hidden = KINDS[template.kind].finish(instance, InstanceSetting(world, template, session.diff(), own))
     auth = auth_tool(world, template)
     credentials = _credentials(world, caller, auth) if login == "conversation" else {}
     shift = 1 if credentials else 0

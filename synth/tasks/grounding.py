@@ -1,15 +1,20 @@
-"""Where the arguments of a template's call come from: an earlier call (a link), or a look-up of the row they name."""
+"""Grounding: where each argument of a golden call comes from.
+
+A link takes it from an earlier call, a look-up finds the row that it names, and the user says the rest. Each argument
+has its source when its call is made, so nothing has to be explained afterwards.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import MentionedValue
+from skillweave.schema.call import CallResult
+from skillweave.schema.combination import MentionedRow, MentionedValue
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.record import Json, Value
+from skillweave.schema.task import GoldenCall
 from skillweave.schema.template import RowSource, TemplateCall
-from synth.contracts.dependencies import columns_filled_by
+from skillweave.world.session import ContractSession
 from synth.fusion.links import LinkSource, link_source
 from synth.search.arguments import Arguments
 from synth.search.lookup import EarlierRow, LookupArgument, LookupFinder, RowLookup, common_row
@@ -28,81 +33,190 @@ class ShownRow(NamedTuple):
 
 
 class LinkedArgument(NamedTuple):
-    """A linked argument."""
+    """An argument that nobody chooses, because an earlier call or a row that the user refers to gives it."""
 
     value: Value
     column: str
     is_day: bool
-    of: ShownRow | None
-    """The row that has the column; None: a row that the same call names, and that is still to be looked up ..."""
-    own: str = ""
-    """... namely by this argument."""
+    row: ShownRow | None
+    """The row that has the column; None: a row that the same call names, and that is still to be looked up."""
+    named_by: str = ""
+    """If the same call names that row: by this argument."""
 
     def source(self, places: Mapping[str, str]) -> str:
-        """Its grounding, given where the rows stand that the call itself names."""
-        where = f"{self.of.place if self.of else places[self.own]}{self.column}"
+        """Its grounding.
+
+        Args:
+            places: Argument of the same call -> where the columns of the row that it names stand.
+        """
+        where = f"{self.row.place if self.row else places[self.named_by]}{self.column}"
         return f"computed date({where})" if self.is_day else where
 
 
 @dataclass
 class ArgumentLinks:
-    """Follows the links of a template's calls in what has been made of it so far."""
+    """Follows the links of a template's calls in what has been built of an instance so far."""
 
-    made: Instance
+    instance: Instance
     shown: dict[tuple[int, str], ShownRow] = field(default_factory=dict)
     """Call, counted from 1, and parameter -> the row that the argument names."""
 
     def of(self, call: TemplateCall, number: int, named: Mapping[str, RowLookup]) -> dict[str, LinkedArgument]:
-        """The linked arguments of a call; NoInstance where a link leads nowhere."""
+        """The linked arguments of a call.
+
+        Args:
+            number: The call's, counted from 1.
+            named: Argument of this call -> the row that it names, as far as that is settled.
+
+        Raises:
+            NoInstance: A link leads nowhere.
+        """
         return {parameter: self._follow(link, number, named) for parameter, link in call.same.items()}
 
-    def remember(self, number: int, found: Mapping[str, ShownRow], linked: Mapping[str, LinkedArgument]) -> None:
+    def remember(self, number: int, rows: Mapping[str, ShownRow], linked: Mapping[str, LinkedArgument]) -> None:
         """Keep which rows a call's arguments name."""
-        for parameter, row in found.items():
+        for parameter, row in rows.items():
             self.shown[number, parameter] = row
         for parameter, link in linked.items():
-            of = link.of or found[link.own]
-            if of.lookup is None or of.lookup.column == link.column:
-                self.shown[number, parameter] = of
+            row = link.row or rows[link.named_by]
+            if row.lookup is None or row.lookup.column == link.column:
+                self.shown[number, parameter] = row
 
     def _follow(self, link: str, number: int, named: Mapping[str, RowLookup]) -> LinkedArgument:
-        place = link_source(link)
-        if place is None or not 1 <= place.call <= number or (place.call == number and place.row is None):
+        source = link_source(link)
+        if source is None or not 1 <= source.call <= number or (source.call == number and source.row is None):
             raise NoInstance(f"{link!r} is no link")
-        if place.call == number:
-            found = named.get(place.row or "")
-            value = found.row.get(place.column) if found else None
-            return LinkedArgument(self._value(value, place, link), place.column, place.is_day, None, place.row or "")
-        of = self._row(place, link)
-        return LinkedArgument(
-            self._value(of.row.get(place.column), place, link), self._column(place, of), place.is_day, of
-        )
+        if source.call == number:
+            lookup = named.get(source.row or "")
+            value = lookup.row.get(source.column) if lookup else None
+            return LinkedArgument(
+                _linked_value(value, source, link), source.column, source.is_day, None, source.row or ""
+            )
+        row = self._row(source, link)
+        value = _linked_value(row.row.get(source.column), source, link)
+        return LinkedArgument(value, _linked_column(source, row), source.is_day, row)
 
-    def _row(self, place: LinkSource, link: str) -> ShownRow:
+    def _row(self, source: LinkSource, link: str) -> ShownRow:
         """The row of an earlier call that has the column."""
-        if place.row is not None:
-            found = self.shown.get((place.call, place.row))
-            if found is None:
+        if source.row is not None:
+            row = self.shown.get((source.call, source.row))
+            if row is None:
                 raise NoInstance(f"{link!r}: no call has shown that row")
-            return found
-        step = self.made.steps[place.call - 1]
-        result = self.made.results[step].value
-        if isinstance(result, dict) and place.column in result:
+            return row
+        step = self.instance.steps[source.call - 1]
+        result = self.instance.results[step].value
+        if isinstance(result, dict) and source.column in result:
             return ShownRow(result, f"call {step} ", None)
-        argument = self.shown.get((place.call, place.column))
+        argument = self.shown.get((source.call, source.column))
         if argument is None or argument.lookup is None:
-            raise NoInstance(f"call {place.call} gives no {place.column}")
-        return argument._replace(row={**argument.row, place.column: argument.lookup.key})
+            raise NoInstance(f"call {source.call} gives no {source.column}")
+        return argument._replace(row={**argument.row, source.column: argument.lookup.key})
 
-    def _column(self, place: LinkSource, of: ShownRow) -> str:
-        """The column in the row; an argument that an earlier call was given stands there under the key's name."""
-        given = place.row is None and of.lookup is not None
-        return of.lookup.column if given and of.lookup is not None else place.column
 
-    def _value(self, value: Json, place: LinkSource, link: str) -> Value:
-        if value is None or isinstance(value, (list, dict)):
-            raise NoInstance(f"{link!r} holds no value")
-        return str(value)[:10] if place.is_day else value
+def _linked_column(source: LinkSource, row: ShownRow) -> str:
+    """The column in the row; an argument that an earlier call was given stands there under the key's name."""
+    return row.lookup.column if source.row is None and row.lookup is not None else source.column
+
+
+def _linked_value(value: Json, source: LinkSource, link: str) -> Value:
+    if value is None or isinstance(value, (list, dict)):
+        raise NoInstance(f"{link!r} holds no value")
+    return str(value)[:10] if source.is_day else value
+
+
+@dataclass
+class GoldenRecorder:
+    """Makes the calls of an instance, and records the source of each argument and what the user says for it."""
+
+    session: ContractSession
+    instance: Instance
+
+    def look_up(self, lookup: RowLookup) -> str:
+        """Make a look-up's calls, unless they were made since the last write.
+
+        Returns:
+            Where the columns of its row stand: `call 3 [2].`.
+        """
+        place = self.read(lookup.read, lookup.arguments)
+        is_list = isinstance(self.instance.results[place].value, list)
+        return f"call {place} [{lookup.index}]." if is_list else f"call {place} "
+
+    def read(self, read: str, given: Mapping[str, LookupArgument]) -> int:
+        """Make a read, and before it those that find its arguments, unless they were made since the last write.
+
+        Returns:
+            Its index among the golden calls.
+        """
+        grounding: dict[str, str] = {}
+        for name, argument in given.items():
+            if argument.found:
+                grounding[name] = f"{self.look_up(argument.found)}{argument.column or argument.found.column}"
+            else:
+                grounding[name] = argument.source or "user"
+        arguments = {name: argument.value for name, argument in given.items()}
+        wanted = GoldenCall(tool=read, arguments=arguments, grounding=grounding)
+        calls = self.instance.golden
+        place = next((n for n in range(self.instance.fresh_from, len(calls)) if calls[n] == wanted), len(calls))
+        if place == len(calls):
+            self.call(wanted)
+            self._mention(place, given)
+        return place
+
+    def call(self, call: GoldenCall) -> CallResult:
+        """Make a call, and record it."""
+        result = self.session.call(call.tool, call.arguments)
+        self.instance.golden.append(call)
+        self.instance.results.append(result)
+        return result
+
+    def ground(
+        self,
+        call: TemplateCall,
+        arguments: Arguments,
+        rows: Mapping[str, ShownRow],
+        linked: Mapping[str, LinkedArgument],
+    ) -> GoldenCall:
+        """The next golden call with the source of each argument; what the user says for it is recorded.
+
+        Args:
+            rows: Argument -> the row that it names, as a look-up of the instance has shown it.
+        """
+        step = len(self.instance.golden)
+        places = {name: row.place for name, row in rows.items()}
+        lookups = {name: row.lookup for name, row in rows.items() if row.lookup is not None}
+        grounding = {name: f"{places[name]}{lookup.column}" for name, lookup in lookups.items()}
+        grounding |= {name: link.source(places) for name, link in linked.items()}
+        for name, lookup in lookups.items():
+            self._mention_row(step, name, lookup)
+        for name, link in linked.items():
+            row = link.row or rows[link.named_by]
+            if row.lookup is not None:
+                self._mention_row(step, name, row.lookup)
+        for name, value in arguments.items():
+            if name not in grounding:
+                grounding[name] = "user"
+                self.instance.values.append(MentionedValue(call=step, parameter=name, value=value))
+        sources = {name: source for name, source in grounding.items() if name in arguments}
+        return GoldenCall(tool=call.tool, arguments=dict(arguments), grounding=sources, demanded_by=call.demanded_by)
+
+    def _mention(self, place: int, given: Mapping[str, LookupArgument]) -> None:
+        """Record what the user says for the arguments of a read."""
+        for name, argument in given.items():
+            if lookup := argument.found or argument.row:
+                self._mention_row(place, name, lookup)
+            elif not argument.source:
+                self.instance.values.append(MentionedValue(call=place, parameter=name, value=argument.value))
+
+    def _mention_row(self, call: int, parameter: str, lookup: RowLookup) -> None:
+        row = MentionedRow(
+            call=call,
+            parameter=parameter,
+            entity=lookup.entity,
+            key=str(lookup.key),
+            read=lookup.read,
+            columns=lookup.said,
+        )
+        self.instance.rows.append(row)
 
 
 def find_lookups(
@@ -113,7 +227,14 @@ def find_lookups(
     named: Mapping[str, RowLookup],
     linked: Mapping[str, LinkedArgument],
 ) -> dict[str, RowLookup] | None:
-    """A look-up for each argument that names a row which nothing before has given; None where one is missing."""
+    """A look-up for each argument that names a row which nothing before has given.
+
+    Args:
+        named: Look-ups that are settled.
+
+    Returns:
+        Argument -> its look-up, those of `named` among them; None if one is missing.
+    """
     finder.domain = tool.name
     open_rows = []
     for name, value in arguments.items():
@@ -124,22 +245,22 @@ def find_lookups(
             finder.given.append(_earlier_row(parameter.refers_to, value, linked[name]))
         else:
             open_rows.append(parameter)
-    found = dict(named)
+    lookups = dict(named)
     for parameter in sorted(open_rows, key=lambda parameter: _fewest_parameters(finder, call, parameter)):
         sources = call.found_by.get(parameter.name, [])
         lookup = finder.find(parameter.refers_to or "", arguments[parameter.name], sources)
         if lookup is None:
             return None
-        found[parameter.name] = lookup
+        lookups[parameter.name] = lookup
         finder.known[parameter.name] = LookupArgument(arguments[parameter.name], lookup)
         finder.seen.append(lookup)
-    return found
+    return lookups
 
 
 def why_no_lookup(
     finder: LookupFinder, tool: Tool, call: TemplateCall, arguments: Arguments, linked: Mapping[str, LinkedArgument]
 ) -> str:
-    """In words for an author, which row that the arguments name no read shows, or shows apart from others."""
+    """Which row that the arguments name no read shows, or shows apart from others, in words for an author."""
     finder.domain = tool.name
     finder.known |= {
         name: LookupArgument(value) for name, value in arguments.items() if not tool.parameter(name).refers_to
@@ -188,44 +309,15 @@ def _fewest_parameters(finder: LookupFinder, call: TemplateCall, parameter: Para
     return min((sum(p.required for p in tool.parameters) for tool in tools), default=99)
 
 
-def _lookup_argument(value: Value, found: RowLookup | None, link: LinkedArgument | None) -> LookupArgument:
-    """An argument as its look-ups are given it: with its own source where an earlier call has given it."""
-    if link is None or link.of is None:
-        return LookupArgument(value, found)
-    return LookupArgument(value, source=link.source({}), row=link.of.lookup)
+def _lookup_argument(value: Value, lookup: RowLookup | None, link: LinkedArgument | None) -> LookupArgument:
+    """An argument as its look-ups are given it; with the source of its own if an earlier call has given it."""
+    if link is None or link.row is None:
+        return LookupArgument(value, lookup)
+    return LookupArgument(value, source=link.source({}), row=link.row.lookup)
 
 
 def _earlier_row(reference: str, key: Value, link: LinkedArgument) -> EarlierRow:
-    of = link.of
-    return EarlierRow(reference, key, of.row, of.place, of.lookup) if of else EarlierRow(reference, key, {}, "", None)
-
-
-def settle_optional_arguments(blueprint: Blueprint, made: Instance) -> None:
-    """Optional arguments left out: their columns stay open, or the user says that nothing is wanted.
-
-    A column that another call fills with something the user said cannot stay open: it would not be compared there; nor
-    can one that names a row. Of a call that a rule forbids all is said: what was left open might lift the ban.
-    """
-    calls = [*made.golden, *([made.asked] if made.asked else [])]
-    tools = [(step, blueprint.tool(calls[step].tool)) for step in made.steps]
-    writes = [(step, tool, calls[step].arguments) for step, tool in tools if tool.kind == "write" or made.asked]
-    said = {place for _, tool, arguments in writes for name in arguments for place in _columns_filled(tool, name)}
-    for step, tool, arguments in writes:
-        for parameter in tool.parameters:
-            places = _columns_filled(tool, parameter.name)
-            if parameter.name in arguments:
-                continue
-            # Whose bill it is, or which approval is used, is never a matter of taste.
-            if parameter.refers_to or not places or said & {*places} or made.asked:
-                made.values.append(MentionedValue(call=step, parameter=parameter.name, value=None))
-                continue
-            for table, column in places:
-                kept = made.open_columns.setdefault(table, [])
-                kept += [column] if column not in kept else []
-
-
-def _columns_filled(tool: Tool, parameter: str) -> list[tuple[str, str]]:
-    """Tables and columns that an argument merely fills."""
-    return [
-        (table, column) for table, columns in (columns_filled_by(tool, parameter) or {}).items() for column in columns
-    ]
+    row = link.row
+    if row is None:
+        return EarlierRow(reference, key, {}, "", None)
+    return EarlierRow(reference, key, row.row, row.place, row.lookup)

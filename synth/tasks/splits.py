@@ -11,6 +11,7 @@ from math import ceil
 from random import Random
 from typing import NamedTuple
 
+from evaluator.kinds import KINDS
 from skillweave.config.load import nearest
 from skillweave.config.sections import SplitsConfig
 from skillweave.schema.combination import Combination
@@ -137,7 +138,7 @@ GOAL_FACTOR = 2
 
 def is_goal(template: TaskTemplate) -> bool:
     """Whether it is what people want, and get."""
-    return template.kind in ("do", "inform")
+    return KINDS[template.kind].is_goal
 
 
 def balanced_combinations(

@@ -126,7 +126,11 @@ def with_prefixes(draft: Blueprint, initials: str) -> Blueprint:
 
 def rule_numbers(draft: Blueprint) -> dict[str, str]:
     """The author's name of each rule -> `R1`, `R2`, ... in the order in which tools state them."""
-    rules = [rule for tool in draft.tools for rule in (*(g.rule for g in tool.guards), *(e.rule for e in tool.effects))]
+    rules = [
+        rule
+        for tool in draft.tools
+        for rule in (*(guard.rule for guard in tool.guards), *(effect.rule for effect in tool.effects))
+    ]
     return {rule: f"R{number}" for number, rule in enumerate(dict.fromkeys(rules), start=1)}
 
 

@@ -1,14 +1,14 @@
-"""A generator from the tables alone: a Python script that draws the rows of the tables that no tool fills.
+"""A generator made from the tables alone: a Python script that draws the rows of the tables that no tool fills.
 
-It is what a blueprint is tried with, and the offline author's answer: ordinary code for exactly these tables.
-`generate(seed, now, people, pools)` in it returns `{table: [row, ...]}`; derived columns are computed in an SQLite
-database in memory, in the script itself.
+A blueprint is tried with it, and it is the offline author's answer: ordinary code for exactly these tables. Its
+function `generate(seed, now, people, pools)` returns `{table: [row, ...]}`. Derived columns are computed by the script
+itself, in an SQLite database in memory.
 """
 
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from pprint import pformat
-from textwrap import indent
+from textwrap import fill, indent
 
 from skillweave.base.errors import AuthorError
 from skillweave.schema.entity import Attribute, Entity, Generate
@@ -104,36 +104,56 @@ BOOLEAN = {boolean}
 
 
 def write_generator(server: str, core: str, filled: Sequence[Entity], tables: Sequence[Entity]) -> str:
-    """The script for the tables to be filled; `tables` are all tables, which derived columns may read.
+    """The source of a generator.
 
-    AuthorError where the tables need each other in a circle, or nothing says how a column is drawn.
+    Args:
+        server: The server's name.
+        core: The name of the core person's entity.
+        filled: The tables to fill.
+        tables: All tables, because derived columns may read any.
+
+    Raises:
+        AuthorError: Tables need each other in a circle, or nothing says how a column is drawn.
     """
     ordered = _in_order(filled)
-    about = f"Tables, in the order in which they need each other: {', '.join(e.table for e in ordered)}."
-    parts = [HEAD.format(server=server, about=_wrapped(about))]
-    parts += [_function(entity, entity.name == core) for entity in ordered]
+    about = f"Tables, in the order in which they need each other: {', '.join(entity.table for entity in ordered)}."
+    sections = [HEAD.format(server=server, about=_wrapped(about))]
+    sections += [_function(entity, entity.name == core) for entity in ordered]
     derived = [
-        (e.table, a.name, a.generate.sql) for e in ordered for a in e.attributes if a.generate and a.generate.sql
+        (entity.table, attribute.name, attribute.generate.sql)
+        for entity in ordered
+        for attribute in entity.attributes
+        if attribute.generate and attribute.generate.sql
     ]
-    boolean = sorted((e.table, a.name) for e in ordered for a in e.attributes if a.type == "boolean")
-    parts.append(
+    boolean = sorted(
+        (entity.table, attribute.name)
+        for entity in ordered
+        for attribute in entity.attributes
+        if attribute.type == "boolean"
+    )
+    sections.append(
         TAIL.format(
             calls="\n".join(
-                f'    made["{e.table}"] = rows_of_{e.table}(seed, clock, people, pools, made)' for e in ordered
+                f'    made["{entity.table}"] = rows_of_{entity.table}(seed, clock, people, pools, made)'
+                for entity in ordered
             ),
-            columns=_literal({e.table: [a.name for a in e.attributes] for e in tables}),
+            columns=_literal({entity.table: [attribute.name for attribute in entity.attributes] for entity in tables}),
             derived=_literal(derived),
             boolean=_literal(boolean),
         )
     )
-    return "".join(parts)
+    return "".join(sections)
 
 
 def _in_order(filled: Sequence[Entity]) -> list[Entity]:
     by_name = {entity.name: entity for entity in filled}
     needs = {
         entity.name: sorted(
-            {a.references.partition(".")[0] for a in entity.attributes if a.references and not a.nullable}
+            {
+                attribute.references.partition(".")[0]
+                for attribute in entity.attributes
+                if attribute.references and not attribute.nullable
+            }
             & by_name.keys() - {entity.name}
         )
         for entity in filled
@@ -146,7 +166,11 @@ def _in_order(filled: Sequence[Entity]) -> list[Entity]:
 
 def _function(entity: Entity, is_core: bool) -> str:
     lines = [f'rng = Random(f"{{seed}}/{entity.table}")', "rows = []"]
-    lines += [f"seen_{a.name} = set()" for a in entity.attributes if a.unique and a.generate and not a.generate.sql]
+    lines += [
+        f"seen_{attribute.name} = set()"
+        for attribute in entity.attributes
+        if attribute.unique and attribute.generate and not attribute.generate.sql
+    ]
     literal = entity.rows.literal
     if literal:
         lines.append(f"fixed = {_literal(literal)}")
@@ -165,7 +189,10 @@ def _function(entity: Entity, is_core: bool) -> str:
         lines.append("    " * depth + loop)
         depth += 1
     lines.append("    " * depth + "row = {")
-    lines += ["    " * (depth + 1) + f'"{a.name}": {_drawn(entity, a, is_core)},' for a in entity.attributes]
+    lines += [
+        "    " * (depth + 1) + f'"{attribute.name}": {_drawn(entity, attribute, is_core)},'
+        for attribute in entity.attributes
+    ]
     lines.append("    " * depth + "}")
     if literal:
         lines.append("    " * depth + "row.update(given)")
@@ -216,11 +243,11 @@ def _undrawn(entity: Entity, attribute: Attribute) -> str:
 
 
 def can_be_drawn(entity: Entity, attribute: Attribute) -> bool:
-    """Whether anything says how a column is drawn that no person shares and no parent gives."""
+    """Whether the entity says where a column's first values come from."""
     literal = entity.rows.literal
-    given = attribute.generate or attribute.initial is not None or attribute.enum or attribute.references
+    source = attribute.generate or attribute.initial is not None or attribute.enum or attribute.references
     return bool(
-        given
+        source
         or attribute.shared
         or attribute.nullable
         or attribute.name == entity.key
@@ -266,6 +293,4 @@ def _literal(value: object) -> str:
 
 
 def _wrapped(text: str) -> str:
-    from textwrap import fill
-
     return fill(text, 112)

@@ -1,4 +1,4 @@
-"""Repair of a blueprint: put in what its author has written anew, and take out what stays wrong."""
+"""Repair of a blueprint: put in the parts that its author has rewritten, and take out what stays wrong."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -25,27 +25,31 @@ REMOVAL_REASONS = {
 """Why a part is taken out."""
 
 
-def apply_repair(blueprint: Blueprint, given: Mended) -> Blueprint:
-    """The blueprint with the parts that its author wrote anew."""
-    book = _book(blueprint, given)
-    contracts = {tool.name: contract_of(tool) for tool in blueprint.tools} | {one.tool: one for one in given.contracts}
+def apply_repair(blueprint: Blueprint, repair: Mended) -> Blueprint:
+    """The blueprint with the parts that its author has rewritten, each in the place of the part of its name."""
+    book = _repaired_book(blueprint, repair)
+    contracts = {tool.name: contract_of(tool) for tool in blueprint.tools} | {
+        contract.tool: contract for contract in repair.contracts
+    }
     kept = [contracts[tool.name] for tool in book.tools if tool.name in contracts]
-    invariants = {one.id: one for one in blueprint.invariants} | {one.id: one for one in given.invariants}
-    events = {one.name: one for one in blueprint.events} | {one.name: one for one in given.events}
-    return _grounds(blueprint, given).model_copy(
+    invariants = {invariant.id: invariant for invariant in blueprint.invariants} | {
+        invariant.id: invariant for invariant in repair.invariants
+    }
+    events = {event.name: event for event in blueprint.events} | {event.name: event for event in repair.events}
+    return _with_tables(blueprint, repair).model_copy(
         update={
             "tools": tools_of(book, kept),
-            "invariants": [one for one in invariants.values() if one.id not in given.drop] or [PLACEHOLDER_INVARIANT],
-            "events": [one for one in events.values() if one.name not in given.drop],
+            "invariants": [one for one in invariants.values() if one.id not in repair.drop] or [PLACEHOLDER_INVARIANT],
+            "events": [one for one in events.values() if one.name not in repair.drop],
         }
     )
 
 
-def _grounds(blueprint: Blueprint, given: Mended) -> Blueprint:
-    """The blueprint with the tables that were written anew or added."""
-    tables = {entity.name: entity for entity in given.tables}
-    old = {entity.name for entity in blueprint.tables}
-    added = [entity for entity in given.tables if entity.name not in old]
+def _with_tables(blueprint: Blueprint, repair: Mended) -> Blueprint:
+    """The blueprint with the tables that were rewritten or added."""
+    tables = {entity.name: entity for entity in repair.tables}
+    known_tables = {entity.name for entity in blueprint.tables}
+    added = [entity for entity in repair.tables if entity.name not in known_tables]
     return blueprint.model_copy(
         update={
             "entities": [tables.get(entity.name, entity) for entity in blueprint.entities],
@@ -54,108 +58,113 @@ def _grounds(blueprint: Blueprint, given: Mended) -> Blueprint:
     )
 
 
-def _book(blueprint: Blueprint, given: Mended) -> RuleBook:
+def _repaired_book(blueprint: Blueprint, repair: Mended) -> RuleBook:
     book = book_of(blueprint.title, blueprint.tools)
-    tools = {tool.name: tool for tool in book.tools} | {tool.name: tool for tool in given.tools}
-    rules = {rule.name: rule for rule in book.rules} | {rule.name: rule for rule in given.rules}
-    kept = {name: tool for name, tool in tools.items() if name not in given.drop}
+    tools = {tool.name: tool for tool in book.tools} | {tool.name: tool for tool in repair.tools}
+    rules = {rule.name: rule for rule in book.rules} | {rule.name: rule for rule in repair.rules}
+    kept = {name: tool for name, tool in tools.items() if name not in repair.drop}
     return book.model_copy(update={"tools": list(kept.values()), "rules": list(rules.values())})
 
 
-def repair_faults(blueprint: Blueprint, given: Mended) -> list[str]:
-    """Why parts that were written anew cannot be used, in words for their author."""
-    book = _book(blueprint, given)
+def repair_faults(blueprint: Blueprint, repair: Mended) -> list[str]:
+    """Why rewritten parts cannot be used, in words for their author."""
+    book = _repaired_book(blueprint, repair)
     tools = {tool.name for tool in book.tools}
-    known = {tool.name for tool in blueprint.tools} | {one.id for one in blueprint.invariants}
+    known = {tool.name for tool in blueprint.tools} | {invariant.id for invariant in blueprint.invariants}
     known |= {event.name for event in blueprint.events}
-    found = [f"drop: there is no tool, invariant or event {name!r}" for name in given.drop if name not in known]
-    found += [*_person_faults(blueprint, given.tables)]
-    found += [
-        f"contract of {one.tool}: there is no such tool; add it to `tools`"
-        for one in given.contracts
-        if one.tool not in tools
+    faults = [f"drop: there is no tool, invariant or event {name!r}" for name in repair.drop if name not in known]
+    faults += [*_person_faults(blueprint, repair.tables)]
+    faults += [
+        f"contract of {contract.tool}: there is no such tool; add it to `tools`"
+        for contract in repair.contracts
+        if contract.tool not in tools
     ]
-    made = {one.tool for one in given.contracts} | {tool.name for tool in blueprint.tools}
-    found += [f"the tool {tool.name} is new and has no contract" for tool in given.tools if tool.name not in made]
-    if found:
-        return found
-    draft = _grounds(blueprint, given).model_copy(update={"tools": []})
-    found = [problem_text(problem) for problem in table_problems(draft)]
-    for contract in [] if found else given.contracts:
-        found += contract_faults(contract, draft, book_with(book, given.contracts))
-    if found:
-        return found
-    new = apply_repair(blueprint, given)
-    return fatal_faults(new) or audit(new)
+    with_contract = {contract.tool for contract in repair.contracts} | {tool.name for tool in blueprint.tools}
+    faults += [
+        f"the tool {tool.name} is new and has no contract" for tool in repair.tools if tool.name not in with_contract
+    ]
+    if faults:
+        return faults
+    draft = _with_tables(blueprint, repair).model_copy(update={"tools": []})
+    faults = [problem_text(problem) for problem in table_problems(draft)]
+    for contract in [] if faults else repair.contracts:
+        faults += contract_faults(contract, draft, book_with(book, repair.contracts))
+    if faults:
+        return faults
+    repaired = apply_repair(blueprint, repair)
+    return fatal_faults(repaired) or audit(repaired)
 
 
 def _person_faults(blueprint: Blueprint, tables: Sequence[Entity]) -> Iterator[str]:
-    """The person served stays who they are: other worlds share them."""
+    """What is changed of the person served, who must stay as they are because other worlds share them."""
     core = blueprint.core
     for entity in tables:
-        shared = [one for one in entity.attributes if one.shared]
+        shared = [attribute for attribute in entity.attributes if attribute.shared]
         if entity.name != core.name and shared:
             yield f"{entity.name}.{shared[0].name} is shared; only {core.name}, the person served, shares attributes"
         if entity.name == core.name:
-            kept = [one for one in core.attributes if one.shared]
+            kept = [attribute for attribute in core.attributes if attribute.shared]
             if (entity.person, entity.role_of, shared) != (True, core.role_of, kept):
                 names = ", ".join(one.name for one in kept)
                 yield f"{core.name} is the person served: `person`, `role_of` and the shared {names} stay as they are"
 
 
 def without_part(blueprint: Blueprint, fault: BlueprintFault) -> Blueprint | None:
-    """The blueprint without the part at fault, and without what speaks of it; None where it cannot be spared."""
+    """The blueprint without the part at fault, and without what refers to it; None if it cannot be spared."""
     if fault.part == "tool":
         return blueprint.model_copy(update={"tools": [tool for tool in blueprint.tools if tool.name != fault.name]})
     if fault.part == "invariant":
-        kept = [one for one in blueprint.invariants if one.id != fault.name]
+        kept = [invariant for invariant in blueprint.invariants if invariant.id != fault.name]
         return blueprint.model_copy(update={"invariants": kept or [PLACEHOLDER_INVARIANT]})
     if fault.part == "event":
-        return blueprint.model_copy(update={"events": [one for one in blueprint.events if one.name != fault.name]})
+        return blueprint.model_copy(
+            update={"events": [event for event in blueprint.events if event.name != fault.name]}
+        )
     if fault.part == "table" and fault.name != blueprint.core_entity:
         return _without_table(blueprint, blueprint.entity(fault.name))
     return None
 
 
 def _without_table(blueprint: Blueprint, gone: Entity) -> Blueprint:
-    """Without a table, the columns that point to it, and whatever reads either."""
+    """The blueprint without a table, the columns that refer to it, and everything that reads either."""
     columns = {
-        (entity.table, one.name)
+        (entity.table, attribute.name)
         for entity in blueprint.tables
-        for one in entity.attributes
-        if (one.references or "").partition(".")[0] == gone.name
+        for attribute in entity.attributes
+        if (attribute.references or "").partition(".")[0] == gone.name
     }
 
-    def is_free(*statements: str) -> bool:
+    def is_independent(*statements: str) -> bool:
         return not any(gone.table in tables_in(sql) or _reads(sql, columns) for sql in statements)
 
     def left(entity: Entity) -> Entity:
-        kept = [one for one in entity.attributes if (entity.table, one.name) not in columns]
+        kept = [attribute for attribute in entity.attributes if (entity.table, attribute.name) not in columns]
         return entity.model_copy(update={"attributes": kept})
 
     tools = [
         tool
         for tool in blueprint.tools
-        if is_free(
+        if is_independent(
             *(f"SELECT (\n{guard.holds}\n)" for guard in tool.guards),
             *(effect.sql for effect in tool.effects),
             tool.returns.select,
         )
-        and not any((one.refers_to or "").partition(".")[0] == gone.name for one in tool.parameters)
+        and not any((parameter.refers_to or "").partition(".")[0] == gone.name for parameter in tool.parameters)
     ]
     return blueprint.model_copy(
         update={
             "entities": [left(entity) for entity in blueprint.entities if entity.name != gone.name],
             "relationships": [left(entity) for entity in blueprint.relationships if entity.name != gone.name],
             "tools": tools,
-            "invariants": [one for one in blueprint.invariants if is_free(one.never)] or [PLACEHOLDER_INVARIANT],
-            "events": [one for one in blueprint.events if is_free(one.pick, *one.effects)],
+            "invariants": [invariant for invariant in blueprint.invariants if is_independent(invariant.never)]
+            or [PLACEHOLDER_INVARIANT],
+            "events": [event for event in blueprint.events if is_independent(event.pick, *event.effects)],
         }
     )
 
 
 def _reads(sql: str, columns: set[tuple[str, str]]) -> bool:
-    """Whether a statement names one of these columns of a table that it names, too."""
+    """Whether a statement names one of these (table, column), and the column's table too."""
     tables = tables_in(sql)
     names = {name for table, name in columns if table in tables}
     tree = parse(sql).tree
@@ -164,32 +173,37 @@ def _reads(sql: str, columns: set[tuple[str, str]]) -> bool:
 
 
 class RepairContext(NamedTuple):
-    """What bears on some faults: all that its author needs to see of a blueprint beside the names."""
+    """What the author of a repair needs to see of a blueprint, beside the names of all its parts."""
 
     drawn: list[Entity]
     """Tables that are at fault, with how their rows are drawn."""
     contracts: list[Contract]
+    """Of the tools that the faults are about."""
     rules: list[BookRule]
-    """Of the tools whose contracts these are."""
+    """Of the same tools."""
     invariants: list[Invariant]
+    """Those that are at fault."""
 
 
 def repair_context(blueprint: Blueprint, faults: Sequence[BlueprintFault]) -> RepairContext:
-    """What bears on the faults; the tools of a fault that names none are those whose names occur in its words."""
+    """What an author needs to see to repair the faults.
+
+    If a fault names no tools, it is about those whose names occur in its words.
+    """
     names = {name for fault in faults for name in fault.tools}
     for fault in faults:
-        names |= set() if fault.tools else _words(fault.says)
+        names |= set() if fault.tools else _words_of(fault.says)
     tools = [tool for tool in blueprint.tools if tool.name in names]
     if not tools and any(fault.part == "company" for fault in faults):
         tools = blueprint.tools
     at_fault = {fault.name for fault in faults}
     return RepairContext(
-        [one for one in blueprint.tables if one.name in at_fault],
+        [entity for entity in blueprint.tables if entity.name in at_fault],
         [contract_of(tool) for tool in tools],
         book_of(blueprint.title, tools).rules,
-        [one for one in blueprint.invariants if one.id in at_fault],
+        [invariant for invariant in blueprint.invariants if invariant.id in at_fault],
     )
 
 
-def _words(text: str) -> set[str]:
+def _words_of(text: str) -> set[str]:
     return set("".join(mark if mark.isalnum() or mark == "_" else " " for mark in text).split())

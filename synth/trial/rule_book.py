@@ -1,6 +1,6 @@
-"""The rule book of a company and its contracts, joined into a blueprint's tools, and taken apart again.
+"""The rule book of a company and the contracts of its tools: their check, and how they become a blueprint's tools.
 
-A rule is a sentence that stands in the book once. A contract gives its SQL; what a tool says is never in two places.
+A rule is one sentence, which stands in the book once. A contract gives its SQL. So nothing about a tool is said twice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,73 +24,96 @@ from synth.questions.types import (
 from synth.trial.draft import problem_text
 
 EFFECT: Final = "effect"
+"""The kind of a rule that says what a write changes; all other kinds are conditions."""
 _KINDS = ("guard", "effect")
-"""As the places of problems name them."""
+"""The words by which places of contract problems name a rule."""
 
 
 def book_faults(book: RuleBook, least: int) -> list[str]:
-    """What is wrong with a rule book, in words for its author."""
-    named = duplicates("book", "tool", [*(tool.name for tool in book.tools), *sorted(SESSION_TOOLS)])
-    found = [
-        problem_text(problem) for problem in [*named, *duplicates("book", "rule", [rule.name for rule in book.rules])]
+    """What is wrong with a rule book, in words for its author.
+
+    Args:
+        book: The author's answer.
+        least: Fewer tools than this are a fault.
+    """
+    tool_duplicates = duplicates("book", "tool", [*(tool.name for tool in book.tools), *sorted(SESSION_TOOLS)])
+    faults = [
+        problem_text(problem)
+        for problem in [*tool_duplicates, *duplicates("book", "rule", [rule.name for rule in book.rules])]
     ]
     kinds = {tool.name: tool.kind for tool in book.tools}
     auth = [name for name, kind in kinds.items() if kind == "auth"]
     if len(auth) != 1:
-        found.append(f"exactly one tool must be of kind auth; {len(auth)} are: {', '.join(auth) or 'none'}")
+        faults.append(f"exactly one tool must be of kind auth; {len(auth)} are: {', '.join(auth) or 'none'}")
     if len(book.tools) < least:
-        found.append(f"there are {len(book.tools)} tools; at least {least} are needed")
+        faults.append(f"there are {len(book.tools)} tools; at least {least} are needed")
     for rule in book.rules:
         unknown = [name for name in rule.tools if name not in kinds]
-        found += [f"rule {rule.name}: there is no tool {name!r}; there are {', '.join(kinds)}" for name in unknown]
+        faults += [f"rule {rule.name}: there is no tool {name!r}; there are {', '.join(kinds)}" for name in unknown]
         idle = [name for name in rule.tools if rule.kind == EFFECT and kinds.get(name, "write") != "write"]
-        found += [
+        faults += [
             f"rule {rule.name} is an effect, and {name} is of kind {kinds[name]}, which has none" for name in idle
         ]
-    brought = {name for rule in book.rules if rule.kind == EFFECT for name in rule.tools}
-    found += [
+    with_effect = {name for rule in book.rules if rule.kind == EFFECT for name in rule.tools}
+    faults += [
         f"{name} is a write, and no rule of kind effect says what it brings about"
         for name, kind in kinds.items()
-        if kind == "write" and name not in brought
+        if kind == "write" and name not in with_effect
     ]
-    return found
+    return faults
 
 
 def contract_faults(contract: Contract, draft: Blueprint, book: RuleBook) -> list[str]:
-    """What is wrong with a contract by itself, on the tables of the draft, in words for its author."""
+    """What is wrong with one tool's contract, in words for its author.
+
+    Args:
+        contract: The author's answer for the tool.
+        draft: The tables on which its SQL must run.
+        book: The rule book that it has to follow.
+    """
     where = f"contract of {contract.tool}"
     tools = {tool.name: tool for tool in book.tools}
     if contract.tool not in tools:
         return [f"{where}: there is no such tool in the rule book; there are {', '.join(tools)}"]
-    found = [f"{where}: {fault}" for fault in _rule_faults(contract, book)]
+    faults = [f"{where}: {fault}" for fault in _rule_faults(contract, book)]
     rules = {rule.name: rule for rule in book_with(book, [contract]).rules}
     parts: list[ContractGuard | ContractEffect] = [*contract.guards, *contract.effects]
-    # What is told of rules must not hide what is wrong with the SQL.
-    strange = {part.rule for part in parts} - rules.keys()
-    nameless = {name: BookRule(name=name, kind=EFFECT, says="", tools=[contract.tool]) for name in strange}
-    tool = tool_of(tools[contract.tool], contract, rules | nameless)
-    alone = draft.model_copy(update={"tools": [tool]})
-    fatal = [problem for problem in problems(alone) if problem.fatal and problem.where.startswith(f"tool {tool.name}")]
+    # Placeholders for unknown rules let the SQL be checked too, so that the author hears of everything at once.
+    unknown_rules = {part.rule for part in parts} - rules.keys()
+    placeholders = {name: BookRule(name=name, kind=EFFECT, says="", tools=[contract.tool]) for name in unknown_rules}
+    tool = tool_of(tools[contract.tool], contract, rules | placeholders)
+    tool_only = draft.model_copy(update={"tools": [tool]})
+    fatal = [
+        problem for problem in problems(tool_only) if problem.fatal and problem.where.startswith(f"tool {tool.name}")
+    ]
     places = {problem.where for problem in fatal}
-    unread = strange | {name for name in rules for kind in _KINDS if f"tool {tool.name}, {kind} {name}" in places}
-    # What several tools share is set against its SQL when all of it is there.
-    own = [rule for rule in rules_of(alone) if rule.number not in unread and len(rules[rule.number].tools) == 1]
-    common = common_words(alone)
-    return [*found, *map(problem_text, fatal), *(fault for rule in own for fault in audit_rule(rule, alone, common))]
+    unusable = unknown_rules | {
+        name for name in rules for kind in _KINDS if f"tool {tool.name}, {kind} {name}" in places
+    }
+    # A rule that several tools share is audited later, when the SQL of all of them is there.
+    rules_to_audit = [
+        rule for rule in rules_of(tool_only) if rule.number not in unusable and len(rules[rule.number].tools) == 1
+    ]
+    common = common_words(tool_only)
+    return [
+        *faults,
+        *map(problem_text, fatal),
+        *(fault for rule in rules_to_audit for fault in audit_rule(rule, tool_only, common)),
+    ]
 
 
 def _rule_faults(contract: Contract, book: RuleBook) -> Iterator[str]:
     known = {rule.name: rule.kind for rule in book.rules}
-    for new in contract.reworded:
-        if new.rule not in known and new.kind is None:
-            yield f"reworded: rule {new.rule} is new; say its kind"
-        known.setdefault(new.rule, new.kind or EFFECT)
+    for wording in contract.reworded:
+        if wording.rule not in known and wording.kind is None:
+            yield f"reworded: rule {wording.rule} is new; say its kind"
+        known.setdefault(wording.rule, wording.kind or EFFECT)
     parts: list[ContractGuard | ContractEffect] = [*contract.guards, *contract.effects]
     for part in parts:
         if part.rule not in known:
-            concerned = [rule.name for rule in book.rules if contract.tool in rule.tools]
+            own_rules = [rule.name for rule in book.rules if contract.tool in rule.tools]
             yield (
-                f"there is no rule {part.rule!r}; those of this tool are {', '.join(concerned) or 'none'}, and a "
+                f"there is no rule {part.rule!r}; those of this tool are {', '.join(own_rules) or 'none'}, and a "
                 "new one needs its sentence in `reworded`"
             )
         elif known[part.rule] == EFFECT and isinstance(part, ContractGuard):
@@ -102,32 +125,32 @@ def _rule_faults(contract: Contract, book: RuleBook) -> Iterator[str]:
 
 
 def book_with(book: RuleBook, contracts: Sequence[Contract]) -> RuleBook:
-    """The book with what the contracts word anew: of one rule the first wording counts, for all its tools."""
+    """The book with the rules that contracts reword or add. The first new wording of a rule holds for all its tools."""
     rules = {rule.name: rule for rule in book.rules}
-    settled: set[str] = set()
+    reworded: set[str] = set()
     for contract in contracts:
-        for new in contract.reworded:
-            old = rules.get(new.rule)
-            if old is None:
-                kind = new.kind or EFFECT
-                rules[new.rule] = BookRule(name=new.rule, kind=kind, says=new.says, tools=[contract.tool])
+        for wording in contract.reworded:
+            rule = rules.get(wording.rule)
+            if rule is None:
+                kind = wording.kind or EFFECT
+                rules[wording.rule] = BookRule(name=wording.rule, kind=kind, says=wording.says, tools=[contract.tool])
             else:
-                tools = list(dict.fromkeys([*old.tools, contract.tool]))
-                says = old.says if new.rule in settled else new.says
-                rules[new.rule] = old.model_copy(update={"says": says, "tools": tools})
-            settled.add(new.rule)
+                tools = list(dict.fromkeys([*rule.tools, contract.tool]))
+                says = rule.says if wording.rule in reworded else wording.says
+                rules[wording.rule] = rule.model_copy(update={"says": says, "tools": tools})
+            reworded.add(wording.rule)
     return book.model_copy(update={"rules": list(rules.values())})
 
 
 def tools_of(book: RuleBook, contracts: Sequence[Contract]) -> list[Tool]:
     """The tools that have a contract, in the order of the book."""
-    made = {contract.tool: contract for contract in contracts}
+    contracts_by_tool = {contract.tool: contract for contract in contracts}
     rules = {rule.name: rule for rule in book_with(book, contracts).rules}
-    return [tool_of(tool, made[tool.name], rules) for tool in book.tools if tool.name in made]
+    return [tool_of(tool, contracts_by_tool[tool.name], rules) for tool in book.tools if tool.name in contracts_by_tool]
 
 
 def tool_of(tool: BookTool, contract: Contract, rules: Mapping[str, BookRule]) -> Tool:
-    """A tool with its SQL."""
+    """A tool of the book with its SQL. `rules` are the book's, by name."""
     return Tool(
         name=tool.name,
         description=tool.description,
@@ -155,29 +178,31 @@ def _concern(kind: RuleKind) -> Concern:
 
 
 def book_of(title: str, tools: Sequence[Tool]) -> RuleBook:
-    """The rule book that tools with their SQL come from."""
+    """The rule book from which these tools were made: the inverse of `tools_of`."""
     rules: dict[str, BookRule] = {}
     for tool in tools:
         parts: list[Guard | Effect] = [*tool.guards, *tool.effects]
         for part in parts:
             kind = part.concern if isinstance(part, Guard) else EFFECT
-            old = rules.setdefault(part.rule, BookRule(name=part.rule, kind=kind, says=part.says, tools=[tool.name]))
-            # A rule that stands at a guard anywhere is about what that guard is about.
-            known = kind if old.kind == EFFECT else old.kind
-            named = list(dict.fromkeys([*old.tools, tool.name]))
-            rules[part.rule] = old.model_copy(update={"kind": known, "tools": named})
-    told_of = [
+            rule = rules.setdefault(part.rule, BookRule(name=part.rule, kind=kind, says=part.says, tools=[tool.name]))
+            # A rule that stands at any guard has that guard's kind.
+            known = kind if rule.kind == EFFECT else rule.kind
+            tool_names = list(dict.fromkeys([*rule.tools, tool.name]))
+            rules[part.rule] = rule.model_copy(update={"kind": known, "tools": tool_names})
+    book_tools = [
         BookTool(name=tool.name, kind=tool.kind, description=tool.description, confirm=tool.confirm) for tool in tools
     ]
-    return RuleBook.model_construct(title=title, tools=told_of, rules=list(rules.values()))
+    return RuleBook.model_construct(title=title, tools=book_tools, rules=list(rules.values()))
 
 
 def contract_of(tool: Tool) -> Contract:
-    """The contract that a tool comes from."""
+    """The contract from which a tool was made."""
     fields = ContractParameter.model_fields.keys()
     return Contract(
         tool=tool.name,
-        parameters=[ContractParameter(**{name: getattr(p, name) for name in fields}) for p in tool.parameters],
+        parameters=[
+            ContractParameter(**{name: getattr(parameter, name) for name in fields}) for parameter in tool.parameters
+        ],
         guards=[ContractGuard(rule=guard.rule, holds=guard.holds, error=guard.error) for guard in tool.guards],
         effects=[ContractEffect(rule=effect.rule, sql=effect.sql) for effect in tool.effects],
         returns=tool.returns,

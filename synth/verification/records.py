@@ -17,10 +17,11 @@ from skillweave.world.canonical import dump
 from skillweave.world.dataset import Dataset
 from skillweave.world.replay import without_noise
 from skillweave.world.world import World
+from synth.gates.gate import Figures, figures_of
 from synth.gates.judging import validate_combination
 from synth.gates.noise import check_noise
+from synth.gates.reachable import bounds_in
 from synth.gates.variants import tried_template_variants
-from synth.planner.solutions import bounds_in
 from synth.tasks.assembly import hash_of, info_of, provisional_task
 from synth.tasks.replay import Rejected
 
@@ -61,7 +62,7 @@ def record_faults(world: World, task: Task, kept: ValidatedTask, template: TaskT
         if dump(told) != dump(known):
             yield f"{name} is {_short(told)}, and was proved as {_short(known)}"
     yield from _criteria(calm.criteria, made.criteria)
-    yield from _figures(task.gates, gates, "was")
+    yield from figure_faults(task.gates, figures_of(gates), "was", whole=True)
     yield from _facts(task, made)
     yield from _retold(world, task, made)
 
@@ -69,13 +70,13 @@ def record_faults(world: World, task: Task, kept: ValidatedTask, template: TaskT
 def gate_faults(world: World, kept: ValidatedTask, template: TaskTemplate, stated: Collection[str]) -> Iterator[str]:
     """Where the gates, run again, do not give what is on record."""
     try:
-        bounds, conduct = bounds_in(kept.gates.planner), tried_template_variants(kept.gates)
-        again = validate_combination(world, kept.combination, template, stated, bounds, conduct=conduct)
+        bounds, is_first = bounds_in(kept.gates.planner), tried_template_variants(kept.gates)
+        again = validate_combination(world, kept.combination, template, stated, bounds, is_first=is_first)
     except Rejected as rejected:
         yield f"does not pass the gates: {rejected}"
         return
     yield from _criteria(kept.criteria, again.criteria)
-    yield from _figures(kept.gates, again.gates, "comes out as")
+    yield from figure_faults(kept.gates, figures_of(again.gates), "comes out as", whole=True)
 
 
 def _criteria(told: Criteria, known: Criteria) -> Iterator[str]:
@@ -85,13 +86,22 @@ def _criteria(told: Criteria, known: Criteria) -> Iterator[str]:
             yield f"criteria.{name} is {_short(left[name])}, and was proved as {_short(right[name])}"
 
 
-def _figures(told: Gates, known: Gates, verb: str) -> Iterator[str]:
-    for name in Gates.model_fields:
-        left, right = getattr(told, name), getattr(known, name)
-        apart = sorted(key for key in {*left, *right} if dump(left.get(key)) != dump(right.get(key)))
-        if apart:
-            on_record, found = _short(left.get(apart[0])), _short(right.get(apart[0]))
-            yield f"gates.{name}.{apart[0]} is {on_record} on record, and {verb} {found}"
+def figure_faults(recorded: Gates, figures: Figures, verb: str, *, whole: bool = False) -> Iterator[str]:
+    """Figures that are others than on record, the first of each field.
+
+    Args:
+        recorded: The gates on record.
+        figures: The figures to compare with them.
+        verb: What the sentence says of these figures: `was`, `comes out as`.
+        whole: Whether the record must hold nothing else.
+    """
+    on_record = figures_of(recorded)
+    for name in {**figures, **on_record} if whole else figures:
+        left, right = on_record.get(name, {}), figures.get(name, {})
+        names = {*left, *right} if whole else {*right}
+        for figure in sorted(key for key in names if dump(left.get(key)) != dump(right.get(key)))[:1]:
+            value, again = _short(left.get(figure)), _short(right.get(figure))
+            yield f"gates.{name}.{figure} is {value} on record, and {verb} {again}"
 
 
 def _facts(task: Task, made: Task) -> Iterator[str]:

@@ -14,7 +14,7 @@ from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.fusion import BridgeProof, Mediation
 from skillweave.world.dataset import Dataset
 from synth.servers.differential import differences, run_contract
-from synth.servers.runtime_files import runtime_files
+from synth.servers.runtime import runtime_files
 from synth.servers.static_check import static_faults
 from synth.servers.suite import make_cases
 

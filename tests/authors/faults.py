@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from skillweave.llm.fault_injection import PROSE, InjectedFault, spoil
 from skillweave.llm.parse import MAX_CHARACTERS
 from skillweave.llm.question import AnswerForm
 from skillweave.llm.replay import CassetteEntry
@@ -18,6 +17,7 @@ from skillweave.schema.record import Json
 from tests.authors.again import questions
 from tests.authors.apis import Said
 from tests.authors.served import Due, Place, Spoilt, key_of
+from tests.llm.fault_injection import PROSE, InjectedFault, spoil
 from tests.llm.scripted import HANG, RESET, Act, fault
 
 RATE = 0.25

@@ -6,7 +6,7 @@ from pathlib import Path
 from skillweave.schema.record import Json
 from skillweave.world.world import World
 from synth.offline.coding.server import write_server
-from synth.servers.runtime_files import runtime_files
+from synth.servers.runtime import runtime_files
 
 
 def serve_from(folder: Path, world: World, tasks: tuple[Json, ...] = ()) -> Path:

@@ -124,7 +124,7 @@ def test_a_server_that_hangs_dies_or_reaches_out_is_told_with_its_reason(
     [
         ("fee_id=fee_id", "fee=fee_id", "server fails at line "),
         ("fee_id=fee_id", "fee=fee_id", "the SQL has :fee_id, which has no value; give it by name: fee_id=..."),
-        ("db.only(", "db.only_one(", "AttributeError: 'Session' object has no attribute 'only_one'"),
+        ("db.only(", "db.only_one(", "AttributeError: 'ServerSession' object has no attribute 'only_one'"),
         ('["wants_reminders", "asked"],', 'bools=["asked"],', "are named by booleans=[...], in all() and only()"),
         ('["wants_reminders", "asked"],', 'booleans=["ask"],', "of the result (patient_id, wants_reminders, asked)"),
         ('db.new_id("fee")', 'db.new_id("fees")', "Server(ids=...) has no table 'fees'; it has appointment,"),

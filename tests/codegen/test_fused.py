@@ -133,7 +133,7 @@ def test_proofs_of_bridge_rules_become_cases(made: tuple[FusedBlueprint, World])
         met={"person": BOTH, **call, "before": [{"tool": "north__change_phone", "arguments": {"phone": "+9"}}]},
         broken={"person": FINED, "tool": call["tool"], "arguments": {"loan_id": "LOA-0021"}, "before": []},
     )
-    cases = prepare_suite(fused, world.content, NOW, "7", (), (proof,)).expected.cases
+    cases = prepare_suite(fused, world.content, NOW, "7", (proof,)).expected.cases
     met, broken = (next(one for one in cases if one.about == f"bridge rule B1 {word}") for word in ("met", "broken"))
     assert [one.tool for one in met.calls] == ["north__change_phone", "north__renew_loan"]
     seen = [observe(world, case) for case in (met, broken)]

@@ -26,7 +26,7 @@ def test_passing_tests_are_believed() -> None:
 )
 def test_a_status_of_0_alone_proves_nothing(source: str, tests: str) -> None:
     (told,) = failures("Clinic", source, tests, b"")
-    assert told.startswith("the tests do not pass: pytest did not tell that all of them have passed")
+    assert told.startswith("the tests do not pass: pytest did not report that all of them passed")
 
 
 def test_each_failing_test_is_told_with_what_it_got() -> None:

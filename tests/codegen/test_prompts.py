@@ -18,7 +18,7 @@ def written(blueprint: Blueprint) -> tuple[str, str]:
         {
             "blueprint": blueprint,
             "registry": "\n".join(registry(blueprint, NOW)),
-            "sheets": tool_outlines(blueprint),
+            "outlines": tool_outlines(blueprint),
             "tables": [*blueprint.tables, *views],
         }
     )
@@ -26,13 +26,13 @@ def written(blueprint: Blueprint) -> tuple[str, str]:
 
 
 def repaired(blueprint: Blueprint, *names: str) -> str:
-    sheets = tool_outlines(blueprint, names)
+    outlines = tool_outlines(blueprint, names)
     others = {tool.name for tool in blueprint.tools} - set(names)
     messages = REPAIR.render(
         {
             "blueprint": blueprint,
-            "sheets": sheets,
-            "tables": tables_used(blueprint, sheets),
+            "outlines": outlines,
+            "tables": tables_used(blueprint, outlines),
             "source": excerpt(write_server(blueprint, NOW), others).text,
             "failures": ["pay_invoice(): it differs"],
         }

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import pytest
 
+from skillweave.base.code import CodeIndex
 from skillweave.base.digest import digest_bytes
 from skillweave.base.errors import AuthorError
 from skillweave.base.manifest import ItemOutput
@@ -20,12 +21,13 @@ from skillweave.llm.ledger import Ledger
 from skillweave.sandbox.limits import SandboxLimits
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world.world import World
-from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_TESTS, SERVERS, Artifact
-from synth.engine.artifact import encode
+from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_TESTS, SERVERS
+from synth.engine.artifact import Artifact, encode
 from synth.engine.context import Context, RunSetting
 from synth.engine.step import JOIN
 from synth.offline.coding.server import write_server, write_tests
 from synth.servers.differential import differences
+from synth.servers.runtime import runtime_files
 from synth.servers.suite import DifferentialSuite, prepare_suite
 from synth.servers.writing import written_server
 from synth.steps.s09_mcp_server_implementation import ServerParams, mcp_server_implementation, write_runtime
@@ -180,7 +182,7 @@ def test_an_author_that_fails_the_static_check_is_rejected(
 
 def test_the_server_of_a_fused_world_is_written_and_repaired_alike(tmp_path: Path, clinic: World) -> None:
     fused, world = two_libraries()
-    line = '@server.tool("read", member="{}")\ndef south__list_loans(db: Session) -> list[Row]:'
+    line = '@server.tool("read", member="{}")\ndef south__list_loans(db: ServerSession) -> list[Row]:'
     right, wrong = line.format("south"), line.format("north")
     patch = f"<<<<<<< SEARCH\n{wrong}\n=======\n{right}\n>>>>>>> REPLACE\n"
     author = Coder(lambda source: source.replace(right, wrong), (patch,))
@@ -202,3 +204,11 @@ def test_a_server_that_never_answers_is_stopped_and_told(proof: DifferentialSuit
     assert len(told) == 1
     assert "pay_fee" in str(told[0])
     assert "gave no answer" in str(told[0])
+
+
+def test_a_change_of_the_runtime_changes_the_step() -> None:
+    """Fingerprints follow imports, and the copied files are read as texts."""
+    reached = CodeIndex(["synth"]).closure("synth.steps.s09_mcp_server_implementation")
+    folder = "synth.servers.runtime."
+    copied = {f"{folder}{name.removesuffix('.py')}" for name in runtime_files()}
+    assert {name for name in reached if name.startswith(folder)} == {*copied, f"{folder}probe"}

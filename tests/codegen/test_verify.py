@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.servers.runtime_files import runtime_files
+from synth.servers.runtime import runtime_files
 from synth.verification.servers import runtime_faults, server_faults
 from tests.codegen.mutants import mutants
 from tests.codegen.served import serve_from

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.llm.backends.backend import Reply, Request
+from skillweave.llm.backends.backend import Request
+from skillweave.llm.models import AuthorSpec
 from skillweave.schema.trajectory import Message
 from skillweave.world.contract import problems
 from synth.engine.pipeline import load_pipeline
@@ -74,8 +75,8 @@ def test_the_step_of_the_page_is_one_that_the_pipeline_finds(tmp_path: Path, mon
 
 def test_the_backend_of_the_page_answers() -> None:
     source = next(block for block in blocks("python") if "class Echo" in block)
-    names: dict[str, type] = {"Request": Request, "Reply": Reply}
+    names: dict[str, type] = {}
     exec(source, names)
     request = Request(messages=(Message(role="system", content="Repeat."), Message(role="user", content="Hello.")))
-    reply = asyncio.run(names["Echo"]().complete(request))
+    reply = asyncio.run(names["Echo"](AuthorSpec("painting:Echo", "loud")).complete(request))
     assert reply.text == "Hello."

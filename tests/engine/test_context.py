@@ -12,7 +12,7 @@ from skillweave.base.errors import ArtifactError
 from skillweave.base.manifest import ItemRecord
 from skillweave.config.sections import Config, DomainsConfig
 from skillweave.llm.question import question
-from synth.artifacts import each, joined, text
+from synth.engine.artifact import each, joined, text
 from synth.engine.context import Context
 from synth.engine.pipeline import visible_to
 from synth.engine.run import PipelineRun, RunSpec
@@ -111,5 +111,5 @@ def test_an_item_sees_only_what_its_step_reads(run: PipelineRun) -> None:
 
 def test_parameters_of_a_step_are_its_own(run: PipelineRun) -> None:
     assert isinstance(run.params["s02_lengths"], Params)
-    assert run.fingerprint(run.pipeline.step("s02")).params == {"repairs": 2, "most": 100}
+    assert run.staleness.fingerprint(run.pipeline.step("s02")).params == {"repairs": 2, "most": 100}
     assert each("x/{key}.json", int).path("k") == "x/k.json"

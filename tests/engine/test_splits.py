@@ -16,7 +16,7 @@ def opened(folder: Path, splits: SplitsConfig) -> PipelineRun:
 
 def reason(folder: Path, splits: SplitsConfig, made: ItemRecord) -> str:
     run = opened(folder, splits)
-    return run.decide(run.pipeline.step("s02"), "alpha", [made]).reason
+    return run.staleness.decide(run.pipeline.step("s02"), "alpha", [made]).reason
 
 
 def test_who_reads_the_splits_is_done_again_when_they_change(tmp_path: Path) -> None:

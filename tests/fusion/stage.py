@@ -11,8 +11,7 @@ from skillweave.llm.ask import AuthorChain
 from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
 from skillweave.schema.record import Record
-from synth.artifacts import Artifact
-from synth.engine.artifact import decode, encode
+from synth.engine.artifact import Artifact, decode, encode
 from synth.engine.context import Context, RunSetting
 from synth.engine.executor import ItemExecutor
 from synth.engine.step import Params, PipelineStep
@@ -55,7 +54,7 @@ class Stage:
             services=self,
             sent_back=sent_back,
         )
-        record = ItemExecutor().perform(step, context, [])
+        record = ItemExecutor().execute(step, context, [])
         self._visible |= {(output.artifact, output.key): output for output in record.outputs}
         return record
 

@@ -16,18 +16,8 @@ from skillweave.llm.ledger import Ledger
 from skillweave.schema.blueprint import BridgeRule
 from skillweave.schema.contract import Policy
 from skillweave.schema.fusion import DomainCombination, Fusion, StoryCall, Storyline
-from synth.artifacts import (
-    CONTRACTS,
-    DATABASE,
-    DOMAIN_COMBINATIONS,
-    FUSIONS,
-    MEDIATIONS,
-    POLICIES,
-    SERVERS,
-    TOOL_LISTS,
-    Artifact,
-)
-from synth.engine.artifact import decode, encode
+from synth.artifacts import CONTRACTS, DATABASE, DOMAIN_COMBINATIONS, FUSIONS, MEDIATIONS, POLICIES, SERVERS, TOOL_LISTS
+from synth.engine.artifact import Artifact, decode, encode
 from synth.engine.context import Context, RunSetting
 from synth.engine.executor import ItemExecutor
 from synth.offline.author import OfflineAuthor
@@ -83,7 +73,7 @@ class Run:
             visible=self.visible,
             services=self,
         )
-        return ItemExecutor().perform(policy_merge, context, [])
+        return ItemExecutor().execute(policy_merge, context, [])
 
     def read(self, artifact: Artifact[T]) -> T:
         """What the step has written."""

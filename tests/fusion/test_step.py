@@ -24,9 +24,8 @@ from synth.artifacts import (
     RELATIONSHIP_ROWS,
     REWRITES,
     TOOL_GRAPHS,
-    Artifact,
 )
-from synth.engine.artifact import decode, encode
+from synth.engine.artifact import Artifact, decode, encode
 from synth.engine.context import Context, RunSetting
 from synth.engine.executor import ItemExecutor
 from synth.engine.step import Params
@@ -76,7 +75,7 @@ class Run:
             visible=self.visible,
             services=self,
         )
-        return ItemExecutor().perform(database_fusion, context, [])
+        return ItemExecutor().execute(database_fusion, context, [])
 
     def read(self, artifact: Artifact[T], key: str) -> T:
         """What the step has written."""

@@ -8,7 +8,7 @@ from skillweave.schema.fusion import Fusion, StoryCall, Storyline
 from skillweave.schema.record import Row
 from skillweave.schema.template import ToolGraph
 from synth.contracts.dependencies import auth_edges, data_edges
-from synth.stories.proof import StoryWorlds, try_stories
+from synth.stories.proof import StoryInputs, try_stories
 from tests.gates.services import NOW, PAID_FIRST, contract, key, service, single_state
 
 SERVERS = ("Clinic", "Insurer")
@@ -35,7 +35,7 @@ SIDE_BY_SIDE = Storyline(
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> StoryWorlds:
+def ground(tmp_path_factory: pytest.TempPathFactory) -> StoryInputs:
     """Both companies, with three persons who are at both."""
     folder = tmp_path_factory.mktemp("singles")
     databases: dict[str, Path] = {}
@@ -48,7 +48,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> StoryWorlds:
         for number in range(1, 4)
     ]
     edges = [*auth_edges(fused), *data_edges(fused)]
-    return StoryWorlds(
+    return StoryInputs(
         fused=fused,
         blueprints={server: service(server) for server in SERVERS},
         databases=databases,
@@ -61,7 +61,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> StoryWorlds:
 
 
 @pytest.fixture(scope="module")
-def fusion(ground: StoryWorlds) -> Fusion:
+def fusion(ground: StoryInputs) -> Fusion:
     return try_stories(ground, [LINKED, NEVER, SIDE_BY_SIDE])
 
 
@@ -73,7 +73,7 @@ def test_a_story_that_interlocks_is_kept_with_the_links_that_its_proof_showed(fu
     assert set(fusion.proofs) == {"linked"}
 
 
-def test_a_story_whose_part_nobody_can_have_never_gets_to_the_fused_world(ground: StoryWorlds, fusion: Fusion) -> None:
+def test_a_story_whose_part_nobody_can_have_never_gets_to_the_fused_world(ground: StoryInputs, fusion: Fusion) -> None:
     (lost,) = fusion.pruned
     assert (lost.storyline, lost.server) == ("never", "Insurer")
     assert lost.reason.startswith("claim_back: no lawful call")
@@ -88,5 +88,5 @@ def test_a_story_that_is_two_laid_side_by_side_falls_on_the_fused_world(fusion: 
     assert fusion.searches > 0
 
 
-def test_the_same_stories_come_to_the_same(ground: StoryWorlds, fusion: Fusion) -> None:
+def test_the_same_stories_come_to_the_same(ground: StoryInputs, fusion: Fusion) -> None:
     assert try_stories(ground, [LINKED, NEVER, SIDE_BY_SIDE]) == fusion

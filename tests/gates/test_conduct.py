@@ -6,10 +6,12 @@ import pytest
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.task import Declined, Task
+from synth.gates import declined, unreachable
+from synth.gates.gate import JudgedTask
 from synth.tasks.assembly import provisional_task
 from synth.tasks.combinations import combinations_of
 from synth.tasks.replay import Rejected
-from synth.verification.task import conduct_faults
+from synth.verification.task import criteria_faults
 from tests.gates.clinic_tasks import WORLD, judged
 from tests.tasks.test_builder import template
 
@@ -27,10 +29,14 @@ def of(made: Any) -> tuple[Combination, Task]:
 def faults(combination: Combination, task: Task, **changed: Any) -> list[str]:
     """What is found in a task whose criteria were changed; the criteria made anew are the right ones."""
     tampered = task.model_copy(update={"criteria": task.criteria.model_copy(update=changed)})
+    found = [*criteria_faults(WORLD, combination, tampered, task.criteria)]
+    recorded = JudgedTask(WORLD, combination, [], recorded=tampered.criteria)
     try:
-        return [*conduct_faults(WORLD, combination, tampered, task.criteria)]
+        for gate in (declined.GATE, unreachable.GATE):
+            gate.check(recorded)
     except Rejected as rejected:
-        return [rejected.reason]
+        found.append(rejected.reason)
+    return found
 
 
 @pytest.mark.parametrize("made", [DROP, CANCEL])
@@ -55,9 +61,10 @@ def test_a_decline_that_was_changed_is_found() -> None:
 
 def test_what_is_out_of_reach_must_be_what_no_tool_writes() -> None:
     combination, task = of(CANCEL)
-    assert faults(combination, task, beyond={}) == ["within reach"]
+    fault = "what is out of reach is not what the tools offered leave"
+    assert faults(combination, task, beyond={}) == [fault, "within reach"]
     more = {**task.criteria.beyond, "reminder": ["channel"]}
-    assert faults(combination, task, beyond=more) == ["what is out of reach is not what the tools offered leave"]
+    assert faults(combination, task, beyond=more) == [fault]
 
 
 def test_a_request_that_the_user_cannot_make_is_found() -> None:

@@ -37,7 +37,7 @@ def test_what_was_searched_to_the_end_is_proved() -> None:
 
 
 def test_more_ways_to_look_than_were_tried_leave_it_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synth.tasks.replay.MOST", 2)
+    monkeypatch.setattr("synth.tasks.replay.MOST_VIEWS", 2)
     assert unique(a_question()) == "undecided"
 
 
@@ -46,5 +46,5 @@ def test_rows_that_no_read_was_found_to_show_leave_it_undecided(monkeypatch: pyt
     slot = next(row for row in a_move().rows if row.parameter == "slot_id")
     combination = a_move(rows=[vague, slot])
     assert unique(combination) == "proved"
-    monkeypatch.setattr(gate, "MOST", 1)
+    monkeypatch.setattr(gate, "MOST_READINGS", 1)
     assert unique(combination) == "undecided"

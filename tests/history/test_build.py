@@ -81,8 +81,8 @@ def test_another_seed_is_another_history(lived: HistoryResult) -> None:
 def test_a_history_is_the_same_in_another_process(lived: HistoryResult) -> None:
     code = (
         "from tests.history.test_build import *; import hashlib;"
-        "built = completed(a_blueprint(DOMAIN), build(a_blueprint(DOMAIN), reference_rows(DOMAIN), NOW,"
-        " Plan(visits=25, days=4), '7/a'), NOW, '7');"
+        "built = close_gaps(a_blueprint(DOMAIN), simulate_history(a_blueprint(DOMAIN), reference_rows(DOMAIN), NOW,"
+        " HistoryPlan(visits=25, days=4), '7/a'), NOW, '7');"
         "print(hashlib.sha256(repr((built.rows, built.summary)).encode()).hexdigest())"
     )
     digests = {
@@ -111,7 +111,7 @@ def test_events_of_weight_nothing_never_happen() -> None:
 
 def test_what_is_quick_enough_in_a_short_history_is_so_in_a_long_one(monkeypatch: pytest.MonkeyPatch) -> None:
     blueprint, rows = a_blueprint(DOMAIN), reference_rows(DOMAIN)
-    monkeypatch.setattr("synth.simulation.history.USUAL", SHORT.visits)
+    monkeypatch.setattr("synth.simulation.history.USUAL_VISITS", SHORT.visits)
     monkeypatch.setattr("synth.simulation.history.STEPS_A_VISIT", steps := 5_000)
     while fault := simulate_history(blueprint, rows, NOW, SHORT, "7/a").fault:
         assert fault.endswith(TOO_LONG)

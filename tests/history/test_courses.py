@@ -9,15 +9,15 @@ from tests.history.worlds import NOW, a_blueprint, reference_rows
 
 PARTS = {
     "CityHotel": {
-        "book_room": "goes on",
-        "pay_reservation": "goes on",
+        "book_room": "continues",
+        "pay_reservation": "continues",
         "change_dates": "changes",
-        "cancel_reservation": "undoes",
+        "cancel_reservation": "cancels",
     },
-    "PhysioPractice": {"join_waiting_list": "goes on", "leave_waiting_list": "ends", "cancel_session": "ends"},
-    "RegionalAir": {"check_in_booking": "goes on", "cancel_booking": "undoes", "change_booking": "changes"},
-    "DentalPlan": {"change_bank_account": "settles", "withdraw_claim": "ends", "pay_balance": "goes on"},
-    "CarRental": {"report_damage": "adds", "cancel_rental": "undoes"},
+    "PhysioPractice": {"join_waiting_list": "continues", "leave_waiting_list": "ends", "cancel_session": "ends"},
+    "RegionalAir": {"check_in_booking": "continues", "cancel_booking": "cancels", "change_booking": "changes"},
+    "DentalPlan": {"change_bank_account": "updates_caller", "withdraw_claim": "ends", "pay_balance": "continues"},
+    "CarRental": {"report_damage": "adds", "cancel_rental": "cancels"},
 }
 
 

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from synth.simulation.generation import SIZE, members_of_world, population, visit_weight
+from synth.simulation.generation import POPULATION_SIZE, members_of_world, population, visit_weight
 
 
 def test_a_person_is_the_same_whoever_asks() -> None:
@@ -13,7 +13,7 @@ def test_a_person_is_the_same_whoever_asks() -> None:
 def test_no_two_persons_share_an_email_or_a_phone() -> None:
     people = population(7, "Traveller", date(2025, 3, 17))
     for column in ("person_id", "email", "phone"):
-        assert len({person[column] for person in people}) == SIZE
+        assert len({person[column] for person in people}) == POPULATION_SIZE
 
 
 def test_worlds_share_at_least_half_of_their_persons_and_the_most_active() -> None:

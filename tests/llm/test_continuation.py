@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skillweave.base.errors import AuthorError
-from skillweave.llm.ask import ask, joined
+from skillweave.llm.ask import ask, join_parts
 from skillweave.llm.backends.backend import OfflineBackend, Reply, Request
 from skillweave.llm.ledger import Ledger
 
@@ -83,4 +83,4 @@ def test_what_says_nothing_is_not_continued(a_question: Maker) -> None:
     ],
 )
 def test_parts_are_put_together(begun: str, rest: str, whole: str) -> None:
-    assert joined(begun, rest) == whole
+    assert join_parts(begun, rest) == whole

@@ -15,8 +15,7 @@ from skillweave.config.load import load_config
 from skillweave.llm.ask import AuthorChain
 from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
-from synth.artifacts import Artifact
-from synth.engine.artifact import decode, encode
+from synth.engine.artifact import Artifact, decode, encode
 from synth.engine.context import Context, RunSetting
 from synth.engine.executor import ItemExecutor
 from synth.engine.pipeline import load_pipeline, step_params
@@ -72,7 +71,7 @@ class Downstream:
             visible=self._visible,
             services=self,
         )
-        record = ItemExecutor().perform(found, context, [])
+        record = ItemExecutor().execute(found, context, [])
         if record.state == "done":
             self._visible |= {(output.artifact, output.key): output for output in record.outputs}
         return record

@@ -4,9 +4,9 @@ import json
 from random import Random
 
 from skillweave.llm.backends.backend import Request
-from skillweave.llm.fault_injection import INJECTED_FAULTS, spoil
 from skillweave.schema.record import Json
 from synth.offline.author import OfflineAuthor
+from tests.llm.fault_injection import INJECTED_FAULTS, spoil
 
 WILD_GENERATORS = [
     "def generate(seed, now, people, pools):\n    while True:\n        pass\n",

@@ -10,8 +10,7 @@ from skillweave.llm.ask import AuthorChain
 from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
 from skillweave.schema.blueprint import Blueprint
-from synth.artifacts import Artifact
-from synth.engine.artifact import encode
+from synth.engine.artifact import Artifact, encode
 from synth.engine.context import Context, RunSetting
 from synth.engine.step import PipelineStep
 from synth.offline.author import OfflineAuthor

@@ -135,7 +135,7 @@ class Run:
             services=self,
         )
         found = asyncio.run(ask_tellings(context, WORLD.blueprint, tasks))
-        return found, context.account.rejected
+        return found, context.activity.rejected
 
     async def complete(self, request: Request) -> Reply:
         tasks: Any = request.variables["tasks"]

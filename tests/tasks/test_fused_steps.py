@@ -24,10 +24,9 @@ from synth.artifacts import (
     TEMPLATES,
     TOOL_GRAPHS,
     VALIDATED,
-    Artifact,
 )
 from synth.contracts.dependencies import auth_edges, data_edges
-from synth.engine.artifact import decode, encode
+from synth.engine.artifact import Artifact, decode, encode
 from synth.engine.context import Context, RunSetting
 from synth.engine.executor import ItemExecutor
 from synth.engine.step import PipelineStep
@@ -77,7 +76,7 @@ class Run:
             visible=self.visible,
             services=self,
         )
-        record = ItemExecutor().perform(step, context, [])
+        record = ItemExecutor().execute(step, context, [])
         self.visible |= {(output.artifact, output.key): output for output in record.outputs}
         return record
 

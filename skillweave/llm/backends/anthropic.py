@@ -243,7 +243,7 @@ class AnthropicBackend(SdkBackend):
     key_variable = KEY_VARIABLE
     path = "/v1/messages"
     schema_path = ("output_config", "format")
-    dispensable = (
+    optional_fields = (
         OptionalField(("max_tokens",), r"\bmax_tokens\b", is_limit=True),
         OptionalField(("top_p",), r"\btop_p\b"),
         OptionalField(("temperature",), r"\btemperature\b"),

@@ -4,24 +4,24 @@ Backends that go over a network send messages, tools, schema, model and sampling
 variables are for the offline author, and for bookkeeping.
 """
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import Message, ToolCall
 
-if TYPE_CHECKING:
-    from skillweave.llm.ledger import Ledger
-
 Stop = Literal["stop", "length", "tool_calls", "content_filter", "context_window"]
+"""Why a reply ended: the model was done, met the token limit, calls tools, was filtered, or the prompt is too long."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """None leaves the choice to the provider."""
+    """How a model samples; None leaves a setting to the provider."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -29,11 +29,11 @@ class Sampling:
     seed: int | None = None
 
     def given(self) -> dict[str, float | int]:
-        """The settings that are set, by name."""
+        """The settings that are not None, by name."""
         return {name: value for name, value in sorted(vars(self).items()) if value is not None}
 
     def or_else(self, other: "Sampling") -> "Sampling":
-        """This, with what it leaves open taken from `other`."""
+        """A copy in which `other` fills the settings that are None."""
         return Sampling(
             self.temperature if self.temperature is not None else other.temperature,
             self.top_p if self.top_p is not None else other.top_p,
@@ -42,11 +42,37 @@ class Sampling:
         )
 
 
+@dataclass
+class WireCount:
+    """How often a request was sent, and what came of it."""
+
+    sent: int = 0
+    """HTTP requests that reached the endpoint, as far as is known."""
+    declined: int = 0
+    """Those of them that were answered by an error status."""
+
+
+WIRE_COUNT: ContextVar[WireCount | None] = ContextVar("wire_count", default=None)
+"""Where the transport counts what it sends for the current task."""
+DEADLINE: ContextVar[asyncio.Timeout | None] = ContextVar("deadline", default=None)
+"""The limit on the time of the current exchange; waiting for the endpoint's limiter does not count."""
+
+
+class UsageSink(Protocol):
+    """Where the backends enter what a request took. `skillweave.llm.ledger.Ledger` is one."""
+
+    def record(self, request: "Request", author: str, **amounts: float) -> None:
+        """Add amounts, named as in `QuestionMetrics`, to the figures of the request's question and this author."""
+        ...
+
+
 @dataclass(frozen=True)
 class Request:
+    """What is sent to an author, and what it is about."""
+
     messages: tuple[Message, ...]
     schema: Mapping[str, Json] | None = None
-    """JSON schema of the answer; None where the answer is not JSON."""
+    """JSON schema of the answer; None if the answer is not JSON."""
     model: str = ""
     sampling: Sampling = Sampling()
     question: str = ""
@@ -55,36 +81,36 @@ class Request:
     variables: Mapping[str, object] = field(default_factory=dict)
     """What the prompt was rendered from."""
     attempt: int = 0
-    """0 for the first answer, then one more for each repair."""
+    """0 for the first answer, one more for each repair."""
     tools: tuple[Mapping[str, Json], ...] = ()
-    """OpenAI tool definitions."""
+    """Tool definitions in OpenAI's form."""
     tool_choice: Literal["auto", "required", "none"] = "auto"
     step: str = ""
     """The step of the pipeline that asks."""
     round: int = 0
-    """How often the item was rejected and asked about anew; what was answered in one round is no answer in another."""
-    ledger: "Ledger | None" = field(default=None, compare=False)
-    """Where it is entered what the request came to; None leaves it to the backend's own."""
+    """How often the item was rejected and asked about again. An answer of one round never serves in another."""
+    ledger: UsageSink | None = field(default=None, compare=False)
+    """Where the cost of the request is entered; None leaves it to the backend's own ledger."""
 
     def conversation_digest(self) -> str:
-        """Equal for equal words of the same item and attempt, whichever model they are for."""
+        """SHA-256 of the words, the item and the attempt, whichever model they are for."""
         return _digest(self._conversation())
 
     def digest(self) -> str:
-        """Equal only where the answer of one may stand for the answer of the other."""
+        """SHA-256 of all that decides the answer: equal only if one answer may stand for the other."""
         return _digest([self._conversation(), self.model, {**self.sampling.given()}])
 
     def _conversation(self) -> Json:
         messages: list[Json] = [message.model_dump(mode="json", exclude_none=True) for message in self.messages]
         schema = None if self.schema is None else dict(self.schema)
         tools: list[Json] = [dict(tool) for tool in self.tools]
-        asked: list[Json] = [messages, schema, tools, self.tool_choice, self.key, self.attempt]
-        return [*asked, self.round] if self.round else asked
+        parts: list[Json] = [messages, schema, tools, self.tool_choice, self.key, self.attempt]
+        return [*parts, self.round] if self.round else parts
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """Tokens as they were sampled, so that training need not tokenise again; empty what an endpoint does not give."""
+    """Tokens as they were sampled, so that training need not tokenise again; empty where an endpoint gives none."""
 
     token_ids: tuple[int, ...] = ()
     prompt_token_ids: tuple[int, ...] = ()
@@ -94,58 +120,66 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Reply:
+    """What an author answered, and what it took."""
+
     text: str
-    """Empty where nothing was said: with tool calls, and in refused, withheld and empty replies."""
+    """Empty with tool calls alone, and in refused, withheld and empty replies."""
     input_tokens: int = 0
-    """All of the prompt's, those that the provider read from its cache or wrote to it among them."""
+    """All tokens of the prompt, those included that the provider read from its cache or wrote to it."""
     cached_input_tokens: int = 0
     cache_write_tokens: int = 0
     output_tokens: int = 0
-    """Those of the reasoning among them."""
+    """Reasoning included."""
     model: str = ""
     """The model that answered, as the endpoint names it."""
     stop: Stop = "stop"
-    """`content_filter` where the endpoint withheld the answer, or its model refused."""
+    """`content_filter` if the endpoint withheld the answer, or its model refused."""
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning: str | None = None
     cost_usd: float | None = None
-    """None where no price is known."""
+    """None if no price is known."""
     cached: bool = False
+    """Whether it comes from the reply cache."""
     refusal: str | None = None
     """The words in which the model refused."""
     tokens: Tokens | None = None
-    """None where they were not asked for."""
+    """None if they were not asked for."""
     blocks: tuple[Mapping[str, Json], ...] = ()
-    """Reasoning in the provider's own signed form; what a message has as `thinking_blocks` is sent back as it came."""
-
-
-def _digest(value: Json) -> str:
-    # Escaped, since a reply may hold lone surrogates, which have no UTF-8 form.
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    """Reasoning in the provider's own signed form. A message carries it as `thinking_blocks`, to be sent back as is."""
 
 
 class Backend(Protocol):
+    """Whoever answers requests: an endpoint, a cassette, a Python function, or a wrapper around another backend."""
+
     @property
     def name(self) -> str:
         """`provider/model`."""
         ...
 
     async def complete(self, request: Request) -> Reply:
-        """The author's reply; a refusal and an empty answer are replies, too. Raises ProviderError (transport), and
-        AuthorError where an author of our own knows no answer."""
+        """Answer a request.
+
+        Returns:
+            The reply. A refusal and an empty answer are replies, too.
+
+        Raises:
+            ProviderError: Transport failed.
+            AuthorError: An author in this process knows no answer.
+        """
         ...
 
     async def close(self) -> None:
-        """Let go of connections and files. A closed backend is not used again."""
+        """Release connections and files. A closed backend is not used again."""
         ...
 
 
 OfflineAnswer = Callable[[Request], str | Reply]
-"""An author as a function: the text of its answer, or a whole reply where it calls tools."""
+"""An author as a function: it gives the text of its answer, or a whole reply if it calls tools."""
 
 
 class OfflineBackend:
+    """An author in this process: a function that answers in the same text that a model would."""
+
     def __init__(self, answer: OfflineAnswer, model: str = "author") -> None:
         self.name = f"offline/{model}"
         self._answer = answer
@@ -156,4 +190,10 @@ class OfflineBackend:
         return answer if isinstance(answer, Reply) else Reply(text=answer, model=self._model)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """There is nothing to release."""
+
+
+def _digest(value: Json) -> str:
+    # Escaped, since a reply may hold lone surrogates, which have no UTF-8 form.
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -1,7 +1,8 @@
 """Decode what endpoints send: JSON bodies and server-sent events.
 
 What an endpoint sends is not trusted until it is validated. A body that parsers read differently (a key twice, NaN)
-is refused, and so is one that is nested too deep. Bodies and streams are bounded in size.
+is refused, and so is one that is nested too deep. Bodies and streams are bounded in size. The SDKs' own decoders do
+none of this, which is why streams are cut into events here.
 """
 
 import asyncio
@@ -16,20 +17,25 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Val
 from skillweave.schema.record import Json
 
 MOST_BYTES = 64 * 1024 * 1024
-"""Of a body or a stream, decompressed."""
+"""The bound on a body or a stream, decompressed."""
 MOST_EVENTS = 300_000
-"""Of a stream, about one for each token; decoded, small ones take much more memory than their bytes."""
+"""The bound on a stream, about one event for each token: small events take much more memory than their bytes."""
 MAX_DEPTH = 128
 TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 MOST_TOKENS = 10**9
-"""What an endpoint says to have counted is taken for no more."""
+"""The bound on what an endpoint says to have counted."""
 SHOWN = 200
+"""Characters of a faulty body that an error shows."""
+DONE = b"[DONE]"
+"""The last event of a stream in OpenAI's protocol."""
+DRAIN_S = 0.1
+"""Seconds in which a connection should come to its end after that; a later one is not used again."""
 
 P = TypeVar("P", bound="WireModel")
 
 
 class WireModel(BaseModel):
-    """A part of an answer: fields that we do not know are left aside."""
+    """The base of all that is read from an answer: unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", protected_namespaces=())
 
@@ -39,15 +45,15 @@ TokenCount = Annotated[
     BeforeValidator(lambda value: 0 if value is None else value),
     AfterValidator(lambda count: max(0, min(count, MOST_TOKENS))),
 ]
-"""Of tokens: 0 where it is not given, never below."""
+"""A count of tokens: 0 if it is not given, never negative."""
 
 
 class Events(list[Json]):
-    """What the events of a stream hold."""
+    """The decoded data of a stream's events, in order."""
 
 
 class BodyError(Exception):
-    """Why a body is no answer."""
+    """A body is no answer; the message says why."""
 
 
 class TooLargeError(Exception):
@@ -58,16 +64,24 @@ class TooLargeError(Exception):
 
 
 class SentError(Exception):
-    """An error that an endpoint sent in the place of an answer, or in the middle of one."""
+    """An error that an endpoint sent instead of an answer, or in the middle of one."""
 
     def __init__(self, error: object) -> None:
-        """`error` as the endpoint wrote it."""
+        """Args:
+        error: As the endpoint wrote it, an object or anything else.
+        """
         self.body = error if isinstance(error, dict) else {"message": str(error)}
         super().__init__(str(self.body.get("message") or self.body))
 
 
 def decode(body: bytes) -> Json:
-    """The value that a body, or an event's data, holds. Raises BodyError, TooLargeError; AnswerError for an error."""
+    """Decode a body, or the data of an event.
+
+    Raises:
+        BodyError: It is no JSON, or none that all parsers read alike.
+        TooLargeError: It is too large.
+        SentError: It is an error of the endpoint.
+    """
     if len(body) > MOST_BYTES:
         raise TooLargeError
     try:
@@ -78,15 +92,24 @@ def decode(body: bytes) -> Json:
     except ValueError as error:
         raise _body_error(str(error), body) from None
     if isinstance(value, dict):
-        # The one API has the error in a field of that name, the other has it for an event of its own.
-        found = value.get("error") or (value if value.get("type") == "error" else None)
-        if found:
-            raise SentError(found)
+        # OpenAI puts an error into a field of that name; Anthropic sends an event of that type.
+        sent = value.get("error") or (value if value.get("type") == "error" else None)
+        if sent:
+            raise SentError(sent)
     return value
 
 
 def read(kind: type[P], value: Json, meant: str) -> P:
-    """The value as a record of that kind. Raises BodyError where it is none; `meant` names what it should be."""
+    """Validate what was decoded.
+
+    Args:
+        kind: The record to read.
+        value: What was decoded.
+        meant: What an error calls the record.
+
+    Raises:
+        BodyError: It has another form.
+    """
     try:
         return kind.model_validate(value)
     except ValidationError as error:
@@ -100,10 +123,10 @@ def _body_error(fault: str, body: bytes) -> BodyError:
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a key stands twice in one object")
-    return found
+    return members
 
 
 def _refuse(name: str) -> NoReturn:
@@ -132,14 +155,12 @@ def _parts(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-DONE = b"[DONE]"
-"""What OpenAI's protocol ends a stream with."""
-DRAIN = 0.1
-"""Seconds in which the connection should come to its end after that; then it is not used again."""
-
-
 async def read_event_stream(response: Any) -> Events:
-    """What the events of an HTTP response hold. Raises BodyError, AnswerError, TooLargeError."""
+    """Read an HTTP response whose body is a stream of server-sent events.
+
+    Raises:
+        BodyError, TooLargeError, SentError: As `decode`.
+    """
     events = Events()
     try:
         async for data in _event_data(response.aiter_bytes()):
@@ -147,7 +168,7 @@ async def read_event_stream(response: Any) -> Events:
             if len(events) > MOST_EVENTS:
                 raise TooLargeError
     except BodyError:
-        # What was cut off at the bound is garbled, which is not what is wrong with it.
+        # The event that was cut off at the bound is garbled; its size is what is wrong.
         if response.num_bytes_downloaded <= MOST_BYTES:
             raise
     if response.num_bytes_downloaded > MOST_BYTES:
@@ -162,29 +183,31 @@ async def _event_data(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         if line.startswith(b"data:"):
             lines.append(line[5:].removeprefix(b" "))
         elif not line and lines:
-            found, lines = b"\n".join(lines), []
-            if found.startswith(DONE):
+            data, lines = b"\n".join(lines), []
+            if data.startswith(DONE):
                 await _drain(parts)
                 return
-            yield found
+            yield data
     if lines and not lines[0].startswith(DONE):
         yield b"\n".join(lines)
 
 
 async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    begun: list[bytes] = []
+    # Lines end at line feeds alone: other line ends of Unicode may stand in a model's words.
+    pending: list[bytes] = []
     async for part in parts:
         *whole, rest = part.split(b"\n")
         for line in whole:
-            yield b"".join([*begun, line]).removesuffix(b"\r")
-            begun = []
-        begun.append(rest)
-    if any(begun):
-        yield b"".join(begun).removesuffix(b"\r")
+            yield b"".join([*pending, line]).removesuffix(b"\r")
+            pending = []
+        pending.append(rest)
+    if any(pending):
+        yield b"".join(pending).removesuffix(b"\r")
 
 
 async def _drain(parts: AsyncIterator[bytes]) -> None:
+    """Read to the end of the connection, so that it can be used again."""
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(DRAIN):
+        async with asyncio.timeout(DRAIN_S):
             async for _ in parts:
                 pass

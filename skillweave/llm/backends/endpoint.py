@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from skillweave.base.errors import ConfigError, StopError
-from skillweave.llm.backends.backend import Reply, Request
+from skillweave.llm.backends.backend import DEADLINE, Reply, Request
 from skillweave.llm.backends.body import BodyError, Events, SentError, decode, read_event_stream
 from skillweave.llm.backends.errors import (
     MOST_CHANGES,
@@ -28,36 +28,53 @@ from skillweave.llm.backends.errors import (
     error_report,
     has_field,
 )
-from skillweave.llm.backends.transport import DEADLINE, limited_client, size_limit_hooks
 from skillweave.llm.limits.limiter import EndpointLimiter
 from skillweave.schema.record import Json
 
 NO_KEY = "none"
-"""What is sent to an endpoint that asks for no key; never the key of another endpoint."""
+"""What is sent to an endpoint that wants no key; never the key of another endpoint."""
 LIMIT_FIELDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 RESERVED_FIELDS = ("model", "messages", "input", "instructions", "system", "stream", "tools", "tool_choice", "n")
-"""Fields of a body that are nobody's to set but the request's."""
+"""Fields of a body that only the request sets."""
+DEADLINE_FACTOR = 5
+"""The time of a whole exchange, in multiples of the timeout, which limits the time without any byte."""
+JSON_HEADERS = {"headers": {"Content-Type": "application/json"}}
 
 
 @dataclass(frozen=True)
 class EndpointSettings:
+    """How an endpoint is reached and asked; see `skillweave.config.llm.AuthorConfig`."""
+
     base_url: str | None = None
     """None is the provider's own."""
     api_key_env: str | None = None
+    """The environment variable that holds the key; None is the provider's, and no key for other endpoints."""
     timeout: float = 120.0
     """Seconds for one request."""
     stream: bool = False
+    """Read replies as a stream."""
     structured: bool = True
     """Send the answer's schema along."""
     record_tokens: bool = False
+    """Keep token ids and log probabilities."""
     reasoning_effort: str | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
     """Further fields of the body."""
-    lane: EndpointLimiter | None = None
+    limiter: EndpointLimiter | None = None
 
 
 def read_key(variable: str | None) -> str:
-    """The key in an environment variable; without one, what stands for no key. Raises ConfigError."""
+    """Read a key from the environment.
+
+    Args:
+        variable: Its name; None if the endpoint gets no key.
+
+    Returns:
+        The key, or `NO_KEY`.
+
+    Raises:
+        ConfigError: The variable is unset or empty.
+    """
     if variable is None:
         return NO_KEY
     key = os.environ.get(variable, "").strip()
@@ -67,75 +84,80 @@ def read_key(variable: str | None) -> str:
 
 
 def check_extra(extra: Mapping[str, Json]) -> None:
-    """Raises ConfigError for a field that is not the user's to set in this way."""
+    """Check the further fields of a body.
+
+    Raises:
+        ConfigError: A field would change what is asked, or get round the budget.
+    """
     for name in extra:
         if name in LIMIT_FIELDS:
-            raise ConfigError(f"extra.{name} would pass by the budget; give max_tokens beside extra in its place")
+            raise ConfigError(f"extra.{name} would get round the budget; give max_tokens beside extra instead")
         if name in RESERVED_FIELDS:
             reserved = ", ".join((*RESERVED_FIELDS, *LIMIT_FIELDS))
             raise ConfigError(f"extra.{name} would change what is asked; extra may hold any field but {reserved}")
 
 
 def merged_body(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The body with further fields; where both have an object, it has the fields of both."""
-    found = dict(body)
+    """A body with further fields; an object that stands in both gets the fields of both."""
+    merged = dict(body)
     for name, value in extra.items():
-        known = found.get(name)
+        known = merged.get(name)
         is_nested = isinstance(known, Mapping) and isinstance(value, Mapping)
-        found[name] = merged_body(known, value) if is_nested else value  # type: ignore[arg-type]
-    return found
-
-
-DEADLINE_FACTOR = 5
-"""Times the timeout, which is for a silence, that a whole exchange may take."""
-JSON_HEADERS = {"headers": {"Content-Type": "application/json"}}
+        merged[name] = merged_body(known, value) if is_nested else value  # type: ignore[arg-type]
+    return merged
 
 
 class SdkBackend(ABC):
+    """A backend of one model at one endpoint. A subclass says what the provider's bodies look like."""
+
     provider: ClassVar[str]
     home: ClassVar[str]
     """The provider's own base URL."""
     key_variable: ClassVar[str | None]
-    """Where the key of the provider's own endpoint is looked for."""
+    """The environment variable with the key of the provider's own endpoint; None if it wants no key."""
     path: ClassVar[str]
-    """Of the one resource that is posted to, after the base URL."""
-    dispensable: ClassVar[Sequence[OptionalField]]
+    """What is posted to, after the base URL."""
+    optional_fields: ClassVar[Sequence[OptionalField]]
     """What a request can do without, in the order in which it is given up."""
     schema_path: ClassVar[FieldPath]
     """Where a body has the schema of the answer."""
 
     def __init__(self, model: str, settings: EndpointSettings) -> None:
-        """Raises ConfigError."""
+        """Prepare the backend; nothing is sent, and no SDK is imported.
+
+        Raises:
+            ConfigError: There is no key, or a field of `extra` is reserved.
+        """
         check_extra(settings.extra)
         self.name = f"{self.provider}/{model}"
         self._settings = settings
         self._base_url = (settings.base_url or self.home).rstrip("/")
         self._is_home = self._base_url == self.home
-        # Another endpoint is sent a key only where the user names one.
+        # Another endpoint gets a key only if the user names one.
         self._key = read_key(settings.api_key_env or (self.key_variable if self._is_home else None))
         self._deadline = DEADLINE_FACTOR * settings.timeout
-        self._concessions = UnsupportedFields(self.name, self.dispensable, self.schema_path)
+        self._unsupported = UnsupportedFields(self.name, self.optional_fields, self.schema_path)
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     async def complete(self, request: Request) -> Reply:
-        body = self._concessions.applied(merged_body(self._body(request), self._settings.extra), request.schema)
-        made: list[FieldChange] = []
+        body = self._unsupported.applied(merged_body(self._body(request), self._settings.extra), request.schema)
+        changes: list[FieldChange] = []
         while True:
             # An answer that was not decoded by the schema is not wrapped, either.
-            asked = request if has_field(body, self.schema_path) else replace(request, schema=None)
-            got = await self._exchange(body, asked)
-            if isinstance(got, Reply):
-                self._concessions.remember(made, request.schema)
-                return got
-            found = (
-                self._concessions.find(body, got) if isinstance(got, ErrorReport) and len(made) < MOST_CHANGES else None
-            )
-            if found is None:
-                # Raised out here, since the SDK's error, chained to ours, would carry the request along.
-                raise got.error(self.name) if isinstance(got, ErrorReport) else got
-            made.append(found)
-            body = found.applied(body)
+            sent = request if has_field(body, self.schema_path) else replace(request, schema=None)
+            outcome = await self._exchange(body, sent)
+            if isinstance(outcome, Reply):
+                self._unsupported.remember(changes, request.schema)
+                return outcome
+            # Raised out here, since the SDK's error, chained to ours, would carry the request along.
+            if isinstance(outcome, StopError):
+                raise outcome
+            change = self._unsupported.find(body, outcome) if len(changes) < MOST_CHANGES else None
+            if change is None:
+                raise outcome.error(self.name)
+            changes.append(change)
+            body = change.applied(body)
 
     async def close(self) -> None:
         """Close the connections of the running event loop; each loop closes its own."""
@@ -150,7 +172,7 @@ class SdkBackend(ABC):
 
     @abstractmethod
     def _sdk(self) -> Any:
-        """The SDK's module, imported when it is needed and not before."""
+        """The SDK's module. An import takes a second or more, so it happens when the SDK is first needed."""
 
     @abstractmethod
     def _body(self, request: Request) -> dict[str, Any]:
@@ -158,30 +180,30 @@ class SdkBackend(ABC):
 
     @abstractmethod
     def _read(self, body: Json, request: Request) -> Reply:
-        """The reply in a body; a request's schema is None where it was not sent. Raises BodyError, AnswerError."""
+        """The reply in a body. The request's schema is None if it was not sent. Raises BodyError, SentError."""
 
     @abstractmethod
     def _read_events(self, events: Events, request: Request) -> Reply:
-        """The reply that the events of a stream give. Raises BodyError, AnswerError."""
+        """The reply that the events of a stream give. Raises BodyError, SentError."""
 
     async def _exchange(self, body: dict[str, Any], request: Request) -> Reply | ErrorReport | StopError:
-        """Send the body, and read what comes."""
-        # Made before the clock runs, since importing an SDK takes a while.
+        """Send a body, and read what comes back."""
+        # Before the deadline runs, since importing an SDK takes a while.
         self._client()
         try:
-            # The SDK's own limit is for one read, so a server that drips would be waited for without end.
-            async with asyncio.timeout(self._deadline) as clock:
-                DEADLINE.set(clock)
-                answer = await self._sent(json.dumps(body).encode("ascii"))
-        except Exception as error:  # of the SDK and of the transport below it, which lets its own through
-            return self._settled(error)
+            # The SDK limits the time of one read; a server that sends byte after byte would never end.
+            async with asyncio.timeout(self._deadline) as deadline:
+                DEADLINE.set(deadline)
+                answer = await self._send(json.dumps(body).encode("ascii"))
+        except Exception as error:  # of the SDK, and of the transport below it, whose errors it lets through
+            return self._outcome(error)
         try:
             return self._read_events(answer, request) if isinstance(answer, Events) else self._read(answer, request)
         except (BodyError, SentError) as error:
-            return self._settled(error)
+            return self._outcome(error)
 
-    async def _sent(self, content: bytes) -> Json | Events:
-        """What comes back. Raises BodyError, AnswerError, TooLargeError, StopError and whatever the SDK does."""
+    async def _send(self, content: bytes) -> Json | Events:
+        """Post a body, and decode the answer. Raises BodyError, SentError, TooLargeError, StopError, SDK errors."""
         client = self._client()
         if not self._settings.stream:
             whole: bytes = await client.post(self.path, cast_to=bytes, content=content, options=JSON_HEADERS)
@@ -193,25 +215,25 @@ class SdkBackend(ABC):
         async with stream:
             return await read_event_stream(stream.response)
 
-    def _settled(self, error: Exception) -> Reply | ErrorReport | StopError:
-        """What an error amounts to."""
+    def _outcome(self, error: Exception) -> Reply | ErrorReport | StopError:
+        """What an error means: a reply without text, a report, or the end of all asking."""
         for each in (error, error.__cause__):
             if isinstance(each, StopError):
-                # The lane's; one SDK takes it for an error of the connection.
+                # The limiter raised it; one SDK wraps it into an error of the connection.
                 return each
         if isinstance(error, TimeoutError):
             return ErrorReport(what=f"no answer within {self._deadline:g} seconds")
-        fault = error_report(error, self._key if self._key != NO_KEY else None)
-        if fault.no_longer_fits:
+        report = error_report(error, self._key if self._key != NO_KEY else None)
+        if report.exceeds_context:
             return Reply(text="", stop="context_window")
-        return Reply(text="", stop="content_filter") if fault.content_refused else fault
+        return Reply(text="", stop="content_filter") if report.refuses_content else report
 
     def _http(self, kind: type) -> Any:
-        """The SDK's HTTP client, made to take the lane and to keep to the bound."""
-        lane = self._settings.lane
-        client = kind if lane is None else limited_client(kind, lane)
-        # Nobody is followed elsewhere: a key, and what it pays for, go to the endpoint that the user has named.
-        return client(timeout=self._settings.timeout, event_hooks=size_limit_hooks(), follow_redirects=False)
+        """An HTTP client of the SDK's class, with the limiter and the bound on sizes."""
+        # Imported with the SDK, since it imports the same HTTP libraries.
+        from skillweave.llm.backends.transport import http_client
+
+        return http_client(kind, self._settings.limiter, self._settings.timeout)
 
     def _client(self) -> Any:
         loop = asyncio.get_running_loop()
@@ -220,12 +242,12 @@ class SdkBackend(ABC):
             if client is None:
                 client = self._clients[loop] = self._connect()
                 if self.key_variable is None or not self._is_home:
-                    _forget_account(client)
+                    _drop_account_headers(client)
             return client
 
 
-def _forget_account(client: Any) -> None:
-    """Have no header sent that an SDK has found in the environment: organisation, project, headers of the user's own.
+def _drop_account_headers(client: Any) -> None:
+    """Drop the headers that an SDK has read from the environment: organisation, project, headers of the user's own.
 
     They are for the provider's endpoint, as its key is, and may hold secrets.
     """

@@ -18,7 +18,22 @@ from skillweave.base.errors import AccessError, ProviderError
 from skillweave.llm.backends.body import BodyError, SentError, TooLargeError
 from skillweave.schema.record import Json
 
-FULL: Final = (
+logger = logging.getLogger(__name__)
+
+MOST_CHANGES = 6
+"""Changes to the body of one request."""
+LEAST_LIMIT = 256
+"""Numbers below are no limits of tokens."""
+NUMBER = re.compile(r"(?<![\w.-])\d{3,9}(?![\w-]|\.\d)")
+UNKNOWN = re.compile(r"not supported|unsupported|unknown|not permitted|unrecognized|instead", re.IGNORECASE)
+NEVER_CHANGED = ("model", "messages", "input", "instructions", "system", "tools", "tool_choice", "stream")
+"""Fields that say what is asked, and of whom."""
+REASON_SHOWN = 200
+
+FieldPath = tuple[str, ...]
+"""Where a field stands in a body: its name, after the names of the objects around it."""
+
+CONTEXT_EXCEEDED: Final = (
     "context_length_exceeded",
     "exceed_context_size",
     "exceed context limit",
@@ -29,73 +44,75 @@ FULL: Final = (
     "max_model_len",
     "prompt is too long",
 )
-REFUSED: Final = (
+CONTENT_REFUSED: Final = (
     "content_filter",
     "content_policy_violation",
     "content filtering policy",
     "content management policy",
     "invalid_prompt",
 )
-LOCKED: Final = (401, 402, 403, 404)
-"""What an endpoint answers to everybody who comes with this key for this model."""
+NO_ACCESS: Final = (401, 402, 403, 404)
+"""Statuses that every request with this key for this model would get."""
 REDIRECTS: Final = range(300, 400)
-SPENT: Final = ("insufficient_quota", "billing_hard_limit_reached")
-"""Codes of an account that can pay for nothing more: no wait helps."""
+NO_CREDIT: Final = ("insufficient_quota", "billing_hard_limit_reached")
+"""Codes of an account without credit: waiting does not help."""
 ADVICE: Final = {
-    **dict.fromkeys(REDIRECTS, "it redirects elsewhere, and nobody is followed; give that address as base_url"),
+    **dict.fromkeys(REDIRECTS, "it redirects elsewhere, and redirects are not followed; give that address as base_url"),
     401: "check the key",
     403: "check the key",
     404: "check the model's name and base_url",
 }
 UNREACHED: Final = ("Cannot connect to host", "Server disconnected")
-COMPLAINTS: Final = (400, 422)
+BAD_REQUEST: Final = (400, 422)
 WRONG_REQUEST: Final = ("invalid_request_error", "BadRequestError", "unsupported_parameter", "unsupported_value")
-"""How errors in a stream, which have no status, name a complaint."""
+"""Codes by which an error in a stream, which has no status, says that the request is wrong."""
 SHOWN = 400
+"""Characters of an error's words that our own error shows."""
 READ = 4000
-"""Characters of an error's words that are looked into."""
-WORTH_ANOTHER_TRY: Final = (408, 409, 429)
+"""Characters of an error's words that are searched."""
+RETRIED: Final = (408, 409, 429)
 
 
 @dataclass(frozen=True)
 class ErrorReport:
-    """Why there is no answer, without the secret."""
+    """Why there is no answer; the key is removed from it."""
 
     what: str
-    """The kind of fault, for people."""
+    """The kind of error, for people."""
     words: str = ""
-    """On one line."""
+    """The endpoint's message, on one line."""
     status: int | None = None
-    """The HTTP status, or the one that an error in a stream carries in its place."""
+    """The HTTP status, or the one that an error in a stream carries instead."""
     code: str = ""
-    """The endpoint's own name for what went wrong; empty where it gives none."""
+    """The endpoint's own name for the error; empty if it gives none."""
     param: str = ""
-    """The field of the request that it complains of, if it says so."""
+    """The field of the request that is wrong, if the endpoint says so."""
     is_quoted: bool = False
-    """Whether the words are made of what should have been an answer."""
+    """Whether the words quote what should have been an answer, and so say nothing of the endpoint."""
     transient: bool = False
+    """Whether the same request may succeed at once."""
 
     @property
-    def no_longer_fits(self) -> bool:
+    def exceeds_context(self) -> bool:
         """Whether the conversation is longer than the model's context window."""
-        return self.status in (None, 400, 413, 422) and self._says(FULL)
+        return self.status in (None, 400, 413, 422) and self._says(CONTEXT_EXCEEDED)
 
     @property
-    def content_refused(self) -> bool:
-        """Whether the endpoint does not want to have the content answered."""
-        return self.status in (None, 400, 403) and self._says(REFUSED)
+    def refuses_content(self) -> bool:
+        """Whether the endpoint refuses to have the content answered."""
+        return self.status in (None, 400, 403) and self._says(CONTENT_REFUSED)
 
     @property
-    def is_complaint(self) -> bool:
-        """Whether the request is what is wrong."""
-        return self.status in COMPLAINTS or (self.status is None and self.code in WRONG_REQUEST)
+    def blames_request(self) -> bool:
+        """Whether the endpoint says that the request is wrong."""
+        return self.status in BAD_REQUEST or (self.status is None and self.code in WRONG_REQUEST)
 
     def error(self, name: str) -> ProviderError:
-        """Our own error: one line."""
-        said = ": ".join(part for part in (name, self.what, self.words[:SHOWN]) if part)
+        """Our own error, of one line; `name` is the backend's."""
+        message = ": ".join(part for part in (name, self.what, self.words[:SHOWN]) if part)
         advice = ADVICE.get(self.status or 0)
-        kind = AccessError if self.code in SPENT or self.status in (*LOCKED, *REDIRECTS) else ProviderError
-        return kind(f"{said} ({advice})" if advice else said, transient=self.transient)
+        kind = AccessError if self.code in NO_CREDIT or self.status in (*NO_ACCESS, *REDIRECTS) else ProviderError
+        return kind(f"{message} ({advice})" if advice else message, transient=self.transient)
 
     def _says(self, marks: tuple[str, ...]) -> bool:
         words = f"{self.code} {self.words}".lower()
@@ -103,23 +120,28 @@ class ErrorReport:
 
 
 def error_report(error: Exception, secret: str | None) -> ErrorReport:
-    """What the error of an SDK, of the transport below it, or of reading an answer says."""
+    """Read an error of an SDK, of the transport below it, or of reading an answer.
+
+    Args:
+        error: As it was raised.
+        secret: The key, which is removed from all words; None if there is none.
+    """
     if isinstance(error, BodyError | TooLargeError):
-        # What they quote is nobody's error message.
+        # They quote an answer, which is no error message of the endpoint.
         words = _one_line(str(error), secret)
         return ErrorReport("no usable answer", words, is_quoted=True, transient=isinstance(error, BodyError))
     status = _status(error)
     details = _details(error)
     what = f"status {status}" if status else "an error" if isinstance(error, SentError) else type(error).__name__
     cause = str(error.__cause__ or "") if status is None else ""
-    said = str(details.get("message") or error)
+    message = str(details.get("message") or error)
     if cause.startswith(UNREACHED):
-        # The transport below the SDKs calls this a timeout, too.
-        what, said = "not reached", ""
+        # The transport below the SDKs reports a failed connection as a timeout.
+        what, message = "not reached", ""
     code = str(_code(error) or "")
     return ErrorReport(
         what=what,
-        words=_one_line(f"{said[:READ]} {cause[:READ]}", secret),
+        words=_one_line(f"{message[:READ]} {cause[:READ]}", secret),
         status=status,
         code=code,
         param=str(details.get("param") or ""),
@@ -128,13 +150,13 @@ def error_report(error: Exception, secret: str | None) -> ErrorReport:
 
 
 def _is_transient(status: int | None, code: str) -> bool:
-    if code in SPENT:
+    if code in NO_CREDIT:
         return False
-    return status >= 500 or status in WORTH_ANOTHER_TRY if status else code not in WRONG_REQUEST
+    return status >= 500 or status in RETRIED if status else code not in WRONG_REQUEST
 
 
 def _one_line(text: str, secret: str | None) -> str:
-    """Without the secret, and without what a terminal would take for a command."""
+    """The text on one line, without the secret, and without control characters that a terminal would obey."""
     words = " ".join(text.split())
     shown = "".join(character if character.isprintable() else "?" for character in words)
     return shown if secret is None else shown.replace(secret, "***")
@@ -162,44 +184,33 @@ def _details(error: Exception) -> Mapping[str, object]:
     return inner if isinstance(inner, dict) else {}
 
 
-logger = logging.getLogger(__name__)
-
-MOST_CHANGES = 6
-"""Concessions made to one request."""
-LEAST_LIMIT = 256
-"""Tokens; numbers below are no limits."""
-NUMBER = re.compile(r"(?<![\w.-])\d{3,9}(?![\w-]|\.\d)")
-UNKNOWN = re.compile(r"not supported|unsupported|unknown|not permitted|unrecognized|instead", re.IGNORECASE)
-NEVER_CHANGED = ("model", "messages", "input", "instructions", "system", "tools", "tool_choice", "stream")
-"""What is asked, and of whom."""
-REASON_SHOWN = 200
-
-FieldPath = tuple[str, ...]
-
-
 @dataclass(frozen=True)
 class OptionalField:
     """A field that a request can do without."""
 
     path: FieldPath
     words: str
-    """Pattern of what endpoints call it in their complaints."""
+    """Pattern of what endpoints call the field in their errors."""
     is_limit: bool = False
-    """A limit on tokens: lowered or renamed, never dropped."""
+    """Whether it limits tokens: it is lowered or renamed, never left out."""
     instead: str | None = None
-    """The other name of the limit."""
+    """Another name of the limit."""
 
 
 @dataclass(frozen=True)
 class FieldChange:
+    """A field that is left out, renamed, or lowered."""
+
     path: FieldPath
     instead: str | None = None
+    """The new name."""
     most: int | None = None
-    """What the value is lowered to."""
+    """The value that it is lowered to."""
     why: str = ""
+    """The endpoint's words."""
 
     def applied(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The body, with the concession made; `body` stays as it is."""
+        """A copy of a body with the change made."""
         name, *below = self.path
         changed = dict(body)
         if name not in changed:
@@ -215,8 +226,8 @@ class FieldChange:
         return changed
 
     @property
-    def told(self) -> str:
-        """What was done, for people."""
+    def in_words(self) -> str:
+        """What was changed, for people."""
         field = ".".join(self.path)
         if self.most is not None:
             return f"{field} is lowered to {self.most}"
@@ -224,55 +235,67 @@ class FieldChange:
 
 
 class UnsupportedFields:
+    """What an endpoint was found not to support. It is kept for the life of the backend, and logged once."""
+
     def __init__(self, name: str, fields: Sequence[OptionalField], schema_path: FieldPath) -> None:
-        """`name` is the backend's; what is at `schema_path` is given up schema by schema."""
+        """Args:
+        name: The backend's.
+        fields: What a request can do without, in the order in which it is given up.
+        schema_path: Where a body has the answer's schema; it is given up for each schema by itself.
+        """
         self._name = name
         self._fields = fields
         self._schema_path = schema_path
-        self._made: dict[tuple[FieldPath, str], FieldChange] = {}
+        self._changes: dict[tuple[FieldPath, str], FieldChange] = {}
+        """By path, and by the schema's digest if the change holds for one schema alone."""
         self._lock = threading.Lock()
 
     def applied(self, body: dict[str, Any], schema: Mapping[str, Json] | None) -> dict[str, Any]:
-        """The body of a request for an answer of that schema, with the concessions made so far."""
-        if not self._made:
+        """A body with all known changes made.
+
+        Args:
+            body: Of a request; it stays as it is.
+            schema: Of the answer; None if the answer is not JSON.
+        """
+        if not self._changes:
             return body
         digest = _digest(schema)
         with self._lock:
-            made = [concession for (_, only), concession in self._made.items() if only in ("", digest)]
-        for concession in made:
-            body = concession.applied(body)
+            changes = [change for (_, only), change in self._changes.items() if only in ("", digest)]
+        for change in changes:
+            body = change.applied(body)
         return body
 
-    def find(self, body: Mapping[str, Any], fault: ErrorReport) -> FieldChange | None:
-        """What could be done about a complaint; None where nothing can."""
-        if not fault.is_complaint:
+    def find(self, body: Mapping[str, Any], report: ErrorReport) -> FieldChange | None:
+        """The change after which the endpoint may take a body; None if there is none."""
+        if not report.blames_request:
             return None
         present = [field for field in self._fields if has_field(body, field.path)]
-        # What the endpoint says it complains of comes before what else its words name.
-        named = [field for field in present if _is_param(field, fault.param)]
-        if not named and re.split(r"\W", fault.param)[0] not in NEVER_CHANGED:
-            named = [field for field in present if re.search(field.words, fault.words, re.IGNORECASE)]
-        found = (_field_change(field, body, fault) for field in named)
-        return next((concession for concession in found if concession is not None), None)
+        # The field that the endpoint names as wrong comes before others that its words mention.
+        named = [field for field in present if _is_param(field, report.param)]
+        if not named and re.split(r"\W", report.param)[0] not in NEVER_CHANGED:
+            named = [field for field in present if re.search(field.words, report.words, re.IGNORECASE)]
+        changes = (_field_change(field, body, report) for field in named)
+        return next((change for change in changes if change is not None), None)
 
-    def remember(self, concessions: Sequence[FieldChange], schema: Mapping[str, Json] | None) -> None:
-        """The request succeeded with these."""
-        for concession in concessions:
-            key = (concession.path, _digest(schema) if concession.path == self._schema_path else "")
+    def remember(self, changes: Sequence[FieldChange], schema: Mapping[str, Json] | None) -> None:
+        """Keep changes with which a request has succeeded."""
+        for change in changes:
+            key = (change.path, _digest(schema) if change.path == self._schema_path else "")
             with self._lock:
-                is_news = all(path != concession.path for path, _ in self._made)
-                self._made[key] = concession
+                is_news = all(path != change.path for path, _ in self._changes)
+                self._changes[key] = change
             if is_news:
-                logger.warning("%s: %s from now on: %s", self._name, concession.told, concession.why)
+                logger.warning("%s: %s from now on: %s", self._name, change.in_words, change.why)
 
 
 def has_field(body: Mapping[str, Any], path: FieldPath) -> bool:
-    """Whether the body has something there."""
-    found: Any = body
+    """Whether a body has a field."""
+    value: Any = body
     for name in path:
-        if not isinstance(found, Mapping) or name not in found:
+        if not isinstance(value, Mapping) or name not in value:
             return False
-        found = found[name]
+        value = value[name]
     return True
 
 
@@ -281,13 +304,13 @@ def _is_param(field: OptionalField, param: str) -> bool:
     return param in (dotted, field.path[0]) or param.startswith(f"{dotted}.")
 
 
-def _field_change(field: OptionalField, body: Mapping[str, Any], fault: ErrorReport) -> FieldChange | None:
-    why = fault.words[:REASON_SHOWN]
+def _field_change(field: OptionalField, body: Mapping[str, Any], report: ErrorReport) -> FieldChange | None:
+    why = report.words[:REASON_SHOWN]
     if not field.is_limit:
         return FieldChange(field.path, why=why)
-    if field.instead is not None and UNKNOWN.search(fault.words):
+    if field.instead is not None and UNKNOWN.search(report.words):
         return FieldChange(field.path, instead=field.instead, why=why)
-    allowed = [int(digits) for digits in NUMBER.findall(fault.words)]
+    allowed = [int(digits) for digits in NUMBER.findall(report.words)]
     lower = [number for number in allowed if LEAST_LIMIT <= number < body[field.path[0]]]
     return FieldChange(field.path, most=max(lower), why=why) if lower else None
 

@@ -10,16 +10,31 @@ from typing import NamedTuple
 from skillweave.schema.record import Json
 
 DEFINITIONS = "#/$defs/"
+ANSWER_NAME = "answer"
+"""The name that the APIs want a schema to have."""
+LENGTHS = frozenset({"minLength", "maxLength"})
+SUBSCHEMA = frozenset({"items", "prefixItems", "anyOf", "oneOf", "allOf", "additionalProperties", "propertyNames"})
+"""Keywords that hold a schema, or a list of them."""
+NAMED = frozenset({"properties", "patternProperties", "$defs"})
+"""Keywords that hold schemas by name."""
 
 
 def without_nulls(value: Json, schema: Mapping[str, Json]) -> Json:
-    """`value` without the fields that are null, optional, and cannot be null."""
+    """Drop the fields that stand for something left out.
+
+    Args:
+        value: A decoded answer.
+        schema: The JSON schema that the answer was asked by.
+
+    Returns:
+        `value` without the fields that are null and optional, and that cannot be null by their schema.
+    """
     definitions = schema.get("$defs")
-    return _nulls_below(value, dict(schema), definitions if isinstance(definitions, dict) else {})
+    return _drop_nulls(value, dict(schema), definitions if isinstance(definitions, dict) else {})
 
 
 def allows_null(schema: Json) -> bool:
-    """Whether null matches the schema, as far as it says so itself, without its references."""
+    """Whether null matches a schema, by what it says itself; its references are not followed."""
     if not isinstance(schema, dict):
         return False
     choices = schema.get("anyOf", schema.get("oneOf"))
@@ -28,19 +43,19 @@ def allows_null(schema: Json) -> bool:
     return schema.get("type") == "null" or not {"type", "$ref", "allOf", "enum", "const"} & schema.keys()
 
 
-def _nulls_below(value: Json, schema: Json, definitions: Mapping[str, Json]) -> Json:
+def _drop_nulls(value: Json, schema: Json, definitions: Mapping[str, Json]) -> Json:
     if not isinstance(schema, dict) or not isinstance(value, dict | list):
         return value
     reference = schema.get("$ref")
     if isinstance(reference, str):
-        return _nulls_below(value, definitions.get(reference.removeprefix(DEFINITIONS)), definitions)
+        return _drop_nulls(value, definitions.get(reference.removeprefix(DEFINITIONS)), definitions)
     for keyword in ("anyOf", "oneOf", "allOf"):
         choices = schema.get(keyword)
         if isinstance(choices, list):
             for choice in choices:
-                value = _nulls_below(value, choice, definitions)
+                value = _drop_nulls(value, choice, definitions)
     if isinstance(value, list):
-        return [_nulls_below(part, schema.get("items"), definitions) for part in value]
+        return [_drop_nulls(part, schema.get("items"), definitions) for part in value]
     properties, others = schema.get("properties"), schema.get("additionalProperties")
     if not isinstance(value, dict):
         return value
@@ -48,21 +63,19 @@ def _nulls_below(value: Json, schema: Json, definitions: Mapping[str, Json]) -> 
     required = schema.get("required")
     needed = required if isinstance(required, list) else []
     return {
-        name: _nulls_below(part, known.get(name, others), definitions)
+        name: _drop_nulls(part, known.get(name, others), definitions)
         for name, part in value.items()
         if part is not None or name not in known or name in needed or allows_null(known[name])
     }
 
 
-STRICT_DEFINITIONS = "#/$defs/"
-
-
 class SchemaDialect(NamedTuple):
-    """What an API's subset knows beyond what all know."""
+    """What an API's subset of JSON schema has beyond the subset that all have."""
 
     keywords: tuple[str, ...]
-    """Limits that are kept; others are dropped, and left to the parser."""
+    """Limits that the API knows; the parser checks all others."""
     recursive: bool
+    """Whether a definition may refer to itself."""
     optional: bool
     """Whether properties may be left out."""
 
@@ -75,61 +88,70 @@ OPENAI_DIALECT = SchemaDialect(
 ANTHROPIC_DIALECT = SchemaDialect((), recursive=False, optional=True)
 
 
-class _InexpressibleError(Exception):
-    pass
+class InexpressibleError(Exception):
+    """The subset cannot express a schema: a free-form object, a tuple, or any value at all."""
 
 
 def strict(schema: Mapping[str, Json], dialect: SchemaDialect) -> dict[str, Json] | None:
-    """The strict form of a schema whose root is an object; None where there is none."""
+    """Narrow a schema to the subset by which an API decodes: no properties but those named, few keywords.
+
+    Args:
+        schema: Its root is an object.
+        dialect: The API's subset.
+
+    Returns:
+        The strict form, or None if the subset cannot express the schema. Where the API wants every property, an
+        optional one may be null.
+    """
     definitions = schema.get("$defs")
-    found = dict(definitions) if isinstance(definitions, dict) else {}
-    if not dialect.recursive and _is_recursive(found):
+    named = dict(definitions) if isinstance(definitions, dict) else {}
+    if not dialect.recursive and _is_recursive(named):
         return None
     try:
-        narrowed = _narrowed({key: part for key, part in schema.items() if key != "$defs"}, dialect)
-        if found:
-            narrowed["$defs"] = {name: _narrowed(part, dialect) for name, part in found.items()}
-    except _InexpressibleError:
+        narrowed = _narrow({key: part for key, part in schema.items() if key != "$defs"}, dialect)
+        if named:
+            narrowed["$defs"] = {name: _narrow(part, dialect) for name, part in named.items()}
+    except InexpressibleError:
         return None
     return narrowed
 
 
-def _narrowed(schema: Json, dialect: SchemaDialect) -> dict[str, Json]:
+def _narrow(schema: Json, dialect: SchemaDialect) -> dict[str, Json]:
     if not isinstance(schema, dict):
-        raise _InexpressibleError
+        raise InexpressibleError
     if "$ref" in schema:
         return {"$ref": schema["$ref"]}
     whole = schema.get("allOf")
     if isinstance(whole, list) and len(whole) == 1:
-        return _narrowed(whole[0], dialect)
+        return _narrow(whole[0], dialect)
     kept = {key: schema[key] for key in ("description", "enum", "const", *dialect.keywords) if key in schema}
     choices = schema.get("anyOf", schema.get("oneOf"))
     if isinstance(choices, list):
-        return {**kept, "anyOf": [_narrowed(choice, dialect) for choice in choices]}
+        return {**kept, "anyOf": [_narrow(choice, dialect) for choice in choices]}
     kind = schema.get("type")
     if kind == "object":
         return {**kept, **_object(schema, dialect)}
     if kind == "array":
         if "prefixItems" in schema:
-            raise _InexpressibleError
-        return {**kept, "type": "array", "items": _narrowed(schema.get("items"), dialect)}
+            raise InexpressibleError
+        return {**kept, "type": "array", "items": _narrow(schema.get("items"), dialect)}
     if kind is not None:
         return {**kept, "type": kind}
     if "enum" in schema or "const" in schema:
         return kept
-    raise _InexpressibleError
+    raise InexpressibleError
 
 
 def _object(schema: Mapping[str, Json], dialect: SchemaDialect) -> dict[str, Json]:
     properties = schema.get("properties")
     if not isinstance(properties, dict) or schema.get("additionalProperties", False) is not False:
-        raise _InexpressibleError
+        raise InexpressibleError
     required = schema.get("required")
     needed = required if isinstance(required, list) else []
     narrowed: dict[str, Json] = {}
     for name, part in properties.items():
-        found = _narrowed(part, dialect)
-        narrowed[name] = found if dialect.optional or name in needed else _nullable(found)
+        property = _narrow(part, dialect)
+        narrowed[name] = property if dialect.optional or name in needed else _nullable(property)
     return {
         "type": "object",
         "properties": narrowed,
@@ -147,14 +169,14 @@ def _nullable(schema: dict[str, Json]) -> dict[str, Json]:
 
 
 def _is_recursive(definitions: Mapping[str, Json]) -> bool:
-    """Whether a definition leads back to itself."""
-    leads = {name: _references(part) for name, part in definitions.items()}
+    """Whether a definition refers back to itself."""
+    references = {name: _references(part) for name, part in definitions.items()}
     while True:
-        # Those that lead nowhere are taken away until none is left, or only circles are.
-        ends = {name for name, to in leads.items() if not to & leads.keys()}
+        # Definitions that refer to nothing are taken away until none is left, or only circles are.
+        ends = {name for name, targets in references.items() if not targets & references.keys()}
         if not ends:
-            return bool(leads)
-        leads = {name: to for name, to in leads.items() if name not in ends}
+            return bool(references)
+        references = {name: targets for name, targets in references.items() if name not in ends}
 
 
 def _references(schema: Json) -> set[str]:
@@ -162,41 +184,35 @@ def _references(schema: Json) -> set[str]:
         return {name for part in schema for name in _references(part)}
     if not isinstance(schema, dict):
         return set()
-    found = {name for part in schema.values() for name in _references(part)}
-    to = schema.get("$ref")
-    return found | {to.removeprefix(STRICT_DEFINITIONS)} if isinstance(to, str) else found
-
-
-LENGTHS = frozenset({"minLength", "maxLength"})
-SUBSCHEMA = frozenset({"items", "prefixItems", "anyOf", "oneOf", "allOf", "additionalProperties", "propertyNames"})
-"""Keywords that hold a schema, or a list of them."""
-NAMED = frozenset({"properties", "patternProperties", "$defs"})
-"""Keywords that hold schemas by name."""
+    names = {name for part in schema.values() for name in _references(part)}
+    target = schema.get("$ref")
+    return names | {target.removeprefix(DEFINITIONS)} if isinstance(target, str) else names
 
 
 def guided(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """The schema without limits on the lengths of strings, wherever they stand in it."""
-    return {keyword: _guided_schema_below(keyword, part) for keyword, part in schema.items() if keyword not in LENGTHS}
+    """Drop the limits on the lengths of strings, wherever they stand in a schema.
+
+    vLLM's grammars (by xgrammar) write a string of limited length as so many plain characters. They allow no escapes,
+    so that no quotation mark or new line can be written, and they let raw control characters in.
+    """
+    return {keyword: _guided_part(keyword, part) for keyword, part in schema.items() if keyword not in LENGTHS}
 
 
-def _guided_schema_below(keyword: str, part: Json) -> Json:
+def _guided_part(keyword: str, part: Json) -> Json:
     if keyword in NAMED and isinstance(part, dict):
-        return {name: _without(found) for name, found in part.items()}
-    return _without(part) if keyword in SUBSCHEMA else part
+        return {name: _guided_schema(schema) for name, schema in part.items()}
+    return _guided_schema(part) if keyword in SUBSCHEMA else part
 
 
-def _without(part: Json) -> Json:
+def _guided_schema(part: Json) -> Json:
     if isinstance(part, list):
-        return [_without(found) for found in part]
+        return [_guided_schema(schema) for schema in part]
     return guided(part) if isinstance(part, dict) else part
-
-
-NAME = "answer"
 
 
 def guided_format(schema: Mapping[str, Json]) -> dict[str, Json]:
     """The `response_format` for servers that decode by any schema."""
-    return {"type": "json_schema", "json_schema": {"name": NAME, "schema": guided(schema)}}
+    return {"type": "json_schema", "json_schema": {"name": ANSWER_NAME, "schema": guided(schema)}}
 
 
 def response_format(schema: Mapping[str, Json]) -> dict[str, Json]:
@@ -210,11 +226,12 @@ def text_format(schema: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def output_format(schema: Mapping[str, Json]) -> dict[str, Json] | None:
-    """The `output_config.format` of Anthropic's API; None where it cannot express the schema."""
-    found = strict(schema, ANTHROPIC_DIALECT)
-    return None if found is None else {"type": "json_schema", "schema": found}
+    """The `output_config.format` of Anthropic's API; None if it cannot express the schema."""
+    narrowed = strict(schema, ANTHROPIC_DIALECT)
+    return None if narrowed is None else {"type": "json_schema", "schema": narrowed}
 
 
 def _named(schema: Mapping[str, Json]) -> dict[str, Json]:
-    found = strict(schema, OPENAI_DIALECT)
-    return {"name": NAME, "schema": guided(schema) if found is None else found, "strict": found is not None}
+    narrowed = strict(schema, OPENAI_DIALECT)
+    is_strict = narrowed is not None
+    return {"name": ANSWER_NAME, "schema": narrowed if is_strict else guided(schema), "strict": is_strict}

@@ -269,7 +269,7 @@ def _extended(call: ChatCall, delta: ChatCall) -> ChatCall:
 class ChatBackend(OpenAIEndpoint):
     path = "/chat/completions"
     schema_path = ("response_format",)
-    dispensable: ClassVar[Sequence[OptionalField]] = (
+    optional_fields: ClassVar[Sequence[OptionalField]] = (
         OptionalField(("stream_options",), r"\bstream_options\b"),
         OptionalField(("max_tokens",), r"\bmax_tokens\b", is_limit=True, instead="max_completion_tokens"),
         OptionalField(("max_completion_tokens",), r"\bmax_(completion_)?tokens\b", is_limit=True),

@@ -216,7 +216,7 @@ LOGPROBS = "message.output_text.logprobs"
 class ResponsesBackend(OpenAIEndpoint):
     path = "/responses"
     schema_path = ("text", "format")
-    dispensable = (
+    optional_fields = (
         OptionalField(("include",), r"[`'\"]include[`'\"]|encrypted[_ ]content"),
         OptionalField(("max_output_tokens",), r"\bmax_(output_)?tokens\b", is_limit=True),
         OptionalField(("top_p",), r"\btop_p\b"),

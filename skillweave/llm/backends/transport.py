@@ -1,62 +1,172 @@
 """The HTTP client below the SDKs: it waits for the endpoint's limiter, counts what is sent, and bounds what comes.
 
-A request holds its slot from sending to the last byte of its answer, and at no other time. Answers are
-decompressed here, so that a small one cannot become a huge one.
+A request holds its slot from sending to the last byte of its answer, and at no other time: making the request, reading
+the reply and pauses before the next try hold none. Answers are decompressed here, so that a small one cannot become a
+huge one. This module imports the HTTP libraries, so it is itself imported with the SDKs and not before.
 """
 
 import asyncio
 import zlib
 from collections.abc import AsyncIterator
-from contextvars import ContextVar
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from aiohttp import ClientConnectorError, ConnectionTimeoutError
+from httpx2 import AsyncByteStream
+
+from skillweave.llm.backends.backend import DEADLINE, WIRE_COUNT
 from skillweave.llm.backends.body import MOST_BYTES
 from skillweave.llm.limits.circuit_breaker import EndpointFailure
 from skillweave.llm.limits.limiter import EndpointLimiter, Permit
 
-GZIP = ("gzip", "x-gzip", "deflate")
+COMPRESSED = ("gzip", "x-gzip", "deflate")
 ANY_HEADER = zlib.MAX_WBITS | 32
-"""zlib's word for reading either."""
+"""Tells zlib to read either format."""
 PIECE = 1024 * 1024
 """Bytes that are decompressed at once."""
+YIELDS = 4
+"""How often a finished request yields to the event loop, so that the one that gets its slot is sent before the answer
+is read."""
+DOWN = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT, 529)
+"""Statuses that describe the endpoint, whatever the request."""
 
 
-def size_limit_hooks() -> dict[str, list[Any]]:
-    """The event hooks of an HTTP client whose answers are bounded, errors included."""
-    # The SDKs bring it; it is imported with them and not before.
-    from httpx2 import AsyncByteStream
+def http_client(kind: type, limiter: EndpointLimiter | None, timeout: float) -> Any:
+    """An SDK's HTTP client that takes the limiter's permits and keeps to the bound on sizes.
 
-    class Bounded(AsyncByteStream):
-        def __init__(self, stream: Any, encoding: str) -> None:
-            self._stream = stream
-            self._encoding = encoding
+    Args:
+        kind: The SDK's class of clients.
+        limiter: None if nothing limits the endpoint.
+        timeout: Seconds for one read.
+    """
+    client = kind if limiter is None else type("LimitedClient", (LimitedClient, kind), {"limiter": limiter})
+    hooks = {"request": [_accept_gzip], "response": [_bound_size]}
+    # Redirects are not followed: a key, and what it pays for, go only to the endpoint that the user has named.
+    return client(timeout=timeout, event_hooks=hooks, follow_redirects=False)
 
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            left = MOST_BYTES + 1
-            async for piece in _plain(self._stream, self._encoding):
-                yield piece[:left]
-                left -= len(piece)
-                if left <= 0:
-                    return
 
-        async def aclose(self) -> None:
+class LimitedClient:
+    """A mixin for an SDK's HTTP client: each request takes a permit, and its outcome is told to the limiter."""
+
+    limiter: EndpointLimiter
+
+    async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
+        """Send a request, and read its answer unless it is streamed."""
+        response = await self._begin(request, options)
+        if stream:
+            return response
+        try:
+            await response.aread()
+        except BaseException:
+            await response.aclose()
+            raise
+        for _ in range(YIELDS):
+            await asyncio.sleep(0)
+        return response
+
+    async def _begin(self, request: Any, options: dict[str, Any]) -> Any:
+        """The response, with its body still to be read."""
+        limiter, count, source = self.limiter, WIRE_COUNT.get(), hash(request.content)
+        permit = await _acquire(limiter, len(request.content))
+        try:
+            if count is not None:
+                count.sent += 1
+            response = await super().send(request, stream=True, **options)  # type: ignore[misc]
+        except Exception as error:
+            # A failed connection and one that was dropped have the same class here; the cause tells them apart.
+            is_unreached = isinstance(error.__cause__, ClientConnectorError | ConnectionTimeoutError)
+            if count is not None:
+                count.sent -= is_unreached
+            why = f"not reached: {error}" if is_unreached else _describe(error)
+            limiter.failed(EndpointFailure(why, source, is_certain=is_unreached))
+            limiter.release(permit)
+            raise
+        except BaseException:
+            limiter.release(permit)
+            raise
+        is_error = response.status_code >= HTTPStatus.BAD_REQUEST
+        if is_error:
+            if count is not None:
+                count.declined += 1
+            _report_status(limiter, response, source)
+        response.stream = LimitedStream(response.stream, limiter, permit, source, is_reported=is_error)
+        return response
+
+
+class LimitedStream(AsyncByteStream):
+    """A body that is still coming. At its end, or when it is closed, the permit is released."""
+
+    def __init__(
+        self, stream: Any, limiter: EndpointLimiter, permit: Permit, source: int, *, is_reported: bool
+    ) -> None:
+        """Args:
+        stream: The bytes.
+        limiter: Gave the permit, and learns how the request ended.
+        permit: The request's.
+        source: Tells tries of one request from those of others.
+        is_reported: Whether the limiter knows already how the request ended.
+        """
+        self._stream = stream
+        self._limiter = limiter
+        self._permit: Permit | None = permit
+        self._source = source
+        self._is_reported = is_reported
+        self._has_begun = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for part in self._stream:
+                self._has_begun = True
+                yield part
+        except Exception as error:
+            if not self._is_reported:
+                self._is_reported = True
+                self._limiter.failed(EndpointFailure(_describe(error), self._source, is_certain=False))
+            raise
+
+    async def aclose(self) -> None:
+        try:
             await self._stream.aclose()
-
-    async def ask_for_gzip(request: Any) -> None:
-        request.headers["Accept-Encoding"] = "gzip"
-
-    async def bound(response: Any) -> None:
-        response.stream = Bounded(response.stream, response.headers.pop("Content-Encoding", "").strip().lower())
-
-    return {"request": [ask_for_gzip], "response": [bound]}
+        finally:
+            if self._permit is not None:
+                permit, self._permit = self._permit, None
+                if self._has_begun and not self._is_reported:
+                    self._limiter.answered()
+                self._limiter.release(permit)
 
 
-async def _plain(stream: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """The bytes, decompressed if they were compressed as was asked for."""
-    if encoding not in GZIP:
-        # Anything else is handed on as it came, and is no JSON to who reads it.
+class BoundedStream(AsyncByteStream):
+    """A body that is decompressed, and cut off right after the bound, so that its reader sees that there was more."""
+
+    def __init__(self, stream: Any, encoding: str) -> None:
+        self._stream = stream
+        self._encoding = encoding
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MOST_BYTES + 1
+        async for piece in _decompress(self._stream, self._encoding):
+            yield piece[:left]
+            left -= len(piece)
+            if left <= 0:
+                return
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _accept_gzip(request: Any) -> None:
+    request.headers["Accept-Encoding"] = "gzip"
+
+
+async def _bound_size(response: Any) -> None:
+    # Without the header the client does not decompress a second time.
+    encoding = response.headers.pop("Content-Encoding", "").strip().lower()
+    response.stream = BoundedStream(response.stream, encoding)
+
+
+async def _decompress(stream: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
+    if encoding not in COMPRESSED:
+        # Another encoding is handed on as it came; its reader finds that it is no JSON.
         async for part in stream:
             yield part
         return
@@ -68,130 +178,28 @@ async def _plain(stream: AsyncIterator[bytes], encoding: str) -> AsyncIterator[b
     yield inflated.flush()
 
 
-@dataclass
-class WireCount:
-    """How often a request was sent, and what came of it at the wire."""
-
-    sent: int = 0
-    """HTTP requests that reached the endpoint, as far as is known; further tries among them."""
-    declined: int = 0
-    """Those that were answered by an error's status."""
-
-
-WIRE_COUNT: ContextVar[WireCount | None] = ContextVar("tally", default=None)
-"""Where it is counted what the wire does for whoever asks."""
-DEADLINE: ContextVar[asyncio.Timeout | None] = ContextVar("clock", default=None)
-"""The limit on the time of a whole exchange; what is spent waiting for the lane is not counted."""
-ROUNDS = 4
-"""Rounds of the event loop in which who got the slot sends, before what was answered is read."""
-DOWN = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT, 529)
-"""Statuses that are the endpoint's state, whatever the request."""
-
-
-def limited_client(client: type, lane: EndpointLimiter) -> type:
-    """A class of an SDK's HTTP clients whose requests take the lane."""
-    # The SDKs bring it; it is imported with them and not before.
-    from aiohttp import ClientConnectorError, ConnectionTimeoutError
-    from httpx2 import AsyncByteStream
-
-    class Held(AsyncByteStream):
-        """An answer that is still coming; its end, or whoever closes it, gives the lane back."""
-
-        def __init__(self, stream: Any, given: Permit, source: int, *, is_settled: bool) -> None:
-            self._stream = stream
-            self._pass: Permit | None = given
-            self._source = source
-            self._is_settled = is_settled
-            self._has_begun = False
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            try:
-                async for part in self._stream:
-                    self._has_begun = True
-                    yield part
-            except Exception as error:
-                if not self._is_settled:
-                    self._is_settled = True
-                    lane.failed(EndpointFailure(_words(error), self._source, is_certain=False))
-                raise
-
-        async def aclose(self) -> None:
-            try:
-                await self._stream.aclose()
-            finally:
-                if self._pass is not None:
-                    given, self._pass = self._pass, None
-                    if self._has_begun and not self._is_settled:
-                        lane.answered()
-                    lane.leave(given)
-
-    class Gated(client):  # type: ignore[misc]
-        async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-            response = await self._begun(request, options)
-            if stream:
-                return response
-            try:
-                await response.aread()
-            except BaseException:
-                await response.aclose()
-                raise
-            for _ in range(ROUNDS):
-                await asyncio.sleep(0)
-            return response
-
-        async def _begun(self, request: Any, options: dict[str, Any]) -> Any:
-            """The response, with its body to be read."""
-            tally, source = WIRE_COUNT.get(), hash(request.content)
-            given = await _enter(lane, len(request.content))
-            try:
-                if tally is not None:
-                    tally.sent += 1
-                response = await super().send(request, stream=True, **options)
-            except Exception as error:
-                # Not being reached and being hung up on have one name here; the cause tells them apart.
-                is_unreached = isinstance(error.__cause__, (ClientConnectorError, ConnectionTimeoutError))
-                if tally is not None:
-                    tally.sent -= is_unreached
-                why = f"not reached: {error}" if is_unreached else _words(error)
-                lane.failed(EndpointFailure(why, source, is_certain=is_unreached))
-                lane.leave(given)
-                raise
-            except BaseException:
-                lane.leave(given)
-                raise
-            is_error = response.status_code >= HTTPStatus.BAD_REQUEST
-            if is_error:
-                if tally is not None:
-                    tally.declined += 1
-                _judge(lane, response, source)
-            response.stream = Held(response.stream, given, source, is_settled=is_error)
-            return response
-
-    return Gated
-
-
-def _judge(lane: EndpointLimiter, response: Any, source: int) -> None:
-    """Tell the lane what an error's status says of the endpoint."""
+def _report_status(limiter: EndpointLimiter, response: Any, source: int) -> None:
+    """Tell the limiter what an error status says of the endpoint."""
     status = response.status_code
-    lane.heed(status, response.headers)
+    limiter.read_retry_after(status, response.headers)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        lane.failed(EndpointFailure(f"status {status}", source, is_certain=status in DOWN))
+        limiter.failed(EndpointFailure(f"status {status}", source, is_certain=status in DOWN))
     else:
-        lane.answered()
+        limiter.answered()
 
 
-def _words(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return " ".join(f"{type(error).__name__} {error}".split())
 
 
-async def _enter(lane: EndpointLimiter, size: int) -> Permit:
-    """Wait for the lane, with the clock held."""
-    loop, clock = asyncio.get_running_loop(), DEADLINE.get()
-    limit = clock.when() if clock is not None else None
-    if clock is None or limit is None:
-        return await lane.enter(size)
+async def _acquire(limiter: EndpointLimiter, size: int) -> Permit:
+    """Wait for a permit, with the deadline of the exchange stopped meanwhile."""
+    loop, deadline = asyncio.get_running_loop(), DEADLINE.get()
+    limit = deadline.when() if deadline is not None else None
+    if deadline is None or limit is None:
+        return await limiter.acquire(size)
     left = limit - loop.time()
-    clock.reschedule(None)
-    given = await lane.enter(size)
-    clock.reschedule(loop.time() + left)
-    return given
+    deadline.reschedule(None)
+    permit = await limiter.acquire(size)
+    deadline.reschedule(loop.time() + left)
+    return permit

@@ -154,7 +154,7 @@ class VllmBackend(ChatBackend):
     provider = "vllm"
     home = "http://127.0.0.1:8000/v1"
     key_variable = None
-    dispensable = (*ChatBackend.dispensable, OptionalField(("return_token_ids",), r"\breturn_token_ids\b"))
+    optional_fields = (*ChatBackend.optional_fields, OptionalField(("return_token_ids",), r"\breturn_token_ids\b"))
 
     def _body(self, request: Request) -> dict[str, Any]:
         body = super()._body(request)

@@ -24,85 +24,101 @@ OUTAGE_S = 600.0
 
 @dataclass(frozen=True)
 class Permit:
-    """One request's leave to be sent."""
+    """The leave of one request to be sent."""
 
     is_probe: bool = False
+    """Whether the request tests if an endpoint is up again."""
     booked: RateBooking | None = None
 
 
 PLAIN_PERMIT = Permit()
-LATEST_PERMIT: ContextVar[Permit] = ContextVar("pass", default=PLAIN_PERMIT)
-"""What the task at hand sent its last request with."""
+LATEST_PERMIT: ContextVar[Permit] = ContextVar("latest_permit", default=PLAIN_PERMIT)
+"""The permit of the current task's last request."""
 
 
 class EndpointLimiter:
+    """Circuit breaker, rate limit and slots of one endpoint, for all threads and event loops of the process."""
+
     def __init__(
         self,
         name: str,
-        gate: SharedSemaphore | None = None,
+        slots: SharedSemaphore | None = None,
         *,
         max_concurrency: int | None = None,
-        pace: RateLimiter | None = None,
+        rate: RateLimiter | None = None,
         outage_s: float = OUTAGE_S,
     ) -> None:
-        """`gate` is shared with other lanes; an endpoint that is down is waited for `outage_s` seconds."""
+        """Args:
+        name: What messages call the endpoint.
+        slots: Slots that it shares with other endpoints; None is no common limit.
+        max_concurrency: Requests under way at this endpoint; None is no limit of its own.
+        rate: Requests and tokens a minute; None is no limit.
+        outage_s: Seconds that a request waits for the endpoint while it is down.
+        """
         self.name = name
-        self._common = gate
+        self._common = slots
         self._own = None if max_concurrency is None else SharedSemaphore(max_concurrency)
-        self._pace = pace
+        self._rate = rate
         self._outage_s = outage_s
         self._circuit = CircuitBreaker(name, outage_s)
-        self._bell = Notifier()
+        self._changes = Notifier()
         self._lock = threading.Lock()
-        """Of the circuit and the bell."""
+        """Guards the circuit breaker and the notifier."""
         self._is_patient = True
 
-    def hurried(self) -> "EndpointLimiter":
-        """The same lane, for who has somebody else to ask and does not wait for an endpoint that is down."""
-        lane = copy.copy(self)
-        lane._is_patient = False
-        return lane
+    def impatient(self) -> "EndpointLimiter":
+        """The same limiter for requests that have another author: they do not wait for an endpoint that is down."""
+        limiter = copy.copy(self)
+        limiter._is_patient = False
+        return limiter
 
     @property
     def is_down(self) -> bool:
-        """Whether the endpoint gave no answer for a while, and is only probed."""
+        """Whether the endpoint has given no answer for a while, and gets only probes."""
         return self._circuit.is_open
 
-    async def enter(self, size: int) -> Permit:
-        """Wait until a request of so many bytes may be sent; `leave` has to follow. Raises OutageError."""
-        while True:
-            is_probe = not self._circuit.is_quiet and await self._admitted()
-            try:
-                booked = await self._ready(size)
-            except BaseException:
-                self._probed(is_probe)
-                raise
-            if is_probe or self._circuit.is_quiet:
-                leave = Permit(is_probe, booked) if is_probe or booked is not None else PLAIN_PERMIT
-                LATEST_PERMIT.set(leave)
-                return leave
-            # While it waited, the endpoint fell silent.
-            self._give_back()
-            if self._pace is not None and booked is not None:
-                self._pace.cancel(booked)
+    async def acquire(self, size: int) -> Permit:
+        """Wait until a request may be sent; `release` has to follow.
 
-    def leave(self, given: Permit) -> None:
-        """What was sent has been answered, or will not be."""
-        self._give_back()
-        self._probed(given.is_probe)
+        Args:
+            size: Bytes of the request.
+
+        Raises:
+            OutageError: The endpoint is down, and waiting for it would take too long.
+        """
+        while True:
+            is_probe = not self._circuit.is_calm and await self._admit()
+            try:
+                booked = await self._reserve(size)
+            except BaseException:
+                self._end_probe(is_probe)
+                raise
+            if is_probe or self._circuit.is_calm:
+                permit = Permit(is_probe, booked) if is_probe or booked is not None else PLAIN_PERMIT
+                LATEST_PERMIT.set(permit)
+                return permit
+            # While the request waited, the endpoint went down or asked for a pause.
+            self._release_slots()
+            if self._rate is not None and booked is not None:
+                self._rate.cancel(booked)
+
+    def release(self, permit: Permit) -> None:
+        """End a request: it has been answered, or will not be."""
+        self._release_slots()
+        self._end_probe(permit.is_probe)
 
     def answered(self) -> None:
-        """The endpoint said something of sense, if only that the request is wrong."""
+        """Note that the endpoint answered, if only that a request is wrong."""
         if not self._circuit.has_failed:
             return
         with self._lock:
             was_down = self._circuit.answered()
-            self._bell.ring()
+            self._changes.notify_all()
         if was_down:
             logger.warning("%s answers again", self.name)
 
     def failed(self, failure: EndpointFailure) -> None:
-        """The endpoint said nothing, or that it cannot."""
+        """Note that the endpoint did not answer, or said that it cannot."""
         with self._lock:
             is_new = self._circuit.failed(time.monotonic(), failure)
         if is_new:
@@ -113,46 +129,46 @@ class EndpointLimiter:
                 self._outage_s,
             )
 
-    def heed(self, status: int, headers: Mapping[str, str]) -> None:
-        """Leave the endpoint alone for as long as an answer asks for it."""
+    def read_retry_after(self, status: int, headers: Mapping[str, str]) -> None:
+        """Pause for as long as the headers of an answer ask for."""
         seconds = retry_after_seconds(status, headers, datetime.now(UTC))
         if seconds > 0:
             with self._lock:
-                self._circuit.leave_alone(time.monotonic(), seconds)
+                self._circuit.pause(time.monotonic(), seconds)
 
-    def took(self, prompt: int, answer: int) -> None:
-        """What the task's last request took, in tokens, by the endpoint's own count."""
+    def record_tokens(self, prompt: int, answer: int) -> None:
+        """Correct the estimate for the current task's last request by the endpoint's own count of tokens."""
         booked = LATEST_PERMIT.get().booked
-        if self._pace is not None and booked is not None and prompt + answer > 0:
-            self._pace.correct(booked, prompt, answer)
+        if self._rate is not None and booked is not None and prompt + answer > 0:
+            self._rate.correct(booked, prompt, answer)
 
-    async def _admitted(self) -> bool:
-        """Wait until the circuit lets the request go; whether it is a probe."""
+    async def _admit(self) -> bool:
+        """Wait until the circuit breaker lets the request go. Whether it is a probe."""
         while True:
             with self._lock:
                 admission = self._circuit.admit(time.monotonic(), is_patient=self._is_patient)
                 if admission.wait <= 0:
                     return admission.is_probe
-                waiter = self._bell.listen()
-            await self._bell.heard(waiter, admission.wait)
+                waiter = self._changes.subscribe()
+            await self._changes.wait(waiter, admission.wait)
 
-    async def _ready(self, size: int) -> RateBooking | None:
-        """Slots, and what the request takes of its minute, booked at the moment in which it has both."""
-        pace = self._pace
-        if pace is None:
-            await self._slots()
+    async def _reserve(self, size: int) -> RateBooking | None:
+        """Take slots and book the rate, at the moment in which both are to be had."""
+        rate = self._rate
+        if rate is None:
+            await self._take_slots()
             return None
-        tokens = pace.estimate(size)
-        async with pace.turn:
+        tokens = rate.estimate(size)
+        async with rate.turn:
             while True:
-                await pace.ready(tokens)
-                await self._slots()
-                booked = pace.book(tokens)
+                await rate.ready(tokens)
+                await self._take_slots()
+                booked = rate.book(tokens)
                 if booked is not None:
                     return booked
-                self._give_back()
+                self._release_slots()
 
-    async def _slots(self) -> None:
+    async def _take_slots(self) -> None:
         if self._own is not None:
             await self._own.__aenter__()
         try:
@@ -163,14 +179,14 @@ class EndpointLimiter:
                 self._own.release()
             raise
 
-    def _give_back(self) -> None:
+    def _release_slots(self) -> None:
         if self._common is not None:
             self._common.release()
         if self._own is not None:
             self._own.release()
 
-    def _probed(self, is_probe: bool) -> None:
+    def _end_probe(self, is_probe: bool) -> None:
         if is_probe:
             with self._lock:
-                self._circuit.probed(time.monotonic())
-                self._bell.ring()
+                self._circuit.end_probe(time.monotonic())
+                self._changes.notify_all()

@@ -1,7 +1,8 @@
 """How many requests may be under way at once, and how many requests and tokens a minute may be sent.
 
-All of it is shared by the threads and event loops of a process. Within any 60 seconds no more than the limit is
-booked. The tokens of a request are estimated when it is sent, and corrected when they are known.
+All of it is shared by the threads and event loops of a process, which asyncio's semaphores and aiolimiter are not: they
+belong to one loop. And aiolimiter cannot correct an amount afterwards, while the tokens of a request are known only
+when it is answered. Within any 60 seconds no more than the limit is booked.
 """
 
 import asyncio
@@ -14,9 +15,20 @@ from typing import NamedTuple
 
 Waiter = asyncio.Future[None]
 
+MINUTE = 60.0
+BURST = 3.0
+"""Seconds' worth of the rate that may be sent at once after a pause."""
+TOLERANCE = 1e-6
+"""Seconds below which a wait counts as none: clocks and sums of fractions are not more exact."""
+BYTES_PER_TOKEN = 4
+FIRST_ANSWER = 1024.0
+"""The length in tokens that an answer is expected to have before one was seen."""
+WEIGHT = 0.1
+"""Weight of the newest answer in the expected length of the next one."""
+
 
 class SharedSemaphore:
-    """A counter with a queue. asyncio's own semaphores belong to one event loop; runs have several."""
+    """A semaphore for all threads and event loops of a process. Waiting requests are served in their order."""
 
     def __init__(self, slots: int) -> None:
         self._free = slots
@@ -40,12 +52,12 @@ class SharedSemaphore:
         self.release()
 
     def release(self) -> None:
-        """Give a slot back."""
+        """Give a slot back, or hand it to the first that waits."""
         with self._lock:
             while self._queue:
                 waiter = self._queue.popleft()
                 try:
-                    call_soon_on(waiter.get_loop())(self._wake, waiter)
+                    _schedule(waiter.get_loop(), self._wake, waiter)
                 except RuntimeError:
                     # Its loop is closed: nobody waits there any more.
                     continue
@@ -59,7 +71,7 @@ class SharedSemaphore:
             waiter.set_result(None)
 
     def _abandon(self, waiter: Waiter) -> None:
-        """Give up waiting: leave the queue, or hand on the slot that was given at the same moment."""
+        """Stop waiting: leave the queue, or hand on a slot that was given at the same moment."""
         with self._lock:
             if waiter in self._queue:
                 self._queue.remove(waiter)
@@ -68,53 +80,48 @@ class SharedSemaphore:
             self.release()
 
 
-def call_soon_on(loop: asyncio.AbstractEventLoop) -> Callable[..., object]:
-    """How to have something done on a loop: on our own without the wake-up call that another one needs."""
-    try:
-        is_ours = asyncio.get_running_loop() is loop
-    except RuntimeError:
-        is_ours = False
-    return loop.call_soon if is_ours else loop.call_soon_threadsafe
-
-
 class Notifier:
-    def __init__(self) -> None:
-        self._listening: dict[Waiter, None] = {}
+    """Wakes all that wait for something, on any event loop. The caller's lock guards `subscribe` and `notify_all`."""
 
-    def listen(self) -> Waiter:
-        """Of the running event loop; to be given to `heard`."""
+    def __init__(self) -> None:
+        self._waiters: dict[Waiter, None] = {}
+
+    def subscribe(self) -> Waiter:
+        """A waiter of the running event loop, to be given to `wait`."""
         waiter: Waiter = asyncio.get_running_loop().create_future()
-        self._listening[waiter] = None
+        self._waiters[waiter] = None
         return waiter
 
-    async def heard(self, waiter: Waiter, seconds: float) -> None:
-        """Wait until the bell rings, so many seconds at most."""
+    async def wait(self, waiter: Waiter, seconds: float) -> None:
+        """Wait for the next notification, for so many seconds at most."""
         try:
             await asyncio.wait((waiter,), timeout=seconds)
         finally:
-            self._listening.pop(waiter, None)
+            self._waiters.pop(waiter, None)
 
-    def ring(self) -> None:
-        """Wake all who listen now."""
-        listening, self._listening = self._listening, {}
-        for waiter in tuple(listening):
+    def notify_all(self) -> None:
+        """Wake all that wait now."""
+        waiters, self._waiters = self._waiters, {}
+        for waiter in tuple(waiters):
             try:
-                call_soon_on(waiter.get_loop())(_wake, waiter)
+                _schedule(waiter.get_loop(), _finish, waiter)
             except RuntimeError:
                 # Its loop is closed: nobody waits there any more.
                 continue
 
 
-def _wake(waiter: Waiter) -> None:
+def _finish(waiter: Waiter) -> None:
     if not waiter.done():
         waiter.set_result(None)
 
 
-MINUTE = 60.0
-BURST = 3.0
-"""Seconds' worth that may go at once after a quiet time."""
-MOMENT = 1e-6
-"""Seconds that are as good as none; clocks and sums of fractions are no more exact."""
+def _schedule(loop: asyncio.AbstractEventLoop, callback: Callable[[Waiter], None], waiter: Waiter) -> None:
+    """Call back on a loop; on the running one without the wake-up call that another loop needs."""
+    try:
+        is_running = asyncio.get_running_loop() is loop
+    except RuntimeError:
+        is_running = False
+    (loop.call_soon if is_running else loop.call_soon_threadsafe)(callback, waiter)
 
 
 @dataclass
@@ -126,10 +133,18 @@ class Booking:
 
 
 class TokenBucket:
+    """An amount a minute, of requests or of tokens.
+
+    What is booked within any 60 seconds is never more than the limit, and what is booked at one moment never more than
+    `BURST` seconds' worth. A larger amount waits until nothing else counts, and those behind it wait for what it takes
+    beyond its share. A correction counts from when it is made. The caller says what time it is; nothing here waits or
+    reads a clock. Not safe across threads.
+    """
+
     def __init__(self, per_minute: float) -> None:
         self._limit = per_minute
         self._refill = per_minute / MINUTE
-        # The smallest amount fits, or nothing would ever go.
+        # At least the smallest amount, or nothing would ever be sent.
         self._burst = max(1.0, BURST * self._refill)
         self._level = self._burst
         self._filled_at = 0.0
@@ -137,29 +152,29 @@ class TokenBucket:
         self._sum = 0.0
 
     def wait(self, now: float, amount: float) -> float:
-        """Seconds until so much can be booked, 0 if it can be now."""
-        self._move_on(now)
+        """Seconds until an amount can be booked; 0 if it can be booked now."""
+        self._advance(now)
         short = min(amount, self._burst) - self._level
         wait = max(short / self._refill, self._until_room(now, amount))
-        return wait if wait > MOMENT else 0.0
+        return wait if wait > TOLERANCE else 0.0
 
     def book(self, now: float, amount: float) -> Booking:
-        """Take it, after `wait` said 0."""
-        self._move_on(now)
+        """Take an amount, after `wait` gave 0 for it."""
+        self._advance(now)
         booking = Booking(now, 0.0)
         self._booked.append(booking)
         self.correct(booking, amount)
         return booking
 
     def correct(self, booking: Booking, amount: float) -> None:
-        """It took so much, as is known now."""
+        """Replace the amount of a booking by the one that is known now."""
         more = amount - booking.amount
         booking.amount = amount
         self._level = min(self._burst, self._level - more)
         if self._booked and booking.moment >= self._booked[0].moment:
             self._sum += more
 
-    def _move_on(self, now: float) -> None:
+    def _advance(self, now: float) -> None:
         self._level = min(self._burst, self._level + (now - self._filled_at) * self._refill)
         self._filled_at = now
         while self._booked and self._booked[0].moment <= now - MINUTE:
@@ -169,7 +184,7 @@ class TokenBucket:
             self._sum = 0.0
 
     def _until_room(self, now: float, amount: float) -> float:
-        """Seconds until enough of the last minute is over; a larger amount than a minute's needs all of it over."""
+        """Seconds until enough of the last minute is over; an amount above the limit needs all of it over."""
         room = self._limit - self._sum
         if amount <= room or not self._booked:
             return 0.0
@@ -180,13 +195,6 @@ class TokenBucket:
         return self._booked[-1].moment + MINUTE - now
 
 
-BYTES_PER_TOKEN = 4
-FIRST_ANSWER = 1024.0
-"""Tokens of an answer, until one was seen."""
-WEIGHT = 0.1
-"""Of the newest answer in the length that the next is expected to have."""
-
-
 class RateBooking(NamedTuple):
     """What a request took; None where there is no such limit."""
 
@@ -195,6 +203,12 @@ class RateBooking(NamedTuple):
 
 
 class RateLimiter:
+    """Requests and tokens a minute of one endpoint.
+
+    A request's tokens are estimated from its bytes, its answer's to be as many as those of the answers before it; both
+    are corrected when they are known.
+    """
+
     def __init__(
         self,
         requests_per_minute: float | None = None,
@@ -202,9 +216,13 @@ class RateLimiter:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """None is no limit."""
+        """Args:
+        requests_per_minute: None is no limit.
+        tokens_per_minute: Of prompts and answers together; None is no limit.
+        clock: Gives seconds.
+        """
         self.turn = SharedSemaphore(1)
-        """To be held by who waits, so that requests go in the order in which they came."""
+        """Held by the request that waits, so that requests go in the order in which they came."""
         self._requests = None if requests_per_minute is None else TokenBucket(requests_per_minute)
         self._tokens = None if tokens_per_minute is None else TokenBucket(tokens_per_minute)
         self._clock = clock
@@ -216,17 +234,17 @@ class RateLimiter:
         return size // BYTES_PER_TOKEN + round(self._answer)
 
     async def ready(self, tokens: int) -> None:
-        """Wait until so much can be booked."""
+        """Wait until so many tokens, and one request, can be booked."""
         while (wait := self.wait(tokens)) > 0:
             await asyncio.sleep(wait)
 
     def wait(self, tokens: int) -> float:
-        """Seconds until so much can be booked, 0 if it can be now."""
+        """Seconds until so many tokens, and one request, can be booked; 0 if they can be booked now."""
         with self._lock:
             return self._wait(self._clock(), tokens)
 
     def book(self, tokens: int) -> RateBooking | None:
-        """None where it cannot be booked yet."""
+        """Book a request; None if that is not possible yet."""
         with self._lock:
             now = self._clock()
             if self._wait(now, tokens) > 0:
@@ -237,7 +255,7 @@ class RateLimiter:
             )
 
     def cancel(self, booked: RateBooking) -> None:
-        """It was not sent."""
+        """Take a booking back: the request was not sent."""
         with self._lock:
             if self._requests is not None and booked.requests is not None:
                 self._requests.correct(booked.requests, 0)
@@ -245,7 +263,7 @@ class RateLimiter:
                 self._tokens.correct(booked.tokens, 0)
 
     def correct(self, booked: RateBooking, prompt: int, answer: int) -> None:
-        """It took so many tokens."""
+        """Replace the estimate of a booking by the tokens that the endpoint counted."""
         with self._lock:
             if self._tokens is not None and booked.tokens is not None:
                 self._tokens.correct(booked.tokens, prompt + answer)

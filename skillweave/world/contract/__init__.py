@@ -1,4 +1,4 @@
-"""Whether a blueprint can be run: `problems` says what is wrong with it, and where."""
+"""Whether a blueprint can run: `problems` says what is wrong with it, and where."""
 
 from skillweave.world.contract.check import problems
 from skillweave.world.contract.entities import ContractProblem

@@ -1,6 +1,4 @@
-"""All problems of a blueprint,
-in the order of its parts: entities, generated values, tools, invariants, events, notes.
-"""
+"""All problems of a blueprint, part by part: entities, generated values, tools, invariants, events, then notes."""
 
 from collections.abc import Iterator
 
@@ -12,15 +10,37 @@ from skillweave.world.contract.tools import tool_problems
 from skillweave.world.forbidden_sql import misformed
 
 
+def problems(blueprint: Blueprint) -> list[ContractProblem]:
+    """What is wrong with a blueprint. It can run if and only if none of the problems is fatal."""
+    found = list(entity_problems(blueprint))
+    if any(problem.fatal for problem in found):
+        return found  # Statements can only be checked on tables.
+    statements = StatementChecker(blueprint)
+    try:
+        found.extend(_of_statements(blueprint, statements))
+        if not any(problem.fatal for problem in found):
+            found.extend(notes(blueprint, statements))
+    finally:
+        statements.close()
+    return found
+
+
+def _of_statements(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
+    yield from generated_problems(blueprint, statements)
+    yield from tool_problems(blueprint, statements)
+    yield from invariant_problems(blueprint, statements)
+    yield from event_problems(blueprint, statements)
+
+
 def invariant_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
-    """What is wrong with the invariants. They bind nothing: they are true at all times."""
+    """What is wrong with the invariants. They use no bindings, since they hold at all times."""
     yield from duplicates("blueprint", "invariant", [invariant.id for invariant in blueprint.invariants])
     for invariant in blueprint.invariants:
         yield from statements.judge(f"invariant {invariant.id}", invariant.never, "query", frozenset())
 
 
 def event_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
-    """What is wrong with the events. Their effects bind `:now` and the columns of the row picked."""
+    """What is wrong with the events. Their effects may use `:now` and the columns of the picked row."""
     yield from duplicates("blueprint", "event", [event.name for event in blueprint.events])
     for event in blueprint.events:
         where = f"event {event.name}"
@@ -38,10 +58,10 @@ def event_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterat
 
 def table_problems(blueprint: Blueprint) -> Iterator[ContractProblem]:
     """What is wrong with the tables of a blueprint and with the expressions that fill them."""
-    found = list(entity_problems(blueprint))
-    yield from found
-    if found:
-        return  # Without its tables no expression can be judged.
+    problems_of_entities = list(entity_problems(blueprint))
+    yield from problems_of_entities
+    if problems_of_entities:
+        return  # Expressions can only be checked on tables.
     statements = StatementChecker(blueprint)
     try:
         yield from generated_problems(blueprint, statements)
@@ -50,7 +70,7 @@ def table_problems(blueprint: Blueprint) -> Iterator[ContractProblem]:
 
 
 def generated_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
-    """What is wrong with the expressions alone. They see their row and all tables, and bind `:now`."""
+    """What is wrong with the expressions that compute attributes. They see their row, all tables and `:now`."""
     for entity in blueprint.tables:
         for attribute in entity.attributes:
             sql = attribute.generate and attribute.generate.sql
@@ -64,25 +84,3 @@ def generated_problems(blueprint: Blueprint, statements: StatementChecker) -> It
                 yield from statements.judge(
                     where, f"SELECT ({sql}) AS {attribute.name} FROM {entity.table}", "query", NOW
                 )
-
-
-def problems(blueprint: Blueprint) -> list[ContractProblem]:
-    """What is wrong with a blueprint; it runs iff none of it is fatal."""
-    found = list(entity_problems(blueprint))
-    if any(problem.fatal for problem in found):
-        return found  # Without its tables no statement can be judged.
-    statements = StatementChecker(blueprint)
-    try:
-        found.extend(_of_statements(blueprint, statements))
-        if not any(problem.fatal for problem in found):
-            found.extend(notes(blueprint, statements))
-    finally:
-        statements.close()
-    return found
-
-
-def _of_statements(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
-    yield from generated_problems(blueprint, statements)
-    yield from tool_problems(blueprint, statements)
-    yield from invariant_problems(blueprint, statements)
-    yield from event_problems(blueprint, statements)

@@ -8,21 +8,25 @@ from dataclasses import dataclass
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.entity import Attribute, Entity, Generate
 
+MAX_NUMBER = 1e12
+"""The largest number that is drawn."""
+MAX_DAYS = 36500
+"""The largest offset from the world's clock, in days."""
+_UNITS_A_DAY = {"days": 1, "hours": 24, "minutes": 1440}
+TIME = re.compile("([01]?[0-9]|2[0-3]):[0-5][0-9]")
+"""A time of day, `HH:MM`."""
+
 
 @dataclass(frozen=True)
 class ContractProblem:
+    """Something that is wrong, or odd, in a blueprint."""
+
     where: str
     """`tool cancel_appointment, guard cancel_deadline`."""
     message: str
+    """What is wrong, in words for the blueprint's author."""
     fatal: bool = True
-    """False: a note; the blueprint runs all the same."""
-
-
-MOST = 1e12
-"""The largest number that is drawn."""
-MOST_DAYS = 36500
-_DAY = {"days": 1, "hours": 24, "minutes": 1440}
-TIME = re.compile("([01]?[0-9]|2[0-3]):[0-5][0-9]")
+    """False: a note; the blueprint runs nevertheless."""
 
 
 def entity_problems(blueprint: Blueprint) -> Iterator[ContractProblem]:
@@ -42,7 +46,13 @@ def entity_problems(blueprint: Blueprint) -> Iterator[ContractProblem]:
 
 
 def duplicates(where: str, noun: str, names: Iterable[str]) -> Iterator[ContractProblem]:
-    """Names that occur twice; case does not count."""
+    """A problem for each name that occurs more than once; case does not count.
+
+    Args:
+        where: The part of the blueprint.
+        noun: What the names name: `attribute`.
+        names: All names.
+    """
     for name, count in sorted(Counter(name.lower() for name in names).items()):
         if count > 1:
             yield ContractProblem(
@@ -90,13 +100,15 @@ def _generate(where: str, attribute: Attribute, generate: Generate) -> Iterator[
     if generate.values == [] or (generate.weights and (min(generate.weights) < 0 or not any(generate.weights))):
         yield ContractProblem(where, "generate.values must hold values, and some of them a weight above 0, none below")
     if generate.low is not None and generate.high is not None:
-        if not -MOST <= generate.low <= generate.high <= MOST or generate.step <= 0:
-            yield ContractProblem(where, f"generate needs {-MOST:g} <= low <= high <= {MOST:g}, and a step above 0")
+        if not -MAX_NUMBER <= generate.low <= generate.high <= MAX_NUMBER or generate.step <= 0:
+            yield ContractProblem(
+                where, f"generate needs {-MAX_NUMBER:g} <= low <= high <= {MAX_NUMBER:g}, and a step above 0"
+            )
         if (
             attribute.type in ("date", "datetime")
-            and max(-generate.low, generate.high) > MOST_DAYS * _DAY[generate.unit]
+            and max(-generate.low, generate.high) > MAX_DAYS * _UNITS_A_DAY[generate.unit]
         ):
-            yield ContractProblem(where, f"generate.low and high are offsets from now, of at most {MOST_DAYS} days")
+            yield ContractProblem(where, f"generate.low and high are offsets from now, of at most {MAX_DAYS} days")
     for time in generate.times or []:
         if not TIME.fullmatch(time):
             yield ContractProblem(where, f"generate.times are of the form HH:MM, not {time!r}")
@@ -109,7 +121,14 @@ def _reference(blueprint: Blueprint, where: str, attribute: Attribute) -> Iterat
 
 
 def missing_key(blueprint: Blueprint, where: str, field: str, reference: str) -> Iterator[ContractProblem]:
-    """A problem where `Entity.attribute` names no key."""
+    """A problem if a reference does not name a key.
+
+    Args:
+        blueprint: The blueprint.
+        where: The part with the reference.
+        field: The field with the reference: `refers_to`.
+        reference: `Entity.attribute`.
+    """
     entity_name, _, attribute_name = reference.partition(".")
     keys = {entity.name: entity.key for entity in blueprint.tables}
     if keys.get(entity_name) != attribute_name:

@@ -1,4 +1,4 @@
-"""Statements of a blueprint: refused, or prepared by SQLite, which then tells which tables and columns they touch."""
+"""Statements of a blueprint: refused, or prepared by SQLite, which reports the tables and columns that they touch."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -14,30 +14,34 @@ from skillweave.world.lineage import ColumnLineage
 from skillweave.world.pool import LIMITS
 from skillweave.world.sql import parse
 
+NOW = frozenset({"now"})
+"""Bindings that every statement may use."""
+
 
 class StatementPreparer:
-    """Prepares statements of one blueprint; each text once."""
+    """Has SQLite prepare statements on the tables of one blueprint, each text once."""
 
     def __init__(self, blueprint: Blueprint) -> None:
+        """Create the blueprint's tables, without rows."""
         self._tables = [entity.table for entity in blueprint.tables]
         self._views = [view.entity.table for view in blueprint.views]
         self._connection = database.create(blueprint)
-        # A foreign key would add reads of the other table to each write.
+        # With foreign keys on, each write would also be reported as a read of the referenced table.
         self._connection.execute("PRAGMA foreign_keys = OFF")
         for limit, value in LIMITS.items():
             self._connection.setlimit(limit, value)
-        # The planner joins the guards of a tool, which nests them deeper.
+        # Code that joins all guards of a tool nests them deeper than here.
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, LIMITS[sqlite3.SQLITE_LIMIT_EXPR_DEPTH] // 2)
         self._known: dict[str, Access] = {}
 
     def of(self, statement: str) -> Access:
-        """What a statement touches. WorldError where it does not prepare."""
+        """What a statement touches. Raises WorldError if SQLite cannot prepare it."""
         if statement not in self._known:
             self._known[statement] = self._prepare(statement)
         return self._known[statement]
 
     def close(self) -> None:
-        """Give the tables up."""
+        """Close the database."""
         self._connection.close()
 
     def _prepare(self, statement: str) -> Access:
@@ -51,29 +55,34 @@ class StatementPreparer:
         return access
 
 
-NOW = frozenset({"now"})
-"""What every statement may bind."""
-
-
 class StatementChecker:
-    """Judges statements, and tells what lawful ones touch."""
+    """Finds problems of statements, and says what statements without problems touch."""
 
     def __init__(self, blueprint: Blueprint) -> None:
+        """Prepare to check statements of a blueprint, whose entities have no problems."""
         self.lineage = ColumnLineage(blueprint)
         self._accesses = StatementPreparer(blueprint)
 
     def close(self) -> None:
-        """Give the tables up."""
+        """Close the database."""
         self._accesses.close()
 
     def access(self, text: str, form: SqlForm) -> Access:
-        """What a lawful statement touches."""
+        """What a statement touches. Raises WorldError if SQLite cannot prepare it."""
         return self._accesses.of(guard_query(text) if form == "expression" else text)
 
     def judge(
         self, where: str, text: str, form: SqlForm, allowed: frozenset[str], texts: frozenset[str] = frozenset()
     ) -> Iterator[ContractProblem]:
-        """Why a statement cannot be run; `allowed` are its bindings, `texts` those that hold free text."""
+        """Problems that prevent a statement from running.
+
+        Args:
+            where: The part of the blueprint, for the message.
+            text: The SQL.
+            form: What it has to be.
+            allowed: Bindings that it may use.
+            texts: Bindings that hold text of any form.
+        """
         refused = refused_in(text, form, self.lineage, texts)
         for reason in refused:
             yield ContractProblem(where, f"{reason}: {text!r}")

@@ -14,7 +14,9 @@ from skillweave.schema.record import table_of
 from synth.offline.coding.conditions import Operand
 from synth.offline.coding.sql_text import call, is_word, split, top_level, unwrap
 
-RESERVED = frozenset({"db", "new_id", "server", "Refused", "Row", "Session", "Server", "Date", "Moment", "Annotated"})
+RESERVED = frozenset(
+    {"db", "new_id", "server", "Refused", "Row", "ServerSession", "Server", "Date", "Moment", "Annotated"}
+)
 RESERVED |= {"People", "Member"}
 GIVEN = frozenset({"caller", "person", "now"})
 """Bindings that the session itself gives."""
@@ -23,7 +25,7 @@ NUMBER_TYPES = frozenset({"integer", "number", "boolean"})
 
 
 @dataclass
-class RowLookup:
+class FetchedRow:
     """A row found by its key; the columns are those that later lines read."""
 
     variable: str
@@ -42,7 +44,7 @@ class RowLookup:
 
 
 @dataclass
-class Fetch:
+class FetchedValue:
     """A single value fetched by a query."""
 
     variable: str
@@ -62,10 +64,10 @@ class Scope:
         self.tool = tool
         known = [*blueprint.tables, *(view.entity for view in blueprint.views)]
         self.tables = {entity.table.lower(): entity for entity in known}
-        self.lookups: dict[tuple[str, str], RowLookup] = {}
-        self.fetches: dict[str, Fetch] = {}
+        self.lookups: dict[tuple[str, str], FetchedRow] = {}
+        self.fetches: dict[str, FetchedValue] = {}
         self.facts: frozenset[str] = frozenset()
-        self.pending: list[RowLookup | Fetch] = []
+        self.pending: list[FetchedRow | FetchedValue] = []
         self._names = {parameter.name for parameter in tool.parameters} | RESERVED
 
     def parameter(self, name: str) -> Operand | None:
@@ -81,17 +83,17 @@ class Scope:
                 return Operand(name, "number", nullable=not parameter.required)
         return None
 
-    def lookup(self, entity: Entity, binding: str, value: str) -> RowLookup:
+    def lookup(self, entity: Entity, binding: str, value: str) -> FetchedRow:
         """The row of that key, fetched before the guard that is being written unless it was before."""
         place = (entity.table, value)
         if place not in self.lookups:
             stem = binding.removesuffix("_id") if binding.endswith("_id") else stem_of(entity)
-            found = RowLookup(self.name(stem if binding != entity.key else stem_of(entity)), entity, binding, value)
+            found = FetchedRow(self.name(stem if binding != entity.key else stem_of(entity)), entity, binding, value)
             self.lookups[place] = found
             self.pending.append(found)
         return self.lookups[place]
 
-    def column(self, row: RowLookup, name: str) -> Operand | None:
+    def column(self, row: FetchedRow, name: str) -> Operand | None:
         """A column of that row."""
         for attribute in row.entity.attributes:
             if attribute.name.lower() == name.lower():
@@ -105,7 +107,7 @@ class Scope:
     def fetch(self, sql: str, bound: list[str], name: str) -> str:
         """The variable that holds the query's value."""
         if sql not in self.fetches:
-            found = Fetch(self.name(name), sql, bound)
+            found = FetchedValue(self.name(name), sql, bound)
             self.fetches[sql] = found
             self.pending.append(found)
         return self.fetches[sql].variable
@@ -137,10 +139,10 @@ def stem_of(entity: Entity) -> str:
 
 
 class ScopeMark(NamedTuple):
-    lookups: dict[tuple[str, str], RowLookup]
-    fetches: dict[str, Fetch]
-    pending: list[RowLookup | Fetch]
-    columns: list[tuple[RowLookup, list[str]]]
+    lookups: dict[tuple[str, str], FetchedRow]
+    fetches: dict[str, FetchedValue]
+    pending: list[FetchedRow | FetchedValue]
+    columns: list[tuple[FetchedRow, list[str]]]
     names: set[str]
 
 

@@ -11,14 +11,14 @@ from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Json
 from skillweave.world.ids import minted_by
 from synth.offline.coding.conditions import PythonCondition
-from synth.offline.coding.scope import Fetch, RowLookup, Scope, stem_of
+from synth.offline.coding.scope import FetchedRow, FetchedValue, Scope, stem_of
 from synth.offline.coding.sql_text import call, closing, is_word, refusal, text_of, tokens_of, unwrap
 from synth.offline.coding.translator import Translator, bound
 from synth.offline.question import OfflineQuestion
 from synth.servers.own_tests import CallExample
 from synth.servers.skeleton import BODY_WIDTH, booleans, function_head, registry, string
 
-Line = str | RowLookup | Fetch
+Line = str | FetchedRow | FetchedValue
 """A line of source; what is fetched is written out last, when its columns are known."""
 
 
@@ -107,7 +107,7 @@ def _head(blueprint: Blueprint, now: str, functions: str) -> str:
     typed = [name for name in ("Annotated", "Any", "Literal") if f"{name}[" in functions or f"{name}]" in functions]
     used = [name for name in ("Date", "Moment", "Refused", "Row") if name in functions]
     imports = [f"from typing import {', '.join(typed)}\n"] if typed else []
-    imported = [*used, "Server", "Session"]
+    imported = [*used, "Server", "ServerSession"]
     if isinstance(blueprint, FusedBlueprint):
         imported = sorted([*imported, "Member", "People"])
     lines = [

@@ -20,7 +20,7 @@ from synth.offline.coding.conditions import (
     query,
     truth,
 )
-from synth.offline.coding.scope import GIVEN, RowLookup, RowQuery, Scope, row_query, stem_of
+from synth.offline.coding.scope import GIVEN, FetchedRow, RowQuery, Scope, row_query, stem_of
 from synth.offline.coding.sql_text import (
     COMPARISONS,
     bindings,
@@ -48,7 +48,7 @@ class Translator:
         """The guard `sql` as a condition; what must be fetched first is left in `scope.pending`."""
         return self._condition(tokens_of(sql), negated=False, row=None)
 
-    def _condition(self, tokens: Tokens, negated: bool, row: RowLookup | None) -> PythonCondition:
+    def _condition(self, tokens: Tokens, negated: bool, row: FetchedRow | None) -> PythonCondition:
         tokens = unwrap(tokens)
         for word in ("OR", "AND"):
             parts = split(tokens, word)
@@ -67,7 +67,7 @@ class Translator:
         return self._asked(tokens, negated)
 
     def _joined(
-        self, parts: list[list[str]], word: Literal["and", "or"], negated: bool, row: RowLookup | None
+        self, parts: list[list[str]], word: Literal["and", "or"], negated: bool, row: FetchedRow | None
     ) -> PythonCondition:
         before = self.scope.facts
         made: list[PythonCondition] = []
@@ -88,7 +88,7 @@ class Translator:
     def _call(self, method: str, tokens: Tokens) -> str:
         return f"db.{method}({', '.join([string(text_of(tokens)), *bound(tokens)])})"
 
-    def _leaf(self, tokens: Tokens, negated: bool, row: RowLookup | None) -> PythonCondition | None:
+    def _leaf(self, tokens: Tokens, negated: bool, row: FetchedRow | None) -> PythonCondition | None:
         known = self.scope.facts
         if is_word(tokens[0], "EXISTS"):
             return self._exists(tokens, negated) if row is None else None
@@ -110,14 +110,14 @@ class Translator:
         operator = COMPARISONS[token]
         return compare(left, OPPOSITE[operator] if negated else operator, right, known)
 
-    def _is_null(self, tokens: Tokens, place: int, negated: bool, row: RowLookup | None) -> PythonCondition | None:
+    def _is_null(self, tokens: Tokens, place: int, negated: bool, row: FetchedRow | None) -> PythonCondition | None:
         rest = [token.upper() for token in tokens[place + 1 :]]
         operand = self.operand(tokens[:place], row)
         if operand is None or rest not in (["NULL"], ["NOT", "NULL"]):
             return None
         return is_null(operand, negated != (rest == ["NOT", "NULL"]), self.scope.facts)
 
-    def _between(self, tokens: Tokens, place: int, negated: bool, row: RowLookup | None) -> PythonCondition | None:
+    def _between(self, tokens: Tokens, place: int, negated: bool, row: FetchedRow | None) -> PythonCondition | None:
         middle = next((at for at, token in top_level(tokens) if at > place and is_word(token, "AND")), None)
         if middle is None or is_word(tokens[place - 1], "NOT"):
             return None
@@ -135,7 +135,7 @@ class Translator:
             facts=frozenset({value.code}),
         )
 
-    def _among(self, tokens: Tokens, place: int, negated: bool, row: RowLookup | None) -> PythonCondition | None:
+    def _among(self, tokens: Tokens, place: int, negated: bool, row: FetchedRow | None) -> PythonCondition | None:
         inner_not = place > 0 and is_word(tokens[place - 1], "NOT")
         operand = self.operand(tokens[: place - inner_not], row)
         literals = [self.literal(part) for part in _items(unwrap(tokens[place + 1 :]))]
@@ -171,7 +171,7 @@ class Translator:
             self.scope.facts = before
         return join(parts, "and")
 
-    def _row(self, select: RowQuery) -> RowLookup | None:
+    def _row(self, select: RowQuery) -> FetchedRow | None:
         """The lookup of a row by its key, where the key's value is at hand."""
         key = self.operand(select.key, None)
         if key is None or key.kind != "text" or any(need not in self.scope.facts for need in key.needs):
@@ -179,7 +179,7 @@ class Translator:
         binding = select.key[0][1:] if select.key[0].startswith(":") else select.entity.key
         return self.scope.lookup(select.entity, binding, key.code)
 
-    def operand(self, tokens: Tokens, row: RowLookup | None) -> Operand | None:
+    def operand(self, tokens: Tokens, row: FetchedRow | None) -> Operand | None:
         """A value that Python has at hand; None where only the database knows it."""
         tokens = unwrap(tokens)
         if not tokens:
@@ -221,7 +221,7 @@ class Translator:
     def _fetched(self, tokens: Tokens, name: str) -> str:
         return self.scope.fetch(text_of(tokens), bound(tokens), name)
 
-    def _case(self, tokens: Tokens, row: RowLookup | None) -> Operand | None:
+    def _case(self, tokens: Tokens, row: FetchedRow | None) -> Operand | None:
         """`CASE x WHEN 'a' THEN 1 ... ELSE 2 END` as a look into a dictionary."""
         marks = [(at, token.upper()) for at, token in top_level(tokens[1:-1]) if is_word(token, "WHEN", "THEN", "ELSE")]
         body = tokens[1:-1]

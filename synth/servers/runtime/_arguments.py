@@ -41,37 +41,37 @@ class Refused(Exception):
 
 
 class Unfit(Exception):
-    """A value that a parameter does not take."""
+    """A value that a parameter does not accept."""
 
 
 class Defect(Exception):
-    """A tool cannot keep its promise: the call is undone and answers `world_defect`."""
+    """The tool itself is wrong: the call is undone and answers `world_defect`."""
 
 
 class Bindings(dict[str, Any]):
-    """Values of a statement's `:names`. `asked` are the names that the statement has; Defect where one has no value."""
+    """Values of a statement's `:names`. A name without a value is a Defect."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
-        self.asked: dict[str, None] = {}
+        self.used: dict[str, None] = {}  # the names that the statement has
 
     def __getitem__(self, name: str) -> Any:
-        self.asked[name] = None
+        self.used[name] = None
         if name not in self:
             raise Defect(f"the SQL has :{name}, which has no value; give it by name: {name}=...")
         return super().__getitem__(name)
 
     def refuse_others(self, given: Iterable[str]) -> None:
-        """Defect where a name was given that the statement does not have."""
+        """Raise Defect if a name was given that the statement does not have."""
         for name in given:
-            if name not in self.asked:
-                has = ", ".join(f":{one}" for one in self.asked) or "no bindings"
+            if name not in self.used:
+                has = ", ".join(f":{used}" for used in self.used) or "no bindings"
                 hint = "the result's columns that are true or false are named by booleans=[...], in all() and only()"
                 raise Defect(f"{name}= was given, but the SQL has no :{name}; it has {has}; {hint}")
 
 
 def fit(kind: str, value: Any, depth: int = 32) -> Any:
-    """The value in the form that is bound; Unfit where it is of another kind. Only integer becomes number."""
+    """The value in the form in which it is bound. Unfit if it is of another type; only integer becomes number."""
     if not isinstance(value, KINDS[kind]) or (isinstance(value, bool) and kind != "boolean"):
         raise Unfit(f"must be {CALLED[kind]}")
     if isinstance(value, str) and ("\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value)):
@@ -97,16 +97,16 @@ def time(written: str, kind: str) -> str:
             raise ValueError(written)
         if kind == "date":
             return date.fromisoformat(written).isoformat()
-        found = datetime.fromisoformat(written)
-        found = found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+        moment = datetime.fromisoformat(written)
+        moment = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
         raise Unfit(f"must be {CALLED[kind]}") from None
-    if found.microsecond:
+    if moment.microsecond:
         raise Unfit(f"must be {CALLED[kind]}, in whole seconds")
-    return found.isoformat(sep=" ")
+    return moment.isoformat(sep=" ")
 
 
-class Parameter(NamedTuple):
+class ServerParameter(NamedTuple):
     """A parameter of a tool, as the signature of its function declares it."""
 
     name: str
@@ -116,18 +116,18 @@ class Parameter(NamedTuple):
     enum: list[Any] | None
 
     def schema(self) -> Row:
-        """Its JSON schema; null and left out are the same."""
+        """Its JSON schema. Null and left out are the same."""
         kind = "string" if self.type in ("date", "datetime") else self.type
-        found: Row = {
+        schema: Row = {
             "type": kind if self.required else [kind, "null"],
             "description": self.description,
         }
         if self.enum is not None:
-            found["enum"] = self.enum if self.required else [*self.enum, None]
-        return {**found, "items": {}} if self.type == "array" else found
+            schema["enum"] = self.enum if self.required else [*self.enum, None]
+        return {**schema, "items": {}} if self.type == "array" else schema
 
     def accept(self, value: Any) -> Any:
-        """The value as the function takes it; Refused where it does not fit."""
+        """The value as the function takes it. Refused if it does not fit."""
         if value is None and not self.required:
             return None
         try:
@@ -141,7 +141,7 @@ class Parameter(NamedTuple):
         return accepted
 
 
-def parameter(name: str, declared: Any) -> Parameter:
+def parameter(name: str, declared: Any) -> ServerParameter:
     """Read `Annotated[<type>, description]`, or `Annotated[<type> | None, description]` of an optional one."""
     base, *notes = get_args(declared)
     required = get_origin(base) is Literal or type(None) not in get_args(base)
@@ -149,6 +149,6 @@ def parameter(name: str, declared: Any) -> Parameter:
     if get_origin(base) is Annotated:
         notes = [get_args(base)[1], *notes]
     if get_origin(base) is Literal:
-        return Parameter(name, "string", notes[-1], required, list(get_args(base)))
+        return ServerParameter(name, "string", notes[-1], required, list(get_args(base)))
     kind = notes[0] if len(notes) == 2 else TYPES[get_origin(base) or base]
-    return Parameter(name, kind, notes[-1], required, None)
+    return ServerParameter(name, kind, notes[-1], required, None)

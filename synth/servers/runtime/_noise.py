@@ -1,7 +1,7 @@
-"""Faults planted in a task: what befalls a call.
+"""Faults planted in a task: which calls fail, and how.
 
-It depends on that call and on how often this very call was made in the session, and on nothing else. All is drawn by
-sha256. Signing in, declining and handing over are never befallen.
+That depends on the call and on how often the same call was made in the session, and on nothing else. Every choice is
+drawn by sha256. Signing in, declining and handing over never fail.
 """
 
 import json
@@ -27,63 +27,68 @@ INSTRUCTIONS = (
 )
 
 
-class Made(NamedTuple):
-    """A call of the past."""
+class AnsweredCall(NamedTuple):
+    """A call that was made earlier in the session."""
 
     tool: str
     arguments: str
     ok: bool
     wrote: bool
     value: Any
-    """As it was answered."""
+    """The result that was returned."""
 
 
-class Planted:
+class PlantedFaults:
     """The faults of a task, and the calls of one session, on which they depend."""
 
     def __init__(self, noise: Mapping[str, Any]) -> None:
         self._seed: int = noise["seed"]
         self._faults = [
-            (one["tool"], None if one["arguments"] is None else written(one["arguments"]), one["occurrence"], one)
-            for one in noise["faults"]
+            (
+                fault["tool"],
+                None if fault["arguments"] is None else written(fault["arguments"]),
+                fault["occurrence"],
+                fault["fault"],
+            )
+            for fault in noise["faults"]
         ]
-        self._made: list[Made] = []
+        self._calls: list[AnsweredCall] = []
 
     def note(self, tool: str, arguments: Mapping[str, Any], answer: Row, *, wrote: bool) -> None:
-        """Remember a call with what it was answered."""
+        """Remember a call with its answer."""
         ok = answer["ok"]
-        self._made.append(Made(tool, written(arguments), ok, ok and wrote, answer.get("value")))
+        self._calls.append(AnsweredCall(tool, written(arguments), ok, ok and wrote, answer.get("value")))
 
-    def befalling(self, tool: str, arguments: Mapping[str, Any]) -> "Befalling | None":
-        """What befalls a call that is about to be made."""
+    def fault_for(self, tool: str, arguments: Mapping[str, Any]) -> "ActiveFault | None":
+        """The fault of a call that is about to be made; None if there is none."""
         given = written(arguments)
-        earlier = [place for place, made in enumerate(self._made) if (made.tool, made.arguments) == (tool, given)]
+        earlier = [place for place, call in enumerate(self._calls) if (call.tool, call.arguments) == (tool, given)]
         occurrence = len(earlier) + 1
-        for where, what, when, planted in self._faults:
-            if given and where == tool and when == occurrence and (what is None or what == given):
+        for of_tool, of_arguments, at, fault in self._faults:
+            if given and of_tool == tool and at == occurrence and of_arguments in (None, given):
                 key = json.dumps([self._seed, tool, given, occurrence])
-                return Befalling(planted["fault"], key, self._stale(earlier))
+                return ActiveFault(fault, key, self._stale(earlier))
         return None
 
-    def _stale(self, earlier: list[int]) -> Made | None:
+    def _stale(self, earlier: list[int]) -> AnsweredCall | None:
         """The last of these calls that succeeded before the last write of all."""
-        last = max((place for place, made in enumerate(self._made) if made.wrote), default=-1)
-        return next((self._made[place] for place in reversed(earlier) if place < last and self._made[place].ok), None)
+        last = max((place for place, call in enumerate(self._calls) if call.wrote), default=-1)
+        return next((self._calls[place] for place in reversed(earlier) if place < last and self._calls[place].ok), None)
 
 
-class Befalling:
-    """A fault that befalls one call."""
+class ActiveFault:
+    """A fault of one call."""
 
-    def __init__(self, fault: str, key: str, stale: Made | None) -> None:
+    def __init__(self, fault: str, key: str, stale: AnsweredCall | None) -> None:
         self._fault, self._key, self._older = fault, key, stale
 
     def refuse(self) -> None:
-        """Refused where the call is not to be carried out."""
+        """Raise Refused if the fault prevents the call."""
         if self._fault in REFUSALS:
             raise Refused(*REFUSALS[self._fault])
 
-    def on(self, value: Any, *, wrote: bool) -> Any:
-        """The result as it is answered."""
+    def changed(self, value: Any, *, wrote: bool) -> Any:
+        """The result as the fault changes it."""
         if self._fault == "partial_page" and isinstance(value, list) and value:
             return self._partial(value)
         if self._fault == "stale_read" and self._older and not wrote:
@@ -133,7 +138,7 @@ class Befalling:
 
 
 def written(arguments: Mapping[str, Any]) -> str:
-    """The arguments in the one form by which calls are told apart; empty for what JSON cannot hold."""
+    """The arguments as a text that is equal for equal calls; empty if JSON cannot hold them."""
     try:
         return json.dumps({name: value for name, value in arguments.items() if value is not None}, sort_keys=True)
     except (TypeError, ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""The persons of a world that is several domains in one: each domain's own account of them, and what all share.
+"""The persons of a world of several domains: the account that each domain keeps of them, and what all domains share.
 
-A domain reads and changes its persons through a view of its own: the account's columns beside the shared ones. Views
+A domain reads and changes its persons through a view that joins the account's columns with the shared ones. The views
 are made on each connection; a database file holds none.
 """
 
@@ -15,36 +15,36 @@ class Member(NamedTuple):
     title: str
     """The company's name."""
     account: str
-    """The column of the shared person's table that holds the key of the account here; empty for who has none."""
+    """The column of the shared persons' table that holds the key of the account here; NULL for persons without one."""
     table: str
-    """The accounts: what only this domain knows of a person."""
+    """The table of accounts: what only this domain knows of a person."""
     view: str
-    """The accounts beside what is shared, under the name that the domain's statements use ..."""
+    """The view that joins accounts and shared columns, under the name that the domain's statements use."""
     columns: list[str]
-    """... with these columns, the key first."""
+    """The view's columns, the key first."""
 
 
 class People:
     """The shared persons of a world, and their accounts with its members."""
 
     def __init__(self, table: str, key: str, members: Mapping[str, Member]) -> None:
-        """`table` holds the persons, by `key`; members go by the namespace of their tools."""
+        """`table` holds the persons and `key` is its key; `members` are by the namespace of their tools."""
         self.table, self.key, self.members = table, key, members
 
     def account(self, connection: sqlite3.Connection, member: str, person: str) -> str | None:
-        """The key of the person's account with a member; None where there is none."""
+        """The key of the person's account with a member; None if there is none."""
         column = self.members[member].account
-        return self._found(connection, f"SELECT {column} FROM {self.table} WHERE {self.key} = ?", person)
+        return self._first_value(connection, f"SELECT {column} FROM {self.table} WHERE {self.key} = ?", person)
 
     def person(self, connection: sqlite3.Connection, member: str, account: str) -> str | None:
         """The key of the person whose account with a member that is."""
         column = self.members[member].account
-        return self._found(connection, f"SELECT {self.key} FROM {self.table} WHERE {column} = ?", account)
+        return self._first_value(connection, f"SELECT {self.key} FROM {self.table} WHERE {column} = ?", account)
 
     def is_person(self, connection: sqlite3.Connection, person: str) -> bool:
         """Whether there is such a person."""
-        found = self._found(connection, f"SELECT {self.key} FROM {self.table} WHERE {self.key} = ?", person)
-        return found is not None
+        query = f"SELECT {self.key} FROM {self.table} WHERE {self.key} = ?"
+        return self._first_value(connection, query, person) is not None
 
     def make_views(self, connection: sqlite3.Connection, columns: Mapping[str, list[str]]) -> None:
         """Make the members' views on a connection; `columns` are those of the tables."""
@@ -69,6 +69,6 @@ class People:
         )
 
     @staticmethod
-    def _found(connection: sqlite3.Connection, sql: str, key: str) -> str | None:
+    def _first_value(connection: sqlite3.Connection, sql: str, key: str) -> str | None:
         row = connection.execute(sql, (key,)).fetchone()
         return None if row is None else row[0]

@@ -1,6 +1,6 @@
-"""What a generated server stands on: its registry of tools, its sessions, and its command line.
+"""The base of a generated server: its registry of tools, its sessions, and its command line.
 
-What the tools mean is in the server's own file; nothing of it is known here.
+What the tools do is in the server's own file. This file knows nothing of it.
 """
 
 import argparse
@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 
 from _arguments import Date, Moment, Refused, Row, Unfit  # type: ignore[import-not-found]
 from _people import Member, People  # type: ignore[import-not-found]
-from _session import Kind, Session, Tool, session_tools  # type: ignore[import-not-found]
-from _state import State, check  # type: ignore[import-not-found]
-from _transport import Sessions, listen, serve_http, serve_stdio  # type: ignore[import-not-found]
+from _session import Kind, ServerSession, ServerTool, session_tools  # type: ignore[import-not-found]
+from _state import ServerState, check_state  # type: ignore[import-not-found]
+from _transport import OpenSessions, listen, serve_http, serve_stdio  # type: ignore[import-not-found]
 
-__all__ = ["Date", "Member", "Moment", "People", "Refused", "Row", "Server", "Session", "State"]
+__all__ = ["Date", "Member", "Moment", "People", "Refused", "Row", "Server", "ServerSession", "ServerState"]
 
 
 class Server:
@@ -27,19 +27,29 @@ class Server:
     def __init__(
         self, name: str, *, now: str, ids: Mapping[str, str], rules: list[str], people: People | None = None
     ) -> None:
-        """`ids` are the prefixes of the tables whose keys are minted, `rules` the numbers by which requests can be
-        declined; `people` is for a world of several domains."""
+        """Describe the world.
+
+        Args:
+            name: The world's name.
+            now: The clock of a session that is opened without a task, `YYYY-MM-DD HH:MM:SS`.
+            ids: Table -> prefix of its keys, for the tables into which tools insert.
+            rules: Numbers of the rules by which requests can be declined.
+            people: The shared persons of a world of several domains.
+        """
         self.name, self.now, self.ids, self.people = name, now, ids, people
         self.folder = Path(__file__).resolve().parent.parent
-        self.tools: list[Tool] = []
+        self.tools: list[ServerTool] = []
         self.own = session_tools(rules)
 
     def tool(
         self, kind: Kind, description: str | None = None, *, member: str | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Register a function as a tool, of a member where the world has several.
+        """Register a function as a tool.
 
-        Without a description it is the first paragraph of the docstring.
+        Args:
+            kind: `auth`, `read` or `write`.
+            description: The description; None for the first paragraph of the docstring.
+            member: The domain whose tool it is, in a world of several.
         """
 
         # Annotations are evaluated next. Python's caches take Literal["a", "b"] for Literal["b", "a"]; clients do not.
@@ -47,25 +57,27 @@ class Server:
             forget()
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            self.tools.append(Tool(function, kind, description, member))
+            self.tools.append(ServerTool(function, kind, description, member))
             return function
 
         return register
 
-    def session(self, state: State | None = None, *, caller: str | None = None, patch: Iterable[Row] = ()) -> Session:
-        """A session of that state, or of the world's own database with this person signed in and these row changes."""
-        start = state or State(self.database(f"database/{self.name}.sqlite"), self.now, caller, patch)
-        return Session([*self.tools, *self.own], self.ids, start, self.people)
+    def session(
+        self, state: ServerState | None = None, *, caller: str | None = None, patch: Iterable[Row] = ()
+    ) -> ServerSession:
+        """Open a session of a state, or of the world's own database with this caller and these row changes."""
+        start = state or ServerState(self.database(f"database/{self.name}.sqlite"), self.now, caller, patch)
+        return ServerSession([*self.tools, *self.own], self.ids, start, self.people)
 
     def database(self, path: str) -> bytes:
-        """A database of the outputs folder."""
-        found = self.folder / path
-        if found.is_symlink() or not found.resolve().is_relative_to(self.folder):
+        """Read a database. ValueError if its path leaves the outputs folder."""
+        file = self.folder / path
+        if file.is_symlink() or not file.resolve().is_relative_to(self.folder):
             raise ValueError(f"the path {path!r} does not stay in the outputs folder")
-        return found.read_bytes()
+        return file.read_bytes()
 
-    def task(self, wanted: str) -> State:
-        """The state that a task of this world begins with."""
+    def task(self, wanted: str) -> ServerState:
+        """The state in which a task of this world starts. ValueError if there is no such task."""
         path = self.folder / "queries" / f"{self.name}.jsonl"
         with path.open(encoding="utf-8") as lines:
             for line in lines:
@@ -75,11 +87,11 @@ class Server:
                     caller = person if task["login"] == "session" else None
                     rows, hidden = start.get("patch", ()), task.get("tools_hidden", ())
                     database = self.database(start["database"])
-                    return State(database, task["now"], caller, rows, hidden, task.get("noise"))
+                    return ServerState(database, task["now"], caller, rows, hidden, task.get("noise"))
         raise ValueError(f"no task {wanted!r} in {path.name}")
 
     def run(self) -> None:
-        """Serve, as the command line says."""
+        """Serve as the command line says."""
         members = list(self.people.members) if self.people else []
         parser = command_line(self.name, self.now, members)
         options = parser.parse_args()
@@ -92,9 +104,9 @@ class Server:
                 state = self.task(options.task)
             else:
                 database = (options.state or own).read_bytes()
-                state = State(database, self.now if options.now is None else options.now, options.caller)
+                state = ServerState(database, self.now if options.now is None else options.now, options.caller)
             with closing(self.session(state).connection) as opened:
-                check(state, opened, own.read_bytes(), self.people)
+                check_state(state, opened, own.read_bytes(), self.people)
             if options.split and options.transport == "stdio":
                 raise ValueError("--split needs --transport streamable-http; over stdio there is --member")
             if options.dump:
@@ -105,22 +117,22 @@ class Server:
             parser.error(f"cannot open {self.name}: the clock {unfit}")
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, sqlite3.Error) as error:
             parser.error(f"cannot open {self.name}: {error}")
-        sessions = Sessions(lambda: self.session(state), options.dump)
+        sessions = OpenSessions(lambda: self.session(state), options.dump)
         if bound is None:
             serve_stdio(self.name, sessions, options.member)
-        doors = {f"/{member}/mcp": member for member in members} if options.split else {}
-        serve_http(self.name, sessions, options.host, bound, {**doors, "/mcp": options.member})
+        members_at = {f"/{member}/mcp": member for member in members} if options.split else {}
+        serve_http(self.name, sessions, options.host, bound, {**members_at, "/mcp": options.member})
 
 
 class CommandLine(argparse.ArgumentParser):
-    """A parser that says what is wrong in one line."""
+    """A parser that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {' '.join(message.split())}; --help shows the options\n")
 
 
 def command_line(name: str, now: str, members: list[str]) -> CommandLine:
-    """The options of a server; those of a world of several domains name its members."""
+    """The options of a server. In a world of several domains they name its members."""
     parser = CommandLine(description=f"The MCP server of {name}.")
     parser.add_argument("--transport", choices=["stdio", "streamable-http"], default="stdio")
     parser.add_argument("--host", default="127.0.0.1")
@@ -140,13 +152,13 @@ def command_line(name: str, now: str, members: list[str]) -> CommandLine:
 
 
 def check_dump(path: Path, own: Path) -> None:
-    """OSError or ValueError where the end state could not be written there."""
-    found = path.resolve()
-    if found == own.resolve():
+    """Raise OSError or ValueError if the end state could not be written to this file."""
+    file = path.resolve()
+    if file == own.resolve():
         raise ValueError(f"--dump {str(path)!r} is the world's own database, which every session begins with")
-    new = not found.exists()
-    if not new and not found.is_file():
+    is_new = not file.exists()
+    if not is_new and not file.is_file():
         raise ValueError(f"--dump {str(path)!r} is not a file that can be written")
-    found.open("ab").close()
-    if new:
-        found.unlink()
+    file.open("ab").close()
+    if is_new:
+        file.unlink()

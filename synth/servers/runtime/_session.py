@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, get_type_hints
 
 from _arguments import Bindings, Defect, Refused, Row, parameter  # type: ignore[import-not-found]
-from _noise import Planted  # type: ignore[import-not-found]
+from _noise import PlantedFaults  # type: ignore[import-not-found]
 from _people import People  # type: ignore[import-not-found]
-from _state import ORDER, State, apply, behind, held, origin  # type: ignore[import-not-found]
+from _state import CHANGE_ORDER, ServerState, all_keys, apply_change, counter_after, outline_of  # type: ignore[import-not-found]
 
 Kind = Literal["auth", "read", "write"]
 MOST_ROWS = 10_000
 
 
-class Tool:
+class ServerTool:
     """A function of the server's file: its first parameter is the session, the others are the tool's."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Tool:
         }
 
     def accept(self, arguments: Mapping[str, Any]) -> Row:
-        """The arguments as the function takes them; Refused where one is unknown, missing or does not fit."""
+        """The arguments as the function takes them. Refused if one is unknown, missing or does not fit."""
         known = [parameter.name for parameter in self.parameters]
         for name in sorted(set(arguments) - set(known)):
             takes = ", ".join(known) or "no arguments"
@@ -56,22 +56,22 @@ class Tool:
         return {parameter.name: parameter.accept(arguments.get(parameter.name)) for parameter in self.parameters}
 
 
-class Session:
+class ServerSession:
     """One copy of the state, with its clock, caller and ids. Tools get it as `db`; SQL sees `:caller` and `:now`.
 
-    Where several domains share their persons, `person` (`:person`) is who is signed in, and `caller` is that person's
-    key in the domain whose tool is called. Elsewhere the two are the same.
+    In a world of several domains `person` (`:person`) is who is signed in, and `caller` is that person's key in the
+    domain whose tool is called. Elsewhere the two are the same.
     """
 
     def __init__(
-        self, tools: Iterable[Tool], prefixes: Mapping[str, str], state: State, people: People | None = None
+        self, tools: Iterable[ServerTool], prefixes: Mapping[str, str], state: ServerState, people: People | None = None
     ) -> None:
         self.now, self.person, self.caller, self.ended = state.now, state.caller, state.caller, False
         self.minted: list[str] = []
-        self.fault = ""  # why the last call was a world_defect
+        self.fault = ""  # why the last call was a world_defect; empty if it was none
         self._people = people
         self._member: str | None = None
-        self._planted = Planted(state.noise) if state.noise else None
+        self._planted = PlantedFaults(state.noise) if state.noise else None
         hidden = set(state.hidden)
         self.tools = {
             tool.name: tool for tool in tools if tool.name not in hidden and not (tool.kind == "auth" and state.caller)
@@ -80,19 +80,21 @@ class Session:
         if not state.database:
             raise ValueError("the state is an empty file; give a SQLite database")
         self.connection.deserialize(state.database)
-        columns, last, digits = origin(state.database)
-        patch = sorted(state.patch, key=lambda change: ORDER.index(change["op"]))
+        columns, last, digits = outline_of(state.database)
+        patch = sorted(state.patch, key=lambda change: CHANGE_ORDER.index(change["op"]))
         for change in patch:
-            apply(self.connection, columns, change)
+            apply_change(self.connection, columns, change)
         self.connection.execute("PRAGMA foreign_keys = ON")
         self._prefixes = prefixes
         if people is not None:
             people.make_views(self.connection, columns)
         if any(change["op"] == "delete" for change in patch):
-            self._last, self._digits = behind(held(self.connection, columns))
+            self._last, self._digits = counter_after(all_keys(self.connection, columns))
         else:
-            made = [str(change["after"][columns[change["table"]][0]]) for change in patch if change["op"] == "insert"]
-            self._last, self._digits = behind(made, last, digits)
+            inserted = [
+                str(change["after"][columns[change["table"]][0]]) for change in patch if change["op"] == "insert"
+            ]
+            self._last, self._digits = counter_after(inserted, last, digits)
 
     def one(self, sql: str, /, **bound: Any) -> Row | None:
         """The first row, or None."""
@@ -135,7 +137,7 @@ class Session:
         return rows
 
     def only(self, sql: str, /, booleans: Iterable[str] = (), **bound: Any) -> Row:
-        """The one row that there must be."""
+        """The row of a query that must return exactly one."""
         rows = self.all(sql, booleans, **bound)
         if len(rows) != 1:
             raise Defect(f"{len(rows)} rows where one was promised")
@@ -150,7 +152,7 @@ class Session:
         return self.minted[-1]
 
     def sign_in(self, caller: str) -> None:
-        """Sign in whose key in the tool's domain that is; one person a session."""
+        """Sign in the person who has this key in the tool's domain. A session has one person."""
         person = caller
         if self._people is not None:
             person = self._people.person(self.connection, self._member, caller)
@@ -160,8 +162,8 @@ class Session:
             raise Refused("already_authenticated", "Another person is signed in already.")
         self.person, self.caller = person, caller
 
-    def offered(self, member: str | None = None) -> dict[str, Tool]:
-        """The tools; with a member, its own and those that are nobody's."""
+    def offered(self, member: str | None = None) -> dict[str, ServerTool]:
+        """The tools by name; of a member, its own and those of no member."""
         return {name: tool for name, tool in self.tools.items() if member is None or tool.member in (None, member)}
 
     def call(self, name: str, arguments: Mapping[str, Any], member: str | None = None) -> Row:
@@ -190,7 +192,7 @@ class Session:
         del self.minted[minted:]
         return {"ok": False, "error": error}
 
-    def _call(self, name: str, arguments: Mapping[str, Any], tools: Mapping[str, Tool]) -> Any:
+    def _call(self, name: str, arguments: Mapping[str, Any], tools: Mapping[str, ServerTool]) -> Any:
         if self.ended:
             raise Refused(
                 "session_ended",
@@ -202,21 +204,21 @@ class Session:
                 "unknown_tool",
                 f"There is no tool {name!r}; there are {', '.join(tools)}.",
             )
-        is_spared = tool.kind == "auth" or tool.function in OWN
-        if self.person is None and not is_spared:
+        is_exempt = tool.kind == "auth" or tool.function in SESSION_TOOLS
+        if self.person is None and not is_exempt:
             raise Refused(
                 "not_authenticated",
                 "The user must be identified before this tool can be used.",
             )
-        befalling = None if is_spared or self._planted is None else self._planted.befalling(name, arguments)
-        if befalling is None:
+        fault = None if is_exempt or self._planted is None else self._planted.fault_for(name, arguments)
+        if fault is None:
             return self._carry_out(tool, arguments)
-        befalling.refuse()
-        return befalling.on(self._carry_out(tool, arguments), wrote=tool.kind == "write")
+        fault.refuse()
+        return fault.changed(self._carry_out(tool, arguments), wrote=tool.kind == "write")
 
-    def _carry_out(self, tool: Tool, arguments: Mapping[str, Any]) -> Any:
+    def _carry_out(self, tool: ServerTool, arguments: Mapping[str, Any]) -> Any:
         accepted = tool.accept(arguments)
-        self._be_caller_of(tool)
+        self._set_caller(tool)
         self.connection.execute("BEGIN")
         before = self.connection.total_changes
         value = tool.function(self, **accepted)
@@ -225,8 +227,8 @@ class Session:
         self.connection.execute("COMMIT")
         return value
 
-    def _be_caller_of(self, tool: Tool) -> None:
-        """Have `caller` be who is signed in, as the tool's domain knows them."""
+    def _set_caller(self, tool: ServerTool) -> None:
+        """Set `caller` to the key by which the tool's domain knows who is signed in."""
         self._member, self.caller = tool.member, self.person
         if self._people is not None and tool.member is not None and self.person is not None:
             self.caller = self._people.account(self.connection, tool.member, self.person)
@@ -247,7 +249,7 @@ class Session:
         return cursor
 
 
-def _line(fault: Exception, tool: Tool) -> str:
+def _line(fault: Exception, tool: ServerTool) -> str:
     """The line of the tool's file at which a call failed."""
     file = tool.function.__code__.co_filename
     lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if frame.filename == file]
@@ -255,7 +257,7 @@ def _line(fault: Exception, tool: Tool) -> str:
 
 
 def decline_request(
-    db: Session,
+    db: ServerSession,
     *,
     rule: Annotated[str, "The number of the rule that decides it."],
     note: Annotated[str | None, "What was asked for, in a few words."] = None,
@@ -266,7 +268,7 @@ def decline_request(
 
 
 def transfer_to_human(
-    db: Session,
+    db: ServerSession,
     *,
     reason: Annotated[
         Literal["policy", "no_tool", "cannot_verify", "user_request"],
@@ -281,15 +283,16 @@ def transfer_to_human(
     return {"status": "transferred"}
 
 
-OWN = (decline_request, transfer_to_human)
-"""Tools of the session: anybody may call them, and no planted fault befalls them."""
+SESSION_TOOLS = (decline_request, transfer_to_human)
+"""Tools of the session itself: anybody may call them, and they never fail by a planted fault."""
 
 
-def session_tools(rules: Iterable[str]) -> list[Tool]:
-    """The session's own tools, whose `rule` is one of these."""
-    tools = [Tool(function, "read", None) for function in OWN]
+def session_tools(rules: Iterable[str]) -> list[ServerTool]:
+    """The session's own tools; their argument `rule` is one of these."""
+    tools = [ServerTool(function, "read", None) for function in SESSION_TOOLS]
     for tool in tools:
         tool.parameters = [
-            taken._replace(enum=list(rules)) if taken.name == "rule" else taken for taken in tool.parameters
+            parameter._replace(enum=list(rules)) if parameter.name == "rule" else parameter
+            for parameter in tool.parameters
         ]
     return tools

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from _arguments import Row, time  # type: ignore[import-not-found]
 from _people import People  # type: ignore[import-not-found]
 
-ORDER = ["delete", "update", "insert"]
+CHANGE_ORDER = ["delete", "update", "insert"]
 
 
-class State(NamedTuple):
+class ServerState(NamedTuple):
     """What a session starts from."""
 
     database: bytes
@@ -26,17 +26,20 @@ class State(NamedTuple):
     noise: Mapping[str, Any] | None = None
 
 
-class Origin(NamedTuple):
-    """What sessions of one database begin with."""
+class DatabaseOutline(NamedTuple):
+    """What every session of one database starts with: its tables, and how far its ids have counted."""
 
     columns: Mapping[str, list[str]]
+    """Table -> its columns, the key first."""
     last: int
+    """The highest number in an id."""
     digits: int
+    """Digits of the longest number."""
 
 
 @lru_cache(maxsize=4)
-def origin(database: bytes) -> Origin:
-    """Its tables with their columns, and how far its ids have counted. ValueError where it holds more than tables."""
+def outline_of(database: bytes) -> DatabaseOutline:
+    """Read a SQLite file. ValueError if it holds anything but tables."""
     connection = sqlite3.connect(":memory:")
     connection.deserialize(database)
     foreign = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchall()
@@ -44,40 +47,45 @@ def origin(database: bytes) -> Origin:
         raise ValueError(f"the database holds the trigger or view {foreign[0][0]!r}; only tables are allowed")
     tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
     columns = {name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})")] for (name,) in tables}
-    found = Origin(columns, *behind(held(connection, columns)))
+    outline = DatabaseOutline(columns, *counter_after(all_keys(connection, columns)))
     connection.close()
-    return found
+    return outline
 
 
-def held(connection: sqlite3.Connection, columns: Mapping[str, list[str]]) -> list[str]:
-    """The keys of all rows."""
+def all_keys(connection: sqlite3.Connection, columns: Mapping[str, list[str]]) -> list[str]:
+    """The keys of all rows of all tables."""
     keys = " UNION ALL ".join(f"SELECT {names[0]} FROM {table}" for table, names in columns.items())
     return [key for (key,) in connection.execute(keys)]
 
 
-def behind(keys: Iterable[str], last: int = 0, digits: int = 4) -> tuple[int, int]:
-    """A counter and its digits, behind those of these keys too."""
+def counter_after(keys: Iterable[str], last: int = 0, digits: int = 4) -> tuple[int, int]:
+    """The id counter and its digits after these keys, beginning with `last` and `digits`."""
     numbers = re.findall(r"\d+$", "\n".join(keys), re.MULTILINE)
     return max([last, *map(int, numbers)]), max([digits, *map(len, numbers)])
 
 
-def check(state: State, opened: sqlite3.Connection, own: bytes, people: People | None = None) -> None:
-    """ValueError where the state that was opened is not like the world's own database, or its caller is nobody."""
+def check_state(state: ServerState, opened: sqlite3.Connection, own: bytes, people: People | None = None) -> None:
+    """Check a state before it is served.
+
+    Raises:
+        ValueError: The clock has another form, a table or column of the world's own database is missing, or the caller
+            is nobody.
+    """
     if time(state.now, "datetime") != state.now:
         raise ValueError(f"the clock {state.now!r} is not of the form YYYY-MM-DD HH:MM:SS")
-    tables, found = origin(own).columns, origin(state.database).columns
+    tables, given = outline_of(own).columns, outline_of(state.database).columns
     for table, columns in tables.items():
-        lacks = sorted(set(columns) - set(found.get(table, ())))
+        lacks = sorted(set(columns) - set(given.get(table, ())))
         if lacks:
             raise ValueError(f"the state is of another world: its table {table!r} lacks {', '.join(lacks)}")
     if state.caller is None:
         return
-    known = people.is_person(opened, state.caller) if people else state.caller in held(opened, tables)
+    known = people.is_person(opened, state.caller) if people else state.caller in all_keys(opened, tables)
     if not known:
         raise ValueError(f"the caller {state.caller!r} is nobody in this state; give the id of a person in it")
 
 
-def apply(connection: sqlite3.Connection, columns: Mapping[str, list[str]], change: Row) -> None:
+def apply_change(connection: sqlite3.Connection, columns: Mapping[str, list[str]], change: Row) -> None:
     """Make one row change `{table, op, key, after}` that a task adds to the database."""
     table, key, after = change["table"], change["key"], change.get("after") or {}
     if table not in columns or not {*key, *after} <= set(columns[table]):

@@ -11,14 +11,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from _session import Session  # type: ignore[import-not-found]
+from _session import ServerSession  # type: ignore[import-not-found]
 
-SHARED = "Skillweave-Session"
-"""The header by whose value HTTP clients share one state."""
+SESSION_HEADER = "Skillweave-Session"
+"""HTTP clients that send this header with the same value share one state."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that accepts connections there."""
+    """Open a socket that accepts connections. ValueError if the address cannot be used."""
     where = f"--host {host!r} --port {port}"
     if not host or not 0 <= port < 2**16:
         raise ValueError(f"cannot listen at {where}: give a host of this machine and a port from 0 to 65535")
@@ -33,22 +33,22 @@ def listen(host: str, port: int) -> socket.socket:
     return bound
 
 
-class Sessions:
-    """The sessions that clients have open; where it is wanted, the end state of each is kept when it closes."""
+class OpenSessions:
+    """The sessions that clients have open. With `dump`, the end state of each is written there when it closes."""
 
-    def __init__(self, open_one: Callable[[], Session], dump: Path | None) -> None:
-        self._open_one, self._dump = open_one, dump
+    def __init__(self, open_session: Callable[[], ServerSession], dump: Path | None) -> None:
+        self._open_session, self._dump = open_session, dump
         self._opened, self._lost = 0, False
-        self._numbers = dict[Session, int]()
-        self._clients = dict[Session, int]()
+        self._numbers = dict[ServerSession, int]()
+        self._clients = dict[ServerSession, int]()
         """How many clients are in it."""
-        self._named = dict[str, Session]()
+        self._named = dict[str, ServerSession]()
 
-    def begin(self, name: str | None = None) -> Session:
-        """Open one, or enter the one of that name that is open."""
+    def enter(self, name: str | None = None) -> ServerSession:
+        """Open a session, or enter the open one of that name."""
         session = None if name is None else self._named.get(name)
         if session is None:
-            session = self._open_one()
+            session = self._open_session()
             self._opened += 1
             self._numbers[session], self._clients[session] = self._opened, 0
             if name is not None:
@@ -56,14 +56,14 @@ class Sessions:
         self._clients[session] += 1
         return session
 
-    def leave(self, session: Session) -> None:
-        """Leave it; the last one who does closes it."""
+    def leave(self, session: ServerSession) -> None:
+        """Leave a session. The last client to leave closes it."""
         if session in self._clients:
             self._clients[session] -= 1
             if not self._clients[session]:
                 self._close(session)
 
-    def _close(self, session: Session) -> None:
+    def _close(self, session: ServerSession) -> None:
         number = self._numbers.pop(session)
         del self._clients[session]
         self._named = {name: held for name, held in self._named.items() if held is not session}
@@ -79,21 +79,23 @@ class Sessions:
                 print(f"the end state of session {number} could not be written: {error}", file=sys.stderr)
         session.connection.close()
 
-    def end(self) -> int:
-        """Close all that are open; the exit status: 1 where an end state was lost."""
+    def close_all(self) -> int:
+        """Close all sessions. Returns the exit status: 1 if an end state could not be written."""
         for session in list(self._clients):
             self._close(session)
         return int(self._lost)
 
 
-def protocol_of(name: str, session_of: Callable[[Any], Session], member: str | None) -> Any:
-    """The MCP protocol of a world, or of one member of it, whose requests find their session by their context."""
+def protocol_of(name: str, session_of: Callable[[Any], ServerSession], member: str | None) -> Any:
+    """The MCP protocol of a world, or of one of its members; `session_of` finds the session of a request."""
     import mcp_types as types
     from mcp.server.lowlevel import Server as Protocol
 
     async def list_tools(context: Any, _: Any) -> Any:
-        found = session_of(context).offered(member).values()
-        tools = [types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema()) for tool in found]
+        offered = session_of(context).offered(member).values()
+        tools = [
+            types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema()) for tool in offered
+        ]
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(context: Any, request: Any) -> Any:
@@ -106,14 +108,14 @@ def protocol_of(name: str, session_of: Callable[[Any], Session], member: str | N
     return Protocol(member or name, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-def serve_stdio(name: str, sessions: Sessions, member: str | None) -> NoReturn:
+def serve_stdio(name: str, sessions: OpenSessions, member: str | None) -> NoReturn:
     """Answer the MCP client at the other end of the pipes: the process is its session."""
     import anyio
     from mcp.server.stdio import stdio_server
 
     def leave(number: int, _: Any) -> None:
         # The thread that reads stdin cannot be stopped, so an orderly exit would wait for the client.
-        sessions.end()
+        sessions.close_all()
         os._exit(128 + number)
 
     async def serve() -> None:
@@ -124,7 +126,7 @@ def serve_stdio(name: str, sessions: Sessions, member: str | None) -> NoReturn:
                 async with understood:
                     async for message in reading:
                         if isinstance(message, Exception):
-                            await writing.send(not_understood(message))
+                            await writing.send(error_reply(message))
                         else:
                             await understood.send(message)
 
@@ -132,34 +134,34 @@ def serve_stdio(name: str, sessions: Sessions, member: str | None) -> NoReturn:
             await protocol.run(messages, writing, protocol.create_initialization_options())
             group.cancel_scope.cancel()
 
-    session = sessions.begin()
+    session = sessions.enter()
     protocol = protocol_of(name, lambda _: session, member)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, leave)
     try:
         anyio.run(serve)
     finally:
-        status = sessions.end()
+        status = sessions.close_all()
     sys.exit(status)
 
 
 def serve_http(
-    name: str, sessions: Sessions, host: str, bound: socket.socket, doors: Mapping[str, str | None]
+    name: str, sessions: OpenSessions, host: str, bound: socket.socket, members_at: Mapping[str, str | None]
 ) -> NoReturn:
     """Answer MCP clients: each MCP session has its own copy of the state, unless it names one that it shares.
 
-    `doors` are the paths, each with the member whose tools are offered there; None: all tools are.
+    `members_at` maps each path to the member whose tools are offered there; None offers all tools.
     """
     import uvicorn
     from starlette.applications import Starlette
 
     def leave(number: int, _: Any) -> None:
-        raise SystemExit(sessions.end() or 128 + number)
+        raise SystemExit(sessions.close_all() or 128 + number)
 
-    protocols = {path: protocol_of(name, session_of, member) for path, member in doors.items()}
+    protocols = {path: protocol_of(name, session_of, member) for path, member in members_at.items()}
     routes = []
     for path, protocol in protocols.items():
-        protocol.middleware.append(holding(sessions))
+        protocol.middleware.append(session_middleware(sessions))
         routes += protocol.streamable_http_app(streamable_http_path=path, host=host).routes
 
     @asynccontextmanager
@@ -175,18 +177,18 @@ def serve_http(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, leave)
     uvicorn.Server(config).run(sockets=[bound])
-    sys.exit(sessions.end())
+    sys.exit(sessions.close_all())
 
 
-def session_of(context: Any) -> Session:
+def session_of(context: Any) -> ServerSession:
     """The session of an HTTP request."""
     # The connection is what lives as long as an MCP session; the SDK has no public name for it.
-    held: Session = context.session._connection.state["session"]
+    held: ServerSession = context.session._connection.state["session"]
     return held
 
 
-def holding(sessions: Sessions) -> Callable[[Any, Any], Any]:
-    """What gives each MCP session over HTTP its state, and gives it up when the MCP session ends."""
+def session_middleware(sessions: OpenSessions) -> Callable[[Any, Any], Any]:
+    """Give each MCP session over HTTP its state, and close the state when the MCP session ends."""
     import mcp_types as types
     from mcp.shared.exceptions import MCPError
 
@@ -196,16 +198,16 @@ def holding(sessions: Sessions) -> Callable[[Any, Any], Any]:
             raise MCPError(code=types.METHOD_NOT_FOUND, message="Sessions are needed: begin with initialize.")
         connection = context.session._connection
         if "session" not in connection.state:
-            shared = context.request.headers.get(SHARED) or None
-            session = connection.state["session"] = sessions.begin(shared)
+            shared = context.request.headers.get(SESSION_HEADER) or None
+            session = connection.state["session"] = sessions.enter(shared)
             connection.exit_stack.callback(sessions.leave, session)
         return await proceed(context)
 
     return hold_state
 
 
-def not_understood(error: Exception) -> Any:
-    """The answer to a line that is no message: with the id of the request where that can be found."""
+def error_reply(error: Exception) -> Any:
+    """The answer to a line that is no message, with the id of the request if the line shows it."""
     import mcp_types as types
     from mcp.shared.message import SessionMessage
     from pydantic import ValidationError
@@ -213,13 +215,13 @@ def not_understood(error: Exception) -> Any:
     faults = error.errors() if isinstance(error, ValidationError) else []
     broken = not faults or faults[0]["type"] == "json_invalid"
     given = [fault["input"] if broken else json.dumps(fault["input"]) for fault in faults]
-    asked = next((found for found in map(id_in, given) if found is not None), None)
+    asked = next((found for found in map(request_id_in, given) if found is not None), None)
     code, message = (types.PARSE_ERROR, "Parse error") if broken else (types.INVALID_REQUEST, "Invalid request")
     fault = types.ErrorData(code=code, message=message)
     return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=asked, error=fault))
 
 
-def id_in(line: str) -> str | int | None:
+def request_id_in(line: str) -> str | int | None:
     """The `id` of the outermost object in a text that need not be JSON."""
     depth = 0
     for token in re.finditer(r'"id"\s*:\s*(-?\d{1,18}\b(?![.eE])|"[^"\\]*")|"(?:[^"\\]|\\.)*"|[][{}]', line):

@@ -10,7 +10,7 @@ from skillweave.schema.template import TaskTemplate
 from synth.tasks.kinds.clarify import ClarifyRecipe
 from synth.tasks.kinds.do import DoRecipe
 from synth.tasks.kinds.inform import InformRecipe
-from synth.tasks.kinds.recipe import FailurePoint, Instance, KindRecipe, NoInstance, TemplateSource
+from synth.tasks.kinds.recipe import FailurePoint, Instance, InstanceSetting, KindRecipe, NoInstance, TemplateSource
 from synth.tasks.kinds.refuse import RefuseRecipe
 from synth.tasks.kinds.unavailable import UnavailableRecipe
 
@@ -18,6 +18,7 @@ __all__ = [
     "KINDS",
     "FailurePoint",
     "Instance",
+    "InstanceSetting",
     "KindRecipe",
     "NoInstance",
     "TemplateSource",

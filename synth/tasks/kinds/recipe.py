@@ -16,6 +16,7 @@ Whatever it does not override holds as for `do`.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import ClassVar, NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
@@ -57,6 +58,17 @@ class Instance:
     """The rules that it would break."""
     fresh_from: int = 0
     """Index of the first golden call since the last write: look-ups from there on still show the present state."""
+
+
+class InstanceSetting(NamedTuple):
+    """What an instance was built from."""
+
+    world: World
+    template: TaskTemplate
+    changes: Sequence[RowChange]
+    """What the golden calls have changed."""
+    random: Random
+    """Drawn from the run's seed, the template and the caller."""
 
 
 class FailurePoint(NamedTuple):
@@ -105,14 +117,14 @@ class KindRecipe:
         """
         return []
 
-    def finish(self, world: World, instance: Instance, changes: Sequence[RowChange]) -> list[str]:
-        """Turn an instance whose calls were all made into one of this kind; it may be changed.
-
-        Args:
-            changes: What the golden calls have changed.
+    def finish(self, instance: Instance, setting: InstanceSetting) -> list[str]:
+        """Turn an instance whose calls were all made into one of this kind, by changing it.
 
         Returns:
             Names of the tools that the task does not offer.
+
+        Raises:
+            NoInstance: It cannot become one. The message is a fixed text, so that reasons can be counted.
         """
         return []
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import TRANSFER, RowChange
+from skillweave.schema.call import TRANSFER
 from skillweave.schema.combination import Combination
 from skillweave.schema.task import Criteria, GoldenCall
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.contracts.wording import name_in_words
 from synth.contracts.writes import changed_pairs, written_columns, written_pairs
-from synth.tasks.kinds.recipe import Instance, KindRecipe, TemplateSource
+from synth.tasks.kinds.recipe import Instance, InstanceSetting, KindRecipe, TemplateSource
 
 
 class UnavailableRecipe(KindRecipe):
@@ -22,15 +22,15 @@ class UnavailableRecipe(KindRecipe):
         """One for each goal of one write."""
         return [_without_tool(goal) for goal in goals if _is_one_write(goal, source.blueprint)]
 
-    def finish(self, world: World, instance: Instance, changes: Sequence[RowChange]) -> list[str]:
+    def finish(self, instance: Instance, setting: InstanceSetting) -> list[str]:
         """Make the one write what is asked for and not made, and hide each tool that writes to the same places.
 
         Nobody has to find the row first: the user names it, and the golden calls transfer the request.
         """
         step = instance.steps[-1]
         call = instance.golden[step]
-        changed = changed_pairs(changes)
-        writes = [tool for tool in world.blueprint.tools if tool.kind == "write"]
+        changed = changed_pairs(setting.changes)
+        writes = [tool for tool in setting.world.blueprint.tools if tool.kind == "write"]
         transfer = GoldenCall(
             tool=TRANSFER,
             arguments={"reason": "no_tool", "summary": f"The customer wants to {name_in_words(call.tool)}."},
@@ -41,7 +41,7 @@ class UnavailableRecipe(KindRecipe):
         instance.rows = [row.model_copy(update={"call": 1}) for row in instance.rows if row.call == step]
         instance.values = [value.model_copy(update={"call": 1}) for value in instance.values if value.call == step]
         instance.open_columns = {}
-        return [tool.name for tool in writes if changed & written_pairs(world, tool)]
+        return [tool.name for tool in writes if changed & written_pairs(setting.world, tool)]
 
     def criteria(self, world: World, combination: Combination, criteria: Criteria) -> Criteria:
         """What only a hidden tool writes counts as out of scope."""

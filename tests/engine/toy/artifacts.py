@@ -1,6 +1,6 @@
 """What the toy's steps make."""
 
-from synth.artifacts import each, file, joined, jsonl, text
+from synth.engine.artifact import each, file, joined, jsonl, text
 
 WORDS = joined("words.json", str)
 LENGTHS = joined("lengths.json", int)

@@ -66,7 +66,7 @@ def reaches_goal(world: World, task: Task, variant: Variant) -> tuple[bool, list
             if arguments is not None:
                 session.call(plain_name(name, offered, namespaces_of(task)), arguments)
         changes = canonical(session.diff(), session.minted)
-        return compare(task.criteria.state, changes, world.comparison).none, violations(session.results)
+        return compare(task.criteria.state, changes, world.comparison).is_empty, violations(session.results)
 
 
 @pytest.mark.parametrize("task", every_task(), ids=lambda task: task.id)

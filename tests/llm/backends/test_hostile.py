@@ -26,7 +26,7 @@ BODIES: dict[str, Callable[..., dict[str, Any]]] = {
 
 @pytest.fixture
 def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("body", "bounded", "server_sent"):
+    for module in ("body", "transport"):
         monkeypatch.setattr(f"skillweave.llm.backends.{module}.MOST_BYTES", BOUND)
 
 

@@ -208,11 +208,11 @@ def test_the_key_is_in_no_error_and_no_log(
 @one_of_each
 def test_an_endpoint_that_is_down_stops_who_asks(provider: Protocol, streamed: bool) -> None:
     class Shut(EndpointLimiter):
-        async def enter(self, size: int) -> Permit:
+        async def acquire(self, size: int) -> Permit:
             raise OutageError("the endpoint is down")
 
     async def asked(server: ScriptedServer) -> None:
-        backend = connect(a_spec(provider, server, stream=streamed, max_retries=3), lane=Shut("test"))
+        backend = connect(a_spec(provider, server, stream=streamed, max_retries=3), limiter=Shut("test"))
         try:
             await backend.complete(a_request())
         finally:

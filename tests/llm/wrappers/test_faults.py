@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict
 from skillweave.base.errors import AuthorError
 from skillweave.llm.ask import ask
 from skillweave.llm.backends.backend import OfflineBackend, Request
-from skillweave.llm.fault_injection import INJECTED_FAULTS, FaultInjector, InjectedFault, spoil
 from skillweave.llm.parse import ParseError, parse
 from skillweave.llm.question import Question
+from tests.llm.fault_injection import INJECTED_FAULTS, FaultInjector, InjectedFault, spoil
 
 from ..conftest import Maker
 

@@ -44,10 +44,10 @@ def asked(backend: Backend, *requests: Request) -> list[Reply | BaseException]:
 
 def an_endpoint(server: ScriptedServer, ledger: Ledger, **given: Any) -> Backend:
     spec = AuthorSpec("openai", "m", base_url=f"{server.url}/v1", timeout=5.0, sampling=LIMITED)
-    purse, price = given.pop("purse", None), given.pop("price", PRICE)
+    budget, price = given.pop("budget", None), given.pop("price", PRICE)
     settings = {"max_retries": 0, **given}
-    lane = EndpointLimiter("test", SharedSemaphore(16))
-    return connect(AuthorSpec(**{**vars(spec), **settings}), ledger=ledger, price=price, purse=purse, lane=lane)
+    limiter = EndpointLimiter("test", SharedSemaphore(16))
+    return connect(AuthorSpec(**{**vars(spec), **settings}), ledger=ledger, price=price, budget=budget, limiter=limiter)
 
 
 def entered(ledger: Ledger) -> QuestionMetrics:
@@ -127,9 +127,9 @@ def test_the_ledger_holds_what_the_server_counted(tmp_path: Path, is_streamed: b
     whole = stream(chunks_of(a_completion())) if is_streamed else WHOLE
     broken = HALF if is_streamed else TRUNCATED
     acts = [whole, fault(500), broken, fault(429), whole, RESET, CLOSED, GARBAGE, whole, fault(400), whole]
-    ledger, purse = Ledger(), SharedBudget(tmp_path)
+    ledger, budget = Ledger(), SharedBudget(tmp_path)
     with ScriptedServer(*acts, fault(503)) as server:
-        backend = an_endpoint(server, ledger, purse=purse, stream=is_streamed)
+        backend = an_endpoint(server, ledger, budget=budget, stream=is_streamed)
         outcomes = asyncio.run(_in_turn(backend, len(acts)))
         count = len(server.heard)
     total = entered(ledger)
@@ -188,9 +188,9 @@ def test_what_never_reached_the_endpoint_is_not_lost() -> None:
 
 def test_a_reply_without_a_count_of_tokens_is_of_unknown_price_and_taken_for_the_dearest(tmp_path: Path) -> None:
     silent = {**a_completion(), "usage": None}
-    ledger, purse = Ledger(), SharedBudget(tmp_path, 1.0)
+    ledger, budget = Ledger(), SharedBudget(tmp_path, 1.0)
     with ScriptedServer(reply(silent)) as server:
-        (got,) = asked(an_endpoint(server, ledger, purse=purse), a_request())
+        (got,) = asked(an_endpoint(server, ledger, budget=budget), a_request())
     assert isinstance(got, Reply)
     assert (got.cost_usd, entered(ledger).unpriced) == (None, 1)
     most = PRICE.most_usd(a_request(sampling=LIMITED))
@@ -206,7 +206,7 @@ def test_no_request_is_sent_that_the_budget_may_not_bear(tmp_path: Path) -> None
 
     ledger, budget = Ledger(), 0.02
     with ScriptedServer(dear) as server:
-        backend = an_endpoint(server, ledger, purse=SharedBudget(tmp_path, budget))
+        backend = an_endpoint(server, ledger, budget=SharedBudget(tmp_path, budget))
         outcomes = asked(backend, *(a_request(str(number)) for number in range(12)))
     replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
     assert {type(outcome) for outcome in outcomes} == {Reply, BudgetError}
@@ -221,7 +221,7 @@ def test_no_request_is_sent_that_the_budget_may_not_bear(tmp_path: Path) -> None
 
 def test_a_budget_needs_a_limit_of_tokens(tmp_path: Path) -> None:
     with ScriptedServer(WHOLE) as server:
-        backend = an_endpoint(server, Ledger(), purse=SharedBudget(tmp_path, 1.0), sampling=Sampling())
+        backend = an_endpoint(server, Ledger(), budget=SharedBudget(tmp_path, 1.0), sampling=Sampling())
         (error,) = asked(backend, a_request())
     assert isinstance(error, ConfigError)
     assert not server.heard
@@ -230,7 +230,7 @@ def test_a_budget_needs_a_limit_of_tokens(tmp_path: Path) -> None:
 def test_a_charge_above_the_most_is_told_and_counts_in_full(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     usage = {"prompt_tokens": 7, "completion_tokens": 50_000}
     with ScriptedServer(reply({**a_completion(), "usage": usage})) as server:
-        backend = an_endpoint(server, Ledger(), purse=SharedBudget(tmp_path, 0.1))
+        backend = an_endpoint(server, Ledger(), budget=SharedBudget(tmp_path, 0.1))
         asked(backend, a_request())
         (second,) = asked(backend, a_request("b"))
     assert isinstance(second, BudgetError)

@@ -13,7 +13,7 @@ GARBLED = ProviderError("garbled", transient=True)
 
 
 def through(
-    faults: list[Exception], lane: EndpointLimiter | None = None, *, retries: int = 3
+    faults: list[Exception], limiter: EndpointLimiter | None = None, *, retries: int = 3
 ) -> tuple[str, list[float]]:
     """The reply, or the error that there is in its place, and the pauses made."""
     left = list(faults)
@@ -27,7 +27,7 @@ def through(
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    backend = RetryingBackend(OfflineBackend(author), retries, lane or EndpointLimiter("there"), sleep=sleep)
+    backend = RetryingBackend(OfflineBackend(author), retries, limiter or EndpointLimiter("there"), sleep=sleep)
     try:
         return asyncio.run(backend.complete(REQUEST)).text, pauses
     except ProviderError as error:
@@ -72,10 +72,10 @@ def test_without_retries_the_fault_is_handed_on_as_it_is() -> None:
 
 
 def test_tries_that_begin_while_the_endpoint_is_down_are_free() -> None:
-    lane = EndpointLimiter("there")
+    limiter = EndpointLimiter("there")
     for _ in range(FAILURES):
-        lane.failed(EndpointFailure("not reached", 1, is_certain=True))
-    assert through([GARBLED] * 20, lane, retries=1) == ("yes", [])
+        limiter.failed(EndpointFailure("not reached", 1, is_certain=True))
+    assert through([GARBLED] * 20, limiter, retries=1) == ("yes", [])
 
 
 def _garbled(_: Request) -> Reply:

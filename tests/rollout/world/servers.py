@@ -15,7 +15,7 @@ from skillweave.schema.task import Task
 from skillweave.schema.trajectory import FunctionCall, ToolCall, TrajectoryRecord
 from skillweave.world.dataset import Dataset
 from synth.offline.coding.server import write_server
-from synth.servers.runtime_files import runtime_files
+from synth.servers.runtime import runtime_files
 from tests.rollout.offline_agents.clinic import WORLD, a_dataset
 
 PLANTED = "list_appointments"
@@ -28,13 +28,13 @@ with open(os.path.join(os.path.dirname(here), "starts.txt"), "a") as starts:
     starts.write(sys.argv[2] + "\\n")
 AT_START
 import _session
-real = _session.Session.call
+real = _session.ServerSession.call
 def planted(self, name, arguments, *others):
     if name == "{PLANTED}":
         pass
         IN_CALL
     return real(self, name, arguments, *others)
-_session.Session.call = planted
+_session.ServerSession.call = planted
 runpy.run_path(os.path.join(here, "real.py"), run_name="__main__")
 '''
 

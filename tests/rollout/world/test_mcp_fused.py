@@ -8,7 +8,7 @@ from rollout.world.mcp_session import McpOpener
 from rollout.world.source import ContractOpener
 from skillweave.world.dataset import Dataset
 from synth.offline.coding.server import write_server
-from synth.servers.runtime_files import runtime_files
+from synth.servers.runtime import runtime_files
 from tests.rollout.fused.companies import NAME, a_dataset, a_world, tasks
 
 

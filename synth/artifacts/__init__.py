@@ -1,12 +1,7 @@
-"""Artifacts: every path under the outputs folder, declared once, with the type of what it holds.
+"""The pipeline's artifacts: every family of files under the outputs folder, with the type of what it holds.
 
-`joined` artifacts are one file with one value a key; their values are kept apart in the cache until the step that
-makes them has ended. All others are one file a key.
+Each path is declared here, once. A step's declaration names the artifacts that it reads and writes.
 """
-
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Generic, Literal, TypeVar
 
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.combination import Combination, ValidatedTask
@@ -17,66 +12,7 @@ from skillweave.schema.reports import DatabaseSummary, Diversity, DuplicateCount
 from skillweave.schema.score import StepTruth
 from skillweave.schema.task import Task
 from skillweave.schema.template import TaskTemplate, ToolGraph
-
-T = TypeVar("T")
-ArtifactKind = Literal["joined", "json", "jsonl", "text", "file"]
-
-
-@dataclass(frozen=True)
-class Artifact(Generic[T]):
-    """A family of files. `pattern` identifies it; `{key}` in it stands for the key."""
-
-    pattern: str
-    kind: ArtifactKind
-    returns: type[T]
-    listed_by: str | None = None
-    """For a joined file that is a list and no mapping: the field of its values that holds the key."""
-
-    def path(self, key: str) -> str:
-        """The file of a key, relative to the outputs folder."""
-        return self.pattern.replace("{key}", key)
-
-    def label(self, key: str) -> str:
-        """What people call it: `policies/DentalClinic.md`, `entities.json[DentalClinic]`."""
-        return f"{self.pattern}[{key}]" if self.kind == "joined" else self.path(key)
-
-
-@dataclass(frozen=True)
-class Every(Generic[T]):
-    """A read of all keys of an artifact by an item that has one of them."""
-
-    artifact: Artifact[T]
-
-
-def every(artifact: Artifact[T]) -> Every[T]:
-    """Declare that a step's item reads other keys than its own: it then waits for all of them."""
-    return Every(artifact)
-
-
-def joined(pattern: str, returns: type[T], listed_by: str | None = None) -> Artifact[T]:
-    """One JSON file for all keys."""
-    return Artifact(pattern, "joined", returns, listed_by)
-
-
-def each(pattern: str, returns: type[T]) -> Artifact[T]:
-    """One JSON file a key."""
-    return Artifact(pattern, "json", returns)
-
-
-def jsonl(pattern: str, returns: type[T]) -> Artifact[list[T]]:
-    """One file of JSON lines a key."""
-    return Artifact(pattern, "jsonl", list[returns])  # type: ignore[valid-type]
-
-
-def text(pattern: str) -> Artifact[str]:
-    """One text file a key."""
-    return Artifact(pattern, "text", str)
-
-
-def file(pattern: str) -> Artifact[Path]:
-    """One file a key, used by its path."""
-    return Artifact(pattern, "file", Path)
-
+from synth.engine.artifact import each, file, joined, jsonl, text
 
 DOMAIN_TOPICS = joined("domain_topics.json", Domain)
 ENTITIES = joined("entities.json", list[Entity])

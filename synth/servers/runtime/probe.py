@@ -33,7 +33,7 @@ def main() -> None:
     database = Path("world.sqlite").read_bytes()
     try:
         server = importlib.import_module(given["server"]).server
-        opened = server.session(runtime.State(database, given["now"]))
+        opened = server.session(runtime.ServerState(database, given["now"]))
         tools = [[tool.name, tool.description, tool.schema()] for tool in opened.tools.values()]
     except Exception as fault:
         print(json.dumps(start_failure(fault, given["server"])), file=out, flush=True)
@@ -42,7 +42,7 @@ def main() -> None:
     origin = OriginalRows(database)
     for line in sys.stdin:
         case = json.loads(line)
-        session = server.session(runtime.State(database, case["now"], case["caller"], case["patch"]))
+        session = server.session(runtime.ServerState(database, case["now"], case["caller"], case["patch"]))
         watch = ChangeRecorder(session.connection, origin, case["patch"])
         answers, faults = [], []
         for tool, arguments in case["calls"]:

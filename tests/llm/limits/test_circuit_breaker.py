@@ -33,7 +33,7 @@ def probe_moments(circuit: CircuitBreaker) -> list[float]:
         if admission.is_probe:
             found.append(now)
             circuit.failed(now, DEAD)
-            circuit.probed(now)
+            circuit.end_probe(now)
         now += admission.wait
 
 
@@ -103,18 +103,18 @@ def test_the_error_says_which_since_when_why_and_that_it_goes_on() -> None:
 
 def test_an_endpoint_that_asks_for_it_is_left_alone() -> None:
     circuit = CircuitBreaker("there", OUTAGE_S)
-    circuit.leave_alone(0.0, 70.0)
-    circuit.leave_alone(0.0, 10.0)
+    circuit.pause(0.0, 70.0)
+    circuit.pause(0.0, 10.0)
     assert circuit.admit(30.0, is_patient=True) == (40.0, False)
     assert circuit.admit(71.0, is_patient=True) == (0.0, False)
-    assert circuit.is_quiet
+    assert circuit.is_calm
 
 
 def test_a_pause_that_is_too_long_is_an_outage() -> None:
     circuit = CircuitBreaker("there", OUTAGE_S)
-    circuit.leave_alone(0.0, 70.0)
+    circuit.pause(0.0, 70.0)
     with pytest.raises(OutageError, match="wants no request for 70 seconds, and no more than 60 are waited for"):
         circuit.admit(0.0, is_patient=False)
-    circuit.leave_alone(0.0, 3600.0)
+    circuit.pause(0.0, 3600.0)
     with pytest.raises(OutageError, match=r"wants no request for 3600 seconds.*no more than 100.*same command"):
         circuit.admit(0.0, is_patient=True)

@@ -8,8 +8,7 @@ import pytest
 
 from skillweave.base.errors import OutageError, ProviderError
 from skillweave.llm import wrappers as retry
-from skillweave.llm.backends.backend import Request
-from skillweave.llm.backends.transport import WIRE_COUNT, WireCount
+from skillweave.llm.backends.backend import WIRE_COUNT, Request, WireCount
 from skillweave.llm.limits import circuit_breaker as circuit
 from skillweave.llm.limits.limiter import EndpointLimiter
 from skillweave.llm.limits.rate_limit import RateLimiter, SharedSemaphore
@@ -40,7 +39,7 @@ def test_slots_limit_what_is_on_the_wire_and_come_back(provider: Provider, strea
         return answers(provider, streamed=streamed, delay=0.05)
 
     async def run(server: ScriptedServer) -> float:
-        backend = connect(spec(server, provider, stream=streamed), lane=EndpointLimiter("test", SharedSemaphore(3)))
+        backend = connect(spec(server, provider, stream=streamed), limiter=EndpointLimiter("test", SharedSemaphore(3)))
         await backend.complete(REQUEST)
         begun = time.monotonic()
         replies = await asyncio.gather(*(backend.complete(REQUEST) for _ in range(12)))
@@ -58,7 +57,7 @@ def test_a_pause_before_the_next_try_holds_no_slot(streamed: bool, monkeypatch: 
     ends: list[float] = []
 
     async def run(server: ScriptedServer) -> None:
-        backend = connect(spec(server, stream=streamed), lane=EndpointLimiter("test", SharedSemaphore(1)))
+        backend = connect(spec(server, stream=streamed), limiter=EndpointLimiter("test", SharedSemaphore(1)))
 
         async def ask() -> None:
             await backend.complete(REQUEST)
@@ -83,8 +82,8 @@ def test_the_whole_endpoint_is_left_alone_for_as_long_as_it_asks(provider: Provi
         return acts[len(heard) - 1]
 
     async def run(server: ScriptedServer) -> None:
-        lane = EndpointLimiter("test", SharedSemaphore(1))
-        backends = [connect(spec(server, provider), lane=lane) for _ in range(4)]
+        limiter = EndpointLimiter("test", SharedSemaphore(1))
+        backends = [connect(spec(server, provider), limiter=limiter) for _ in range(4)]
         await asyncio.gather(*(backend.complete(REQUEST) for backend in backends))
         for backend in backends:
             await backend.close()
@@ -97,7 +96,7 @@ def test_the_whole_endpoint_is_left_alone_for_as_long_as_it_asks(provider: Provi
 
 def test_a_pause_that_is_too_long_ends_the_run_in_order() -> None:
     async def run(server: ScriptedServer) -> None:
-        backend = connect(spec(server), lane=EndpointLimiter("test", outage_s=5.0))
+        backend = connect(spec(server), limiter=EndpointLimiter("test", outage_s=5.0))
         with pytest.raises(OutageError, match=r"wants no request for (3600|3599) seconds"):
             await backend.complete(REQUEST)
         await backend.close()
@@ -122,7 +121,7 @@ def test_an_outage_is_outlived_by_all_and_costs_them_no_retries(
 
     async def run(server: ScriptedServer) -> list[str]:
         backend = connect(
-            spec(server, provider, stream=streamed, max_retries=2), lane=EndpointLimiter("test", SharedSemaphore(2))
+            spec(server, provider, stream=streamed, max_retries=2), limiter=EndpointLimiter("test", SharedSemaphore(2))
         )
         WIRE_COUNT.set(tally)
         asked = [replace(REQUEST, messages=(Message(role="user", content=f"{one}?"),)) for one in range(8)]
@@ -145,8 +144,8 @@ def test_an_endpoint_that_stays_down_is_an_outage_for_all_who_wait(
     nobody = AuthorSpec(provider=provider, model="m", base_url="http://127.0.0.1:9/v1")
 
     async def run() -> None:
-        lane = EndpointLimiter("http://127.0.0.1:9/v1", SharedSemaphore(4), outage_s=0.3)
-        backend = connect(nobody, lane=lane)
+        limiter = EndpointLimiter("http://127.0.0.1:9/v1", SharedSemaphore(4), outage_s=0.3)
+        backend = connect(nobody, limiter=limiter)
         errors = await asyncio.gather(*(backend.complete(REQUEST) for _ in range(8)), return_exceptions=True)
         await backend.close()
         assert [type(error) for error in errors] == [OutageError] * 8
@@ -163,12 +162,12 @@ def test_one_request_that_an_endpoint_cannot_stand_is_no_outage(monkeypatch: pyt
         return fault(500) if "poison" in str(heard.body) else answers("openai", streamed=False)
 
     async def run(server: ScriptedServer) -> None:
-        lane = EndpointLimiter("test", SharedSemaphore(4))
-        backend = connect(spec(server, max_retries=5), lane=lane)
+        limiter = EndpointLimiter("test", SharedSemaphore(4))
+        backend = connect(spec(server, max_retries=5), limiter=limiter)
         poison = replace(REQUEST, messages=(Message(role="user", content="poison"),))
         with pytest.raises(ProviderError, match=r"status 500.*gave up after 5 retries"):
             await backend.complete(poison)
-        assert not lane.is_down
+        assert not limiter.is_down
         assert (await backend.complete(REQUEST)).text == "Hi."
         await backend.close()
 
@@ -180,12 +179,12 @@ def test_one_request_that_an_endpoint_cannot_stand_is_no_outage(monkeypatch: pyt
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_a_request_that_is_wrong_is_sent_once_and_no_outage(status: int) -> None:
     async def run(server: ScriptedServer) -> None:
-        lane = EndpointLimiter("test", SharedSemaphore(4))
-        backend = connect(spec(server), lane=lane)
+        limiter = EndpointLimiter("test", SharedSemaphore(4))
+        backend = connect(spec(server), limiter=limiter)
         for _ in range(4):
             with pytest.raises(ProviderError, match=f"status {status}"):
                 await backend.complete(REQUEST)
-        assert not lane.is_down
+        assert not limiter.is_down
         await backend.close()
 
     with ScriptedServer(fault(status)) as server:
@@ -196,7 +195,7 @@ def test_a_request_that_is_wrong_is_sent_once_and_no_outage(status: int) -> None
 def test_tokens_a_minute_are_corrected_by_what_the_endpoint_counted() -> None:
     async def run(server: ScriptedServer) -> float:
         pace = RateLimiter(tokens_per_minute=1300)
-        backend = connect(spec(server), lane=EndpointLimiter("test", pace=pace))
+        backend = connect(spec(server), limiter=EndpointLimiter("test", rate=pace))
         # An answer is taken to have a thousand tokens; uncorrected, the second would wait for a minute.
         for _ in range(3):
             await asyncio.wait_for(backend.complete(REQUEST), 10)
@@ -211,7 +210,7 @@ def test_tokens_a_minute_are_corrected_by_what_the_endpoint_counted() -> None:
 def test_failed_and_abandoned_requests_give_their_slot_back(streamed: bool) -> None:
     async def run(server: ScriptedServer) -> None:
         backend = connect(
-            spec(server, stream=streamed, max_retries=0), lane=EndpointLimiter("test", SharedSemaphore(1))
+            spec(server, stream=streamed, max_retries=0), limiter=EndpointLimiter("test", SharedSemaphore(1))
         )
         with pytest.raises(ProviderError):
             await backend.complete(REQUEST)
@@ -227,7 +226,7 @@ def test_failed_and_abandoned_requests_give_their_slot_back(streamed: bool) -> N
 
 def test_the_wait_for_a_slot_is_not_part_of_the_time_limit() -> None:
     async def run(server: ScriptedServer) -> None:
-        backend = connect(spec(server, timeout=1.0, max_retries=0), lane=EndpointLimiter("test", SharedSemaphore(1)))
+        backend = connect(spec(server, timeout=1.0, max_retries=0), limiter=EndpointLimiter("test", SharedSemaphore(1)))
         replies = await asyncio.gather(*(backend.complete(REQUEST) for _ in range(8)))
         await backend.close()
         assert len(replies) == 8

@@ -1,4 +1,4 @@
-"""A lane: who may send when, over threads and event loops. The endpoint's part is played by telling the lane."""
+"""A limiter: who may send when, over threads and event loops. The endpoint's part is played by telling the limiter."""
 
 import asyncio
 import logging
@@ -21,9 +21,9 @@ def fast_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(circuit, "FIRST_INTERVAL", 0.02)
 
 
-def go_down(lane: EndpointLimiter) -> None:
+def go_down(limiter: EndpointLimiter) -> None:
     for _ in range(circuit.FAILURES):
-        lane.failed(DEAD)
+        limiter.failed(DEAD)
 
 
 class Traffic:
@@ -34,8 +34,8 @@ class Traffic:
         self.went: list[int] = []
         self._lock = threading.Lock()
 
-    async def send(self, lane: EndpointLimiter, number: int = 0, *, seconds: float = 0.01) -> None:
-        given = await lane.enter(100)
+    async def send(self, limiter: EndpointLimiter, number: int = 0, *, seconds: float = 0.01) -> None:
+        given = await limiter.acquire(100)
         with self._lock:
             self.now += 1
             self.most = max(self.most, self.now)
@@ -43,17 +43,17 @@ class Traffic:
         await asyncio.sleep(seconds)
         with self._lock:
             self.now -= 1
-        lane.leave(given)
+        limiter.release(given)
 
-    async def send_all(self, lane: EndpointLimiter, count: int) -> None:
-        await asyncio.gather(*(self.send(lane, number) for number in range(count)))
+    async def send_all(self, limiter: EndpointLimiter, count: int) -> None:
+        await asyncio.gather(*(self.send(limiter, number) for number in range(count)))
 
 
 def test_a_lane_has_slots_of_its_own_beside_the_common_ones() -> None:
     async def scenario() -> None:
         gate, first, second = SharedSemaphore(5), Traffic(), Traffic()
         narrow, wide = EndpointLimiter("narrow", gate, max_concurrency=2), EndpointLimiter("wide", gate)
-        # Who waits for a slot of the one lane leaves the common ones to the other.
+        # Who waits for a slot of the one limiter leaves the common ones to the other.
         await asyncio.gather(first.send_all(narrow, 6), second.send_all(wide, 12))
         assert (first.most, len(first.went)) == (2, 6)
         assert second.most in (3, 4, 5)
@@ -62,8 +62,8 @@ def test_a_lane_has_slots_of_its_own_beside_the_common_ones() -> None:
 
 
 def test_slots_are_shared_by_event_loops_of_other_threads() -> None:
-    lane, traffic = EndpointLimiter("there", SharedSemaphore(3), max_concurrency=2), Traffic()
-    threads = [threading.Thread(target=asyncio.run, args=(traffic.send_all(lane, 5),)) for _ in range(4)]
+    limiter, traffic = EndpointLimiter("there", SharedSemaphore(3), max_concurrency=2), Traffic()
+    threads = [threading.Thread(target=asyncio.run, args=(traffic.send_all(limiter, 5),)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -74,9 +74,9 @@ def test_slots_are_shared_by_event_loops_of_other_threads() -> None:
 def test_a_limited_rate_is_kept_in_the_order_of_asking_and_holds_no_slot_meanwhile() -> None:
     async def scenario() -> None:
         gate, slow, other = SharedSemaphore(1), Traffic(), Traffic()
-        lane = EndpointLimiter("slow", gate, pace=RateLimiter(requests_per_minute=200))
+        limiter = EndpointLimiter("slow", gate, rate=RateLimiter(requests_per_minute=200))
         begun = time.monotonic()
-        limited = asyncio.gather(*(slow.send(lane, number, seconds=0) for number in range(12)))
+        limited = asyncio.gather(*(slow.send(limiter, number, seconds=0) for number in range(12)))
         while len(slow.went) < 10:
             await asyncio.sleep(0)
         # All that may go at once is gone: the others wait, and the only slot is free.
@@ -93,10 +93,10 @@ def test_tokens_are_estimated_from_the_bytes_and_corrected_when_they_are_known()
 
     async def scenario() -> None:
         pace = RateLimiter(tokens_per_minute=60_000, clock=lambda: now[0])
-        lane = EndpointLimiter("there", pace=pace)
-        lane.leave(await lane.enter(400_000))
+        limiter = EndpointLimiter("there", rate=pace)
+        limiter.release(await limiter.acquire(400_000))
         assert pace.wait(1) > 60
-        lane.took(8, 2)
+        limiter.record_tokens(8, 2)
         assert pace.wait(1) == 0
         # Answers are expected to be shorter now.
         assert pace.estimate(400) == 100 + 922
@@ -106,14 +106,14 @@ def test_tokens_are_estimated_from_the_bytes_and_corrected_when_they_are_known()
 
 def test_nobody_sends_while_an_endpoint_wants_to_be_left_alone() -> None:
     async def scenario() -> None:
-        lane, traffic = EndpointLimiter("there", SharedSemaphore(1)), Traffic()
-        busy = await lane.enter(1)
-        queued = asyncio.create_task(traffic.send(lane))
+        limiter, traffic = EndpointLimiter("there", SharedSemaphore(1)), Traffic()
+        busy = await limiter.acquire(1)
+        queued = asyncio.create_task(traffic.send(limiter))
         await asyncio.sleep(0)
-        lane.heed(429, {"retry-after-ms": "100"})
+        limiter.read_retry_after(429, {"retry-after-ms": "100"})
         begun = time.monotonic()
-        lane.leave(busy)
-        await asyncio.gather(queued, traffic.send_all(lane, 3))
+        limiter.release(busy)
+        await asyncio.gather(queued, traffic.send_all(limiter, 3))
         assert time.monotonic() - begun >= 0.1
         assert len(traffic.went) == 4
 
@@ -123,17 +123,17 @@ def test_nobody_sends_while_an_endpoint_wants_to_be_left_alone() -> None:
 @pytest.mark.usefixtures("fast_probes")
 def test_an_endpoint_that_is_down_is_probed_by_one_and_answers_to_all_again(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        lane, traffic = EndpointLimiter("there", SharedSemaphore(8)), Traffic()
-        go_down(lane)
-        assert lane.is_down
-        probe = await lane.enter(1)
-        waiting = asyncio.create_task(traffic.send_all(lane, 20))
+        limiter, traffic = EndpointLimiter("there", SharedSemaphore(8)), Traffic()
+        go_down(limiter)
+        assert limiter.is_down
+        probe = await limiter.acquire(1)
+        waiting = asyncio.create_task(traffic.send_all(limiter, 20))
         await asyncio.sleep(0.1)
         assert (probe.is_probe, traffic.went) == (True, [])
-        lane.answered()
-        lane.leave(probe)
+        limiter.answered()
+        limiter.release(probe)
         await waiting
-        assert (len(traffic.went), lane.is_down) == (20, False)
+        assert (len(traffic.went), limiter.is_down) == (20, False)
 
     asyncio.run(scenario())
     said = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
@@ -145,18 +145,18 @@ def test_an_endpoint_that_is_down_is_probed_by_one_and_answers_to_all_again(capl
 
 @pytest.mark.usefixtures("fast_probes")
 def test_all_who_wait_on_any_loop_are_told_when_an_outage_is_too_long() -> None:
-    lane, errors = EndpointLimiter("there", SharedSemaphore(8), outage_s=0.2), list[OutageError]()
-    go_down(lane)
+    limiter, errors = EndpointLimiter("there", SharedSemaphore(8), outage_s=0.2), list[OutageError]()
+    go_down(limiter)
 
     async def ask() -> None:
         while True:
             try:
-                given = await lane.enter(1)
+                given = await limiter.acquire(1)
             except OutageError as error:
                 errors.append(error)
                 return
-            lane.failed(DEAD)
-            lane.leave(given)
+            limiter.failed(DEAD)
+            limiter.release(given)
 
     async def ask_often() -> None:
         await asyncio.gather(*(ask() for _ in range(10)))
@@ -173,26 +173,26 @@ def test_all_who_wait_on_any_loop_are_told_when_an_outage_is_too_long() -> None:
 
 def test_who_has_somebody_else_to_ask_does_not_wait_for_an_outage() -> None:
     async def scenario() -> None:
-        lane = EndpointLimiter("there", SharedSemaphore(8))
-        go_down(lane)
+        limiter = EndpointLimiter("there", SharedSemaphore(8))
+        go_down(limiter)
         with pytest.raises(OutageError, match="another author is at hand"):
-            await lane.hurried().enter(1)
+            await limiter.impatient().acquire(1)
 
     asyncio.run(scenario())
 
 
 def test_who_waits_for_a_slot_when_the_outage_begins_does_not_send() -> None:
     async def scenario() -> None:
-        lane, traffic = EndpointLimiter("there", SharedSemaphore(1)), Traffic()
-        busy = await lane.enter(1)
-        queued = asyncio.create_task(traffic.send(lane.hurried()))
+        limiter, traffic = EndpointLimiter("there", SharedSemaphore(1)), Traffic()
+        busy = await limiter.acquire(1)
+        queued = asyncio.create_task(traffic.send(limiter.impatient()))
         await asyncio.sleep(0)
-        go_down(lane)
-        lane.leave(busy)
+        go_down(limiter)
+        limiter.release(busy)
         with pytest.raises(OutageError):
             await queued
-        lane.answered()
-        await asyncio.wait_for(traffic.send(lane), 1)
+        limiter.answered()
+        await asyncio.wait_for(traffic.send(limiter), 1)
 
     asyncio.run(scenario())
 
@@ -200,16 +200,16 @@ def test_who_waits_for_a_slot_when_the_outage_begins_does_not_send() -> None:
 @pytest.mark.usefixtures("fast_probes")
 def test_a_probe_that_is_given_up_is_followed_by_the_next_and_leaks_no_slot() -> None:
     async def scenario() -> None:
-        lane, traffic = EndpointLimiter("there", SharedSemaphore(2), max_concurrency=1), Traffic()
-        busy = await lane.enter(1)
-        go_down(lane)
+        limiter, traffic = EndpointLimiter("there", SharedSemaphore(2), max_concurrency=1), Traffic()
+        busy = await limiter.acquire(1)
+        go_down(limiter)
         await asyncio.sleep(0.03)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(lane.enter(1), 0.01)
-        lane.leave(busy)
-        await asyncio.wait_for(traffic.send(lane), 1)
-        lane.answered()
-        await asyncio.wait_for(traffic.send_all(lane, 5), 1)
+            await asyncio.wait_for(limiter.acquire(1), 0.01)
+        limiter.release(busy)
+        await asyncio.wait_for(traffic.send(limiter), 1)
+        limiter.answered()
+        await asyncio.wait_for(traffic.send_all(limiter, 5), 1)
         assert traffic.most == 1
 
     asyncio.run(scenario())

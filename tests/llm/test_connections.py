@@ -26,11 +26,11 @@ def spec(provider: Provider = "openai", base_url: str | None = None, model: str 
     return AuthorSpec(provider=provider, model=model, base_url=base_url)
 
 
-def most_at_once(lane: EndpointLimiter) -> int:
+def most_at_once(limiter: EndpointLimiter) -> int:
     """Passes that are given before anybody leaves."""
 
     async def entered() -> int:
-        waiting = [asyncio.create_task(lane.enter(0)) for _ in range(20)]
+        waiting = [asyncio.create_task(limiter.acquire(0)) for _ in range(20)]
         await asyncio.sleep(0.01)
         done = [task for task in waiting if task.done()]
         for task in waiting:
@@ -42,29 +42,29 @@ def most_at_once(lane: EndpointLimiter) -> int:
 
 def test_authors_of_one_endpoint_share_its_lane() -> None:
     found = lanes()
-    assert found.lane(spec(model="a")) is found.lane(spec(model="b"))
-    assert found.lane(spec(base_url=URL)) is found.lane(spec(base_url=f"{URL}/"))
-    assert found.lane(spec()) is not found.lane(spec(base_url=URL))
-    assert found.lane(spec()) is not found.lane(spec("anthropic"))
+    assert found.of(spec(model="a")) is found.of(spec(model="b"))
+    assert found.of(spec(base_url=URL)) is found.of(spec(base_url=f"{URL}/"))
+    assert found.of(spec()) is not found.of(spec(base_url=URL))
+    assert found.of(spec()) is not found.of(spec("anthropic"))
 
 
 def test_limits_are_set_by_provider_or_more_closely_by_address() -> None:
     found = lanes(vllm={"max_concurrency": 3}, **{f"{URL}/": {"max_concurrency": 2}})
-    assert most_at_once(found.lane(spec("vllm"))) == 3
-    assert most_at_once(found.lane(spec("vllm", "http://elsewhere.example/v1"))) == 3
-    assert most_at_once(found.lane(spec("vllm", URL))) == 2
-    assert most_at_once(found.lane(spec())) == 20
+    assert most_at_once(found.of(spec("vllm"))) == 3
+    assert most_at_once(found.of(spec("vllm", "http://elsewhere.example/v1"))) == 3
+    assert most_at_once(found.of(spec("vllm", URL))) == 2
+    assert most_at_once(found.of(spec())) == 20
 
 
 def test_a_providers_own_address_is_its_endpoint() -> None:
     own = "http://127.0.0.1:8000/v1"
     found = lanes(**{own: {"max_concurrency": 2}})
-    assert most_at_once(found.lane(spec("vllm"))) == 2
-    assert found.lane(spec("vllm")) is found.lane(spec("vllm", f"{own}/"))
+    assert most_at_once(found.of(spec("vllm"))) == 2
+    assert found.of(spec("vllm")) is found.of(spec("vllm", f"{own}/"))
 
 
 def test_limits_a_minute_are_kept() -> None:
-    assert most_at_once(lanes(openai={"requests_per_minute": 80}).lane(spec())) == 4
+    assert most_at_once(lanes(openai={"requests_per_minute": 80}).of(spec())) == 4
 
 
 def test_limits_of_what_is_no_endpoint_are_refused() -> None:
@@ -73,7 +73,7 @@ def test_limits_of_what_is_no_endpoint_are_refused() -> None:
 
 
 def test_a_password_in_an_address_is_not_shown() -> None:
-    assert lanes().lane(spec(base_url="http://me:secret@models.example/v1")).name == URL
+    assert lanes().of(spec(base_url="http://me:secret@models.example/v1")).name == URL
 
 
 def test_who_is_followed_by_another_author_does_not_wait_for_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A purse shared by threads and processes: never over the budget, and nothing that was spent is forgotten."""
+"""A budget shared by threads and processes: never over the budget, and nothing that was spent is forgotten."""
 
 import asyncio
 import os
@@ -18,15 +18,15 @@ from skillweave.llm.budget import SPENDING, Reservation, SharedBudget, spending
 HOLDS_ONE = """
 import asyncio, sys, time
 from pathlib import Path
-from skillweave.llm.budget import Purse
-asyncio.run(Purse(Path(sys.argv[1]), 10.0).reserve(4.0))
+from skillweave.llm.budget import SharedBudget
+asyncio.run(SharedBudget(Path(sys.argv[1]), 10.0).reserve(4.0))
 print("reserved", flush=True)
 time.sleep(60)
 """
 SPENDS = """
 import sys
 from pathlib import Path
-from tests.llm.test_purse import spend_all
+from tests.llm.test_budget import spend_all
 print("ready", flush=True)
 sys.stdin.readline()
 print(spend_all(Path(sys.argv[1]), seed=int(sys.argv[2])))
@@ -35,18 +35,18 @@ ROOT = Path(__file__).parents[2]
 BUDGET, MOST = 0.6, 0.04
 
 
-async def asker(purse: SharedBudget, draws: random.Random, peaks: list[float], folder: Path) -> int:
+async def asker(budget: SharedBudget, draws: random.Random, peaks: list[float], folder: Path) -> int:
     """Pay until the budget is spent: requests that cost up to what is reserved, and some that are lost."""
     for count in range(1_000):
         try:
-            held = await purse.reserve(MOST)
+            held = await budget.reserve(MOST)
         except BudgetError:
             return count
         await asyncio.sleep(draws.random() / 500)
         if draws.random() < 0.1:
-            await asyncio.wrap_future(purse.book(held, cost_usd=0.0, lost_usd=MOST))
+            await asyncio.wrap_future(budget.book(held, cost_usd=0.0, lost_usd=MOST))
         else:
-            await asyncio.wrap_future(purse.book(held, cost_usd=MOST * draws.random()))
+            await asyncio.wrap_future(budget.book(held, cost_usd=MOST * draws.random()))
         found = spending(folder)
         assert found is not None
         peaks.append(found.spent + found.lost + found.reserved)
@@ -54,18 +54,18 @@ async def asker(purse: SharedBudget, draws: random.Random, peaks: list[float], f
 
 
 def spend_all(folder: Path, seed: int, askers: int = 3) -> int:
-    """Have some askers in each of two threads, each with an event loop and a purse of its own; the requests made."""
+    """Have some askers in each of two threads, each with an event loop and a budget of its own; the requests made."""
     counts: list[int] = []
     peaks: list[float] = []
 
     def in_thread(number: int) -> None:
         async def all_of_them() -> list[int]:
-            purse = SharedBudget(folder, BUDGET)
+            budget = SharedBudget(folder, BUDGET)
             draws = random.Random(f"{seed}/{number}")
             try:
-                return await asyncio.gather(*(asker(purse, draws, peaks, folder) for _ in range(askers)))
+                return await asyncio.gather(*(asker(budget, draws, peaks, folder) for _ in range(askers)))
             finally:
-                await purse.close()
+                await budget.close()
 
         counts.extend(asyncio.run(all_of_them()))
 
@@ -99,19 +99,19 @@ def test_threads_and_processes_together_never_pass_the_budget(tmp_path: Path) ->
 
 def test_a_request_waits_for_what_others_may_give_back(tmp_path: Path) -> None:
     async def both() -> list[str]:
-        purse, said = SharedBudget(tmp_path, 1.0), []
+        budget, said = SharedBudget(tmp_path, 1.0), []
 
         async def second() -> None:
-            await purse.reserve(0.7)
+            await budget.reserve(0.7)
             said.append("second")
 
-        held = await purse.reserve(0.7)
+        held = await budget.reserve(0.7)
         waiting = asyncio.create_task(second())
         await asyncio.sleep(0.15)
         said.append("first")
-        purse.book(held, cost_usd=0.3)
+        budget.book(held, cost_usd=0.3)
         await waiting
-        await purse.close()
+        await budget.close()
         return said
 
     assert asyncio.run(both()) == ["first", "second"]
@@ -119,27 +119,27 @@ def test_a_request_waits_for_what_others_may_give_back(tmp_path: Path) -> None:
 
 def test_what_was_set_aside_for_who_gave_up_is_given_back(tmp_path: Path) -> None:
     async def asked() -> Reservation:
-        purse = SharedBudget(tmp_path, 1.0)
+        budget = SharedBudget(tmp_path, 1.0)
         for count in range(40):
-            asking = asyncio.create_task(purse.reserve(0.1))
+            asking = asyncio.create_task(budget.reserve(0.1))
             await asyncio.sleep(0.0002 * (count % 8))
             asking.cancel()
             for held in await asyncio.gather(asking, return_exceptions=True):
                 if isinstance(held, Reservation):
-                    purse.book(held, cost_usd=0.0)
+                    budget.book(held, cost_usd=0.0)
         async with asyncio.timeout(20):
-            return await purse.reserve(1.0)
+            return await budget.reserve(1.0)
 
     assert asyncio.run(asked()).most == 10**9
 
 
 def test_what_can_never_fit_is_refused_at_once_and_in_one_line(tmp_path: Path) -> None:
     async def asked() -> None:
-        purse = SharedBudget(tmp_path, 1.0)
-        held = await purse.reserve(0.5)
-        await asyncio.wrap_future(purse.book(held, cost_usd=0.25, lost_usd=0.125))
-        await purse.reserve(0.5)
-        await purse.reserve(0.7)
+        budget = SharedBudget(tmp_path, 1.0)
+        held = await budget.reserve(0.5)
+        await asyncio.wrap_future(budget.book(held, cost_usd=0.25, lost_usd=0.125))
+        await budget.reserve(0.5)
+        await budget.reserve(0.7)
 
     with pytest.raises(BudgetError) as caught:
         asyncio.run(asked())
@@ -151,10 +151,10 @@ def test_what_can_never_fit_is_refused_at_once_and_in_one_line(tmp_path: Path) -
 
 
 def test_runs_share_the_budget_one_after_the_other(tmp_path: Path) -> None:
-    async def one(budget: float) -> None:
-        purse = SharedBudget(tmp_path, budget)
-        purse.book(await purse.reserve(0.6), cost_usd=0.6)
-        await purse.close()
+    async def one(limit: float) -> None:
+        budget = SharedBudget(tmp_path, limit)
+        budget.book(await budget.reserve(0.6), cost_usd=0.6)
+        await budget.close()
 
     asyncio.run(one(1.0))
     with pytest.raises(BudgetError):
@@ -182,14 +182,14 @@ def test_what_a_dead_process_reserved_is_lost(tmp_path: Path) -> None:
 
 def test_who_was_taken_for_dead_and_was_not_settles_for_what_it_cost(tmp_path: Path) -> None:
     async def asked() -> None:
-        purse = SharedBudget(tmp_path, 10.0)
-        held = await purse.reserve(4.0)
+        budget = SharedBudget(tmp_path, 10.0)
+        held = await budget.reserve(4.0)
         with sqlite3.connect(tmp_path / SPENDING) as file:
             file.execute("UPDATE reservation SET born = 'of another one'")
         file.close()
         await asyncio.wrap_future(SharedBudget(tmp_path, 10.0).book(None, cost_usd=0.0))
         assert (spending(tmp_path) or held)[1] == 4.0
-        await asyncio.wrap_future(purse.book(held, cost_usd=1.0))
+        await asyncio.wrap_future(budget.book(held, cost_usd=1.0))
 
     asyncio.run(asked())
     assert spending(tmp_path) == (1.0, 0.0, 0.0, 0)
@@ -197,10 +197,10 @@ def test_who_was_taken_for_dead_and_was_not_settles_for_what_it_cost(tmp_path: P
 
 def test_without_a_budget_nobody_waits_and_nothing_is_forgotten(tmp_path: Path) -> None:
     async def asked() -> None:
-        purse = SharedBudget(tmp_path)
+        budget = SharedBudget(tmp_path)
         for _ in range(1_000):
-            purse.book(None, cost_usd=0.001, lost_usd=0.002, unpriced=1)
-        await purse.close()
+            budget.book(None, cost_usd=0.001, lost_usd=0.002, unpriced=1)
+        await budget.close()
 
     asyncio.run(asked())
     found = spending(tmp_path)
@@ -210,10 +210,10 @@ def test_without_a_budget_nobody_waits_and_nothing_is_forgotten(tmp_path: Path) 
 
 def test_one_without_a_folder_keeps_the_budget_in_its_process(tmp_path: Path) -> None:
     async def asked() -> None:
-        purse = SharedBudget(None, 1.0)
-        purse.book(await purse.reserve(0.6), cost_usd=0.6)
-        await purse.close()
-        await purse.reserve(0.6)
+        budget = SharedBudget(None, 1.0)
+        budget.book(await budget.reserve(0.6), cost_usd=0.6)
+        await budget.close()
+        await budget.reserve(0.6)
 
     with pytest.raises(BudgetError):
         asyncio.run(asked())
@@ -240,11 +240,11 @@ def test_an_account_without_sums_is_told(tmp_path: Path, damage: str) -> None:
 
 def test_absurd_amounts_do_not_break_the_file(tmp_path: Path) -> None:
     async def asked() -> None:
-        purse = SharedBudget(tmp_path, 1.0)
+        budget = SharedBudget(tmp_path, 1.0)
         held = Reservation(99, 0)
         for _ in range(3):
-            await asyncio.wrap_future(purse.book(held, cost_usd=1e300, lost_usd=float("inf")))
+            await asyncio.wrap_future(budget.book(held, cost_usd=1e300, lost_usd=float("inf")))
         with pytest.raises(BudgetError):
-            await purse.reserve(0.0)
+            await budget.reserve(0.0)
 
     asyncio.run(asked())

@@ -1,0 +1,194 @@
+"""Gate: a planner that has not seen the golden calls reaches the goal, in no fewer writes than they take.
+
+It starts from what the user says and what reads return. A golden run with a write too many is rejected; one with more
+reads than the shortest solution has the reason on record. If the search meets a bound, the figure says `undecided`.
+For what a rule forbids, the planner must find no lawful way to what the call asked for would change.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from skillweave.schema.call import SESSION_TOOLS
+from skillweave.schema.combination import Combination
+from skillweave.schema.record import Json
+from skillweave.schema.task import Criteria
+from skillweave.world.canonical import canonical
+from skillweave.world.replay import rebound
+from skillweave.world.session import ContractSession
+from skillweave.world.world import World
+from synth.gates.gate import Gate
+from synth.planner.plan import Planner, PlanSearchResult
+from synth.planner.problem import (
+    DEFAULT_BOUNDS,
+    WIDEST_BOUNDS,
+    ExpansionBudget,
+    Knowledge,
+    PlannerBounds,
+    PlanningProblem,
+    ShownResult,
+    problem_of,
+)
+from synth.planner.reads import ReadExplorer
+from synth.planner.solutions import Solution, sign_in, solutions_of
+from synth.search.slots import slots
+from synth.tasks.replay import Rejected, make_calls, open_session
+
+Figure = dict[str, Json]
+FORBIDDEN_BOUNDS = PlannerBounds(calls=2, expansions=400)
+"""How far an end state is looked for that must not be reached: one write more than what was asked for."""
+REPEATED_READ = "reads again behind a write what was read before"
+SEPARATE_READ = "looks up in a read of its own what another call shows as well"
+
+
+GATE = Gate(
+    name="reachable",
+    proves=("The golden calls have no write too many, and what a rule of the agent's forbids cannot be had lawfully."),
+    runs=(
+        "A search over the contract that has not seen the golden calls, from what the user says and what reads return: "
+        "to the goal, or, of `refuse` tasks, to what the call asked for would change."
+    ),
+    figures={
+        "planner.status": (
+            "`proved`; `undecided` or `not_reached` if a bound was met; of what must not be done `never`, "
+            "`by effects` or `skipped`"
+        ),
+        "planner.expansions": "calls made and guards looked up",
+        "planner.bounds": "the bounds on writes of a plan (`calls`) and on `expansions`",
+        "planner.why": "why there is no solution",
+        "planner.writes": "writes of the shortest solutions",
+        "planner.calls": "calls of the shortest solution: sign-in, reads and writes",
+        "planner.solutions": "shortest solutions",
+        "planner.dead_ends": "lawful calls from which no end was in reach",
+        "planner.irrelevant_tools": "offered tools that no shortest solution uses",
+        "planner.longer_because": "why the golden calls are more than the shortest solution",
+    },
+    reasons=("longer than need be", "forbidden and lawful", "bounds of the planner"),
+    check=lambda judged: {"planner": check_reachable(judged.world, judged.combination, judged.criteria, judged.bounds)},
+)
+
+
+def check_reachable(
+    world: World, combination: Combination, criteria: Criteria, bounds: PlannerBounds = DEFAULT_BOUNDS
+) -> Figure:
+    """The gate's figure. Rejected where the golden calls are more than need be, or a lawful way leads where none may.
+
+    `calls` of the shortest solution: its writes, the fewest reads that show what they need, and the sign-in.
+    """
+    if combination.kind == "unavailable":
+        return {"status": "by effects"}
+    if combination.kind == "refuse":
+        return _never(world, combination, criteria)
+    problem = problem_of(world, combination, criteria)
+    with problem.open() as session:
+        signing_in = sign_in(session, problem)
+        given = [ShownResult(problem, result) for result in signing_in]
+        planner = Planner(problem, session, bounds, given=given)
+        plans = planner.search()
+        figure = _searched(plans, bounds)
+        if plans.status != "proved":
+            why = "the bound on expansions" if plans.status == "undecided" else _unknown(problem, session, combination)
+            return {**figure, "why": why}
+        solutions = [*solutions_of(problem, session, planner, plans, given)]
+    return {**figure, **_solved(problem, combination, plans, solutions, len(signing_in))}
+
+
+def _never(world: World, combination: Combination, criteria: Criteria) -> Figure:
+    """That no lawful plan comes to what the call asked for would change. Rejected where one does."""
+    if combination.asked is None:
+        return {"status": "skipped", "why": "nothing is asked for"}
+    looked = [call for call in combination.golden if call.tool not in SESSION_TOOLS]
+    with open_session(world, combination) as session:
+        results = make_calls(session, looked)
+        result = session.call(combination.asked.tool, rebound(combination.asked, results))
+        forbidden = canonical(session.diff(), session.minted)
+    if not result.ok:
+        return {"status": "skipped", "why": "the tool itself refuses the call; what it would change is not known"}
+    problem = replace(problem_of(world, combination, criteria), ends=(forbidden,), tell=())
+    with problem.open() as session:
+        given = [ShownResult(problem, result) for result in sign_in(session, problem)]
+        plans = Planner(problem, session, FORBIDDEN_BOUNDS, given=given).search()
+    if plans.plans:
+        way = " and ".join(move.tool for move in plans.plans[0])
+        raise Rejected("forbidden and lawful", f"{way} comes to what {combination.asked.tool} must not do")
+    if plans.status == "undecided":
+        return {**_searched(plans, FORBIDDEN_BOUNDS), "why": "the bound on expansions"}
+    return {**_searched(plans, FORBIDDEN_BOUNDS), "status": "never"}
+
+
+def bounds_in(figure: Figure) -> PlannerBounds:
+    """The bounds with which a figure was made; the default ones where it tells of none.
+
+    Rejected where no configuration allows them: a search that a file asks for has to end.
+    """
+    told = figure.get("bounds")
+    if not isinstance(told, dict):
+        return DEFAULT_BOUNDS
+    for name, most in zip(PlannerBounds._fields, WIDEST_BOUNDS, strict=True):
+        number = told.get(name)
+        if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= most:
+            raise Rejected("bounds of the planner", f"{name} is {number!r}; it is a number from 1 to {most}")
+    return PlannerBounds(int(str(told["calls"])), int(str(told["expansions"])))
+
+
+def _searched(plans: PlanSearchResult, bounds: PlannerBounds) -> Figure:
+    return {
+        "status": plans.status,
+        "expansions": plans.expansions,
+        "bounds": {"calls": bounds.calls, "expansions": bounds.expansions},
+    }
+
+
+def _solved(
+    problem: PlanningProblem,
+    combination: Combination,
+    plans: PlanSearchResult,
+    solutions: Sequence[Solution],
+    signing_in: int,
+) -> Figure:
+    lengths = [solution.calls for solution in solutions if solution.calls is not None]
+    calls = min(lengths) + signing_in if lengths else None
+    best = [one for one in solutions if one.calls is not None and one.calls + signing_in == calls]
+    used = {move.tool for one in best for move in one.plan}
+    used |= {look.tool for one in best for chosen in one.lookups.sets for look in chosen}
+    offered = [tool.name for tool in problem.tools if tool.kind != "auth"]
+    own = [call.tool for call in combination.golden if call.tool not in SESSION_TOOLS]
+    kinds = [problem.world.blueprint.tool(tool).kind for tool in own]
+    return {
+        "writes": plans.depth,
+        "calls": calls,
+        "solutions": len(solutions),
+        "dead_ends": plans.dead_ends,
+        "irrelevant_tools": [name for name in offered if name not in used],
+        **_longer(combination, plans.depth, calls, kinds),
+    }
+
+
+def _longer(combination: Combination, writes: int, calls: int | None, kinds: Sequence[str]) -> Figure:
+    """Why the golden calls are more than the shortest solution's. Rejected where there is no reason."""
+    demanded = [f"{call.tool} for {call.demanded_by}" for call in combination.golden if call.demanded_by]
+    more = kinds.count("write") - writes
+    if more > 0 and len(demanded) < more:
+        raise Rejected("longer than need be", f"{writes} writes do what {kinds.count('write')} golden ones do")
+    if more > 0:
+        return {"longer_because": f"a rule demands {', '.join(demanded)}"}
+    if calls is None or len(kinds) <= calls:
+        return {}
+    again = len(combination.golden) - len({repr((call.tool, call.arguments)) for call in combination.golden})
+    return {"longer_because": REPEATED_READ if again >= len(kinds) - calls else SEPARATE_READ}
+
+
+def _unknown(problem: PlanningProblem, session: ContractSession, combination: Combination) -> str:
+    """Which golden argument nobody can know: told once the search has ended, to say why it has found nothing."""
+    looking = ReadExplorer(problem, ExpansionBudget())
+    for call in combination.golden:
+        tool = next((tool for tool in problem.tools if tool.name == call.tool), None)
+        if tool is None or (tool.kind == "write" and session.caller is None):
+            return f"{call.tool}: cannot be called"
+        if tool.kind == "write":
+            made = [ShownResult(problem, result) for result in session.results if result.ok]
+            known = Knowledge(problem, [*looking.look(session, made, {}, None).values()], made)
+            for name, value in call.arguments.items():
+                if value not in known.values(slots(tool)[name]):
+                    return f"{call.tool}.{name}: nobody says {value!r}, and no read shows it"
+            session.call(call.tool, call.arguments)
+    return "no end state within the bound on calls"
