@@ -1,4 +1,4 @@
-"""What is odd in a blueprint that runs: values that nothing shows, writes or reaches."""
+"""Notes on a blueprint that runs: guards that never decide, and values that nothing shows, writes or reaches."""
 
 from collections.abc import Iterator
 
@@ -25,18 +25,18 @@ def notes(blueprint: Blueprint, statements: StatementChecker) -> Iterator[Contra
 
 
 def _implied(tool: Tool) -> Iterator[ContractProblem]:
-    """A guard is implied by a later one that asks the same of the same row, and more: it never fails alone."""
+    """Guards that a later guard implies, because it asks the same of the same row, and more: they never fail alone."""
     asked = [_asked(guard.holds) for guard in tool.guards]
     for place, guard in enumerate(tool.guards):
         for later in range(place + 1, len(tool.guards)):
-            one, other = asked[place], asked[later]
-            if one and other and one[0] == other[0] and one[1] <= other[1]:
+            earlier_asks, later_asks = asked[place], asked[later]
+            if earlier_asks and later_asks and earlier_asks[0] == later_asks[0] and earlier_asks[1] <= later_asks[1]:
                 message = f"implied by the later guard {tool.guards[later].rule}: it is never the only one to fail"
                 yield ContractProblem(f"tool {tool.name}, guard {guard.rule}", message, fatal=False)
 
 
 def _asked(holds: str) -> tuple[str, frozenset[str]] | None:
-    """Table and conditions of `EXISTS (SELECT ... FROM table WHERE ...)`; None for another form."""
+    """Table and conditions of `EXISTS (SELECT ... FROM table WHERE ...)`; None for any other form."""
     tree = parse(holds).tree.unnest()
     select = tree.this if isinstance(tree, exp.Exists) else None
     if (
@@ -54,6 +54,7 @@ def _asked(holds: str) -> tuple[str, frozenset[str]] | None:
 
 
 def _unobservable(tool: Tool) -> Iterator[ContractProblem]:
+    """Parameters of a write whose value no effect shows."""
     shown = {binding for effect in tool.effects for binding in parse(effect.sql).bindings}
     for parameter in tool.parameters:
         if tool.kind == "write" and parameter.observable and parameter.name not in shown:
@@ -62,6 +63,7 @@ def _unobservable(tool: Tool) -> Iterator[ContractProblem]:
 
 
 def _unwritten_values(blueprint: Blueprint) -> Iterator[ContractProblem]:
+    """Enum values that no row can get."""
     written = _written(blueprint)
     for entity in blueprint.tables:
         for attribute in entity.attributes:
@@ -86,7 +88,7 @@ def _drawn(entity: Entity, attribute: Attribute) -> set[object]:
 
 
 def _written(blueprint: Blueprint) -> dict[Column, list[set[str] | None]]:
-    """For each column that effects write the values of each write; None where they cannot be told."""
+    """Column that effects write -> for each write its possible values; None if they are unknown."""
     found: dict[Column, list[set[str] | None]] = {}
     for tool in blueprint.tools:
         enums = {parameter.name: parameter.enum for parameter in tool.parameters if parameter.enum is not None}
@@ -125,6 +127,7 @@ def _values(value: exp.Expr, enums: dict[str, list[str]]) -> set[str] | None:
 
 
 def _unfilled_columns(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
+    """Columns that a guard reads and nothing fills."""
     written = set(_written(blueprint))
     for tool in blueprint.tools:
         for guard in tool.guards:

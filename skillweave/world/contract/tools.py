@@ -16,6 +16,7 @@ from skillweave.world.ids import is_new, minted_by
 from skillweave.world.sql import parse
 
 RESERVED_BINDINGS = frozenset({"caller", "now", "person"})
+"""Bindings that sessions set; no parameter may have these names."""
 RESERVED_ERRORS = frozenset(
     {
         "unknown_tool",
@@ -27,6 +28,7 @@ RESERVED_ERRORS = frozenset(
         "no_account_here",
     }
 )
+"""Error codes of sessions; no guard may use them."""
 
 
 def tool_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
