@@ -80,15 +80,15 @@ def check_section(model: type[M], raw: Mapping[str, Any], *, where: str, source:
     try:
         return model.model_validate(dict(raw))
     except ValidationError as error:
-        first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+        first = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
         raise ConfigError(f"{source}: {_complaint(model, dict(first), where)}") from error
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint for an unknown name: `did you mean 'x'?`, or all known names if none is similar."""
     choices = sorted(known)
-    found = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
-    return f"did you mean {found[0]!r}?" if found else f"known are {', '.join(choices)}"
+    matches = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
+    return f"did you mean {matches[0]!r}?" if matches else f"known are {', '.join(choices)}"
 
 
 def _read(path: Path) -> Raw:
@@ -115,18 +115,18 @@ def _set(raw: Raw, dotted: str, value: Any) -> None:
     *parents, last = _parts(dotted, value)
     section = raw
     for depth, name in enumerate(parents):
-        found = section.setdefault(name, {})
-        if found is None:
-            found = section[name] = {}
-        if not isinstance(found, dict):
+        inner = section.setdefault(name, {})
+        if inner is None:
+            inner = section[name] = {}
+        if not isinstance(inner, dict):
             path = ".".join(parents[: depth + 1])
-            raise ConfigError(f"cannot set {dotted!r}: {path!r} is {found!r}, no section")
-        section = found
+            raise ConfigError(f"cannot set {dotted!r}: {path!r} is {inner!r}, no section")
+        section = inner
     section[last] = value
 
 
 def _parts(dotted: str, value: Any) -> list[str]:
-    """The keys of a dotted path. In a section of `NAMED` the next key may contain dots; at most one field follows it."""
+    """The keys of a dotted path. In a section of `NAMED` the next key may contain dots; one field may follow it."""
     for section in NAMED:
         if dotted.startswith(f"{section}."):
             name = dotted.removeprefix(f"{section}.")

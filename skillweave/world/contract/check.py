@@ -12,17 +12,17 @@ from skillweave.world.forbidden_sql import misformed
 
 def problems(blueprint: Blueprint) -> list[ContractProblem]:
     """What is wrong with a blueprint. It can run if and only if none of the problems is fatal."""
-    found = list(entity_problems(blueprint))
-    if any(problem.fatal for problem in found):
-        return found  # Statements can only be checked on tables.
+    faults = list(entity_problems(blueprint))
+    if any(problem.fatal for problem in faults):
+        return faults  # Statements can only be checked on tables.
     statements = StatementChecker(blueprint)
     try:
-        found.extend(_of_statements(blueprint, statements))
-        if not any(problem.fatal for problem in found):
-            found.extend(notes(blueprint, statements))
+        faults.extend(_of_statements(blueprint, statements))
+        if not any(problem.fatal for problem in faults):
+            faults.extend(notes(blueprint, statements))
     finally:
         statements.close()
-    return found
+    return faults
 
 
 def _of_statements(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:

@@ -89,18 +89,18 @@ def _drawn(entity: Entity, attribute: Attribute) -> set[object]:
 
 def _written(blueprint: Blueprint) -> dict[Column, list[set[str] | None]]:
     """Column that effects write -> for each write its possible values; None if they are unknown."""
-    found: dict[Column, list[set[str] | None]] = {}
+    written: dict[Column, list[set[str] | None]] = {}
     for tool in blueprint.tools:
         enums = {parameter.name: parameter.enum for parameter in tool.parameters if parameter.enum is not None}
         for effect in tool.effects:
-            _note_written(effect.sql, enums, found)
+            _note_written(effect.sql, enums, written)
     for event in blueprint.events:
         for sql in event.effects:
-            _note_written(sql, {}, found)
-    return found
+            _note_written(sql, {}, written)
+    return written
 
 
-def _note_written(sql: str, enums: dict[str, list[str]], found: dict[Column, list[set[str] | None]]) -> None:
+def _note_written(sql: str, enums: dict[str, list[str]], written: dict[Column, list[set[str] | None]]) -> None:
     statement = parse(sql)
     assigned = [(column, value) for column, value in statement.inserted if column is not None]
     if isinstance(statement.tree, exp.Update):
@@ -109,7 +109,7 @@ def _note_written(sql: str, enums: dict[str, list[str]], found: dict[Column, lis
         ]
     for column, value in assigned:
         values = _values(value, enums)
-        found.setdefault(((statement.target or "").lower(), column), []).append(values)
+        written.setdefault(((statement.target or "").lower(), column), []).append(values)
 
 
 def _values(value: exp.Expr, enums: dict[str, list[str]]) -> set[str] | None:

@@ -49,9 +49,9 @@ def _tool(blueprint: Blueprint, tool: Tool, statements: StatementChecker) -> Ite
         yield from _parameter(blueprint, where, parameter)
     yield from _examples(f"{where}, examples", tool)
     yield from _kind(where, tool)
-    found = list(_statements(where, tool, statements))
-    yield from found
-    if not found:
+    faults = list(_statements(where, tool, statements))
+    yield from faults
+    if not faults:
         yield from _unused(where, tool)
         yield from _returned(blueprint, where, tool, statements)
         yield from _new_ids(blueprint, where, tool)
