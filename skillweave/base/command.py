@@ -84,6 +84,11 @@ def one_line(text: str) -> str:
     return "".join(_escaped(character) if not character.isprintable() else character for character in words)
 
 
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: `1 item`, `3 items`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def _escaped(character: str) -> str:
     is_harmless = unicodedata.category(character) in ("Zs", "Co", "Cn")
     return character if is_harmless else character.encode("unicode_escape").decode("ascii")

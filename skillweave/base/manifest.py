@@ -102,6 +102,8 @@ class ItemRecord(Record):
     """Reasons for which later items were rejected, and which this item was given."""
     rejected: dict[str, int] = Field(default_factory=dict)
     """Reason -> parts of the item that were rejected for it."""
+    examples: dict[str, str] = Field(default_factory=dict)
+    """Reason -> the first part that was rejected for it."""
     figures: dict[str, int | float] = Field(default_factory=dict)
     """Counts that the step reports."""
     fingerprint: str = ""
