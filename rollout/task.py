@@ -59,7 +59,11 @@ class Runtime(Protocol):
         """What the agent may call."""
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
-        """Carry out a call. What is wrong with it is in the answer; RolloutError where the runtime itself broke down."""
+        """Carry out a call. A wrong call is answered with an error.
+
+        Raises:
+            RolloutError: The runtime itself broke down.
+        """
 
     async def respond(self, messages: Sequence[Message]) -> Response:
         """What follows the agent's last words. RolloutError where the user cannot go on."""

@@ -65,7 +65,11 @@ class HeldSession(Protocol):
         """Call a tool. RolloutError where the session broke down."""
 
     async def finish(self) -> Session:
-        """What was done, as a session to be scored; the caller closes it. RolloutError, WorldError where it cannot be."""
+        """What was done, as a session to be scored; the caller closes it.
+
+        Raises:
+            RolloutError, WorldError: There is no such session.
+        """
 
     async def close(self) -> None:
         """Give it up, unless it is finished. It may be called twice."""

@@ -54,7 +54,7 @@ class Stage:
             services=self,
             sent_back=sent_back,
         )
-        record = ItemExecutor().perform(step, context, [])
+        record = ItemExecutor().execute(step, context, [])
         self._visible |= {(output.artifact, output.key): output for output in record.outputs}
         return record
 

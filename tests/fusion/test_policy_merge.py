@@ -73,7 +73,7 @@ class Run:
             visible=self.visible,
             services=self,
         )
-        return ItemExecutor().perform(policy_merge, context, [])
+        return ItemExecutor().execute(policy_merge, context, [])
 
     def read(self, artifact: Artifact[T]) -> T:
         """What the step has written."""

@@ -75,7 +75,7 @@ class Run:
             visible=self.visible,
             services=self,
         )
-        return ItemExecutor().perform(database_fusion, context, [])
+        return ItemExecutor().execute(database_fusion, context, [])
 
     def read(self, artifact: Artifact[T], key: str) -> T:
         """What the step has written."""

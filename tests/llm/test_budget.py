@@ -151,8 +151,8 @@ def test_what_can_never_fit_is_refused_at_once_and_in_one_line(tmp_path: Path) -
 
 
 def test_runs_share_the_budget_one_after_the_other(tmp_path: Path) -> None:
-    async def one(budget: float) -> None:
-        budget = SharedBudget(tmp_path, budget)
+    async def one(limit: float) -> None:
+        budget = SharedBudget(tmp_path, limit)
         budget.book(await budget.reserve(0.6), cost_usd=0.6)
         await budget.close()
 

@@ -71,7 +71,7 @@ class Downstream:
             visible=self._visible,
             services=self,
         )
-        record = ItemExecutor().perform(found, context, [])
+        record = ItemExecutor().execute(found, context, [])
         if record.state == "done":
             self._visible |= {(output.artifact, output.key): output for output in record.outputs}
         return record

@@ -54,12 +54,12 @@ def test_without_a_judge_no_case_is_decided_and_nothing_is_counted(tmp_path: Pat
     found, ctx, author = settle(WRONG, tmp_path, judges=False)
     assert found == sentences_of(WRONG)
     assert author.asked == []
-    assert not any("case" in name for name in ctx.account.figures)
+    assert not any("case" in name for name in ctx.activity.figures)
 
 
 def test_the_judge_s_verdicts_are_counted(tmp_path: Path) -> None:
     _, ctx, _ = settle(a_contract(), tmp_path)
-    figures = ctx.account.figures
+    figures = ctx.activity.figures
     assert (figures["cases disagreed"], figures["cases undecided"]) == (0, 0)
     assert figures["cases agreed"] > 100
 
@@ -67,19 +67,19 @@ def test_the_judge_s_verdicts_are_counted(tmp_path: Path) -> None:
 def test_a_limit_told_from_the_wrong_side_is_worded_anew(tmp_path: Path) -> None:
     found, ctx, _ = settle(WRONG, tmp_path)
     assert found[RULE] == RIGHT
-    assert ctx.account.figures["rules worded anew"] == 1
+    assert ctx.activity.figures["rules worded anew"] == 1
 
 
 def test_a_limit_that_stays_on_the_wrong_side_costs_its_rule(tmp_path: Path) -> None:
     stubborn = only("policy.reword", reworded(RIGHT.replace("at least", "at most")))
     found, ctx, author = settle(WRONG, tmp_path, stubborn)
     assert RULE not in found
-    assert ctx.account.rejected == {SENTENCE_AND_SQL_DIFFER: 1}
+    assert ctx.activity.rejected == {SENTENCE_AND_SQL_DIFFER: 1}
     complaints = [str(request.messages[-1].content) for request in author.requests if request.question[-2:] == "rd"]
     assert "5 hours from now. The SQL says that this may not be done, the sentence" in complaints[-1]
 
 
 def test_a_judge_that_gives_no_verdict_leaves_all_undecided(tmp_path: Path) -> None:
     _, ctx, _ = settle(a_contract(), tmp_path, only("policy.decide", "[]"))
-    assert ctx.account.figures["cases agreed"] == 0
-    assert ctx.account.figures["cases undecided"] > 100
+    assert ctx.activity.figures["cases agreed"] == 0
+    assert ctx.activity.figures["cases undecided"] > 100

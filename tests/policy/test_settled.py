@@ -51,7 +51,7 @@ def test_a_rule_is_worded_anew_wherever_it_stands(tmp_path: Path) -> None:
     assert sentences_of(found)[RULE] == RIGHT
     assert audit(found) == []
     assert author.asked == ["policy.reword"]
-    assert (ctx.account.figures["rules worded anew"], ctx.account.rejected) == (1, {})
+    assert (ctx.activity.figures["rules worded anew"], ctx.activity.rejected) == (1, {})
     complaint = str(author.requests[0].messages[-1].content)
     assert "the SQL says 6 hours, the sentence does not" in complaint
 
@@ -59,7 +59,7 @@ def test_a_rule_is_worded_anew_wherever_it_stands(tmp_path: Path) -> None:
 def test_a_guard_s_rule_that_stays_apart_is_taken_out_of_each_tool(tmp_path: Path) -> None:
     found, ctx, _ = settle(WRONG, tmp_path)
     assert [tool.guards for tool in found.tools] == rules_without(WRONG, RULE)
-    assert ctx.account.rejected == {SENTENCE_AND_SQL_DIFFER: 1}
+    assert ctx.activity.rejected == {SENTENCE_AND_SQL_DIFFER: 1}
 
 
 def test_an_effect_s_rule_that_stays_apart_takes_its_tool_along(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_an_effect_s_rule_that_stays_apart_takes_its_tool_along(tmp_path: Path) 
     ]
     found, ctx, _ = settle(contract.model_copy(update={"tools": tools}), tmp_path)
     assert {tool.name for tool in contract.tools} - {tool.name for tool in found.tools} == shared
-    assert ctx.account.rejected == {SENTENCE_AND_SQL_DIFFER: 1}
+    assert ctx.activity.rejected == {SENTENCE_AND_SQL_DIFFER: 1}
 
 
 def test_several_rules_are_one_question_and_what_is_sound_is_kept(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_several_rules_are_one_question_and_what_is_sound_is_kept(tmp_path: Path
     complaint = str(asked.requests[1].messages[-1].content)
     assert f"give sentences for these alone: {other};" in complaint
     assert f"{RULE}:" not in complaint
-    assert ctx.account.figures["rules worded anew"] == 2
+    assert ctx.activity.figures["rules worded anew"] == 2
 
 
 @pytest.mark.parametrize("sentence", ["", "Two\nlines.", "It is so by [R2].", "<!-- tool: x -->", "SELECT 6 hours."])
