@@ -142,9 +142,9 @@ def _pruned(desk: DatasetEvaluator, task: Task) -> PrunedRecord:
         return PrunedRecord(task_id=task.id, world=task.world, kept=_all(task), pruned=[], fault=str(error))
     needless = golden.pruned - spoiled_calls(task.golden)
     notes = [
-        GoldenCallNote(golden=step.call, tool=step.tool, arguments=step.arguments)
-        for step in golden.execution.steps
-        if step.call in needless
+        GoldenCallNote(golden=step.position, tool=step.tool, arguments=step.arguments)
+        for step in golden.execution.calls
+        if step.position in needless
     ]
     kept = [position for position in _all(task) if position not in needless]
     return PrunedRecord(
