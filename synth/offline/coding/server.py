@@ -205,11 +205,11 @@ def _docstring(text: str) -> str:
     return f'"""{text}"""' if not set('\\"') & set(text) else string(text)
 
 
-def answer_server(asked: OfflineQuestion) -> str:
+def answer_server(question: OfflineQuestion) -> str:
     """The source of a server that keeps the blueprint's contract."""
-    return write_server(asked.get("blueprint", Blueprint), asked.get("now", str))
+    return write_server(question.get("blueprint", Blueprint), question.get("now", str))
 
 
-def answer_server_tests(asked: OfflineQuestion) -> str:
+def answer_server_tests(question: OfflineQuestion) -> str:
     """Tests of that server: the examples that the question gives, each as a function of plain pytest."""
-    return write_tests(asked.get("blueprint", Blueprint), asked.many("examples", CallExample))
+    return write_tests(question.get("blueprint", Blueprint), question.many("examples", CallExample))
