@@ -31,7 +31,7 @@ def broken_rule(evidence: Evidence) -> FailureRecord | None:
         if found and int(found["call"]) < len(evidence.made):
             made = evidence.made[int(found["call"])]
             text = f"{executed_text(made)} breaks {found['rule']}"
-            return evidence.at_call("policy_violation", made, evidence.due(made.call), text)
+            return evidence.at_call("policy_violation", made, evidence.due(made.position), text)
     return None
 
 

@@ -92,12 +92,12 @@ class Evidence:
     @property
     def made(self) -> Sequence[ExecutedCall]:
         """All calls of the trajectory."""
-        return self.trial.made.steps
+        return self.trial.execution.calls
 
     @property
     def golden(self) -> Sequence[ExecutedCall]:
         """All golden calls."""
-        return self.trial.golden.execution.steps
+        return self.trial.golden.execution.calls
 
     @cached_property
     def actions(self) -> ActionsCheck:
@@ -117,9 +117,9 @@ class Evidence:
     def due(self, call: int) -> str:
         """The golden write that is still to be made when a call is made, as text."""
         calls = {pair.golden: pair.call for pair in self.actions.matched}
-        missing = {step.call for step in self.missing}
+        missing = {step.position for step in self.missing}
         for step in self.golden:
-            if step.writes and (step.call in missing or calls.get(step.call, call) > call):
+            if step.writes and (step.position in missing or calls.get(step.position, call) > call):
                 return call_text(step.tool, step.arguments)
         return NO_MORE
 
@@ -130,7 +130,7 @@ class Evidence:
         where = Divergence(
             turn=made.turn,
             message=made.message,
-            call=made.call,
+            call=made.position,
             expected=shortened(expected, LONGEST),
             got=shortened(got or executed_text(made), LONGEST),
         )
@@ -244,7 +244,7 @@ def _look(step: ExecutedCall) -> str:
 
 def sign_in_due(evidence: Evidence) -> ExecutedCall | None:
     """The golden sign-in, where nobody was ever signed in."""
-    if evidence.trial.made.caller is not None:
+    if evidence.trial.execution.caller is not None:
         return None
     sign_ins = evidence.trial.world.sign_ins
     return next((step for step in evidence.missing if step.tool in sign_ins), None)

@@ -81,15 +81,15 @@ def wrong_state(evidence: Evidence) -> FailureRecord:
     """What went wrong first on the way to a wrong end state."""
     missing = [step for step in evidence.missing if step.writes]
     replaced = _replaced(evidence, missing)
-    lost = [step for step in missing if step.call not in replaced.values()]
-    attempts = [(attempt.call, step) for step in lost for attempt in aimed_at(evidence, step)]
+    lost = [step for step in missing if step.position not in replaced.values()]
+    attempts = [(attempt.position, step) for step in lost for attempt in aimed_at(evidence, step)]
     extra = evidence.extra_writes
     first = min(attempts, key=lambda found: found[0], default=None)
     broken = broken_rule(evidence) if evidence.failed("policy") else None
-    others = [step.call for step in extra[:1]] + [call for call, _ in attempts]
+    others = [step.position for step in extra[:1]] + [call for call, _ in attempts]
     if broken is not None and (broken.first_divergence.call or 0) <= min(others, default=len(evidence.made)):
         return broken
-    if extra and (first is None or extra[0].call < first[0]):
+    if extra and (first is None or extra[0].position < first[0]):
         return _of_extra(evidence, extra[0], replaced, lost)
     unsigned = failed_sign_in(evidence)
     if unsigned is not None:
@@ -103,21 +103,23 @@ def _replaced(evidence: Evidence, missing: Sequence[ExecutedCall]) -> dict[int, 
     """Extra writes, and the missing golden call of the same tool that each was made in place of."""
     found = {error.call: error.golden for error in evidence.actions.argument_errors if evidence.made[error.call].writes}
     for step in evidence.extra_writes:
-        free = [golden.call for golden in missing if golden.tool == step.tool and golden.call not in found.values()]
-        if step.call not in found and free:
-            found[step.call] = free[0]
-    wanted = {step.call for step in missing}
+        free = [
+            golden.position for golden in missing if golden.tool == step.tool and golden.position not in found.values()
+        ]
+        if step.position not in found and free:
+            found[step.position] = free[0]
+    wanted = {step.position for step in missing}
     return {call: golden for call, golden in found.items() if golden in wanted}
 
 
 def _of_extra(
     evidence: Evidence, made: ExecutedCall, replaced: dict[int, int], lost: Sequence[ExecutedCall]
 ) -> FailureRecord:
-    if made.call in replaced:
-        golden = evidence.golden[replaced[made.call]]
+    if made.position in replaced:
+        golden = evidence.golden[replaced[made.position]]
         return evidence.at_call(_of_arguments(evidence, golden, made), made, call_text(golden.tool, golden.arguments))
     failure: FailureClass = "wrong_tool" if any(not aimed_at(evidence, step) for step in lost) else "extra_write"
-    return evidence.at_call(failure, made, evidence.due(made.call))
+    return evidence.at_call(failure, made, evidence.due(made.position))
 
 
 def _of_arguments(evidence: Evidence, golden: ExecutedCall, made: ExecutedCall) -> FailureClass:
@@ -129,7 +131,7 @@ def _of_arguments(evidence: Evidence, golden: ExecutedCall, made: ExecutedCall) 
 
 def _errors(evidence: Evidence, golden: ExecutedCall, made: ExecutedCall) -> list[ArgumentMismatch]:
     errors = evidence.actions.argument_errors
-    return [error for error in errors if (error.golden, error.call) == (golden.call, made.call)]
+    return [error for error in errors if (error.golden, error.call) == (golden.position, made.position)]
 
 
 def _names_other_row(rows: TrialRows, error: ArgumentMismatch, golden: ExecutedCall) -> bool:
@@ -149,7 +151,7 @@ def _of_attempt(evidence: Evidence, wanted: ExecutedCall, lost: Sequence[Execute
     else:
         # The right call at the wrong time: what it was refused for lies before it.
         is_early = is_same(first.arguments, wanted.arguments) and not is_unreadable(first)
-        expected = evidence.due(first.call) if is_early else call_text(wanted.tool, wanted.arguments)
+        expected = evidence.due(first.position) if is_early else call_text(wanted.tool, wanted.arguments)
         failure = "malformed_call" if all(map(is_unreadable, attempts)) else _of_refusal(evidence, wanted, attempts)
     if failure is not None:
         return evidence.at_call(failure, first, expected)
@@ -163,7 +165,7 @@ def _of_attempt(evidence: Evidence, wanted: ExecutedCall, lost: Sequence[Execute
 def _skipped(evidence: Evidence, wanted: ExecutedCall, lost: Sequence[ExecutedCall]) -> ExecutedCall | None:
     """What was due before a golden call and never tried: to sign in, or a write."""
     sign_in = sign_in_due(evidence)
-    earlier = [*([sign_in] if sign_in else []), *(step for step in lost if step.call < wanted.call)]
+    earlier = [*([sign_in] if sign_in else []), *(step for step in lost if step.position < wanted.position)]
     return next((step for step in earlier if not aimed_at(evidence, step)), None)
 
 

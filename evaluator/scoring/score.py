@@ -38,15 +38,17 @@ def score(
     held = until_end(transcript or (), turns or ())
     unheard = len(_readable_calls(transcript or ())) - len(_readable_calls(held))
     results = session.results[: len(session.results) - unheard]
-    made = Execution(
-        steps=[*_executed_calls(results, held)],
+    execution = Execution(
+        calls=[*_executed_calls(results, held)],
         changes=canonical(session.diff(), session.minted),
         minted=session.minted,
         transfer=session.transfer,
         caller=session.caller,
         defects=session.defects,
     )
-    trial = Trial(task=task, made=made, comparison=session.comparison, transcript=transcript, user_records=turns)
+    trial = Trial(
+        task=task, execution=execution, comparison=session.comparison, transcript=transcript, user_records=turns
+    )
     checks = make_checks(trial)
     reward = reward_of(task, checks)
     return Score(task_id=task.id, passed=None if reward is None else reward == 1, reward=reward, checks=checks)

@@ -21,6 +21,20 @@ NAMED = ("llm.prices", "llm.endpoints")
 """Sections whose keys are names of models and addresses of endpoints."""
 
 
+class ConfigKeyError(ConfigError):
+    """A key of a configuration is unknown, or its value is wrong."""
+
+    def __init__(self, source: str, key: str, complaint: str) -> None:
+        """Args:
+        source: Where the key stands: a file's name, or `config`.
+        key: Its dotted path.
+        complaint: What is wrong, with the key.
+        """
+        super().__init__(f"{source}: {complaint}")
+        self.key = key
+        self.complaint = complaint
+
+
 class _Loader(yaml.SafeLoader):
     """YAML in which a key stands once."""
 
@@ -57,16 +71,24 @@ def apply_overrides(raw: Raw, overrides: Iterable[str]) -> None:
             value = yaml.load(text, _Loader)
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise ConfigError(f"--set {_short(override)}: the value is no YAML: {_one_line(error)}") from error
-        _set(raw, dotted.strip(), value)
+        try:
+            _set(raw, dotted.strip(), value)
+        except ConfigError as error:
+            raise ConfigError(f"--set {_short(override)}: {error}") from error
+
+
+def path_of_override(override: str) -> str:
+    """The dotted path of a `dotted.path=YAML value`."""
+    return override.partition("=")[0].strip()
 
 
 def check_section(model: type[M], raw: Mapping[str, Any], *, where: str, source: str) -> M:
-    """A section as its model. Raises ConfigError for the first thing wrong in it."""
+    """A section as its model. Raises ConfigKeyError for the first thing wrong in it."""
     try:
         return model.model_validate(dict(raw))
     except ValidationError as error:
         first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
-        raise ConfigError(f"{source}: {_complaint(model, dict(first), where)}") from error
+        raise ConfigKeyError(source, _path(dict(first), where), _complaint(model, dict(first), where)) from error
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -120,9 +142,16 @@ def _parts(dotted: str, value: Any) -> list[str]:
     return dotted.split(".")
 
 
+def _location(error: dict[str, Any]) -> list[str | int]:
+    return [part for part in error["loc"] if not str(part).startswith(("function-", "is-instance"))]
+
+
+def _path(error: dict[str, Any], where: str) -> str:
+    return ".".join(str(part) for part in [*filter(None, [where]), *_location(error)])
+
+
 def _complaint(model: type[BaseModel], error: dict[str, Any], where: str) -> str:
-    location = [part for part in error["loc"] if not str(part).startswith(("function-", "is-instance"))]
-    path = ".".join(str(part) for part in [*filter(None, [where]), *location])
+    location, path = _location(error), _path(error, where)
     if error["type"] == "extra_forbidden":
         return f"unknown key {path!r}; {nearest(str(location[-1]), _fields(model, location[:-1]))}"
     if error["type"] == "missing":

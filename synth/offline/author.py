@@ -9,14 +9,14 @@ from importlib.resources import files
 
 from skillweave.base.code import CodeIndex
 from skillweave.base.digest import digest_json, digest_text
-from skillweave.base.errors import AuthorError
+from skillweave.base.errors import AuthorError, ConfigError
 from skillweave.llm.backends.backend import Request
 from skillweave.llm.json_text import compact_json, plain_json
 from skillweave.schema.record import Json
 from synth.offline.answers import fusion, tasks, worlds
 from synth.offline.coding import server
 from synth.offline.question import Answer, OfflineQuestion
-from synth.offline.services import catalogue
+from synth.offline.services import catalogue, services_for
 
 ANSWERS: dict[str, Answer] = {
     "domains.expand": worlds.expand,
@@ -79,6 +79,19 @@ class OfflineAuthor:
         else:
             used = {**texts, **{f"bridges/{name}": digest for name, digest in _digests("bridges").items()}}
         return digest_json([code, dict(used), dict(_digests("phrases"))])  # type: ignore[list-item]
+
+    def check_seeds(self, seeds: Sequence[str]) -> None:
+        """Raise ConfigError if the catalogue has a service for none of these seed domains."""
+        unknown: list[str] = []
+        for seed in seeds:
+            try:
+                services_for(seed)
+            except AuthorError as error:
+                unknown.append(str(error))
+            else:
+                return
+        if unknown:
+            raise ConfigError(f"domains.seeds: {unknown[0]}; all known: python -m synth list-services")
 
     @cached_property
     def _code(self) -> CodeIndex:

@@ -12,13 +12,13 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from evaluator.report.results import LADDER, read_ladder
+from skillweave.base.command import counted
 from skillweave.base.errors import ArtifactError
 from skillweave.base.manifest import MANIFEST, Manifest
 from skillweave.schema.evaluation import AgentSummary, EvaluationSummary
 from skillweave.schema.reports import Diversity
 from skillweave.schema.task import Task
 from skillweave.world.dataset import QUERIES, Dataset
-from synth.cli.display import counted
 from synth.reports import card_sections as sections
 from synth.reports.card_sections import share, table, text
 from synth.reports.diversity import diversity_of

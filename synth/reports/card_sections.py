@@ -10,7 +10,7 @@ from evaluator.kinds import KINDS
 from skillweave.schema.evaluation import AgentSummary, Ladder, PassCount
 from skillweave.schema.record import Json
 from skillweave.schema.reports import CoverageCount, Diversity, RuleCoverage
-from skillweave.schema.task import Kind, Split, Task
+from skillweave.schema.task import Split, Task
 from synth.reports import legends
 from synth.reports.gate_rates import GateRate, GateRates
 
@@ -40,20 +40,19 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
-TASK_KINDS: tuple[Kind, ...] = tuple(KINDS)
 SPLITS: tuple[Split, ...] = get_args(Split)
 
 
 def contents(tasks: Sequence[Task]) -> list[str]:
     """How many tasks there are of each kind, in each split and world."""
-    by_split = [(kind, *_row([task for task in tasks if task.kind == kind])) for kind in TASK_KINDS]
+    by_split = [(kind, *_row([task for task in tasks if task.kind == kind])) for kind in KINDS]
     worlds = sorted({task.world for task in tasks})
     by_world = [(world, *_kinds([task for task in tasks if task.world == world])) for world in worlds]
     return [
         *table(("kind", "tasks", *SPLITS), [row for row in [*by_split, ("all", *_row(tasks))] if row[1]]),
         legends.KINDS,
         "",
-        *table(("world", "tasks", *TASK_KINDS), by_world),
+        *table(("world", "tasks", *KINDS), by_world),
     ]
 
 
@@ -62,7 +61,7 @@ def _row(tasks: Sequence[Task]) -> list[int]:
 
 
 def _kinds(tasks: Sequence[Task]) -> list[int]:
-    return [len(tasks), *(sum(task.kind == kind for task in tasks) for kind in TASK_KINDS)]
+    return [len(tasks), *(sum(task.kind == kind for task in tasks) for kind in KINDS)]
 
 
 def difficulty(tasks: Sequence[Task]) -> list[str]:
@@ -227,7 +226,7 @@ def _decimal(value: float | None) -> str:
 
 def ladder(found: Ladder) -> list[str]:
     """How far the scripted agents get."""
-    kinds = [kind for kind in TASK_KINDS if any(kind in rung.by_kind for rung in found.rungs)]
+    kinds = [kind for kind in KINDS if any(kind in rung.by_kind for rung in found.rungs)]
     named = [
         f"{kind} ({max(rung.by_kind[kind].tasks for rung in found.rungs if kind in rung.by_kind):,})" for kind in kinds
     ]

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from evaluator.kinds import KINDS
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.call import SESSION_TOOLS, CallResult
 from skillweave.schema.contract import Tool
 from skillweave.schema.reports import RuleCoverage, TemplateWithoutTasks
-from skillweave.schema.task import Kind, Task
+from skillweave.schema.task import Task
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.replay import replay
 from skillweave.world.world import World
@@ -21,8 +22,6 @@ from synth.gates.interlock import refusable_bridge_rules
 
 EXAMPLES = 5
 """Tasks that are named for one rule."""
-CARRIED_OUT: frozenset[Kind] = frozenset({"do", "inform", "clarify"})
-"""Kinds in which all that is asked for is done."""
 _EFFECT = "an effect cannot be broken by a request"
 _UNTOLD = "the tasks that would break it were left out when they were put into words"
 
@@ -109,7 +108,7 @@ def exercised(world: World, tasks: Sequence[Task]) -> RuleExercise:
     for task in tasks:
         for rule in _broken_by(task):
             found.broken[rule][task.id] = None
-        for result in replay(world, task).results if task.kind in CARRIED_OUT else ():
+        for result in replay(world, task).results if KINDS[task.kind].is_carried_out else ():
             if result.ok and result.call.tool not in SESSION_TOOLS:
                 found.called.add(result.call.tool)
                 for rule in _kept_in(world.blueprint.tool(result.call.tool), result):

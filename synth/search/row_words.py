@@ -27,16 +27,16 @@ REFERENCES = question("tasks.references", returns=list[RowWords], most=128, unde
 NO_WORDS = "words for what no read returns"
 """Why a read's words are left out."""
 MOST_COLUMNS = 3
-"""Columns that a person names at most, beside those that they always name and one that they add for clearness."""
+"""Columns that a person names at most, beside those that they always name and one that they add to be clear."""
 
 PERSONS = 10
-"""Persons whose results are looked at."""
+"""Persons whose lists are looked at."""
 CALLS_PER_READ = 3
-"""Calls of each, of a read that has to be given something."""
+"""Calls for each person, of a read that takes required arguments."""
 MOST_PROPOSED = 3
-"""Columns that are proposed."""
+"""Columns that are proposed to the author."""
 AMBIGUOUS_SHARE = 0.25
-"""Share of a read's rows that cannot be told apart, from which on its author is told."""
+"""If at least this share of a read's rows cannot be told apart, its author is told."""
 
 
 P = TypeVar("P", bound=Params)
@@ -91,9 +91,17 @@ def word_faults(words: RowWords, reads: Mapping[str, Sequence[str]]) -> list[str
 def distinguishing_columns(
     rows: Sequence[Mapping[str, Json]], index: int, columns: Sequence[str], random: Random, always: Sequence[str] = ()
 ) -> dict[str, Json] | None:
-    """Columns of `rows[index]`, with their values, that no other row shares; None where there are none.
+    """The fewest columns of a row, with their values, that fit no other row of a list.
 
-    Often people say a little more than they must: half of the time one more column is added.
+    People often say a little more than they must: half of the time one more column is added.
+
+    Args:
+        index: Which of the rows.
+        columns: Columns that may be said, best first.
+        always: Columns among them that are said in any case.
+
+    Returns:
+        Column -> value; None if no such columns tell the row apart.
     """
     row = rows[index]
     usable = [*sayable_columns(row, columns)]
@@ -109,22 +117,26 @@ def distinguishing_columns(
 
 
 def sayable_columns(row: Mapping[str, Json], columns: Iterable[str]) -> dict[str, Json]:
-    """Those of the columns, with their values, that can be said of a row."""
-    found = {column: row.get(column) for column in columns}
-    return {column: value for column, value in found.items() if value is not None and not isinstance(value, bool)}
+    """The columns that can be said of a row, with their values: no empty ones, and no yes or no."""
+    values = {column: row.get(column) for column in columns}
+    return {column: value for column, value in values.items() if value is not None and not isinstance(value, bool)}
 
 
 def row_matches(row: Mapping[str, Json], words: Mapping[str, Json]) -> bool:
-    """Whether the words fit a row."""
+    """Whether a row has the values that are said."""
     return all(row.get(column) == value for column, value in words.items())
 
 
 def ambiguous_reads(
     blueprint: Blueprint, database: Path | bytes, now: str, referred_by: Mapping[str, Sequence[str]], seed: str
 ) -> dict[str, str]:
-    """Read -> that many of its rows cannot be told apart by its columns, and could be by others, in words.
+    """Reads of which many rows cannot be told apart by the columns named, but could be by others, tried on the data.
 
-    Columns that hold ids are none of these others.
+    Args:
+        referred_by: Read -> the columns that its author names.
+
+    Returns:
+        Read -> a complaint for its author, with other columns that would help. Columns that hold ids are not proposed.
     """
     world = World(blueprint, database, now=now)
     found = {}

@@ -4,7 +4,7 @@ They come about as all rows of a world do: by lawful calls of the person, days b
 makes of them. Nothing of it is ever written into the shared database.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -44,11 +44,15 @@ class FixtureBuilder:
     def __post_init__(self) -> None:
         self._watch = InvariantMonitor(self.world.blueprint)
 
-    def lead(self, caller: str, stuck: int, reached: CallsReached) -> bool:
-        """Try pasts of a person who does not get beyond the template's call `stuck`; whether one got through them all.
+    def patches(self, caller: str, stuck: int, reached: CallsReached) -> Iterator[list[RowChange]]:
+        """Try pasts of a person who does not get beyond the template's call `stuck`.
 
-        A past that leads further is gone on with.
+        A past that leads further is continued. Whoever asks for another patch had no use for the last one.
+
+        Yields:
+            Patches with which all calls of the template can be made.
         """
+        whole = len(self.template.calls)
         random = Random(f"{self.seed}/{self.template.id}/{caller}/past")
         with self.world.session(caller=caller) as session:
             kept, astray = session.mark(), 0
@@ -56,9 +60,11 @@ class FixtureBuilder:
             for _ in range(MOST_STEPS if writes else 0):
                 if not self._step(session, writes, events, random):
                     continue
-                far = reached(session.diff())
-                if far == len(self.template.calls):
-                    return True
+                patch = session.diff()
+                far = reached(patch)
+                if far == whole:
+                    yield patch
+                    far = whole - 1
                 astray = 0 if far > stuck else astray + 1
                 if far > stuck:
                     kept, stuck = session.mark(), far
@@ -66,7 +72,6 @@ class FixtureBuilder:
                 elif astray == MOST_USELESS_STEPS:
                     session.undo(kept)
                     astray = 0
-        return False
 
     def _bearing(self, stuck: int) -> tuple[list[Tool], list[Event]]:
         """Writes and events that bear on the guards of the calls up to that one, and on rows that they name."""

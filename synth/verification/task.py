@@ -24,6 +24,7 @@ from synth.gates import GATES
 from synth.gates.gate import JudgedTask, TaskGate
 from synth.tasks.assembly import golden_of
 from synth.tasks.criteria import criteria_of
+from synth.tasks.kinds import is_transferred
 from synth.tasks.knowledge import KnownValue
 from synth.tasks.replay import Rejected
 from synth.verification.records import WorldRecords, figure_faults
@@ -119,7 +120,7 @@ def _request_faults(world: World, task: Task) -> Iterator[str]:
     known = {dump(fact.value) for fact in task.scenario.facts}
     tool = world.blueprint.tool(asked.tool)
     for name, value in asked.arguments.items():
-        is_row = task.kind == "unavailable" and tool.parameter(name).refers_to is not None
+        is_row = is_transferred(task) and tool.parameter(name).refers_to is not None
         if name not in asked.grounding:
             yield f"{asked.tool}.{name} has no source"
         elif asked.grounding[name] == "user" and not is_row and dump(value) not in known:

@@ -173,6 +173,17 @@ class Backend(Protocol):
         ...
 
 
+class BackendWrapper:
+    """The base of backends around a backend: it has the inner one's name, and is closed with it."""
+
+    def __init__(self, inner: Backend) -> None:
+        self.name = inner.name
+        self._inner = inner
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
 OfflineAnswer = Callable[[Request], str | Reply]
 """An author as a function: it gives the text of its answer, or a whole reply if it calls tools."""
 

@@ -21,6 +21,7 @@ class ClarifyRecipe(KindRecipe):
     """Goals of which one value or row is left out of the request."""
 
     limit = "per_clarification"
+    withholds = True
 
     def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> list[TaskTemplate]:
         """The goals of which something can be left out, each with what that is.
