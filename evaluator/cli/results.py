@@ -13,7 +13,7 @@ from evaluator.report.compare import ResultsByAgent, compare, results_by_agent, 
 from evaluator.report.conversation import conversation_of
 from evaluator.report.results import ResultsFile, results_in, results_of_agent
 from evaluator.report.teach import NEVER_SOLVED, TAUGHT, TAUGHT_TASKS, show_teaching, teach, write_teaching
-from evaluator.report.terminal_conversation import show_conversation
+from evaluator.report.terminal import show_conversation
 from evaluator.scoring.evaluate import NotScoredError, checks_version
 from evaluator.scoring.worker_pool import DatasetEvaluator, EvaluationJob
 from skillweave.base.command import one_line
@@ -142,9 +142,9 @@ def _pruned(desk: DatasetEvaluator, task: Task) -> PrunedRecord:
         return PrunedRecord(task_id=task.id, world=task.world, kept=_all(task), pruned=[], fault=str(error))
     needless = golden.pruned - spoiled_calls(task.golden)
     notes = [
-        GoldenCallNote(golden=step.call, tool=step.tool, arguments=step.arguments)
-        for step in golden.execution.steps
-        if step.call in needless
+        GoldenCallNote(golden=step.position, tool=step.tool, arguments=step.arguments)
+        for step in golden.execution.calls
+        if step.position in needless
     ]
     kept = [position for position in _all(task) if position not in needless]
     return PrunedRecord(

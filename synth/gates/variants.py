@@ -123,11 +123,11 @@ def _check_order(world: World, task: Task) -> None:
     if all(call.demanded_by is None for call in task.golden):
         return
     executor = VariantExecutor(world, task)
-    for moves in reorderings(executor):
-        writes = [move.golden for move in moves if move.golden in executor.writes]
+    for calls in reorderings(executor):
+        writes = [call.golden for call in calls if call.golden in executor.writes]
         asked = [place for place in writes if place is not None and task.golden[place].demanded_by is None]
-        outcome = executor.attempt(moves) if asked == sorted(asked) else None
-        if outcome and outcome.is_lawful and not outcome.undone and not executor.reaches_goal(outcome.changes):
+        outcome = executor.execute(calls) if asked == sorted(asked) else None
+        if outcome and outcome.is_lawful and not outcome.unexecuted and not executor.reaches_goal(outcome.changes):
             raise Rejected("second lawful order", f"{', '.join(task.golden[place or 0].tool for place in writes)}")
 
 
