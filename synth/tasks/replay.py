@@ -22,19 +22,25 @@ from skillweave.world.world import World
 
 
 class Rejected(Exception):
-    """`reason` is one of few, fixed words; `detail` says what it was in this case."""
+    """A combination or a task does not pass a check."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
+        """Args:
+        reason: One of a few fixed texts, which are counted.
+        detail: What it was in this case.
+        """
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.detail = detail
 
 
 class GoldenRun(NamedTuple):
+    """What golden calls, or a variant of them, did in a fresh session."""
+
     results: list[CallResult]
-    """One a golden call; a call that was left out, or could not be made any more, counts as failed."""
+    """One for each golden call; a call that was left out, or could not be made any more, counts as failed."""
     changes: list[RowChange]
-    """Canonical."""
+    """Rows that differ in the end, in canonical form."""
 
     @property
     def succeeded(self) -> bool:
@@ -61,7 +67,12 @@ def run_golden(
     without: Collection[int] = (),
     instead: Mapping[tuple[int, str], Json] | None = None,
 ) -> GoldenRun:
-    """The golden calls, some left out, some arguments replaced or added; what came from results is bound again."""
+    """Carry out the golden calls in a fresh session; arguments that came from results are bound again.
+
+    Args:
+        without: Places of golden calls that are left out.
+        instead: Place and parameter -> value that replaces an argument, or is added to the call.
+    """
     with open_session(world, combination) as session:
         results = make_calls(session, combination.golden, without=without, instead=instead or {})
         return GoldenRun(results, canonical(session.diff(), session.minted))
@@ -74,14 +85,14 @@ def make_calls(
     without: Collection[int] = (),
     instead: Mapping[tuple[int, str], Json] | None = None,
 ) -> list[CallResult]:
-    """Make the calls in a session, as `attempt` says."""
+    """Make golden calls in an open session; `without` and `instead` are those of `run_golden`."""
     results: list[CallResult] = []
     for place, call in enumerate(calls):
-        results.append(_made(session, place, call, results, without, instead or {}))
+        results.append(_call(session, place, call, results, without, instead or {}))
     return results
 
 
-def _made(
+def _call(
     session: ContractSession,
     place: int,
     call: GoldenCall,
@@ -114,7 +125,18 @@ def all_shown_rows(
     call: GoldenCall,
     fixed: Collection[str] = (),
 ) -> Iterator[dict[str, Json]]:
-    """Rows that the read of a golden call shows in the present state, repeats included. `fixed` arguments stay."""
+    """Rows that a read can show in the present state, called in every way that an agent may think of.
+
+    Optional arguments are left out and filled in, enums and dates are gone through; what names a row stays as the golden
+    call has it.
+
+    Args:
+        call: The golden call of the read.
+        fixed: Parameters whose arguments stay as the golden call has them.
+
+    Yields:
+        Rows, repeats included.
+    """
     tool = world.blueprint.tool(call.tool)
     names = [parameter.name for parameter in tool.parameters]
     for values in islice(product(*_ways(tool, combination, call, fixed)), MOST_VIEWS):
@@ -123,7 +145,7 @@ def all_shown_rows(
 
 
 def has_more_views(world: World, combination: Combination, call: GoldenCall, fixed: Collection[str] = ()) -> bool:
-    """Whether a read can be called in more ways than `views` calls it."""
+    """Whether a read can be called in more ways than `all_shown_rows` calls it."""
     return prod(map(len, _ways(world.blueprint.tool(call.tool), combination, call, fixed))) > MOST_VIEWS
 
 
