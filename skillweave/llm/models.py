@@ -301,7 +301,7 @@ def _describe(error: Exception) -> str:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename != __file__ and not frame.filename.startswith("<frozen")
+        if frame.filename not in (__file__, importlib.__file__) and not frame.filename.startswith("<frozen")
     ]
     where = f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}: {error}{where}"
