@@ -129,7 +129,7 @@ def _try_guards(
             return
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)  # Records are frozen, and a run gives the same few verdicts many thousand times.
 def _verdict(rule: str, holds: bool) -> RuleVerdict:
     return RuleVerdict(rule=rule, holds=holds)
 
