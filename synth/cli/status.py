@@ -41,8 +41,10 @@ def show_status(source: PipelineSource, options: PipelineOptions, *, questions: 
     manifest = Manifest(Store(folder))
     steps = load_pipeline(source.package).restricted(config.task_mode).steps
     show_table(STEP_HEADER, [_row(step, manifest.items(step.name)) for step in steps])
-    _print_section("figures", (line for step in steps for line in _figures(step, manifest.items(step.name))))
-    _print_section("rejected or failed", (line for step in steps for line in _losses(step, manifest.items(step.name))))
+    records = {step.name: manifest.items(step.name) for step in steps}
+    _print_section("figures", (line for step in steps for line in _figures(step, records[step.name])))
+    losses = (line for step in steps for line in _losses(step, records[step.name]))
+    _print_section("left out, rejected or failed", losses)
     askings = of_records(manifest.items())
     if askings and (questions or not are_all_offline(askings)):
         print()
