@@ -37,7 +37,7 @@ def conversations(world: World, tasks: Sequence[Task], dataset: str) -> Iterator
     policy = policy_of(world)
     for number, task in enumerate(tasks):
         execution = golden_calls(world, task.env_variables.LOGGED_IN_USER, task.golden)
-        plan = AgentPlan([(step.tool, step.arguments) for step in execution.steps], _told(task))
+        plan = AgentPlan([(step.tool, step.arguments) for step in execution.calls], _told(task))
         for trial in range(TRIALS):
             way = PASSES[trial % len(PASSES)] if trial < PASSING else FAILS[(number + trial) % len(FAILS)]
             messages = [Message(role="system", content=policy), *_talk(world, task, way(task, plan), execution)]
@@ -107,7 +107,7 @@ def _talk(world: World, task: Task, plan: AgentPlan, golden: Execution) -> Itera
     """The user's wish, the calls with some words before each write, and the end."""
     yield from task.messages
     results = iter(golden_results(world, task, plan.calls))
-    writes = {step.tool for step in golden.steps if step.writes}
+    writes = {step.tool for step in golden.calls if step.writes}
     for place, (tool, arguments) in enumerate(plan.calls):
         if tool == "identify_patient":
             yield Message(role="assistant", content="Gladly. What are your e-mail address and your date of birth?")

@@ -91,7 +91,7 @@ def _task(world: World, number: int, patient: Patient, wish: VisitRequest, diges
     golden = wish.golden if signed_in else [_identify(patient), *map(_one_later, wish.golden)]
     known = {"email": patient["email"], "date_of_birth": patient["date_of_birth"], **wish.facts}
     execution = golden_calls(world, patient["patient_id"] if signed_in else None, golden)
-    assert all(step.ok for step in execution.steps), execution
+    assert all(step.ok for step in execution.calls), execution
     told = [wish.told] if wish.told else []
     return a_task(
         id=f"{SERVER}-{number:08}",
@@ -193,7 +193,7 @@ def _cancels(world: World, patient: Patient, random: Random) -> VisitRequest | N
             reason=("travel", "user"),
         ),
     ]
-    result = golden_calls(world, patient["patient_id"], golden).steps[-1].result
+    result = golden_calls(world, patient["patient_id"], golden).calls[-1].result
     fee = result.value.get("fee_cents") if isinstance(result.value, dict) else None
     if fee is None or result.violations:
         return None

@@ -59,12 +59,12 @@ class Check:
 
 
 def _state(trial: Trial) -> StateCheck:
-    return check_state(trial.task.criteria, trial.made.changes, trial.comparison)
+    return check_state(trial.task.criteria, trial.execution.changes, trial.comparison)
 
 
 def _communicate(trial: Trial) -> CommunicateCheck:
     task = trial.task
-    return check_communicate(task.criteria.communicate, trial.messages, trial.made.steps, task.now)
+    return check_communicate(task.criteria.communicate, trial.messages, trial.execution.calls, task.now)
 
 
 CHECKS: Registry[Check] = Registry(

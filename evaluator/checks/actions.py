@@ -18,10 +18,10 @@ from skillweave.schema.score import ActionsCheck, ArgumentMismatch, CallNote, Go
 def check_actions(trial: ReplayedTrial) -> ActionsCheck:
     """Golden calls against made calls, each counted once. Pruned golden calls are not demanded, and no extra either."""
     matching = CallMatching(trial)
-    demanded = [step for step in trial.golden.execution.steps if step.call not in trial.golden.pruned]
-    matched = [step for step in demanded if step.call in matching.pairs]
-    missing = [step for step in demanded if step.call not in matching.pairs]
-    extra = [step for step in trial.made.steps if _counts(step) and step.call not in matching.taken]
+    demanded = [step for step in trial.golden.execution.calls if step.position not in trial.golden.pruned]
+    matched = [step for step in demanded if step.position in matching.pairs]
+    missing = [step for step in demanded if step.position not in matching.pairs]
+    extra = [step for step in trial.execution.calls if _counts(step) and step.position not in matching.taken]
     order_errors = _order_errors(trial, matching, matched)
     precision = len(matched) / (len(matched) + len(extra)) if matched or extra else 1.0
     recall = len(matched) / len(demanded) if demanded else 1.0
@@ -30,9 +30,9 @@ def check_actions(trial: ReplayedTrial) -> ActionsCheck:
         score=0.0 if order_errors else mean,
         precision=precision,
         recall=recall,
-        matched=[MatchedCall(golden=step.call, call=matching.pairs[step.call]) for step in matched],
-        missing=[GoldenCallNote(golden=step.call, tool=step.tool, arguments=step.arguments) for step in missing],
-        extra=[CallNote(call=step.call, tool=step.tool, arguments=step.arguments) for step in extra],
+        matched=[MatchedCall(golden=step.position, call=matching.pairs[step.position]) for step in matched],
+        missing=[GoldenCallNote(golden=step.position, tool=step.tool, arguments=step.arguments) for step in missing],
+        extra=[CallNote(call=step.position, tool=step.tool, arguments=step.arguments) for step in extra],
         argument_errors=_argument_errors(matching, missing),
         order_errors=order_errors,
     )
@@ -46,8 +46,8 @@ def _counts(step: ExecutedCall) -> bool:
 def _argument_errors(matching: CallMatching, missing: list[ExecutedCall]) -> list[ArgumentMismatch]:
     found = [
         ArgumentMismatch(
-            golden=step.call,
-            call=made.call,
+            golden=step.position,
+            call=made.position,
             tool=step.tool,
             argument=name,
             expected=step.arguments.get(name),
@@ -63,11 +63,11 @@ def _order_errors(trial: ReplayedTrial, matching: CallMatching, matched: list[Ex
     """Calls that came before one that they depend on, where that led elsewhere."""
     calls = matching.pairs
     early = {
-        later.call
+        later.position
         for earlier, later in combinations(matched, 2)
-        if calls[later.call] < calls[earlier.call] and _rows(earlier) & _rows(later)
+        if calls[later.position] < calls[earlier.position] and _rows(earlier) & _rows(later)
     }
-    if not early or check_state(trial.task.criteria, trial.made.changes, trial.world.comparison).score:
+    if not early or check_state(trial.task.criteria, trial.execution.changes, trial.world.comparison).score:
         return []
     return [MatchedCall(golden=place, call=calls[place]) for place in sorted(early)]
 

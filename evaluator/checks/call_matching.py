@@ -56,13 +56,13 @@ class CallMatching:
     def __init__(self, trial: ReplayedTrial) -> None:
         self._world = trial.world
         self._golden = trial.golden.execution
-        self._made = trial.made
+        self._made = trial.execution
         self._open = frozenset(_open_columns(trial.task.criteria))
         self._ids = MintedIds(self._golden.minted)
         demanded = trial.task.criteria.declined
         self._declined: frozenset[Json] = demanded.accepted if demanded else frozenset()
         self._calls: defaultdict[str, list[ExecutedCall]] = defaultdict(list)
-        for step in self._made.steps:
+        for step in self._made.calls:
             if step.ok:
                 self._calls[step.tool].append(step)
         self._demanded: dict[int, list[RowChange]] = {}
@@ -72,8 +72,8 @@ class CallMatching:
         self.taken: set[int] = set()
         """Made calls that stand for a golden one."""
         pruned = trial.golden.pruned
-        self._match([step for step in self._golden.steps if step.call not in pruned])
-        self._match([step for step in self._golden.steps if step.call in pruned and step.ok])
+        self._match([step for step in self._golden.calls if step.position not in pruned])
+        self._match([step for step in self._golden.calls if step.position in pruned and step.ok])
 
     def nearest(self, golden: Sequence[ExecutedCall]) -> Iterator[tuple[ExecutedCall, ExecutedCall, list[str]]]:
         """Golden calls that nothing stands for, each with the call meant for it, and the arguments that differ.
@@ -81,11 +81,11 @@ class CallMatching:
         A call that was carried out is nearer than one that failed, and that than one that cannot be read.
         """
         for tool in dict.fromkeys(step.tool for step in golden):
-            goldens = {step.call: step for step in golden if step.tool == tool}
+            goldens = {step.position: step for step in golden if step.tool == tool}
             calls = self._left(tool)
             while goldens and calls:
                 ranked = [
-                    (_rank(made), len(self._unlike(step, made)), step.call, made.call)
+                    (_rank(made), len(self._unlike(step, made)), step.position, made.position)
                     for step in goldens.values()
                     for made in calls.values()
                 ]
@@ -112,9 +112,9 @@ class CallMatching:
         """Calls of a tool that stand for nothing; of those that failed alike the first."""
         found: dict[int, ExecutedCall] = {}
         seen: set[str] = set()
-        for step in self._made.steps:
-            if step.tool == tool and step.call not in self.taken and (step.ok or str(step.arguments) not in seen):
-                found[step.call] = step
+        for step in self._made.calls:
+            if step.tool == tool and step.position not in self.taken and (step.ok or str(step.arguments) not in seen):
+                found[step.position] = step
                 seen.add(str(step.arguments))
         return found
 
@@ -130,7 +130,7 @@ class CallMatching:
     def _match_by_arguments(self, golden: Sequence[ExecutedCall]) -> bool:
         before = len(self.pairs)
         for step in golden:
-            if step.call not in self.pairs:
+            if step.position not in self.pairs:
                 self._take(step, (made for made in self._likely(step) if self._is_same_call(step, made)))
         return len(self.pairs) > before
 
@@ -145,11 +145,11 @@ class CallMatching:
 
     def _match_one_by_effect(self, golden: Sequence[ExecutedCall]) -> bool:
         for step in golden:
-            if step.call in self.pairs:
+            if step.position in self.pairs:
                 continue
             if step.writes:
-                others = [made for made in self._made.steps if made.writes and made.tool != step.tool]
-                candidates = [made for made in [*self._calls[step.tool], *others] if made.call not in self.taken]
+                others = [made for made in self._made.calls if made.writes and made.tool != step.tool]
+                candidates = [made for made in [*self._calls[step.tool], *others] if made.position not in self.taken]
                 if self._take(step, (made for made in candidates if self._has_same_effect(step, made))):
                     return True
             elif self._take(step, (made for made in self._calls[step.tool] if self._shows_the_same(step, made))):
@@ -157,11 +157,11 @@ class CallMatching:
         return False
 
     def _take(self, step: ExecutedCall, candidates: Iterable[ExecutedCall]) -> bool:
-        made = next((made for made in candidates if made.call not in self.taken), None)
+        made = next((made for made in candidates if made.position not in self.taken), None)
         if made is None:
             return False
-        self.pairs[step.call] = made.call
-        self.taken.add(made.call)
+        self.pairs[step.position] = made.position
+        self.taken.add(made.position)
         self._learn(step, made)
         return True
 
@@ -172,7 +172,7 @@ class CallMatching:
             self._ids.pair(_keys_of_inserted(step, made))
 
     def _is_same_call(self, step: ExecutedCall, made: ExecutedCall) -> bool:
-        if made.call in self.taken:
+        if made.position in self.taken:
             return False
         if step.tool == TRANSFER:
             return step.arguments.get("reason") == made.arguments.get("reason")
@@ -204,16 +204,16 @@ class CallMatching:
         wanted, done = self._closed(step.changes), self._closed(made.changes)
         if Counter((row.table, row.op) for row in wanted) != Counter((row.table, row.op) for row in done):
             return False
-        if made.call not in self._done:
-            self._done[made.call] = canonical(done, made.result.minted)
-        if step.call not in self._demanded:
-            self._demanded[step.call] = canonical(wanted, step.result.minted)
-        expected = [_renamed(change, self._ids) for change in self._demanded[step.call]]
-        return compare(expected, self._done[made.call], self._world.comparison).is_empty
+        if made.position not in self._done:
+            self._done[made.position] = canonical(done, made.result.minted)
+        if step.position not in self._demanded:
+            self._demanded[step.position] = canonical(wanted, step.result.minted)
+        expected = [_renamed(change, self._ids) for change in self._demanded[step.position]]
+        return compare(expected, self._done[made.position], self._world.comparison).is_empty
 
     def _shows_the_same(self, step: ExecutedCall, made: ExecutedCall) -> bool:
         value = step.result.value
-        is_open = step.tool not in SESSION_TOOLS and made.call not in self.taken
+        is_open = step.tool not in SESSION_TOOLS and made.position not in self.taken
         return bool(value) and is_open and is_same(self._translated(value), made.result.value)
 
     def _closed(self, changes: Sequence[RowChange]) -> list[RowChange]:

@@ -18,13 +18,13 @@ def check_replay(trial: ReplayedTrial) -> ReplayCheck:
     """What came of the recorded calls when they were made again. The check has no score."""
     recorded = _recorded_results(trial.messages)
     texts = [recorded.get(place) for place in _places(trial.messages)]
-    calls = trial.made.steps
+    calls = trial.execution.calls
     return ReplayCheck(
         calls=sum(not call.is_malformed for call in calls),
         failed=sum(not call.ok for call in calls),
-        malformed=[call.call for call in calls if call.is_malformed],
+        malformed=[call.position for call in calls if call.is_malformed],
         differs=[
-            call.call for call, text in zip(calls, texts, strict=True) if text is not None and _differs(call, text)
+            call.position for call, text in zip(calls, texts, strict=True) if text is not None and _differs(call, text)
         ],
         after_the_end=trial.after_the_end,
     )

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from evaluator.cli.options import EvaluationOptions
+from evaluator.cli.results import run_compare, run_prune, run_show, run_teach
+from evaluator.cli.run import run_evaluation, run_rescore
 from skillweave.base.command import run_command
 
 app = typer.Typer(
@@ -31,6 +33,10 @@ ConfigFile = Annotated[Path | None, typer.Option("--config", help="The configura
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", help="Override a key: dotted.path=YAML value. Repeats.", metavar="KEY=VALUE"),
+]
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option("--plugin", help="A module of one's own with checks or kinds of task. Repeats.", metavar="MODULE"),
 ]
 Workers = Annotated[int | None, typer.Option("--max-workers", help="Processes that evaluate.")]
 NoPrune = Annotated[bool, typer.Option("--no-prune", help="Demand every golden call, the needless too.")]
@@ -68,6 +74,7 @@ def run(
     quiet: Quiet = False,
     config: ConfigFile = None,
     overrides: Overrides = None,
+    plugin: Plugins = None,
 ) -> None:
     """Replay golden and recorded calls, score every rollout, write results, summary and report."""
     options = EvaluationOptions(
@@ -82,14 +89,12 @@ def run(
         verbose=verbose,
         quiet=quiet,
         overrides=tuple(overrides or ()),
+        plugins=tuple(plugin or ()),
         values=_values(outputs_dir, max_workers, enable_subjective),
     )
-    options.refuse_nonsense()
+    options.check_consistency()
     if mode == "prune":
-        from evaluator.cli.results import run_prune
-
         raise typer.Exit(run_prune(options))
-    from evaluator.cli.run import run_evaluation
 
     raise typer.Exit(run_evaluation(options))
 
@@ -105,9 +110,9 @@ def rescore(
     quiet: Quiet = False,
     config: ConfigFile = None,
     overrides: Overrides = None,
+    plugin: Plugins = None,
 ) -> None:
     """Score old rollouts again, after a check or the dataset changed, and list every result that flipped."""
-    from evaluator.cli.run import run_rescore
 
     options = EvaluationOptions(
         rollouts=rollouts_dir,
@@ -116,6 +121,7 @@ def rescore(
         output_file=output,
         quiet=quiet,
         overrides=tuple(overrides or ()),
+        plugins=tuple(plugin or ()),
         values=_values(outputs_dir, max_workers, enable_subjective),
     )
     raise typer.Exit(run_rescore(options))
@@ -131,7 +137,6 @@ def compare(
     output: Annotated[Path | None, typer.Option("--output", help="Write the comparisons as JSON too.")] = None,
 ) -> None:
     """Compare agents task by task: which tasks flipped, and whether the difference is more than chance."""
-    from evaluator.cli.results import run_compare
 
     raise typer.Exit(run_compare(a, b, output, agent or []))
 
@@ -146,15 +151,16 @@ def show(
     mcp_outputs_dir: Worlds = None,
     config: ConfigFile = None,
     overrides: Overrides = None,
+    plugin: Plugins = None,
 ) -> None:
     """Show a trajectory turn by turn, with what each call changed, beside its golden calls."""
-    from evaluator.cli.results import run_show
 
     options = EvaluationOptions(
         rollouts=rollouts_dir,
         config_file=config,
         mcp_outputs=mcp_outputs_dir,
         overrides=tuple(overrides or ()),
+        plugins=tuple(plugin or ()),
         values=_values(outputs_dir, None, False),
     )
     raise typer.Exit(run_show(options, id, agent=agent, user=user))
@@ -169,7 +175,6 @@ def teach(
     max_rate: Annotated[float, typer.Option(min=0, max=1, help="Keep tasks solved in at most this share.")] = 1.0,
 ) -> None:
     """Mark each task with how often a strong model solved it; list what can be learnt from, and what never was."""
-    from evaluator.cli.results import run_teach
 
     raise typer.Exit(run_teach(results, min_passes, max_rate, agent=agent, user=user))
 
@@ -185,12 +190,14 @@ def selftest(
     held_out: Annotated[
         bool, typer.Option("--held-out", help="The second set, by which no task was dropped; writes held_out.json.")
     ] = False,
+    plugin: Plugins = None,
 ) -> None:
     """Try the evaluator on trajectories known to be right or wrong, made from every task's golden one."""
     from evaluator.cli.selftest import run_held_out, run_selftest
 
-    run = run_held_out if held_out else run_selftest
-    raise typer.Exit(run(outputs_dir, tasks=tuple(tasks or ()), limit=limit, workers=max_workers))
+    verb = run_held_out if held_out else run_selftest
+    status = verb(outputs_dir, tasks=tasks or (), limit=limit, workers=max_workers, plugins=plugin or ())
+    raise typer.Exit(status)
 
 
 def _values(outputs_dir: str | None, max_workers: int | None, enable_subjective: bool) -> dict[str, object]:

@@ -37,7 +37,7 @@ class EvaluationOptions:
     values: Mapping[str, Any] = field(default_factory=dict)
     """Dotted path -> what an option says of it; None: nothing."""
 
-    def refuse_nonsense(self) -> None:
+    def check_consistency(self) -> None:
         """ConfigError for what does not go together."""
         if self.mode not in MODES:
             raise ConfigError(f"--mode {self.mode!r} is unknown; {nearest(self.mode, MODES)}")

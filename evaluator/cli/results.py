@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evaluator.cli.options import EvaluationOptions
+from evaluator.kinds import KINDS
 from evaluator.replay.golden import golden_execution_of
 from evaluator.replay.rollouts import find_rollouts
 from evaluator.replay.trial import UnreadableTrajectoryError
@@ -12,7 +13,7 @@ from evaluator.report.compare import ResultsByAgent, compare, results_by_agent, 
 from evaluator.report.conversation import conversation_of
 from evaluator.report.results import ResultsFile, results_in, results_of_agent
 from evaluator.report.teach import NEVER_SOLVED, TAUGHT, TAUGHT_TASKS, show_teaching, teach, write_teaching
-from evaluator.report.terminal_conversation import show_conversation
+from evaluator.report.terminal import show_conversation
 from evaluator.scoring.evaluate import NotScoredError, checks_version
 from evaluator.scoring.worker_pool import DatasetEvaluator, EvaluationJob
 from skillweave.base.command import one_line
@@ -30,6 +31,7 @@ SHOWN = 3
 
 def run_show(options: EvaluationOptions, id: str, *, agent: str | None = None, user: str | None = None) -> int:
     """The exit status: 1 where it cannot be scored. Raises ConfigError, ArtifactError."""
+    options.load_plugins()
     rollouts = find_rollouts(options.rollouts)
     named = sorted(key for key, place in rollouts.places.items() if id in (key.id, place.task_id))
     found = [key for key in named if agent in (None, key.speakers.agent) and user in (None, key.speakers.user)]
@@ -140,12 +142,18 @@ def _pruned(desk: DatasetEvaluator, task: Task) -> PrunedRecord:
         return PrunedRecord(task_id=task.id, world=task.world, kept=_all(task), pruned=[], fault=str(error))
     needless = golden.pruned - spoiled_calls(task.golden)
     notes = [
-        GoldenCallNote(golden=step.call, tool=step.tool, arguments=step.arguments)
-        for step in golden.execution.steps
-        if step.call in needless
+        GoldenCallNote(golden=step.position, tool=step.tool, arguments=step.arguments)
+        for step in golden.execution.calls
+        if step.position in needless
     ]
     kept = [position for position in _all(task) if position not in needless]
-    return PrunedRecord(task_id=task.id, world=task.world, kept=kept, pruned=notes, fault=golden.fault)
+    return PrunedRecord(
+        task_id=task.id,
+        world=task.world,
+        kept=kept,
+        pruned=notes,
+        fault=KINDS[task.kind].task_fault(task) or golden.fault,
+    )
 
 
 def _all(task: Task) -> list[int]:

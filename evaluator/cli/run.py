@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from evaluator.cli.options import EvaluationOptions
+from evaluator.judge.judge import Judge, judge_queue
 from evaluator.replay.rollouts import RolloutIndex, find_rollouts
 from evaluator.replay.trial import UnreadableTrajectoryError
 from evaluator.report.compare import flips, show_flips
@@ -26,9 +26,6 @@ from skillweave.base.store import CACHE, Store, locked
 from skillweave.schema.evaluation import EvaluationSummary, Ladder
 from skillweave.schema.result import RescoredResult, Result
 
-if TYPE_CHECKING:
-    from evaluator.judge.judge import Judge
-
 
 @dataclass
 class EvaluationRun:
@@ -42,7 +39,7 @@ class EvaluationRun:
     jobs: list[EvaluationJob]
     """All of them, by task."""
     kept: KeptResults
-    judge: "Judge | None"
+    judge: Judge | None
     judge_faults: int = 0
     """Conversations that the judge gave no usable answer for."""
 
@@ -50,6 +47,7 @@ class EvaluationRun:
 @contextmanager
 def open_run(options: EvaluationOptions) -> Iterator[EvaluationRun]:
     """All that is needed, under the lock on the folder of results. Raises ConfigError, ArtifactError."""
+    options.load_plugins()
     rollouts = find_rollouts(options.rollouts)
     results = ResultsFile(options.output)
     if any(path.resolve() == results.path.resolve() for path in rollouts.files):
@@ -74,12 +72,10 @@ def _jobs(rollouts: RolloutIndex, follows_from: list[str]) -> list[EvaluationJob
     ]
 
 
-def _judge(options: EvaluationOptions, desk: DatasetEvaluator, results: ResultsFile) -> "Judge | None":
+def _judge(options: EvaluationOptions, desk: DatasetEvaluator, results: ResultsFile) -> Judge | None:
     """Who judges, where a judge is asked for. Raises ConfigError."""
     if not options.judged and (options.check is not None or not desk.asks_for_rubric()):
         return None
-    from evaluator.judge.judge import Judge
-
     return Judge(options.config, checks=options.judged, folder=results.store.root)
 
 
@@ -236,8 +232,6 @@ def _done(run: EvaluationRun, owed: list[EvaluationJob]) -> Iterator[FinishedJob
     if run.judge is None:
         yield from scored
         return
-    from evaluator.judge.judge import judge_queue
-
     with judge_queue(run.judge, run.desk) as stage:
         yield from stage.added(scored)
         run.judge_faults = stage.faults

@@ -46,7 +46,9 @@ class AgentConduct(NamedTuple):
             return True
         request = self._request(self.messages)
         start = len(self.messages) if request is None else request
-        lookups = [call.message for call in self.calls if call.call < decline.call and call.tool not in SESSION_TOOLS]
+        lookups = [
+            call.message for call in self.calls if call.position < decline.position and call.tool not in SESSION_TOOLS
+        ]
         later = self.messages[max([start, *lookups]) + 1 :]
         return any(message.role == "assistant" and words_of(message.content or "") for message in later)
 
@@ -116,7 +118,7 @@ def question_faults(conduct: AgentConduct) -> Iterator[str]:
 
 def named(call: ExecutedCall) -> str:
     """A call as faults name it: `call 3 (cancel_appointment)`."""
-    return f"call {call.call} ({call.tool})"
+    return f"call {call.position} ({call.tool})"
 
 
 def _declining_rule(call: ExecutedCall) -> str | None:

@@ -17,8 +17,8 @@ from skillweave.world.tools import name_of, plain_name, read_call
 class ExecutedCall(NamedTuple):
     """One call, made."""
 
-    call: int
-    """Position among all calls, from 0."""
+    position: int
+    """Position among all calls of its side, from 0."""
     message: int
     """Position of the message that holds it; -1 for golden calls."""
     turn: int
@@ -47,7 +47,7 @@ class ExecutedCall(NamedTuple):
 class Execution(NamedTuple):
     """All calls of one side, golden or made, and where they led."""
 
-    steps: list[ExecutedCall]
+    calls: list[ExecutedCall]
     changes: list[RowChange]
     """The whole difference, canonical."""
     minted: list[str]

@@ -39,16 +39,16 @@ class _Pruning:
         self._world = world
         self._task = task
         self._golden = execution
-        self._steps = execution.steps
+        self._steps = execution.calls
         self._replays = 0
         self._sources = _Sources(task, self._steps)
-        self._writes = [step.call for step in self._steps if self._can_write(step)]
-        self._signs_in = [step.call for step in self._steps if self._kind(step) == "auth"]
+        self._writes = [step.position for step in self._steps if self._can_write(step)]
+        self._signs_in = [step.position for step in self._steps if self._kind(step) == "auth"]
 
     def settled(self) -> set[int]:
         """Calls that can all be left out, from the last to the first, until no more can."""
         out: set[int] = set()
-        places = [step.call for step in reversed(self._steps) if step.tool not in SESSION_TOOLS]
+        places = [step.position for step in reversed(self._steps) if step.tool not in SESSION_TOOLS]
         pairs = list(combinations(reversed(self._writes), 2))
         while True:
             before = len(out)
@@ -227,13 +227,13 @@ def _fault(world: World, task: Task, execution: Execution) -> str | None:
     """Why the golden calls prove nothing; None where they do what the task says."""
     if execution.defects:
         return execution.defects[0]
-    for step, call in zip(execution.steps, task.golden, strict=False):
+    for step, call in zip(execution.calls, task.golden, strict=False):
         planted = ERRORS.get(call.fault) if call.fault else None
         if planted is not None and step.ok:
-            return f"call {step.call} ({step.tool}) is not befallen by a {call.fault}"
+            return f"call {step.position} ({step.tool}) is not befallen by a {call.fault}"
         if step.result.error is not None and step.result.error != planted:
-            return f"call {step.call} ({step.tool}) fails: {step.result.error.code}, {step.result.error.message}"
-    broken = violations([step.result for step in execution.steps])
+            return f"call {step.position} ({step.tool}) fails: {step.result.error.code}, {step.result.error.message}"
+    broken = violations([step.result for step in execution.calls])
     if broken:
         return f"it breaks a rule: {broken[0]}"
     found = compare(task.criteria.state, execution.changes, world.comparison)

@@ -231,7 +231,7 @@ class Trial:
     """A session of a task and the conversation held in it: what every check can look at."""
 
     task: Task
-    made: Execution
+    execution: Execution
     """The agent's calls, executed."""
     comparison: ComparisonLookup
     """How each column is compared."""
@@ -272,19 +272,19 @@ def replayed_trial(
     world: World,
     golden: GoldenExecution,
     recorded: RecordedTrajectory,
-    made: Execution,
+    execution: Execution,
     *,
     confirmation_in_reward: bool = False,
 ) -> ReplayedTrial:
     """The trial of a trajectory.
 
     Args:
-        made: The recorded calls, made again.
+        execution: The recorded calls, made again.
         confirmation_in_reward: Whether a write without the user's agreement breaks the policy.
     """
     return ReplayedTrial(
         task=task,
-        made=made,
+        execution=execution,
         comparison=world.comparison,
         transcript=recorded.messages,
         user_records=recorded.user_turns,
@@ -312,7 +312,7 @@ class ScoredTrial:
 
 def replayed_messages(trial: ReplayedTrial) -> list[Message]:
     """The conversation, each call followed by what the replay answered; what is recorded of results is left out."""
-    steps = iter(trial.made.steps)
+    steps = iter(trial.execution.calls)
     found: list[Message] = []
     for message in trial.messages:
         if message.role == "tool":

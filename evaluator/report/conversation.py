@@ -209,8 +209,8 @@ def conversation_of(scored: ScoredTrial, result: Result) -> ShownConversation:
 def _golden(trial: ReplayedTrial, matched: Sequence[MatchedCall]) -> list[ShownCall]:
     partner = {pair.golden: pair.call for pair in matched}
     return [
-        _shown(step, partner.get(step.call), is_demanded=step.call not in trial.golden.pruned)
-        for step in trial.golden.execution.steps
+        _shown(step, partner.get(step.position), is_demanded=step.position not in trial.golden.pruned)
+        for step in trial.golden.execution.calls
     ]
 
 
@@ -220,12 +220,12 @@ def _turns(trial: ReplayedTrial, scored: ScoredTrial, matched: Sequence[MatchedC
     written = [call.function.arguments for message in _of_agent(trial.messages) for call in message.tool_calls or ()]
     answers = _conversation_answers(trial.messages)
     made: dict[int, list[ShownCall]] = {}
-    for step in trial.made.steps:
+    for step in trial.execution.calls:
         shown = _shown(
             step,
-            partner.get(step.call),
-            written=str(written[step.call]) if step.is_malformed else None,
-            recorded=_text(trial.messages, answers.get(step.call)) if step.call in differs else None,
+            partner.get(step.position),
+            written=str(written[step.position]) if step.is_malformed else None,
+            recorded=_text(trial.messages, answers.get(step.position)) if step.position in differs else None,
         )
         made.setdefault(step.message, []).append(shown)
     told = frozenset(answers.values())
@@ -288,7 +288,7 @@ def _shown(
 ) -> ShownCall:
     error = step.result.error
     return ShownCall(
-        place=step.call,
+        place=step.position,
         tool=step.tool,
         arguments=step.arguments,
         written=written,

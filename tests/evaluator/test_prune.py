@@ -25,7 +25,7 @@ def pruned(*golden: GoldenCall, **changes: Any) -> list[int]:
     with WORLD.session(task) as session:
         execution = execute_golden(session, task.golden)
     assert not execution.defects
-    assert all(step.ok for step in execution.steps)
+    assert all(step.ok for step in execution.calls)
     return sorted(needless_calls(WORLD, task, execution))
 
 

@@ -30,8 +30,8 @@ def a_talk(*messages: Message) -> ReplayedTrial:
 
 
 def test_a_write_behind_the_end_is_not_made() -> None:
-    assert len(a_talk(agent(None, BOOK), BYE).made.changes) > 0
-    assert a_talk(agent("Sure."), BYE, agent(None, BOOK)).made.steps == []
+    assert len(a_talk(agent(None, BOOK), BYE).execution.changes) > 0
+    assert a_talk(agent("Sure."), BYE, agent(None, BOOK)).execution.calls == []
 
 
 def test_what_is_told_behind_the_end_is_not_heard() -> None:
@@ -39,7 +39,7 @@ def test_what_is_told_behind_the_end_is_not_heard() -> None:
     for messages, told in (([fee, BYE], 1.0), ([BYE, fee], 0.0)):
         trial = a_talk(agent(None, LOOK), agent(None, BOOK), *messages)
         facts = trial.task.criteria.communicate
-        assert check_communicate(facts, trial.messages, trial.made.steps, trial.task.now).score == told
+        assert check_communicate(facts, trial.messages, trial.execution.calls, trial.task.now).score == told
     with WORLD.session(a_booking()) as session:
         found = score(a_booking(), session, [user("Book it."), BYE, fee]).checks.communicate
     assert found is not None
@@ -48,7 +48,7 @@ def test_what_is_told_behind_the_end_is_not_heard() -> None:
 
 def test_the_end_is_the_users_word_and_nobody_elses() -> None:
     trial = a_talk(agent("###STOP###"), agent(None, BOOK))
-    assert (len(trial.made.steps), trial.after_the_end) == (1, 0)
+    assert (len(trial.execution.calls), trial.after_the_end) == (1, 0)
 
 
 def test_the_replay_tells_how_much_stands_behind_the_end() -> None:

@@ -59,9 +59,9 @@ def scored(trial: ReplayedTrial) -> ScoredTrial:
     """The trial with the checks that say why it failed."""
     task = trial.task
     checks = Checks(
-        state=check_state(task.criteria, trial.made.changes, trial.world.comparison),
+        state=check_state(task.criteria, trial.execution.changes, trial.world.comparison),
         actions=check_actions(trial),
-        communicate=check_communicate(task.criteria.communicate, trial.messages, trial.made.steps, task.now),
+        communicate=check_communicate(task.criteria.communicate, trial.messages, trial.execution.calls, task.now),
         policy=policy_of(trial),
     )
     return ScoredTrial(trial, checks, reward_of(task, checks))

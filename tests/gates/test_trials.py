@@ -59,7 +59,7 @@ def seen_through(rows: Rows) -> Callable[[Trial], StateCheck]:
     def check(trial: Trial) -> StateCheck:
         criteria = trial.task.criteria
         seen = criteria.model_copy(update={"state": rows(criteria.state)})
-        return check_state(seen, rows(trial.made.changes), trial.comparison)
+        return check_state(seen, rows(trial.execution.changes), trial.comparison)
 
     return check
 
@@ -138,7 +138,7 @@ def test_a_state_check_that_passes_whatever_was_done_is_noticed(monkeypatch: pyt
 
 def test_a_state_check_that_wants_the_very_calls_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def check(trial: Trial) -> StateCheck:
-        return StateCheck(score=float(len(trial.made.steps) == len(trial.task.golden)))
+        return StateCheck(score=float(len(trial.execution.calls) == len(trial.task.golden)))
 
     replace_check(monkeypatch, "state", check)
     assert rejected(a_move()).startswith(("mutant passes: ", "equivalent fails: "))
@@ -175,7 +175,7 @@ def test_a_check_of_refusals_that_accepts_silence_is_noticed(monkeypatch: pytest
 
     def check(trial: Trial) -> PolicyCheck:
         """Content with everybody who breaks no rule."""
-        return PolicyCheck(score=float(not any(step.result.violations for step in trial.made.steps)))
+        return PolicyCheck(score=float(not any(step.result.violations for step in trial.execution.calls)))
 
     replace_check(monkeypatch, "policy", check)
     with pytest.raises(Rejected, match="mutant passes"):
@@ -184,7 +184,7 @@ def test_a_check_of_refusals_that_accepts_silence_is_noticed(monkeypatch: pytest
 
 def test_a_check_of_refusals_that_is_content_with_any_record_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def check(trial: Trial) -> PolicyCheck:
-        return PolicyCheck(score=float(any(step.tool == "decline_request" for step in trial.made.steps)))
+        return PolicyCheck(score=float(any(step.tool == "decline_request" for step in trial.execution.calls)))
 
     replace_check(monkeypatch, "policy", check)
     with pytest.raises(Rejected, match="mutant passes: wrong_rule"):

@@ -91,7 +91,7 @@ def test_minted_ids_are_those_of_the_call_that_stands_for_theirs() -> None:
     cancel = a_golden("cancel_appointment", {"appointment_id": "call 0 appointment_id"}, appointment_id="APT-0009")
     other = a_call("book_appointment", slot_id="SLO-0006")
     right = trial_of([BOOK, cancel], [other, BOOKED, a_call("cancel_appointment", appointment_id="APT-0011")])
-    assert right.made.minted[:3:2] == ["APT-0009", "APT-0011"]
+    assert right.execution.minted[:3:2] == ["APT-0009", "APT-0011"]
     assert pairs(right) == [(0, 1), (1, 2)]
     wrong = trial_of([BOOK, cancel], [other, BOOKED, a_call("cancel_appointment", appointment_id="APT-0009")])
     assert pairs(wrong) == [(0, 1)]
