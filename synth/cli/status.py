@@ -15,8 +15,7 @@ from skillweave.llm.budget import spending
 from skillweave.llm.ledger import cost_in_words, dollars
 from skillweave.schema.question_metrics import total_metrics
 from synth.cli.options import PipelineOptions, PipelineSource
-from synth.cli.text import show_table
-from synth.cli.usage import are_all_offline, cost_of, of_records, show_questions, tokens_of
+from synth.cli.text import are_all_offline, cost_of, of_records, show_questions, show_table, tokens_of
 from synth.engine.pipeline import load_pipeline
 from synth.engine.step import PipelineStep
 
