@@ -20,7 +20,7 @@ from synth.contracts.writes import ROW, written_pairs
 from synth.gates.gate import TaskGate
 from synth.search.arguments import Arguments, argument_search
 from synth.tasks.kinds import is_transferred
-from synth.tasks.replay import Rejected, make_calls, open_session
+from synth.tasks.replay import Rejected, make_calls, open_session, scalar
 
 TRIES = 25
 """Lawful calls of one tool that are made first."""
@@ -87,7 +87,7 @@ class _IndirectRoutes:
         self._world, self._session, self._tool = world, session, tool
         self._hidden = frozenset(combination.hidden)
         self._seed = combination.id
-        self._asked = {name: _scalar(value) for name, value in arguments.items()}
+        self._asked = {name: scalar(value) for name, value in arguments.items()}
         self._rows = {p.refers_to or "": self._asked[p.name] for p in tool.parameters if p.name in arguments}
         self._rows.pop("", None)
 
@@ -207,7 +207,3 @@ def _same_parameter(wanted: Parameter, tool: Tool) -> str | None:
         if parameter.refers_to == wanted.refers_to and (wanted.refers_to or parameter.name == wanted.name):
             return parameter.name
     return None
-
-
-def _scalar(value: Json) -> Value:
-    return None if isinstance(value, (list, dict)) else value

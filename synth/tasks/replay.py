@@ -12,13 +12,16 @@ from typing import NamedTuple
 from skillweave.schema.call import Call, CallResult, RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Parameter, Tool
-from skillweave.schema.record import Json
+from skillweave.schema.record import Json, Value
 from skillweave.schema.task import GoldenCall
 from skillweave.world.canonical import canonical
 from skillweave.world.prepared import PreparedWorld
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
+
+ReplacedArguments = dict[tuple[int, str], Json]
+"""Place of a golden call and parameter -> another value of the argument, in another reading of what the user says."""
 
 
 class Rejected(Exception):
@@ -65,7 +68,7 @@ def run_golden(
     combination: Combination,
     *,
     without: Collection[int] = (),
-    instead: Mapping[tuple[int, str], Json] | None = None,
+    instead: ReplacedArguments | None = None,
 ) -> GoldenRun:
     """Carry out the golden calls in a fresh session; arguments that came from results are bound again.
 
@@ -83,7 +86,7 @@ def make_calls(
     calls: Sequence[GoldenCall],
     *,
     without: Collection[int] = (),
-    instead: Mapping[tuple[int, str], Json] | None = None,
+    instead: ReplacedArguments | None = None,
 ) -> list[CallResult]:
     """Make golden calls in an open session; `without` and `instead` are those of `run_golden`."""
     results: list[CallResult] = []
@@ -98,7 +101,7 @@ def _call(
     call: GoldenCall,
     results: Sequence[CallResult],
     without: Collection[int],
-    instead: Mapping[tuple[int, str], Json],
+    instead: ReplacedArguments,
 ) -> CallResult:
     left_out = CallResult(call=Call(tool=call.tool, arguments=call.arguments), ok=False)
     if place in without:
@@ -127,8 +130,8 @@ def all_shown_rows(
 ) -> Iterator[dict[str, Json]]:
     """Rows that a read can show in the present state, called in every way that an agent may think of.
 
-    Optional arguments are left out and filled in, enums and dates are gone through; what names a row stays as the golden
-    call has it.
+    Optional arguments are left out and filled in, enums and dates are gone through. What names a row stays as the
+    golden call has it.
 
     Args:
         call: The golden call of the read.
@@ -176,3 +179,8 @@ def _choices(parameter: Parameter, arguments: Mapping[str, Json], now: str) -> l
         today = date.fromisoformat(now[:10])
         choices += [(today + timedelta(weeks=week)).isoformat() for week in range(-1, WEEKS)]
     return choices
+
+
+def scalar(value: Json) -> Value:
+    """The value as a binding of SQL; None for a list or an object."""
+    return None if isinstance(value, (list, dict)) else value
