@@ -67,7 +67,7 @@ from each other as people would write them: each has to prove itself equal to it
 | `anthropic/<model>` | `ANTHROPIC_API_KEY` | the messages API, of Anthropic or at a `base_url` |
 | `vllm/<model>` | none | a vLLM server, `http://127.0.0.1:8000/v1` by default, decoded by their JSON schema |
 | `replay/<cassette>` | none | what was recorded; no network |
-| `module:Class/<model>` | its own affair | a [backend of your own](extending.md#a-question-and-a-backend-that-answers) |
+| `module:Class/<model>` | its own | a [backend of your own](extending.md#a-question-and-a-backend-that-answers) |
 
 Anything that speaks OpenAI's chat protocol is an `openai` author with a `base_url`:
 

@@ -136,7 +136,11 @@ def _read_returning(fused: FusedBlueprint, server: str, column: str) -> str | No
 
 
 def link_faults(links: Sequence[Link], blueprints: Mapping[str, Blueprint]) -> list[str]:
-    """What is wrong with links, in words for their author. `blueprints` are the domains' contracts, by server."""
+    """What is wrong with links, in words for their author.
+
+    Args:
+        blueprints: The contracts of both domains, by server.
+    """
     return [f"{link.source} to {link.target}: {fault}" for link in links if (fault := _link_fault(link, blueprints))]
 
 
