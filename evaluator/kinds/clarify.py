@@ -55,20 +55,22 @@ class Clarify(TaskKind):
         yield from self.held_out_work(executor)
 
 
-def ways_of_asking(bench: VariantExecutor) -> Iterator[Variant]:
+def ways_of_asking(executor: VariantExecutor) -> Iterator[Variant]:
     """Right ones, then wrong ones."""
-    for need, facts in _needs(bench):
+    for need, facts in _needs(executor):
         for fact in facts:
             proposal = _proposal(fact)
-            yield passing("asked", _conversation(bench, need, [Utterance(_QUESTION, fact.text)]))
-            yield passing("told_unasked", _conversation(bench, need, [Utterance(_WAIT, f"I forgot this. {fact.text}")]))
-            yield passing("agreed", _conversation(bench, need, [Utterance(proposal, "Yes.", agrees=True)]))
+            yield passing("asked", _conversation(executor, need, [Utterance(_QUESTION, fact.text)]))
+            yield passing(
+                "told_unasked", _conversation(executor, need, [Utterance(_WAIT, f"I forgot this. {fact.text}")])
+            )
+            yield passing("agreed", _conversation(executor, need, [Utterance(proposal, "Yes.", agrees=True)]))
             again = [Utterance(proposal, "No.", agrees=False), Utterance(proposal, "Well, yes.", agrees=True)]
-            yield passing("agreed_in_the_end", _conversation(bench, need, again))
-        yield from _unheard(bench, need, facts)
+            yield passing("agreed_in_the_end", _conversation(executor, need, again))
+        yield from _unheard(executor, need, facts)
 
 
-def _unheard(bench: VariantExecutor, need: MustAsk, facts: Sequence[Fact]) -> Iterator[Variant]:
+def _unheard(executor: VariantExecutor, need: MustAsk, facts: Sequence[Fact]) -> Iterator[Variant]:
     """What is needed is not heard, or when all is done."""
     proposal = _proposal(facts[0])
     ways: list[tuple[str, list[Utterance]]] = [
@@ -83,21 +85,21 @@ def _unheard(bench: VariantExecutor, need: MustAsk, facts: Sequence[Fact]) -> It
         ("agreed_to_the_next", [Utterance(proposal, "Hm."), Utterance("May I go on?", "Yes.", agrees=True)]),
     ]
     for name, words in ways:
-        yield failing(name, _conversation(bench, need, words), _UNASKED)
+        yield failing(name, _conversation(executor, need, words), _UNASKED)
     late = {
         "told_too_late": Utterance(_QUESTION, facts[0].text),
         "agreed_too_late": Utterance(proposal, "Yes.", agrees=True),
     }
     for name, last in late.items():
-        yield failing(name, _conversation(bench, need, [], after=[last]), _UNASKED)
+        yield failing(name, _conversation(executor, need, [], after=[last]), _UNASKED)
 
 
-def unasked(bench: VariantExecutor) -> Iterator[Variant]:
+def unasked(executor: VariantExecutor) -> Iterator[Variant]:
     """Nobody is asked: the value is the right one, which nothing else that the user says may tell, or another one."""
-    for need, _ in _needs(bench):
-        yield failing("never_told", _conversation(bench, need, []), _UNASKED)
-        for attempt, classes in guesses(bench, need.tool):
-            yield failing("guessed", _conversation(bench, need, [], made=attempt.made), classes | _UNASKED)
+    for need, _ in _needs(executor):
+        yield failing("never_told", _conversation(executor, need, []), _UNASKED)
+        for execution, classes in guesses(executor, need.tool):
+            yield failing("guessed", _conversation(executor, need, [], steps=execution.steps), classes | _UNASKED)
 
 
 def _proposal(fact: Fact) -> str:
@@ -106,47 +108,47 @@ def _proposal(fact: Fact) -> str:
 
 
 def _conversation(
-    bench: VariantExecutor,
+    executor: VariantExecutor,
     need: MustAsk,
     words: Sequence[Utterance],
     *,
-    made: Sequence[VariantStep] | None = None,
+    steps: Sequence[VariantStep] | None = None,
     after: Sequence[Utterance] = (),
 ) -> VariantConversation:
     """The golden calls, or others, with these words before the first one that needs something, and those at the end."""
-    made = bench.golden.made if made is None else made
-    place = next((at for at, one in enumerate(made) if one.move.tool == need.tool), len(made))
+    steps = executor.golden.steps if steps is None else steps
+    place = next((at for at, one in enumerate(steps) if one.call.tool == need.tool), len(steps))
     start: list[ConversationPart] = [
-        *asked_details(bench.task, without=unsaid(bench, need)),
-        *confirmed_calls(bench.task, made[:place]),
+        *asked_details(executor.task, without=unsaid(executor, need)),
+        *confirmed_calls(executor.task, steps[:place]),
     ]
     rest: list[ConversationPart] = [
-        *confirmed_calls(bench.task, made[place:]),
+        *confirmed_calls(executor.task, steps[place:]),
         *after,
-        Utterance(all_facts(bench.task.criteria.communicate)),
+        Utterance(all_facts(executor.task.criteria.communicate)),
     ]
-    return conversation(bench.task, [*start, *words, *rest])
+    return conversation(executor.task, [*start, *words, *rest])
 
 
-def _needs(bench: VariantExecutor) -> Iterator[tuple[MustAsk, list[Fact]]]:
+def _needs(executor: VariantExecutor) -> Iterator[tuple[MustAsk, list[Fact]]]:
     """What golden calls need, with the facts that it is."""
-    called = {call.tool for call in bench.task.golden}
-    for need in bench.task.criteria.must_ask:
-        facts = [fact for fact in bench.task.scenario.facts if fact.id in need.facts]
+    called = {call.tool for call in executor.task.golden}
+    for need in executor.task.criteria.must_ask:
+        facts = [fact for fact in executor.task.scenario.facts if fact.id in need.facts]
         if facts and need.tool in called:
             yield need, facts
 
 
-def unsaid(bench: VariantExecutor, need: MustAsk) -> set[str]:
+def unsaid(executor: VariantExecutor, need: MustAsk) -> set[str]:
     """The facts that are needed, and others whose text tells one of them: who says one says the other."""
-    facts, now = bench.task.scenario.facts, bench.task.now
+    facts, now = executor.task.scenario.facts, executor.task.now
     needed = [fact for fact in facts if fact.id in need.facts]
     return {fact.id for fact in facts if fact in needed or any(tells_fact(one, fact.text, now) for one in needed)}
 
 
-def _hearing(bench: VariantExecutor, need: MustAsk) -> Iterator[HeldOutVariant]:
-    facts = [fact for fact in bench.task.scenario.facts if fact.id in need.facts]
-    if not facts or need.tool not in {made.move.tool for made in bench.golden.made}:
+def _hearing(executor: VariantExecutor, need: MustAsk) -> Iterator[HeldOutVariant]:
+    facts = [fact for fact in executor.task.scenario.facts if fact.id in need.facts]
+    if not facts or need.tool not in {step.call.tool for step in executor.golden.steps}:
         return
     every, one = " ".join(fact.text for fact in facts), facts[0].text
     vague = Utterance("I will choose something suitable for you.", "Yes, do.", agrees=True)
@@ -163,20 +165,22 @@ def _hearing(bench: VariantExecutor, need: MustAsk) -> Iterator[HeldOutVariant]:
         "refused_twice": [Utterance(one, "No.", agrees=False), Utterance(one, "No!", agrees=False)],
         "repeated_by_the_agent": [Utterance(one, "Hm."), Utterance(one, "I am not sure.")],
     }
-    known = [fact for fact in bench.task.scenario.facts if fact.tell == "first" and fact.id not in unsaid(bench, need)]
+    known = [
+        fact for fact in executor.task.scenario.facts if fact.tell == "first" and fact.id not in unsaid(executor, need)
+    ]
     wrong |= {"told_what_is_known": [Utterance("What was it again?", known[0].text)]} if known else {}
     for name, words in right.items():
-        yield held_out_passing(bench, name, _heard(bench, need, words), words[-1].reply)
+        yield held_out_passing(executor, name, _heard(executor, need, words), words[-1].reply)
     for name, words in wrong.items():
-        yield held_out_failing(bench, name, _heard(bench, need, words), words[-1].text)
+        yield held_out_failing(executor, name, _heard(executor, need, words), words[-1].text)
 
 
-def _heard(bench: VariantExecutor, need: MustAsk, words: Sequence[Utterance]) -> list[ConversationPart]:
+def _heard(executor: VariantExecutor, need: MustAsk, words: Sequence[Utterance]) -> list[ConversationPart]:
     """The golden calls, behind these words; what is given only when asked for, apart from this need, comes first."""
-    start = asked_details(bench.task, unsaid(bench, need))
+    start = asked_details(executor.task, unsaid(executor, need))
     return [
         *start,
         *words,
-        *confirmed_calls(bench.task, bench.golden.made),
-        Utterance(all_facts(bench.task.criteria.communicate)),
+        *confirmed_calls(executor.task, executor.golden.steps),
+        Utterance(all_facts(executor.task.criteria.communicate)),
     ]

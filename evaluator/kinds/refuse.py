@@ -94,172 +94,196 @@ class Refuse(TaskKind):
         yield from _misdeclining(executor, wanted)
 
 
-def declined(bench: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
+def declined(executor: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
     """Each that turns on the rules and rows of this task."""
-    yield _right(bench, "golden", bench.golden)
+    yield _right(executor, "golden", executor.golden)
     for rule in wanted.also:
-        yield _right(bench, "another_accepted_rule", _recording(bench, [rule]))
+        yield _right(executor, "another_accepted_rule", _recording(executor, [rule]))
     if wanted.also:
-        yield _right(bench, "all_accepted_rules", _recording(bench, [wanted.rule, *wanted.also]))
-    wrong = other_rules(bench, wanted.accepted)
+        yield _right(executor, "all_accepted_rules", _recording(executor, [wanted.rule, *wanted.also]))
+    wrong = other_rules(executor, wanted.accepted)
     if wrong:
-        yield _wrong(bench, "wrong_rule", _recording(bench, wrong[:1]), _MISNAMED)
-        yield _wrong(bench, "wrong_rule_beside", _recording(bench, [wanted.rule, wrong[-1]]), _MISNAMED)
-        every = [rule for rule in bench.world.blueprint.rules if rule in {*wrong, *wanted.accepted}]
-        yield _wrong(bench, "every_rule", _recording(bench, every), _MISNAMED)
-    yield from _changed(bench)
+        yield _wrong(executor, "wrong_rule", _recording(executor, wrong[:1]), _MISNAMED)
+        yield _wrong(executor, "wrong_rule_beside", _recording(executor, [wanted.rule, wrong[-1]]), _MISNAMED)
+        every = [rule for rule in executor.world.blueprint.rules if rule in {*wrong, *wanted.accepted}]
+        yield _wrong(executor, "every_rule", _recording(executor, every), _MISNAMED)
+    yield from _changed(executor)
 
 
-def ways_of_declining(bench: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
+def ways_of_declining(executor: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
     """Each that does not: when and how it is recorded, and what else is called or said."""
-    golden = bench.golden
-    yield _right(bench, "recorded_twice", _recording(bench, [wanted.rule] * 2))
-    yield _right(bench, "recorded_at_once", bench.attempt(decline_calls([wanted.rule])))
-    yield _handed_over(bench, "handed_over_with_rule", {"reason": "policy", "rule": wanted.rule}, frozenset())
-    for name, moves in [("extra_reads", extra_reads(bench)), ("failed_then_right", failed_then_right(bench))]:
-        attempt = bench.attempt(moves)
-        if moves and not attempt.undone and not attempt.changes:
-            yield _right(bench, name, attempt)
-    tried = bench.attempt([*bench.looks, bench.asked, *bench.ending]) if bench.asked else golden
-    if bench.asked and not tried.changes and not tried.undone and not all(one.result.ok for one in tried.made):
-        yield _right(bench, "refused_by_the_tool", tried)
-    yield _right(bench, "object_arguments", golden, CallFormat(is_object=True))
+    golden = executor.golden
+    yield _right(executor, "recorded_twice", _recording(executor, [wanted.rule] * 2))
+    yield _right(executor, "recorded_at_once", executor.execute(decline_calls([wanted.rule])))
+    yield _handed_over(executor, "handed_over_with_rule", {"reason": "policy", "rule": wanted.rule}, frozenset())
+    for name, calls in [("extra_reads", extra_reads(executor)), ("failed_then_right", failed_then_right(executor))]:
+        execution = executor.execute(calls)
+        if calls and not execution.unexecuted and not execution.changes:
+            yield _right(executor, name, execution)
+    tried = (
+        executor.execute([*executor.world_calls, executor.requested_call, *executor.ending_calls])
+        if executor.requested_call
+        else golden
+    )
+    if (
+        executor.requested_call
+        and not tried.changes
+        and not tried.unexecuted
+        and not all(one.result.ok for one in tried.steps)
+    ):
+        yield _right(executor, "refused_by_the_tool", tried)
+    yield _right(executor, "object_arguments", golden, CallFormat(is_object=True))
     for joint in PREFIX_SEPARATORS:
-        yield _right(bench, "prefixed_names", golden, CallFormat(prefix=f"{bench.task.world}{joint}"))
-    yield from _not_recorded(bench, wanted)
+        yield _right(executor, "prefixed_names", golden, CallFormat(prefix=f"{executor.task.world}{joint}"))
+    yield from _not_recorded(executor, wanted)
 
 
-def other_rules(bench: VariantExecutor, accepted: Collection[str]) -> list[str]:
+def other_rules(executor: VariantExecutor, accepted: Collection[str]) -> list[str]:
     """Rules that would not be broken, those of the tool asked for first."""
-    asked, blueprint = bench.task.criteria.asked, bench.world.blueprint
+    asked, blueprint = executor.task.criteria.asked, executor.world.blueprint
     near = [guard.rule for tool in blueprint.tools if asked and tool.name == asked.tool for guard in tool.guards]
     return [rule for rule in dict.fromkeys([*near, *blueprint.rules]) if rule not in accepted]
 
 
-def _not_recorded(bench: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
+def _not_recorded(executor: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
     """Nothing is recorded, or not as an answer to the request; or the user is told nothing."""
-    task, looks = bench.task, bench.attempt(bench.looks)
-    early = bench.attempt(decline_calls([wanted.rule])).made
+    task, lookups = executor.task, executor.execute(executor.world_calls)
+    early = executor.execute(decline_calls([wanted.rule])).steps
     yield failing("nothing", transcript(task, [], ["Thank you for getting in touch."]), _UNRECORDED)
-    yield _wrong(bench, "only_said", looks, _UNRECORDED, f"I am sorry, but rule {wanted.rule} forbids that.")
-    yield _wrong(bench, "claimed_done", looks, _UNRECORDED, _DONE)
-    yield _wrong(bench, "no_such_rule", bench.attempt([*bench.looks, *decline_calls(["X99"])]), _UNRECORDED)
-    start = [*asked_details(task), *confirmed_calls(task, looks.made)]
+    yield _wrong(executor, "only_said", lookups, _UNRECORDED, f"I am sorry, but rule {wanted.rule} forbids that.")
+    yield _wrong(executor, "claimed_done", lookups, _UNRECORDED, _DONE)
+    yield _wrong(
+        executor, "no_such_rule", executor.execute([*executor.world_calls, *decline_calls(["X99"])]), _UNRECORDED
+    )
+    start = [*asked_details(task), *confirmed_calls(task, lookups.steps)]
     yield failing("recorded_early", conversation(task, [*start, Utterance(NO)], early=early), _UNRECORDED)
-    again = [*asked_details(task), *confirmed_calls(task, bench.golden.made), Utterance(NO)]
+    again = [*asked_details(task), *confirmed_calls(task, executor.golden.steps), Utterance(NO)]
     yield failing("recorded_early", conversation(task, again, early=early), _UNRECORDED)
-    silent = conversation(task, confirmed_calls(task, bench.golden.made))
+    silent = conversation(task, confirmed_calls(task, executor.golden.steps))
     yield failing("recorded_in_silence", silent, _UNRECORDED, "agent_stop")
-    yield _handed_over(bench, "handed_over_without_rule", {"reason": "policy"}, _UNRECORDED)
-    wrong = other_rules(bench, wanted.accepted)
+    yield _handed_over(executor, "handed_over_without_rule", {"reason": "policy"}, _UNRECORDED)
+    wrong = other_rules(executor, wanted.accepted)
     if wrong:
-        yield _handed_over(bench, "handed_over_with_other_rule", {"reason": "policy", "rule": wrong[0]}, _MISNAMED)
+        yield _handed_over(executor, "handed_over_with_other_rule", {"reason": "policy", "rule": wrong[0]}, _MISNAMED)
     given = {"reason": "policy", "rule": wanted.rule, "summary": _SUMMARY}
-    handed = bench.attempt([VariantCall(TRANSFER, {**given})]).made
+    handed = executor.execute([VariantCall(TRANSFER, {**given})]).steps
     yield failing("handed_over_early", conversation(task, [], early=handed), _UNRECORDED, "transfer")
 
 
-def _changed(bench: VariantExecutor) -> Iterator[Variant]:
+def _changed(executor: VariantExecutor) -> Iterator[Variant]:
     """What was asked for is done all the same, or something else is changed; with the rule recorded and without."""
-    if bench.asked is not None:
-        done = bench.attempt([*bench.looks, bench.asked])
-        if done.made and done.made[-1].result.ok and not bench.reaches_goal(done.changes):
-            yield _wrong(bench, "done_anyway", done, _CHANGED, _DONE)
-            for moves in ([*bench.moves, bench.asked], [*bench.looks, bench.asked, *bench.ending]):
-                yield _wrong(bench, "done_and_recorded", bench.attempt(moves), _CHANGED)
-    move = found_writes(bench, ["extra_write"]).get("extra_write")
-    if move is not None:
-        yield _wrong(bench, "changed_something_else", bench.attempt([*bench.moves, move]), _CHANGED)
-        yield _wrong(bench, "done_instead", bench.attempt([*bench.looks, move]), _CHANGED, _DONE)
+    if executor.requested_call is not None:
+        done = executor.execute([*executor.world_calls, executor.requested_call])
+        if done.steps and done.steps[-1].result.ok and not executor.reaches_goal(done.changes):
+            yield _wrong(executor, "done_anyway", done, _CHANGED, _DONE)
+            for calls in (
+                [*executor.calls, executor.requested_call],
+                [*executor.world_calls, executor.requested_call, *executor.ending_calls],
+            ):
+                yield _wrong(executor, "done_and_recorded", executor.execute(calls), _CHANGED)
+    call = found_writes(executor, ["extra_write"]).get("extra_write")
+    if call is not None:
+        yield _wrong(executor, "changed_something_else", executor.execute([*executor.calls, call]), _CHANGED)
+        yield _wrong(executor, "done_instead", executor.execute([*executor.world_calls, call]), _CHANGED, _DONE)
 
 
-def _recording(bench: VariantExecutor, rules: list[str]) -> VariantExecution:
+def _recording(executor: VariantExecutor, rules: list[str]) -> VariantExecution:
     """The look-ups, and a record for each of these rules."""
-    return bench.attempt([*bench.looks, *decline_calls(rules)])
+    return executor.execute([*executor.world_calls, *decline_calls(rules)])
 
 
-def _right(bench: VariantExecutor, name: str, attempt: VariantExecution, manner: CallFormat = PLAIN_FORMAT) -> Variant:
-    return passing(name, transcript(bench.task, attempt.made, [NO], manner))
+def _right(
+    executor: VariantExecutor, name: str, execution: VariantExecution, manner: CallFormat = PLAIN_FORMAT
+) -> Variant:
+    return passing(name, transcript(executor.task, execution.steps, [NO], manner))
 
 
 def _wrong(
-    bench: VariantExecutor, name: str, attempt: VariantExecution, classes: frozenset[FailureClass], words: str = NO
+    executor: VariantExecutor, name: str, execution: VariantExecution, classes: frozenset[FailureClass], words: str = NO
 ) -> Variant:
-    return failing(name, transcript(bench.task, attempt.made, [words]), classes)
+    return failing(name, transcript(executor.task, execution.steps, [words]), classes)
 
 
 def _handed_over(
-    bench: VariantExecutor, name: str, given: dict[str, Json], classes: frozenset[FailureClass]
+    executor: VariantExecutor, name: str, given: dict[str, Json], classes: frozenset[FailureClass]
 ) -> Variant:
     """The request is handed over in the place of the record, after words."""
-    made = bench.attempt([*bench.looks, VariantCall(TRANSFER, {**given, "summary": _SUMMARY})]).made
-    beats = [*asked_details(bench.task), *confirmed_calls(bench.task, made[:-1]), Utterance(NO, "I see."), made[-1:]]
-    held = conversation(bench.task, beats)
+    steps = executor.execute([*executor.world_calls, VariantCall(TRANSFER, {**given, "summary": _SUMMARY})]).steps
+    beats = [
+        *asked_details(executor.task),
+        *confirmed_calls(executor.task, steps[:-1]),
+        Utterance(NO, "I see."),
+        steps[-1:],
+    ]
+    held = conversation(executor.task, beats)
     return failing(name, held, classes, "transfer") if classes else passing(name, held, "transfer")
 
 
-def _declining(bench: VariantExecutor, wanted: Declined) -> Iterator[HeldOutVariant]:
-    record, looks = decline_call(wanted.rule), bench.looks
-    twice = [move for one in looks for move in (one, one)]
+def _declining(executor: VariantExecutor, wanted: Declined) -> Iterator[HeldOutVariant]:
+    record, lookups = decline_call(wanted.rule), executor.world_calls
+    twice = [call for one in lookups for call in (one, one)]
     ways = {
-        "noted": [*looks, decline_call(wanted.rule, note="They asked for it twice.")],
+        "noted": [*lookups, decline_call(wanted.rule, note="They asked for it twice.")],
         "looked_twice": [*twice, record],
-        "recorded_first": [record, *looks],
-        "recorded_thrice": [record, *looks, record, record],
+        "recorded_first": [record, *lookups],
+        "recorded_thrice": [record, *lookups, record, record],
     }
-    for name, moves in ways.items():
+    for name, calls in ways.items():
         yield held_out_passing(
-            bench, name, [*executed_parts(bench, moves), Utterance(_HELD_OUT_NO)], described_calls(moves)
+            executor, name, [*executed_parts(executor, calls), Utterance(_HELD_OUT_NO)], described_calls(calls)
         )
     late: list[ConversationPart] = [
-        *executed_parts(bench, looks),
+        *executed_parts(executor, lookups),
         Utterance(_HELD_OUT_NO, "Why?"),
-        *executed_parts(bench, [record])[-1:],
+        *executed_parts(executor, [record])[-1:],
         Utterance(_HELD_OUT_NO),
     ]
-    yield held_out_passing(bench, "recorded_after_words", late, "the record after the words")
-    handed = [*looks, record, transfer_to_human(reason="policy", rule=wanted.rule)]
-    made = executed_parts(bench, handed)
+    yield held_out_passing(executor, "recorded_after_words", late, "the record after the words")
+    handed = [*lookups, record, transfer_to_human(reason="policy", rule=wanted.rule)]
+    steps = executed_parts(executor, handed)
     yield held_out_passing(
-        bench,
+        executor,
         "recorded_then_handed_over",
-        [*made[:-1], Utterance(_HELD_OUT_NO), made[-1]],
+        [*steps[:-1], Utterance(_HELD_OUT_NO), steps[-1]],
         described_calls(handed),
         "transfer",
     )
 
 
-def _misdeclining(bench: VariantExecutor, wanted: Declined) -> Iterator[HeldOutVariant]:
-    listed = other_rules(bench, wanted.accepted)
-    others = held_out_random(bench, "rules").sample(listed, len(listed))
-    first, looks = wanted.rule, bench.looks
+def _misdeclining(executor: VariantExecutor, wanted: Declined) -> Iterator[HeldOutVariant]:
+    listed = other_rules(executor, wanted.accepted)
+    others = held_out_random(executor, "rules").sample(listed, len(listed))
+    first, lookups = wanted.rule, executor.world_calls
     ways: dict[str, list[VariantCall]] = {
-        "rule_in_small_letters": [*looks, decline_call(first.lower())],
-        "rule_without_letter": [*looks, decline_call(first[1:])],
-        "rule_in_a_read": [*looks, VariantCall(next(iter(bench.tools)).name, {"rule": first})],
+        "rule_in_small_letters": [*lookups, decline_call(first.lower())],
+        "rule_without_letter": [*lookups, decline_call(first[1:])],
+        "rule_in_a_read": [*lookups, VariantCall(next(iter(executor.tools)).name, {"rule": first})],
     }
     if others:
-        ways["rule_in_note"] = [*looks, decline_call(others[0], note=first)]
-        ways["corrected_record"] = [*looks, decline_call(others[0]), decline_call(first)]
-        ways["recorded_and_handed_over_otherwise"] = [*bench.moves, transfer_to_human(reason="policy", rule=others[0])]
+        ways["rule_in_note"] = [*lookups, decline_call(others[0], note=first)]
+        ways["corrected_record"] = [*lookups, decline_call(others[0]), decline_call(first)]
+        ways["recorded_and_handed_over_otherwise"] = [
+            *executor.calls,
+            transfer_to_human(reason="policy", rule=others[0]),
+        ]
     near = [rule for rule in others if first.startswith(rule) or rule.startswith(first)]
     if near:
-        ways["rule_of_like_number"] = [*looks, decline_call(near[0])]
+        ways["rule_of_like_number"] = [*lookups, decline_call(near[0])]
     if len(others) > 1:
-        ways["two_other_rules"] = [*looks, decline_call(others[0]), decline_call(others[1])]
-        ways["three_rules"] = [*looks, decline_call(others[0]), decline_call(first), decline_call(others[1])]
-    for name, moves in ways.items():
+        ways["two_other_rules"] = [*lookups, decline_call(others[0]), decline_call(others[1])]
+        ways["three_rules"] = [*lookups, decline_call(others[0]), decline_call(first), decline_call(others[1])]
+    for name, calls in ways.items():
         yield held_out_failing(
-            bench,
+            executor,
             name,
-            [Utterance(_HELD_OUT_NO, "I see."), *executed_parts(bench, moves), Utterance(_HELD_OUT_NO)],
-            described_calls(moves),
+            [Utterance(_HELD_OUT_NO, "I see."), *executed_parts(executor, calls), Utterance(_HELD_OUT_NO)],
+            described_calls(calls),
         )
-    handed = [*looks, transfer_to_human(reason="no_tool", rule=first)]
+    handed = [*lookups, transfer_to_human(reason="no_tool", rule=first)]
     yield held_out_failing(
-        bench,
+        executor,
         "handed_over_for_no_tool",
-        [Utterance(_HELD_OUT_NO), *executed_parts(bench, handed)],
+        [Utterance(_HELD_OUT_NO), *executed_parts(executor, handed)],
         described_calls(handed),
         "transfer",
     )

@@ -92,115 +92,124 @@ class Unavailable(TaskKind):
         yield from _not_handing_over(executor)
 
 
-def handed_over(bench: VariantExecutor) -> Iterator[Variant]:
+def handed_over(executor: VariantExecutor) -> Iterator[Variant]:
     """Each that turns on the rows of this task."""
-    yield _ended(bench, "golden", bench.golden)
-    if bench.asked is not None:
-        yield _ended(bench, "tried_first", _attempt(bench, [bench.asked, _RIGHT]))
-    move = found_writes(bench, ["extra_write"]).get("extra_write")
-    if move is not None:
-        changed = _attempt(bench, [move, _RIGHT])
-        yield failing("changed_something_else", transcript(bench.task, changed.made, []), _CHANGED, "transfer")
+    yield _ended(executor, "golden", executor.golden)
+    if executor.requested_call is not None:
+        yield _ended(executor, "tried_first", _execution(executor, [executor.requested_call, _RIGHT]))
+    call = found_writes(executor, ["extra_write"]).get("extra_write")
+    if call is not None:
+        changed = _execution(executor, [call, _RIGHT])
+        yield failing("changed_something_else", transcript(executor.task, changed.steps, []), _CHANGED, "transfer")
 
 
-def ways_of_handing_over(bench: VariantExecutor) -> Iterator[Variant]:
+def ways_of_handing_over(executor: VariantExecutor) -> Iterator[Variant]:
     """Each that does not: right ones, then wrong ones."""
-    yield _ended(bench, "other_summary", _attempt(bench, [_RIGHT]))
-    yield _ended(bench, "object_arguments", bench.golden, CallFormat(is_object=True))
+    yield _ended(executor, "other_summary", _execution(executor, [_RIGHT]))
+    yield _ended(executor, "object_arguments", executor.golden, CallFormat(is_object=True))
     for joint in PREFIX_SEPARATORS:
-        yield _ended(bench, "prefixed_names", bench.golden, CallFormat(prefix=f"{bench.task.world}{joint}"))
-    reads = needless_reads(bench)
+        yield _ended(executor, "prefixed_names", executor.golden, CallFormat(prefix=f"{executor.task.world}{joint}"))
+    reads = needless_reads(executor)
     if reads:
-        yield _ended(bench, "extra_reads", _attempt(bench, [*reads, _RIGHT]))
+        yield _ended(executor, "extra_reads", _execution(executor, [*reads, _RIGHT]))
     faulty = [
         VariantCall(TRANSFER, {}, is_malformed=True),
         VariantCall(TRANSFER, {"reason": "no tool", "summary": _SUMMARY}),
     ]
-    yield _ended(bench, "failed_then_right", _attempt(bench, [*faulty, _RIGHT]))
+    yield _ended(executor, "failed_then_right", _execution(executor, [*faulty, _RIGHT]))
     wants_human = Utterance(_SORRY, "Then let me talk to a human, please.", wants_human=True)
-    yield passing("user_wants_human", conversation(bench.task, _asked_for(bench, wants_human)), "transfer")
-    yield from _not_handed_over(bench)
+    yield passing("user_wants_human", conversation(executor.task, _asked_for(executor, wants_human)), "transfer")
+    yield from _not_handed_over(executor)
 
 
-def _not_handed_over(bench: VariantExecutor) -> Iterator[Variant]:
-    yield failing("nothing", transcript(bench.task, [], ["Thank you for getting in touch."]), _NOT_HANDED_OVER)
-    yield _said(bench, "only_said", f"{_SORRY} A colleague will call you.")
-    yield _said(bench, "claimed_done", "That is done now.")
-    yield _said(bench, "invented_transfer", _SORRY, [VariantCall(f"{TRANSFER}_now", _RIGHT.arguments)])
+def _not_handed_over(executor: VariantExecutor) -> Iterator[Variant]:
+    yield failing("nothing", transcript(executor.task, [], ["Thank you for getting in touch."]), _NOT_HANDED_OVER)
+    yield _said(executor, "only_said", f"{_SORRY} A colleague will call you.")
+    yield _said(executor, "claimed_done", "That is done now.")
+    yield _said(executor, "invented_transfer", _SORRY, [VariantCall(f"{TRANSFER}_now", _RIGHT.arguments)])
     for reason in _REASONS:
-        wrong = _attempt(bench, [VariantCall(TRANSFER, {"reason": reason, "summary": _SUMMARY})])
-        yield failing("wrong_reason", transcript(bench.task, wrong.made, []), _NOT_HANDED_OVER, "transfer")
-    beats = _asked_for(bench, Utterance(_SORRY, "Oh, I see."))
-    yield failing("human_not_wanted", conversation(bench.task, beats), _NOT_HANDED_OVER, "transfer")
-    early = bench.attempt([_RIGHT]).made
-    yield failing("handed_over_early", conversation(bench.task, [], early=early), _NOT_HANDED_OVER, "transfer")
-    rules = bench.world.blueprint.rules
+        wrong = _execution(executor, [VariantCall(TRANSFER, {"reason": reason, "summary": _SUMMARY})])
+        yield failing("wrong_reason", transcript(executor.task, wrong.steps, []), _NOT_HANDED_OVER, "transfer")
+    beats = _asked_for(executor, Utterance(_SORRY, "Oh, I see."))
+    yield failing("human_not_wanted", conversation(executor.task, beats), _NOT_HANDED_OVER, "transfer")
+    early = executor.execute([_RIGHT]).steps
+    yield failing("handed_over_early", conversation(executor.task, [], early=early), _NOT_HANDED_OVER, "transfer")
+    rules = executor.world.blueprint.rules
     if not rules:
         return
-    declined = _attempt(bench, decline_calls(rules[:1]))
-    yield failing("declined", transcript(bench.task, declined.made, [_SORRY]), _DECLINED)
-    for name, moves in [
+    declined = _execution(executor, decline_calls(rules[:1]))
+    yield failing("declined", transcript(executor.task, declined.steps, [_SORRY]), _DECLINED)
+    for name, calls in [
         ("declined_and_handed_over", [*decline_calls(rules[:1]), _RIGHT]),
         ("declined_by_every_rule", [*decline_calls(rules), _RIGHT]),
         ("handed_over_by_rule", [VariantCall(TRANSFER, {"reason": "policy", "rule": rules[0], "summary": _SUMMARY})]),
     ]:
-        yield failing(name, transcript(bench.task, _attempt(bench, moves).made, []), _DECLINED, "transfer")
+        yield failing(name, transcript(executor.task, _execution(executor, calls).steps, []), _DECLINED, "transfer")
 
 
-def _asked_for(bench: VariantExecutor, words: Utterance) -> list[ConversationPart]:
+def _asked_for(executor: VariantExecutor, words: Utterance) -> list[ConversationPart]:
     """Handed over as the user's wish, after these words."""
-    made = _attempt(bench, [_ASKED_FOR]).made
-    return [*asked_details(bench.task), *confirmed_calls(bench.task, made[:-1]), words, made[-1:]]
+    steps = _execution(executor, [_ASKED_FOR]).steps
+    return [*asked_details(executor.task), *confirmed_calls(executor.task, steps[:-1]), words, steps[-1:]]
 
 
-def _attempt(bench: VariantExecutor, moves: Sequence[VariantCall]) -> VariantExecution:
+def _execution(executor: VariantExecutor, calls: Sequence[VariantCall]) -> VariantExecution:
     """These calls in the place of the transfer."""
-    return bench.attempt([*bench.looks, *moves])
+    return executor.execute([*executor.world_calls, *calls])
 
 
-def _ended(bench: VariantExecutor, name: str, attempt: VariantExecution, manner: CallFormat = PLAIN_FORMAT) -> Variant:
-    return passing(name, transcript(bench.task, attempt.made, [], manner), "transfer")
+def _ended(
+    executor: VariantExecutor, name: str, execution: VariantExecution, manner: CallFormat = PLAIN_FORMAT
+) -> Variant:
+    return passing(name, transcript(executor.task, execution.steps, [], manner), "transfer")
 
 
-def _said(bench: VariantExecutor, name: str, words: str, moves: Sequence[VariantCall] = ()) -> Variant:
-    return failing(name, transcript(bench.task, _attempt(bench, moves).made, [words]), _NOT_HANDED_OVER)
+def _said(executor: VariantExecutor, name: str, words: str, calls: Sequence[VariantCall] = ()) -> Variant:
+    return failing(name, transcript(executor.task, _execution(executor, calls).steps, [words]), _NOT_HANDED_OVER)
 
 
-def _handing_over(bench: VariantExecutor) -> Iterator[HeldOutVariant]:
+def _handing_over(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
     right = transfer_to_human(reason="no_tool")
-    twice = [move for one in bench.looks for move in (one, one)]
+    twice = [call for one in executor.world_calls for call in (one, one)]
     yield held_out_passing(
-        bench, "looked_twice", executed_parts(bench, [*twice, right]), "every look-up twice", "transfer"
+        executor, "looked_twice", executed_parts(executor, [*twice, right]), "every look-up twice", "transfer"
     )
     long = transfer_to_human(reason="no_tool", summary=LONG_SUMMARY)
     yield held_out_passing(
-        bench, "long_summary", executed_parts(bench, [*bench.looks, long]), "a long summary", "transfer"
+        executor, "long_summary", executed_parts(executor, [*executor.world_calls, long]), "a long summary", "transfer"
     )
     wish = Utterance(_HELD_OUT_SORRY, "A human, please!", wants_human=True)
-    made = executed_parts(bench, [*bench.looks, right])
+    steps = executed_parts(executor, [*executor.world_calls, right])
     yield held_out_passing(
-        bench, "wished_and_no_tool", [*made[:-1], wish, made[-1]], "the better of two reasons", "transfer"
+        executor, "wished_and_no_tool", [*steps[:-1], wish, steps[-1]], "the better of two reasons", "transfer"
     )
-    asked = executed_parts(bench, [*bench.looks, transfer_to_human(reason="user_request")])
+    asked = executed_parts(executor, [*executor.world_calls, transfer_to_human(reason="user_request")])
     late = [wish, Utterance("Let me try once more.", "All right."), *asked]
-    yield held_out_passing(bench, "wished_some_time_ago", late, "the wish stands, whatever was said since", "transfer")
+    yield held_out_passing(
+        executor, "wished_some_time_ago", late, "the wish stands, whatever was said since", "transfer"
+    )
 
 
-def _not_handing_over(bench: VariantExecutor) -> Iterator[HeldOutVariant]:
+def _not_handing_over(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
     for name, given in [
         ("no_summary", {"reason": "no_tool"}),
         ("reason_in_summary", {"reason": "cannot_verify", "summary": "no_tool"}),
         ("other_case", {"reason": "NO_TOOL", "summary": LONG_SUMMARY}),
     ]:
-        made = executed_parts(bench, [*bench.looks, VariantCall(TRANSFER, {**given})])
-        went = bench.attempt([*bench.looks, VariantCall(TRANSFER, {**given})]).made[-1].result.ok
-        yield held_out_failing(bench, name, made, str(given), "transfer" if went else "max_turns")
+        steps = executed_parts(executor, [*executor.world_calls, VariantCall(TRANSFER, {**given})])
+        went = executor.execute([*executor.world_calls, VariantCall(TRANSFER, {**given})]).steps[-1].result.ok
+        yield held_out_failing(executor, name, steps, str(given), "transfer" if went else "max_turns")
     wish = Utterance(_HELD_OUT_SORRY, "A human, please!", wants_human=True)
-    verified = executed_parts(bench, [*bench.looks, transfer_to_human(reason="cannot_verify")])
-    yield held_out_failing(bench, "wished_and_another_reason", [wish, *verified], "a human was wished for", "transfer")
-    agreed = Utterance("May I hand you over to a colleague?", "Yes.", agrees=True)
-    asked = executed_parts(bench, [*bench.looks, transfer_to_human(reason="user_request")])
-    yield held_out_failing(bench, "agreed_to_a_human", [agreed, *asked], "the agent's own wish", "transfer")
+    verified = executed_parts(executor, [*executor.world_calls, transfer_to_human(reason="cannot_verify")])
     yield held_out_failing(
-        bench, "wish_unheard", [*executed_parts(bench, bench.looks), wish, Utterance(_HELD_OUT_SORRY)], "nobody comes"
+        executor, "wished_and_another_reason", [wish, *verified], "a human was wished for", "transfer"
+    )
+    agreed = Utterance("May I hand you over to a colleague?", "Yes.", agrees=True)
+    asked = executed_parts(executor, [*executor.world_calls, transfer_to_human(reason="user_request")])
+    yield held_out_failing(executor, "agreed_to_a_human", [agreed, *asked], "the agent's own wish", "transfer")
+    yield held_out_failing(
+        executor,
+        "wish_unheard",
+        [*executed_parts(executor, executor.world_calls), wish, Utterance(_HELD_OUT_SORRY)],
+        "nobody comes",
     )

@@ -12,8 +12,7 @@ from evaluator.kinds import KINDS
 from evaluator.replay.execution import execute_messages
 from evaluator.replay.golden import CACHED_EXECUTIONS, GoldenCache, digest_of_task
 from evaluator.replay.trial import RecordedTrajectory, ReplayedTrial, ScoredTrial, replayed_trial
-from evaluator.scoring.floors import floor_nothing, floor_random
-from evaluator.scoring.score import reward_of
+from evaluator.scoring.score import floor_nothing, floor_random, reward_of
 from skillweave.base.code import CodeIndex
 from skillweave.base.digest import digest_json
 from skillweave.base.errors import ArtifactError, ConfigError, WorldError

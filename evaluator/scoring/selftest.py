@@ -32,11 +32,11 @@ def variants_of(world: World, task: Task, *, conduct: bool = True) -> Iterator[V
     """
     kind = KINDS[task.kind]
     executor = VariantExecutor(world, task)
-    if executor.golden.undone or not executor.reaches_goal(executor.golden.changes):
+    if executor.golden.unexecuted or not executor.reaches_goal(executor.golden.changes):
         return
-    if [move.tool for move in executor.ending] != ([kind.ending] if kind.ending else []):
+    if [call.tool for call in executor.ending_calls] != ([kind.ending] if kind.ending else []):
         return
-    if executor.ending and executor.ending[0] is not executor.moves[-1]:
+    if executor.ending_calls and executor.ending_calls[0] is not executor.calls[-1]:
         return
     yield from kind.variants(executor)
     yield from kind.conduct_variants(executor) if conduct else ()
@@ -45,7 +45,7 @@ def variants_of(world: World, task: Task, *, conduct: bool = True) -> Iterator[V
 def held_out_variants_of(world: World, task: Task) -> Iterator[HeldOutVariant]:
     """All variants of the second set, in a fixed order; none where the golden calls do not do what the task demands."""
     executor = VariantExecutor(world, task)
-    if not executor.golden.undone and reaches(executor, executor.golden.changes):
+    if not executor.golden.unexecuted and reaches(executor, executor.golden.changes):
         yield from KINDS[task.kind].held_out_variants(executor)
 
 

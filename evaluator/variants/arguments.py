@@ -27,10 +27,10 @@ _HOURS = (1, -1, 2)
 _ISO = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d)?")
 
 
-def arguments_of(bench: VariantExecutor, tool: Tool, random: Random, most: int) -> Iterator[dict[str, Json]]:
+def arguments_of(executor: VariantExecutor, tool: Tool, random: Random, most: int) -> Iterator[dict[str, Json]]:
     """Arguments for a call of a tool; optional ones are left out."""
     required = [parameter for parameter in tool.parameters if parameter.required]
-    pools = [values_of(bench, parameter, random)[:_MOST_VALUES] for parameter in required]
+    pools = [values_of(executor, parameter, random)[:_MOST_VALUES] for parameter in required]
     size = reduce(lambda total, pool: total * len(pool), pools, 1)
     if size <= most:
         chosen = list(product(*pools))
@@ -41,39 +41,39 @@ def arguments_of(bench: VariantExecutor, tool: Tool, random: Random, most: int) 
         yield dict(zip([parameter.name for parameter in required], values, strict=True))
 
 
-def values_of(bench: VariantExecutor, parameter: Parameter, random: Random) -> list[Json]:
+def values_of(executor: VariantExecutor, parameter: Parameter, random: Random) -> list[Json]:
     """Values that the parameter may take, the likeliest first."""
     if parameter.refers_to is not None:
-        return [*keys_of(bench, parameter.refers_to, random)]
+        return [*keys_of(executor, parameter.refers_to, random)]
     if parameter.enum is not None:
         return [*random.sample(parameter.enum, len(parameter.enum))]
     if parameter.type == "boolean":
         return [True, False]
-    seen = [value for name, value in result_values(bench) if name == parameter.name and _fits(parameter, value)]
+    seen = [value for name, value in result_values(executor) if name == parameter.name and _fits(parameter, value)]
     examples: list[Json] = [*random.sample(parameter.examples, len(parameter.examples))]
-    return _distinct([*seen, *examples, *_usual(bench, parameter)])
+    return _distinct([*seen, *examples, *_usual(executor, parameter)])
 
 
-def keys_of(bench: VariantExecutor, reference: str, random: Random) -> list[str]:
+def keys_of(executor: VariantExecutor, reference: str, random: Random) -> list[str]:
     """Keys of rows that a reference may name: those that results show, the caller's own, then others."""
-    key = bench.world.blueprint.target(reference)[1]
-    seen = [str(value) for name, value in result_values(bench) if name == key.name]
-    if reference not in bench.keys:
-        bench.keys[reference] = _keys(bench, reference)
-    rest = bench.keys[reference]
+    key = executor.world.blueprint.target(reference)[1]
+    seen = [str(value) for name, value in result_values(executor) if name == key.name]
+    if reference not in executor.keys:
+        executor.keys[reference] = _keys(executor, reference)
+    rest = executor.keys[reference]
     return list(dict.fromkeys([*seen, *random.sample(rest, min(_MOST_KEYS, len(rest)))]))
 
 
-def _keys(bench: VariantExecutor, reference: str) -> list[str]:
+def _keys(executor: VariantExecutor, reference: str) -> list[str]:
     """Keys of the caller's own rows; where they have none, or rows belong to nobody, of all."""
-    entity, key = bench.world.blueprint.target(reference)
-    people, owner = bench.world.people, owner_of(bench, reference)
+    entity, key = executor.world.blueprint.target(reference)
+    people, owner = executor.world.people, owner_of(executor, reference)
     sql = f"SELECT {key.name} AS key FROM {entity.table}"
-    with bench.session(0) as session:
+    with executor.session(0) as session:
         own = []
         if owner is not None:
             account = f"SELECT {owner.account} FROM {people.table} WHERE {people.key} = :caller"
-            own = session.query(f"{sql} WHERE {owner.column} = ({account}) ORDER BY 1", {"caller": bench.caller})
+            own = session.query(f"{sql} WHERE {owner.column} = ({account}) ORDER BY 1", {"caller": executor.caller})
         return [str(row["key"]) for row in own or session.query(f"{sql} ORDER BY 1")]
 
 
@@ -86,28 +86,28 @@ class Owner(NamedTuple):
     """... by what this column of the core entity holds."""
 
 
-def owner_of(bench: VariantExecutor, reference: str) -> Owner | None:
+def owner_of(executor: VariantExecutor, reference: str) -> Owner | None:
     """How rows of the referenced table belong to a person; None where they belong to nobody."""
-    entity = bench.world.blueprint.target(reference)[0]
-    accounts = {f"{role.own.name}.{role.key}": role.account for role in bench.world.blueprint.roles}
+    entity = executor.world.blueprint.target(reference)[0]
+    accounts = {f"{role.own.name}.{role.key}": role.account for role in executor.world.blueprint.roles}
     owned = (Owner(one.name, accounts[one.references]) for one in entity.attributes if one.references in accounts)
     return next(owned, None)
 
 
-def result_values(bench: VariantExecutor) -> Iterator[tuple[str, Json]]:
+def result_values(executor: VariantExecutor) -> Iterator[tuple[str, Json]]:
     """Names and values in the results of the golden calls, in order."""
-    for result in bench.results:
+    for result in executor.results:
         yield from _leaves("", result.value)
 
 
-def changed_values(bench: VariantExecutor, parameter: Parameter, value: Json, random: Random) -> list[Json]:
+def changed_values(executor: VariantExecutor, parameter: Parameter, value: Json, random: Random) -> list[Json]:
     """Other values than this one for a parameter that names no row."""
     near = _shifted(value) if parameter.type in ("date", "datetime") else []
     if isinstance(value, int) and not isinstance(value, bool):
         near = [value + 1, value - 1, value + 100]
     if isinstance(value, str) and parameter.type == "string" and parameter.enum is None:
         near = [_another_digit(value)] if value[-1:].isdigit() else [f"{value} Two"]
-    found = _distinct([*near, *values_of(bench, parameter, random)])
+    found = _distinct([*near, *values_of(executor, parameter, random)])
     return [other for other in found if dump(other) != dump(value)]
 
 
@@ -128,13 +128,13 @@ def _fits(parameter: Parameter, value: Json) -> bool:
     return isinstance(value, str)
 
 
-def _usual(bench: VariantExecutor, parameter: Parameter) -> list[Json]:
+def _usual(executor: VariantExecutor, parameter: Parameter) -> list[Json]:
     """What may be tried where nothing shows what fits."""
-    today = bench.task.now[:10]
+    today = executor.task.now[:10]
     if parameter.type == "date":
         return [today, *_shifted(today)]
     if parameter.type == "datetime":
-        return _shifted(bench.task.now)
+        return _shifted(executor.task.now)
     if parameter.type in ("integer", "number"):
         return [1, 2, 5, 30, 90]
     return [] if parameter.examples else ["Riverside 12"]
@@ -166,69 +166,75 @@ _EITHER: frozenset[FailureClass] = frozenset({"wrong_argument", "wrong_entity"})
 class _WriteArgument(NamedTuple):
     """An argument of a golden write."""
 
-    call: int
+    position: int
     parameter: Parameter
     value: Json
     """The golden one; None where it is left out."""
 
 
-def changed_calls(bench: VariantExecutor) -> Iterator[Variant]:
+def changed_calls(executor: VariantExecutor) -> Iterator[Variant]:
     """For each argument of each write at most one that fails, and one that passes."""
-    for place in _places(bench):
-        attempts = [attempt for attempt in _attempts(bench, place) if not attempt.undone]
-        words = [all_facts(bench.task.criteria.communicate)]
-        other = first_lawful(attempts, lambda attempt: not bench.reaches_goal(attempt.changes))
+    for place in _places(executor):
+        executions = [execution for execution in _executions(executor, place) if not execution.unexecuted]
+        words = [all_facts(executor.task.criteria.communicate)]
+        other = first_lawful(executions, lambda execution: not executor.reaches_goal(execution.changes))
         if other is not None:
-            name, classes = _sort_of(bench, place, other)
+            name, classes = _sort_of(executor, place, other)
             broken: set[FailureClass] = set() if other.is_lawful else {"policy_violation"}
-            yield failing(name, transcript(bench.task, other.made, words), classes | broken)
-        same = first_lawful(attempts, lambda attempt: attempt.is_lawful and bench.reaches_goal(attempt.changes))
+            yield failing(name, transcript(executor.task, other.steps, words), classes | broken)
+        same = first_lawful(
+            executions, lambda execution: execution.is_lawful and executor.reaches_goal(execution.changes)
+        )
         if same is not None:
-            yield passing("same_outcome", transcript(bench.task, same.made, words))
+            yield passing("same_outcome", transcript(executor.task, same.steps, words))
 
 
-def guesses(bench: VariantExecutor, tool: str) -> Iterator[tuple[VariantExecution, frozenset[FailureClass]]]:
+def guesses(executor: VariantExecutor, tool: str) -> Iterator[tuple[VariantExecution, frozenset[FailureClass]]]:
     """For each argument of the writes of one tool, the golden calls with another value that leads elsewhere; and what
     that may be called."""
-    for place in _places(bench):
-        if bench.golden.made[place.call].move.tool != tool:
+    for place in _places(executor):
+        if executor.golden.steps[place.position].call.tool != tool:
             continue
-        attempts = [attempt for attempt in _attempts(bench, place) if not attempt.undone]
-        other = first_lawful(attempts, lambda attempt: not bench.reaches_goal(attempt.changes))
+        executions = [execution for execution in _executions(executor, place) if not execution.unexecuted]
+        other = first_lawful(executions, lambda execution: not executor.reaches_goal(execution.changes))
         if other is not None:
             broken: set[FailureClass] = set() if other.is_lawful else {"policy_violation"}
-            yield other, _sort_of(bench, place, other)[1] | broken
+            yield other, _sort_of(executor, place, other)[1] | broken
 
 
-def _places(bench: VariantExecutor) -> Iterator[_WriteArgument]:
-    for call in bench.writes:
-        made = bench.golden.made[call]
-        for parameter in bench.world.blueprint.tool(made.move.tool).parameters:
-            yield _WriteArgument(call, parameter, made.arguments.get(parameter.name))
+def _places(executor: VariantExecutor) -> Iterator[_WriteArgument]:
+    for position in executor.writes:
+        step = executor.golden.steps[position]
+        for parameter in executor.world.blueprint.tool(step.call.tool).parameters:
+            yield _WriteArgument(position, parameter, step.arguments.get(parameter.name))
 
 
-def _attempts(bench: VariantExecutor, place: _WriteArgument) -> list[VariantExecution]:
+def _executions(executor: VariantExecutor, place: _WriteArgument) -> list[VariantExecution]:
     """The golden calls with other values there, where the call takes them."""
-    made, name = bench.golden.made[place.call], place.parameter.name
-    with bench.session(place.call) as session:
+    step, name = executor.golden.steps[place.position], place.parameter.name
+    with executor.session(place.position) as session:
         fitting = [
-            other for other in _values(bench, place) if session.peek(made.move.tool, {**made.arguments, name: other}).ok
+            other
+            for other in _values(executor, place)
+            if session.peek(step.call.tool, {**step.arguments, name: other}).ok
         ]
-    return [bench.attempt(bench.instead(place.call, {name: other})) for other in fitting[:_MOST_FITTING]]
+    return [
+        executor.execute(executor.with_arguments(place.position, {name: other})) for other in fitting[:_MOST_FITTING]
+    ]
 
 
-def _values(bench: VariantExecutor, place: _WriteArgument) -> list[Json]:
+def _values(executor: VariantExecutor, place: _WriteArgument) -> list[Json]:
     """Other values than the golden one."""
-    random = bench.random(f"{place.call} {place.parameter.name}")
+    random = executor.random(f"{place.position} {place.parameter.name}")
     if place.value is None:
-        return values_of(bench, place.parameter, random)
+        return values_of(executor, place.parameter, random)
     if place.parameter.refers_to is not None:
-        return [key for key in keys_of(bench, place.parameter.refers_to, random) if key != place.value]
-    return changed_values(bench, place.parameter, place.value, random)
+        return [key for key in keys_of(executor, place.parameter.refers_to, random) if key != place.value]
+    return changed_values(executor, place.parameter, place.value, random)
 
 
 def _sort_of(
-    bench: VariantExecutor, place: _WriteArgument, attempt: VariantExecution
+    executor: VariantExecutor, place: _WriteArgument, execution: VariantExecution
 ) -> tuple[str, frozenset[FailureClass]]:
     """A row of the caller's own is the entity meant. One that stands for a time or a choice may be called either."""
     parameter = place.parameter
@@ -237,19 +243,19 @@ def _sort_of(
     if parameter.refers_to is None:
         is_time = parameter.type in ("date", "datetime")
         return "wrong_time" if is_time else "wrong_value", frozenset({"wrong_argument"})
-    if owner_of(bench, parameter.refers_to) is not None:
+    if owner_of(executor, parameter.refers_to) is not None:
         return "wrong_row", frozenset({"wrong_entity"})
-    return "wrong_time" if _differ_in_time(bench, place, attempt) else "wrong_row", _EITHER
+    return "wrong_time" if _differ_in_time(executor, place, execution) else "wrong_row", _EITHER
 
 
-def _differ_in_time(bench: VariantExecutor, place: _WriteArgument, attempt: VariantExecution) -> bool:
+def _differ_in_time(executor: VariantExecutor, place: _WriteArgument, execution: VariantExecution) -> bool:
     """Whether the two rows that were named have different dates or times."""
-    entity, key = bench.world.blueprint.target(place.parameter.refers_to or "")
+    entity, key = executor.world.blueprint.target(place.parameter.refers_to or "")
     times = [one.name for one in entity.attributes if one.type in ("date", "datetime")]
     if not times:
         return False
     sql = f"SELECT {', '.join(times)} FROM {entity.table} WHERE {key.name} = :key"
-    given = next(one.arguments[place.parameter.name] for one in attempt.made if one.move.golden == place.call)
-    with bench.session(place.call) as session:
+    given = next(one.arguments[place.parameter.name] for one in execution.steps if one.call.golden == place.position)
+    with executor.session(place.position) as session:
         rows = [session.query(sql, {"key": str(value)}) for value in (place.value, given)]
     return rows[0] != rows[1]

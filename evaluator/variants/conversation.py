@@ -56,14 +56,14 @@ class VariantConversation(NamedTuple):
 
 
 def transcript(
-    task: Task, made: Sequence[VariantStep], words: Sequence[str], manner: CallFormat = PLAIN_FORMAT
+    task: Task, steps: Sequence[VariantStep], words: Sequence[str], manner: CallFormat = PLAIN_FORMAT
 ) -> VariantConversation:
     """The conversation: the opening, signing in, each write after the user's yes, and the agent's words at the end.
 
     Without words it breaks off after the last call.
     """
     return conversation(
-        task, [*asked_details(task), *confirmed_calls(task, made, manner), *map(Utterance, words)], manner
+        task, [*asked_details(task), *confirmed_calls(task, steps, manner), *map(Utterance, words)], manner
     )
 
 
@@ -101,11 +101,11 @@ def asked_details(task: Task, without: Collection[str] = ()) -> list[Utterance]:
 
 
 def confirmed_calls(
-    task: Task, made: Sequence[VariantStep], manner: CallFormat = PLAIN_FORMAT
+    task: Task, steps: Sequence[VariantStep], manner: CallFormat = PLAIN_FORMAT
 ) -> list[ConversationPart]:
     """The calls, each write after the user's yes."""
     found: list[ConversationPart] = []
-    for batch in _batches(task, made) if manner.is_parallel else [[one] for one in made]:
+    for batch in _batches(task, steps) if manner.is_parallel else [[one] for one in steps]:
         if any(any(one.result.changed) for one in batch):
             found.append(
                 Utterance("I can do this for you now. Shall I go ahead?", "Yes, please go ahead.", agrees=True)
@@ -114,19 +114,19 @@ def confirmed_calls(
     return found
 
 
-def _batches(task: Task, made: Sequence[VariantStep]) -> list[list[VariantStep]]:
+def _batches(task: Task, steps: Sequence[VariantStep]) -> list[list[VariantStep]]:
     """Runs of calls of which none takes an argument from another; signing in goes alone."""
     found: list[list[VariantStep]] = []
     held: set[int | None] = set()
-    for place, one in enumerate(made):
-        sources = task.golden[one.move.golden].grounding.values() if one.move.golden is not None else ()
+    for place, one in enumerate(steps):
+        sources = task.golden[one.call.golden].grounding.values() if one.call.golden is not None else ()
         takes = {source.call for source in map(result_reference, sources) if source is not None}
         is_first = place == 0 or (place == 1 and task.login == "conversation")
         if is_first or takes & held or _reads_after_write(one, found[-1]):
             found.append([])
             held = set()
         found[-1].append(one)
-        held.add(one.move.golden)
+        held.add(one.call.golden)
     return found
 
 
@@ -162,8 +162,8 @@ class _ConversationWriter:
 
     def _function(self, one: VariantStep) -> FunctionCall:
         given: str | dict[str, Json] = one.arguments if self.manner.is_object else json.dumps(one.arguments)
-        name = self.manner.prefix + one.move.tool
-        return FunctionCall(name=name, arguments=_UNREADABLE if one.move.is_malformed else given)
+        name = self.manner.prefix + one.call.tool
+        return FunctionCall(name=name, arguments=_UNREADABLE if one.call.is_malformed else given)
 
 
 def _shown(one: VariantStep) -> str:
@@ -238,9 +238,9 @@ def rival_values(fact: FactToTell) -> list[Json]:
     return _apart(fact, fact.rivals)
 
 
-def other_values(bench: VariantExecutor, fact: FactToTell) -> list[Json]:
+def other_values(executor: VariantExecutor, fact: FactToTell) -> list[Json]:
     """Other values of its kind: rivals first, then those that its column holds elsewhere, then one made up."""
-    more = [*_of_its_column(bench, fact), *_made_up(fact)]
+    more = [*_of_its_column(executor, fact), *_made_up(fact)]
     return [*rival_values(fact), *(value for value in _apart(fact, more) if not _holds(fact, value))]
 
 
@@ -259,17 +259,17 @@ def _holds(fact: FactToTell, value: Json) -> bool:
     )
 
 
-def _of_its_column(bench: VariantExecutor, fact: FactToTell) -> list[Json]:
+def _of_its_column(executor: VariantExecutor, fact: FactToTell) -> list[Json]:
     """Values of the column that a golden result shows the fact in, from other rows of the world."""
-    rows = [row for result in bench.results for row in _rows(result.value)]
+    rows = [row for result in executor.results for row in _rows(result.value)]
     columns = sorted({name for row in rows for name, value in row.items() if value == fact.values[0]})
     found: set[str] = set()
-    with bench.session(0) as session:
-        for table in bench.world.blueprint.tables:
+    with executor.session(0) as session:
+        for table in executor.world.blueprint.tables:
             for name in [one.name for one in table.attributes if one.name in columns and one.type == "string"]:
                 sql = f"SELECT DISTINCT {name} AS value FROM {table.table} ORDER BY {name} LIMIT {_MOST_ROWS}"
                 found.update(str(row["value"]) for row in session.query(sql) if row["value"])
-    return [*bench.random(fact.fact).sample(sorted(found), min(2, len(found)))]
+    return [*executor.random(fact.fact).sample(sorted(found), min(2, len(found)))]
 
 
 def _rows(value: Json) -> list[dict[str, Json]]:

@@ -22,101 +22,104 @@ PREFIX_SEPARATORS = ("__", ".")
 """What stands between a world's name and a tool's where agents give both."""
 
 
-def equivalents(bench: VariantExecutor) -> Iterator[Variant]:
+def equivalents(executor: VariantExecutor) -> Iterator[Variant]:
     """Each that turns on the values and rows of this task."""
-    yield _told(bench, "golden", bench.golden)
-    yield from _fact_formats(bench)
-    for moves in reorderings(bench):
-        yield from _if_right(bench, "reordered_writes", moves)
+    yield _told(executor, "golden", executor.golden)
+    yield from _fact_formats(executor)
+    for calls in reorderings(executor):
+        yield from _if_right(executor, "reordered_writes", calls)
 
 
-def call_formats(bench: VariantExecutor) -> Iterator[Variant]:
+def call_formats(executor: VariantExecutor) -> Iterator[Variant]:
     """Each that does not: how calls are written, and what is called beside."""
-    together = _told(bench, "parallel", bench.golden, CallFormat(is_parallel=True))
+    together = _told(executor, "parallel", executor.golden, CallFormat(is_parallel=True))
     if any(len(message.tool_calls or ()) > 1 for message in together.messages):
         yield together
     for joint in PREFIX_SEPARATORS:
-        yield _told(bench, "prefixed_names", bench.golden, CallFormat(prefix=f"{bench.task.world}{joint}"))
-    yield _told(bench, "object_arguments", bench.golden, CallFormat(is_object=True))
-    yield from _if_right(bench, "extra_reads", extra_reads(bench))
-    yield from _if_right(bench, "failed_then_right", failed_then_right(bench))
+        yield _told(executor, "prefixed_names", executor.golden, CallFormat(prefix=f"{executor.task.world}{joint}"))
+    yield _told(executor, "object_arguments", executor.golden, CallFormat(is_object=True))
+    yield from _if_right(executor, "extra_reads", extra_reads(executor))
+    yield from _if_right(executor, "failed_then_right", failed_then_right(executor))
 
 
-def _if_right(bench: VariantExecutor, name: str, moves: list[VariantCall]) -> Iterator[Variant]:
+def _if_right(executor: VariantExecutor, name: str, calls: list[VariantCall]) -> Iterator[Variant]:
     """These calls, where all go through, break no rule and lead to the goal."""
-    attempt = bench.attempt(moves)
-    if moves and not attempt.undone and attempt.is_lawful and bench.reaches_goal(attempt.changes):
-        yield _told(bench, name, attempt)
+    execution = executor.execute(calls)
+    if calls and not execution.unexecuted and execution.is_lawful and executor.reaches_goal(execution.changes):
+        yield _told(executor, name, execution)
 
 
-def _told(bench: VariantExecutor, name: str, attempt: VariantExecution, manner: CallFormat = PLAIN_FORMAT) -> Variant:
-    words = [all_facts(bench.task.criteria.communicate)]
-    return passing(name, transcript(bench.task, attempt.made, words, manner))
+def _told(
+    executor: VariantExecutor, name: str, execution: VariantExecution, manner: CallFormat = PLAIN_FORMAT
+) -> Variant:
+    words = [all_facts(executor.task.criteria.communicate)]
+    return passing(name, transcript(executor.task, execution.steps, words, manner))
 
 
-def _fact_formats(bench: VariantExecutor) -> Iterator[Variant]:
-    facts = bench.task.criteria.communicate
+def _fact_formats(executor: VariantExecutor) -> Iterator[Variant]:
+    facts = executor.task.criteria.communicate
     for which in range(1, max((len(forms_of_fact(fact, fact.values[0])) for fact in facts), default=0)):
-        yield passing("fact_formats", transcript(bench.task, bench.golden.made, [all_facts(facts, which)]))
+        yield passing("fact_formats", transcript(executor.task, executor.golden.steps, [all_facts(facts, which)]))
 
 
-def reorderings(bench: VariantExecutor) -> Iterator[list[VariantCall]]:
+def reorderings(executor: VariantExecutor) -> Iterator[list[VariantCall]]:
     """The golden calls with a later write, and what it takes from, before an earlier one that it takes nothing from."""
-    for at, later in enumerate(bench.writes):
-        needed = bench.depends_on(later)
-        for earlier in bench.writes[:at]:
+    for at, later in enumerate(executor.writes):
+        needed = executor.depends_on(later)
+        for earlier in executor.writes[:at]:
             if earlier not in needed:
                 ahead = sorted(place for place in {*needed, later} if place > earlier)
                 order = [*range(earlier), *ahead]
                 yield [
-                    bench.moves[place] for place in [*order, *(p for p in range(earlier, later + 1) if p not in ahead)]
-                ] + bench.moves[later + 1 :]
+                    executor.calls[place]
+                    for place in [*order, *(p for p in range(earlier, later + 1) if p not in ahead)]
+                ] + executor.calls[later + 1 :]
 
 
-def extra_reads(bench: VariantExecutor) -> list[VariantCall]:
+def extra_reads(executor: VariantExecutor) -> list[VariantCall]:
     """The golden calls, with reads that nobody needs after signing in and at the end."""
-    start, found = signed_in(bench), needless_reads(bench)
-    return [*bench.moves[:start], *found, *bench.moves[start:], *found[:1]] if found else []
+    start, found = signed_in(executor), needless_reads(executor)
+    return [*executor.calls[:start], *found, *executor.calls[start:], *found[:1]] if found else []
 
 
-def signed_in(bench: VariantExecutor) -> int:
+def signed_in(executor: VariantExecutor) -> int:
     """How many golden calls sign the user in."""
-    return min(int(bench.task.login == "conversation"), len(bench.moves))
+    return min(int(executor.task.login == "conversation"), len(executor.calls))
 
 
-def needless_reads(bench: VariantExecutor) -> list[VariantCall]:
+def needless_reads(executor: VariantExecutor) -> list[VariantCall]:
     """Reads that can be made after signing in."""
-    reads = [tool for tool in bench.tools if tool.kind == "read"]
+    reads = [tool for tool in executor.tools if tool.kind == "read"]
     found: list[VariantCall] = []
-    with bench.session(signed_in(bench)) as session:
-        for tool in bench.random("extra reads").sample(reads, len(reads)):
-            tried = arguments_of(bench, tool, bench.random(f"extra read {tool.name}"), _MOST_TRIES)
+    with executor.session(signed_in(executor)) as session:
+        for tool in executor.random("extra reads").sample(reads, len(reads)):
+            tried = arguments_of(executor, tool, executor.random(f"extra read {tool.name}"), _MOST_TRIES)
             fitting = (given for given in tried if session.peek(tool.name, given).ok)
             given = next(fitting, None) if len(found) < _MOST_READS else None
             found += [VariantCall(tool.name, given)] if given is not None else []
     return found
 
 
-def failed_then_right(bench: VariantExecutor) -> list[VariantCall]:
+def failed_then_right(executor: VariantExecutor) -> list[VariantCall]:
     """Before the first write, or the last call: a tool that is not there, faulty arguments, what a guard refuses."""
-    if not bench.moves:
+    if not executor.calls:
         return []
-    place = bench.writes[0] if bench.writes else len(bench.moves) - 1
-    made = bench.golden.made[place]
+    place = executor.writes[0] if executor.writes else len(executor.calls) - 1
+    step = executor.golden.steps[place]
     wrong = [
-        VariantCall(f"{made.move.tool}_now", made.arguments),
-        VariantCall(made.move.tool, {}, is_malformed=True),
-        VariantCall(made.move.tool, {**made.arguments, "urgently": True}),
+        VariantCall(f"{step.call.tool}_now", step.arguments),
+        VariantCall(step.call.tool, {}, is_malformed=True),
+        VariantCall(step.call.tool, {**step.arguments, "urgently": True}),
     ]
-    is_own = made.move.tool in SESSION_TOOLS
-    refused = [] if is_own else _refused(bench, place, bench.world.blueprint.tool(made.move.tool))
-    return [*bench.moves[:place], *wrong, *refused, *bench.moves[place:]]
+    is_own = step.call.tool in SESSION_TOOLS
+    refused = [] if is_own else _refused(executor, place, executor.world.blueprint.tool(step.call.tool))
+    return [*executor.calls[:place], *wrong, *refused, *executor.calls[place:]]
 
 
-def _refused(bench: VariantExecutor, place: int, tool: Tool) -> list[VariantCall]:
+def _refused(executor: VariantExecutor, place: int, tool: Tool) -> list[VariantCall]:
     """The same call with other values, such that a rule of the tool forbids it."""
-    with bench.session(place) as session:
-        for given in arguments_of(bench, tool, bench.random("refused"), _MOST_TRIES):
+    with executor.session(place) as session:
+        for given in arguments_of(executor, tool, executor.random("refused"), _MOST_TRIES):
             error = session.peek(tool.name, given).error
             if error is not None and error.rule is not None:
                 return [VariantCall(tool.name, given)]

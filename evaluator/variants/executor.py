@@ -19,53 +19,55 @@ from skillweave.world.world import World
 
 
 class VariantCall(NamedTuple):
-    """A call to make: a golden one, or one of our own."""
+    """A call to make: a golden one, or another."""
 
     tool: str
     arguments: Mapping[str, Json]
-    """Of a golden call, those that are given instead."""
+    """Of a golden call: the arguments to give instead of its own."""
     golden: int | None = None
-    """Position of the golden call that it is."""
+    """Position of the golden call that it is; None for another call."""
     is_malformed: bool = False
-    """Written so that nobody can read its arguments: it is not made."""
+    """Whether its arguments are written so that nobody can read them; the call is then not made."""
 
 
 class VariantStep(NamedTuple):
     """A call as it was made."""
 
-    move: VariantCall
+    call: VariantCall
     arguments: dict[str, Json]
     result: CallResult
 
 
 class VariantExecution(NamedTuple):
-    """Calls carried out in a fresh session of the task."""
+    """Calls executed in a fresh session of the task."""
 
-    made: list[VariantStep]
+    steps: list[VariantStep]
     changes: list[RowChange]
-    """Canonical."""
-    undone: list[int]
-    """Golden calls that could not be made any more, or were refused."""
+    """The whole difference, canonical."""
+    unexecuted: list[int]
+    """Positions of golden calls that could not be made, or were refused."""
 
     @property
     def is_lawful(self) -> bool:
         """Whether no call broke a rule that only the policy holds."""
-        return not any(made.result.violations for made in self.made)
+        return not any(step.result.violations for step in self.steps)
 
 
 class VariantExecutor:
-    """Carries variants of one task out. The same task gives the same draws."""
+    """Executes variants of one task. The same task gives the same random draws."""
 
     def __init__(self, world: World, task: Task) -> None:
         self.world = world
         self.task = task
-        self.moves = [VariantCall(call.tool, {}, place) for place, call in enumerate(task.golden)]
+        self.calls = [VariantCall(call.tool, {}, position) for position, call in enumerate(task.golden)]
+        """The golden calls."""
         self.keys: dict[str, list[str]] = {}
-        """Keys of rows at the start, by what refers to them; filled as they are sought."""
+        """Reference -> keys of the rows at the start that it may name; filled when they are first needed."""
         self._minted: frozenset[str] = frozenset()
-        self.golden = self.attempt(self.moves)
-        self._minted = frozenset(id for made in self.golden.made for id in made.result.minted)
-        with self.session(len(self.moves)) as session:
+        self.golden = self.execute(self.calls)
+        """The golden calls, executed."""
+        self._minted = frozenset(id for step in self.golden.steps for id in step.result.minted)
+        with self.session(len(self.calls)) as session:
             self.tools: list[Tool] = [
                 world.blueprint.tool(name) for name in map(name_of, session.tools) if name not in SESSION_TOOLS
             ]
@@ -73,34 +75,34 @@ class VariantExecutor:
 
     @cached_property
     def results(self) -> list[CallResult]:
-        """Of the golden calls."""
-        return [made.result for made in self.golden.made]
+        """Results of the golden calls."""
+        return [step.result for step in self.golden.steps]
 
     @cached_property
     def writes(self) -> list[int]:
         """Positions of the golden calls that change something."""
-        return [place for place, result in enumerate(self.results) if any(result.changed)]
+        return [position for position, result in enumerate(self.results) if any(result.changed)]
 
     @cached_property
-    def held_up(self) -> list[int]:
-        """Positions of golden writes that a planted fault keeps from being carried out; each is made again."""
+    def delayed_writes(self) -> list[int]:
+        """Positions of golden writes that a planted fault prevents; each is made again."""
         golden = self.task.golden
         spoiled = sorted(spoiled_calls(golden))
-        return [place for place in spoiled if self.world.compiled(golden[place].tool).tool.kind == "write"]
+        return [position for position in spoiled if self.world.compiled(golden[position].tool).tool.kind == "write"]
 
     @cached_property
-    def looks(self) -> list[VariantCall]:
-        """The golden calls before one that declines or hands over; all of them where none does."""
-        return [move for move in self.moves if move.tool not in SESSION_TOOLS]
+    def world_calls(self) -> list[VariantCall]:
+        """The golden calls of the world's tools: all but those that decline or transfer."""
+        return [call for call in self.calls if call.tool not in SESSION_TOOLS]
 
     @cached_property
-    def ending(self) -> list[VariantCall]:
-        """The golden calls that decline or hand over."""
-        return [move for move in self.moves if move.tool in SESSION_TOOLS]
+    def ending_calls(self) -> list[VariantCall]:
+        """The golden calls that decline or transfer."""
+        return [call for call in self.calls if call.tool in SESSION_TOOLS]
 
     @cached_property
-    def asked(self) -> VariantCall | None:
-        """The call that the request comes to and that is not to be made, with what the golden calls return."""
+    def requested_call(self) -> VariantCall | None:
+        """The call that would do what the user asks and must not be made; its arguments come from golden results."""
         call = self.task.criteria.asked
         if call is None:
             return None
@@ -110,100 +112,101 @@ class VariantExecutor:
             return None
 
     def random(self, purpose: str) -> Random:
-        """Draws of one purpose, which no other draw moves."""
+        """Random draws for one purpose, independent of all others."""
         return Random(f"{self.task.id} {purpose}")
 
-    def attempt(self, moves: Iterable[VariantCall]) -> VariantExecution:
-        """The calls in a fresh session. Arguments from results are bound again; golden calls that fail are let go."""
+    def execute(self, calls: Iterable[VariantCall]) -> VariantExecution:
+        """Execute calls in a fresh session. Arguments from results are bound again; golden calls that fail are
+        left out."""
         with self.world.session(self.task) as session:
-            made, undone = self._carried_out(session, moves)
-            return VariantExecution(made, canonical(session.diff(), session.minted), undone)
+            steps, unexecuted = self._execute(session, calls)
+            return VariantExecution(steps, canonical(session.diff(), session.minted), unexecuted)
 
     def session(self, count: int) -> ContractSession:
         """A session in which the first `count` golden calls were made; the caller closes it."""
         session = self.world.session(self.task)
-        self._carried_out(session, self.moves[:count])
+        self._execute(session, self.calls[:count])
         return session
 
     def reaches_goal(self, changes: Sequence[RowChange]) -> bool:
-        """Whether it is an end state that the task demands."""
+        """Whether canonical changes are an end state that the task demands."""
         demanded = [self.task.criteria.state, *self.task.criteria.any_of]
-        return any(compare(one, changes, self.world.comparison).is_empty for one in demanded)
+        return any(compare(state, changes, self.world.comparison).is_empty for state in demanded)
 
-    def instead(self, place: int, arguments: Mapping[str, Json]) -> list[VariantCall]:
+    def with_arguments(self, position: int, arguments: Mapping[str, Json]) -> list[VariantCall]:
         """The golden calls, with these arguments in one of them."""
-        return [move._replace(arguments=arguments) if move.golden == place else move for move in self.moves]
+        return [call._replace(arguments=arguments) if call.golden == position else call for call in self.calls]
 
-    def depends_on(self, place: int) -> set[int]:
-        """The golden calls whose results a golden call takes arguments from, and theirs."""
-        direct = self.takes_from(place)
+    def depends_on(self, position: int) -> set[int]:
+        """The golden calls that a golden call takes arguments from, directly or through others."""
+        direct = self.takes_from(position)
         return direct.union(*map(self.depends_on, direct))
 
-    def takes_from(self, place: int) -> set[int]:
-        """The golden calls whose results a golden call takes arguments from."""
-        sources = map(result_reference, self.task.golden[place].grounding.values())
-        return {source.call for source in sources if source is not None and source.call < place}
+    def takes_from(self, position: int) -> set[int]:
+        """The golden calls from whose results a golden call takes arguments."""
+        sources = map(result_reference, self.task.golden[position].grounding.values())
+        return {source.call for source in sources if source is not None and source.call < position}
 
-    def _carried_out(
-        self, session: ContractSession, moves: Iterable[VariantCall]
-    ) -> tuple[list[VariantStep], list[int]]:
-        made: list[VariantStep] = []
-        undone: list[int] = []
-        found: dict[int, CallResult] = {}
-        for move in moves:
-            arguments = self._arguments(move, found)
-            if arguments is None and move.golden is not None:
-                undone.append(move.golden)
+    def _execute(self, session: ContractSession, calls: Iterable[VariantCall]) -> tuple[list[VariantStep], list[int]]:
+        steps: list[VariantStep] = []
+        unexecuted: list[int] = []
+        results: dict[int, CallResult] = {}
+        for call in calls:
+            arguments = self._arguments(call, results)
+            if arguments is None and call.golden is not None:
+                unexecuted.append(call.golden)
                 continue
-            result = session.call(move.tool, arguments or {}) if not move.is_malformed else _UNREAD
-            if move.golden is not None and not result.ok and self.task.golden[move.golden].fault not in ERRORS:
-                undone.append(move.golden)
+            result = session.call(call.tool, arguments or {}) if not call.is_malformed else _UNREADABLE
+            if call.golden is not None and not result.ok and self.task.golden[call.golden].fault not in ERRORS:
+                unexecuted.append(call.golden)
                 continue
-            if move.golden is not None:
-                found[move.golden] = result
-            made.append(VariantStep(move, arguments or {}, result))
-        return made, undone
+            if call.golden is not None:
+                results[call.golden] = result
+            steps.append(VariantStep(call, arguments or {}, result))
+        return steps, unexecuted
 
-    def _arguments(self, move: VariantCall, found: Mapping[int, CallResult]) -> dict[str, Json] | None:
-        """The arguments of a call; None where they come from a result that there is not."""
-        if move.golden is None:
-            return dict(move.arguments)
-        call = self.task.golden[move.golden]
-        kept = {name: source for name, source in call.grounding.items() if name not in move.arguments}
+    def _arguments(self, call: VariantCall, results: Mapping[int, CallResult]) -> dict[str, Json] | None:
+        """The arguments of a call; None where they come from a result that does not exist."""
+        if call.golden is None:
+            return dict(call.arguments)
+        golden = self.task.golden[call.golden]
+        kept = {name: source for name, source in golden.grounding.items() if name not in call.arguments}
         try:
-            bound = self._rebound(call, kept, found)
+            bound = self._rebound(golden, kept, results)
         except LookupError:
             return None
-        return {**bound, **move.arguments}
+        return {**bound, **call.arguments}
 
-    def _rebound(self, call: GoldenCall, kept: Mapping[str, str], found: Mapping[int, CallResult]) -> dict[str, Json]:
-        """An argument whose source was left out keeps its value, unless that was minted in the golden run."""
+    def _rebound(
+        self, golden: GoldenCall, kept: Mapping[str, str], results: Mapping[int, CallResult]
+    ) -> dict[str, Json]:
+        """An argument whose source was left out keeps its value, unless the golden execution minted that value."""
         sources = {name: result_reference(source) for name, source in kept.items()}
-        lost = [name for name, source in sources.items() if source is not None and source.call not in found]
-        if any(call.arguments.get(name) in self._minted for name in lost):
-            raise LookupError(call.tool)
+        lost = [name for name, source in sources.items() if source is not None and source.call not in results]
+        if any(golden.arguments.get(name) in self._minted for name in lost):
+            raise LookupError(golden.tool)
         grounding = {name: source for name, source in kept.items() if name not in lost}
-        results = [found.get(place, _UNREAD) for place in range(len(self.task.golden))]
-        return rebound(call.model_copy(update={"grounding": grounding}), results)
+        by_position = [results.get(position, _UNREADABLE) for position in range(len(self.task.golden))]
+        return rebound(golden.model_copy(update={"grounding": grounding}), by_position)
 
 
-_UNREAD = CallResult.model_validate(
+_UNREADABLE = CallResult.model_validate(
     {
         "call": {"tool": ""},
         "ok": False,
         "error": {"code": "invalid_arguments", "message": "The arguments are not valid JSON."},
     }
 )
-"""What comes of a call that cannot be read."""
+"""The result of a call whose arguments cannot be read."""
 
 
 def first_lawful(
-    found: Iterable[VariantExecution], is_wanted: Callable[[VariantExecution], bool]
+    executions: Iterable[VariantExecution], is_wanted: Callable[[VariantExecution], bool]
 ) -> VariantExecution | None:
-    """The first lawful attempt that is wanted; else the first one."""
+    """The first lawful execution that is wanted; where none is lawful, the first that is wanted."""
     fallback = None
-    for attempt in filter(is_wanted, found):
-        if attempt.is_lawful:
-            return attempt
-        fallback = fallback or attempt
+    for execution in filter(is_wanted, executions):
+        if execution.is_lawful:
+            return execution
+        fallback = fallback or execution
     return fallback

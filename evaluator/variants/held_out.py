@@ -52,42 +52,42 @@ class HeldOutVariant(NamedTuple):
 class ChangedCalls(NamedTuple):
     """Calls in the place of the golden ones."""
 
-    moves: list[VariantCall]
+    calls: list[VariantCall]
     what: str
 
 
-def held_out_random(bench: VariantExecutor, purpose: str) -> Random:
+def held_out_random(executor: VariantExecutor, purpose: str) -> Random:
     """The second set's own draws."""
-    return Random(f"{SEED}/{bench.task.id}/{purpose}")
+    return Random(f"{SEED}/{executor.task.id}/{purpose}")
 
 
-def wrong(bench: VariantExecutor, name: str, ways: Iterable[ChangedCalls]) -> Iterator[HeldOutVariant]:
+def wrong(executor: VariantExecutor, name: str, ways: Iterable[ChangedCalls]) -> Iterator[HeldOutVariant]:
     """One that ends elsewhere: the first whose golden calls all go through, else the first."""
     found: tuple[ChangedCalls, VariantExecution] | None = None
     for way in islice(ways, MOST):
-        attempt = bench.attempt(way.moves)
-        if reaches(bench, attempt.changes):
+        execution = executor.execute(way.calls)
+        if reaches(executor, execution.changes):
             continue
-        if found is None or not attempt.undone:
-            found = way, attempt
-        if not attempt.undone:
+        if found is None or not execution.unexecuted:
+            found = way, execution
+        if not execution.unexecuted:
             break
     if found is not None:
-        way, attempt = found
-        words = [all_facts(bench.task.criteria.communicate)]
-        variant = failing(name, transcript(bench.task, attempt.made, words), {"other"})
-        yield HeldOutVariant(variant, way.what, differing(bench, attempt.changes))
+        way, execution = found
+        words = [all_facts(executor.task.criteria.communicate)]
+        variant = failing(name, transcript(executor.task, execution.steps, words), {"other"})
+        yield HeldOutVariant(variant, way.what, differing(executor, execution.changes))
 
 
 def right(
-    bench: VariantExecutor, name: str, ways: Iterable[ChangedCalls], words: Sequence[str] = ()
+    executor: VariantExecutor, name: str, ways: Iterable[ChangedCalls], words: Sequence[str] = ()
 ) -> Iterator[HeldOutVariant]:
     """The first that ends as it should, with every golden call made and no rule broken."""
     for way in islice(ways, MOST):
-        attempt = bench.attempt(way.moves)
-        if not attempt.undone and attempt.is_lawful and reaches(bench, attempt.changes):
-            said = [*words] or [all_facts(bench.task.criteria.communicate)]
-            yield HeldOutVariant(passing(name, transcript(bench.task, attempt.made, said)), way.what, [])
+        execution = executor.execute(way.calls)
+        if not execution.unexecuted and execution.is_lawful and reaches(executor, execution.changes):
+            said = [*words] or [all_facts(executor.task.criteria.communicate)]
+            yield HeldOutVariant(passing(name, transcript(executor.task, execution.steps, said)), way.what, [])
             return
 
 
@@ -100,56 +100,56 @@ def transfer_to_human(**given: str) -> VariantCall:
     return VariantCall(TRANSFER, arguments)
 
 
-def executed_parts(bench: VariantExecutor, moves: Sequence[VariantCall]) -> list[ConversationPart]:
-    return [*asked_details(bench.task), *confirmed_calls(bench.task, bench.attempt(moves).made)]
+def executed_parts(executor: VariantExecutor, calls: Sequence[VariantCall]) -> list[ConversationPart]:
+    return [*asked_details(executor.task), *confirmed_calls(executor.task, executor.execute(calls).steps)]
 
 
-def described_calls(moves: Sequence[VariantCall]) -> str:
-    return ", ".join(f"{move.tool} {dict(move.arguments)}" if move.golden is None else move.tool for move in moves)
+def described_calls(calls: Sequence[VariantCall]) -> str:
+    return ", ".join(f"{call.tool} {dict(call.arguments)}" if call.golden is None else call.tool for call in calls)
 
 
 def held_out_passing(
-    bench: VariantExecutor,
+    executor: VariantExecutor,
     name: str,
     beats: Sequence[ConversationPart],
     what: str,
     stop_reason: StopReason = "user_stop",
 ) -> HeldOutVariant:
-    return HeldOutVariant(passing(name, conversation(bench.task, beats), stop_reason), what, [])
+    return HeldOutVariant(passing(name, conversation(executor.task, beats), stop_reason), what, [])
 
 
 def held_out_failing(
-    bench: VariantExecutor,
+    executor: VariantExecutor,
     name: str,
     beats: Sequence[ConversationPart],
     what: str,
     stop_reason: StopReason = "user_stop",
 ) -> HeldOutVariant:
-    return HeldOutVariant(failing(name, conversation(bench.task, beats), {"other"}, stop_reason), what, [])
+    return HeldOutVariant(failing(name, conversation(executor.task, beats), {"other"}, stop_reason), what, [])
 
 
-def reaches(bench: VariantExecutor, changes: Sequence[RowChange]) -> bool:
+def reaches(executor: VariantExecutor, changes: Sequence[RowChange]) -> bool:
     """Whether this is an end state that the task demands."""
-    criteria = bench.task.criteria
-    return any(_same(bench, demanded, changes) for demanded in [criteria.state, *criteria.any_of])
+    criteria = executor.task.criteria
+    return any(_same(executor, demanded, changes) for demanded in [criteria.state, *criteria.any_of])
 
 
-def differing(bench: VariantExecutor, changes: Sequence[RowChange]) -> list[str]:
+def differing(executor: VariantExecutor, changes: Sequence[RowChange]) -> list[str]:
     """Rows that only one side has, in short."""
-    struck = _struck(bench.task.criteria.state)
-    sides = [set(_texts(bench, rows, struck, {})) for rows in (bench.task.criteria.state, changes)]
+    struck = _struck(executor.task.criteria.state)
+    sides = [set(_texts(executor, rows, struck, {})) for rows in (executor.task.criteria.state, changes)]
     return [f"only demanded: {row}" for row in sorted(sides[0] - sides[1])] + [
         f"only made: {row}" for row in sorted(sides[1] - sides[0])
     ]
 
 
-def _same(bench: VariantExecutor, demanded: Sequence[RowChange], made: Sequence[RowChange]) -> bool:
+def _same(executor: VariantExecutor, demanded: Sequence[RowChange], steps: Sequence[RowChange]) -> bool:
     struck = _struck(demanded)
-    wanted = sorted(_texts(bench, demanded, struck, {}))
-    numbers = sorted({number for change in made for number in _numbers(change)})
+    wanted = sorted(_texts(executor, demanded, struck, {}))
+    numbers = sorted({number for change in steps for number in _numbers(change)})
     orders = islice(permutations(numbers), MOST_ORDERS)
     return any(
-        wanted == sorted(_texts(bench, made, struck, dict(zip(numbers, order, strict=True)))) for order in orders
+        wanted == sorted(_texts(executor, steps, struck, dict(zip(numbers, order, strict=True)))) for order in orders
     )
 
 
@@ -162,23 +162,23 @@ def _struck(demanded: Sequence[RowChange]) -> Struck:
 
 
 def _texts(
-    bench: VariantExecutor, changes: Sequence[RowChange], struck: Struck, numbers: Mapping[int, int]
+    executor: VariantExecutor, changes: Sequence[RowChange], struck: Struck, numbers: Mapping[int, int]
 ) -> Iterator[str]:
     """A text for each change that says something; what an update had before follows from the world."""
     for change in changes:
-        after = _cells(bench, change.table, change.after or {}, struck, numbers)
+        after = _cells(executor, change.table, change.after or {}, struck, numbers)
         if change.op != "update" or after:
-            key = _cells(bench, change.table, change.key, {}, numbers)
+            key = _cells(executor, change.table, change.key, {}, numbers)
             yield dump([change.table, change.op, key, after if change.op != "delete" else {}])
 
 
 def _cells(
-    bench: VariantExecutor, table: str, cells: Cells, struck: Struck, numbers: Mapping[int, int]
+    executor: VariantExecutor, table: str, cells: Cells, struck: Struck, numbers: Mapping[int, int]
 ) -> dict[str, Json]:
     return {
-        name: _cell(cell, bench.world.comparison(table, name), numbers)
+        name: _cell(cell, executor.world.comparison(table, name), numbers)
         for name, cell in cells.items()
-        if name not in struck.get(table, ()) and bench.world.comparison(table, name) != "free"
+        if name not in struck.get(table, ()) and executor.world.comparison(table, name) != "free"
     }
 
 

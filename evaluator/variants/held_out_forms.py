@@ -27,61 +27,61 @@ MOST_TRIES = 12
 MOST_ORDERS = 3
 
 
-def other_orders(bench: VariantExecutor) -> Iterator[HeldOutVariant]:
+def other_orders(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
     """Each that applies to the task."""
-    yield from right(bench, "reads_between", _reads_between(bench))
-    yield from right(bench, "reads_twice", _reads_twice(bench))
-    yield from right(bench, "permuted_calls", _permuted(bench))
-    yield from right(bench, "whole_numbers_as_decimals", _as_decimals(bench))
-    yield from right(bench, "written_again_in_vain", _in_vain(bench))
-    yield HeldOutVariant(passing("other_json", _other_json(bench)), "arguments spaced, reversed and escaped", [])
+    yield from right(executor, "reads_between", _reads_between(executor))
+    yield from right(executor, "reads_twice", _reads_twice(executor))
+    yield from right(executor, "permuted_calls", _permuted(executor))
+    yield from right(executor, "whole_numbers_as_decimals", _as_decimals(executor))
+    yield from right(executor, "written_again_in_vain", _in_vain(executor))
+    yield HeldOutVariant(passing("other_json", _other_json(executor)), "arguments spaced, reversed and escaped", [])
 
 
-def _reads_between(bench: VariantExecutor) -> Iterator[ChangedCalls]:
+def _reads_between(executor: VariantExecutor) -> Iterator[ChangedCalls]:
     """A read that nobody needs before every call behind the sign-in."""
-    start = min(int(bench.task.login == "conversation"), len(bench.moves))
-    reads = [tool for tool in bench.tools if tool.kind == "read"]
+    start = min(int(executor.task.login == "conversation"), len(executor.calls))
+    reads = [tool for tool in executor.tools if tool.kind == "read"]
     found: list[VariantCall] = []
-    with bench.session(start) as session:
-        for tool in held_out_random(bench, "reads").sample(reads, len(reads)):
-            tried = arguments_of(bench, tool, held_out_random(bench, tool.name), MOST_TRIES)
+    with executor.session(start) as session:
+        for tool in held_out_random(executor, "reads").sample(reads, len(reads)):
+            tried = arguments_of(executor, tool, held_out_random(executor, tool.name), MOST_TRIES)
             found += [VariantCall(tool.name, given) for given in tried if session.peek(tool.name, given).ok][:1]
     if found:
-        moves = [*bench.moves[:start]]
-        for place, move in enumerate(bench.moves[start:]):
-            moves += [found[place % len(found)], move]
-        yield ChangedCalls([*moves, found[0]], f"{', '.join(move.tool for move in found)} in between")
+        calls = [*executor.calls[:start]]
+        for place, call in enumerate(executor.calls[start:]):
+            calls += [found[place % len(found)], call]
+        yield ChangedCalls([*calls, found[0]], f"{', '.join(call.tool for call in found)} in between")
 
 
-def _reads_twice(bench: VariantExecutor) -> Iterator[ChangedCalls]:
-    moves: list[VariantCall] = []
-    for move, made in zip(bench.moves, bench.golden.made, strict=True):
-        is_read = bench.world.has_tool(move.tool) and bench.world.blueprint.tool(move.tool).kind == "read"
-        moves += [move, VariantCall(move.tool, made.arguments)] if is_read else [move]
-    if len(moves) > len(bench.moves):
-        yield ChangedCalls(moves, "every look-up twice")
+def _reads_twice(executor: VariantExecutor) -> Iterator[ChangedCalls]:
+    calls: list[VariantCall] = []
+    for call, step in zip(executor.calls, executor.golden.steps, strict=True):
+        is_read = executor.world.has_tool(call.tool) and executor.world.blueprint.tool(call.tool).kind == "read"
+        calls += [call, VariantCall(call.tool, step.arguments)] if is_read else [call]
+    if len(calls) > len(executor.calls):
+        yield ChangedCalls(calls, "every look-up twice")
 
 
-def _permuted(bench: VariantExecutor) -> Iterator[ChangedCalls]:
+def _permuted(executor: VariantExecutor) -> Iterator[ChangedCalls]:
     """The calls in drawn orders in which each comes behind those that it takes from."""
-    random, start = held_out_random(bench, "orders"), int(bench.task.login == "conversation")
+    random, start = held_out_random(executor, "orders"), int(executor.task.login == "conversation")
     for _ in range(MOST_ORDERS):
-        left, order = list(range(start, len(bench.moves))), [*range(start)]
+        left, order = list(range(start, len(executor.calls))), [*range(start)]
         while left:
-            ready = [place for place in left if bench.takes_from(place) <= {*order}]
+            ready = [place for place in left if executor.takes_from(place) <= {*order}]
             if not ready:
                 return
             order.append(random.choice(ready))
             left.remove(order[-1])
         if order != sorted(order):
-            yield ChangedCalls([bench.moves[place] for place in order], f"calls in the order {order}")
+            yield ChangedCalls([executor.calls[place] for place in order], f"calls in the order {order}")
 
 
-def _as_decimals(bench: VariantExecutor) -> Iterator[ChangedCalls]:
+def _as_decimals(executor: VariantExecutor) -> Iterator[ChangedCalls]:
     """`5.0` for `5`, where the tool takes it."""
-    given = {place: _decimals(made.arguments) for place, made in enumerate(bench.golden.made)}
+    given = {place: _decimals(step.arguments) for place, step in enumerate(executor.golden.steps)}
     if any(given.values()):
-        yield ChangedCalls([move._replace(arguments=given[move.golden or 0]) for move in bench.moves], "5.0 for 5")
+        yield ChangedCalls([call._replace(arguments=given[call.golden or 0]) for call in executor.calls], "5.0 for 5")
 
 
 def _decimals(arguments: dict[str, Json]) -> dict[str, Json]:
@@ -92,18 +92,18 @@ def _decimals(arguments: dict[str, Json]) -> dict[str, Json]:
     }
 
 
-def _in_vain(bench: VariantExecutor) -> Iterator[ChangedCalls]:
+def _in_vain(executor: VariantExecutor) -> Iterator[ChangedCalls]:
     """Every write once more at once; right where the tool refuses it, or it changes nothing."""
-    moves: list[VariantCall] = []
-    for move, made in zip(bench.moves, bench.golden.made, strict=True):
-        moves += [move, VariantCall(move.tool, made.arguments)] if move.golden in bench.writes else [move]
-    if bench.writes:
-        yield ChangedCalls(moves, "every write once more")
+    calls: list[VariantCall] = []
+    for call, step in zip(executor.calls, executor.golden.steps, strict=True):
+        calls += [call, VariantCall(call.tool, step.arguments)] if call.golden in executor.writes else [call]
+    if executor.writes:
+        yield ChangedCalls(calls, "every write once more")
 
 
-def _other_json(bench: VariantExecutor) -> VariantConversation:
+def _other_json(executor: VariantExecutor) -> VariantConversation:
     """The golden conversation, its arguments in another form of the same JSON."""
-    held = transcript(bench.task, bench.golden.made, [all_facts(bench.task.criteria.communicate)])
+    held = transcript(executor.task, executor.golden.steps, [all_facts(executor.task.criteria.communicate)])
     return VariantConversation([_rewritten(message) for message in held.messages], held.turns)
 
 
@@ -119,18 +119,18 @@ def _rewritten(message: Message) -> Message:
     return message.model_copy(update={"tool_calls": calls})
 
 
-def other_forms_of_facts(bench: VariantExecutor) -> Iterator[HeldOutVariant]:
+def other_forms_of_facts(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
     """Each that applies to the task; of several facts one is told wrongly, and the others rightly."""
-    facts = bench.task.criteria.communicate
+    facts = executor.task.criteria.communicate
     if not facts:
         return
     for name, words in _rightly(facts):
-        variant = passing(name, transcript(bench.task, bench.golden.made, words))
+        variant = passing(name, transcript(executor.task, executor.golden.steps, words))
         yield HeldOutVariant(variant, " / ".join(words), [])
     for fact in facts:
         rest = [all_facts([other for other in facts if other is not fact])] if len(facts) > 1 else []
-        for name, text in _wrongly(bench, fact):
-            held = transcript(bench.task, bench.golden.made, [*rest, fact_sentence(fact, text)])
+        for name, text in _wrongly(executor, fact):
+            held = transcript(executor.task, executor.golden.steps, [*rest, fact_sentence(fact, text)])
             variant = failing(name, held, {"told_wrong", "did_not_tell"})
             yield HeldOutVariant(variant, f"{fact.values[0]!r} told as: {text}", [])
 
@@ -160,10 +160,10 @@ def _formats(fact: FactToTell) -> list[str]:
     return [f"{day} at {moment:%H:%M}", f"{short}, {half}"]
 
 
-def _wrongly(bench: VariantExecutor, fact: FactToTell) -> Iterator[tuple[str, str]]:
+def _wrongly(executor: VariantExecutor, fact: FactToTell) -> Iterator[tuple[str, str]]:
     """Other values that an agent in haste may give."""
     right = {text for value in fact.values for text in forms_of_fact(fact, value)}
-    slips = [*_slips(fact), *((name, text) for name, text in [("sibling_value", _sibling(bench, fact))] if text)]
+    slips = [*_slips(fact), *((name, text) for name, text in [("sibling_value", _sibling(executor, fact))] if text)]
     yield from ((name, text) for name, text in slips if text not in right)
 
 
@@ -194,9 +194,9 @@ def _written(fact: FactToTell, moment: datetime) -> str:
     return moment.date().isoformat() if fact.type == "date" else moment.isoformat(" ")
 
 
-def _sibling(bench: VariantExecutor, fact: FactToTell) -> str | None:
+def _sibling(executor: VariantExecutor, fact: FactToTell) -> str | None:
     """A value of the same kind from another column of the row that shows the fact."""
-    for result in bench.results:
+    for result in executor.results:
         rows = result.value if isinstance(result.value, list) else [result.value]
         for row in rows:
             if isinstance(row, dict) and fact.values[0] in row.values():

@@ -35,34 +35,34 @@ _MOST_TRIES = 16
 """Calls of one tool that are tried."""
 
 
-def further_writes(bench: VariantExecutor, sorts: Sequence[Sort]) -> Iterator[Variant]:
+def further_writes(executor: VariantExecutor, sorts: Sequence[Sort]) -> Iterator[Variant]:
     """One of each of these sorts, after the golden calls. One that spoils is an extra write where no other is."""
-    found = found_writes(bench, sorts)
+    found = found_writes(executor, sorts)
     if "undone" in found:
         found.setdefault("extra_write", found["undone"])
     for sort in sorts:
         if sort in found:
-            attempt = bench.attempt([*bench.moves, found[sort]])
-            words = [all_facts(bench.task.criteria.communicate)]
-            yield failing(sort, transcript(bench.task, attempt.made, words), _classes(bench, sort))
+            execution = executor.execute([*executor.calls, found[sort]])
+            words = [all_facts(executor.task.criteria.communicate)]
+            yield failing(sort, transcript(executor.task, execution.steps, words), _classes(executor, sort))
 
 
-def found_writes(bench: VariantExecutor, sorts: Collection[Sort]) -> dict[Sort, VariantCall]:
+def found_writes(executor: VariantExecutor, sorts: Collection[Sort]) -> dict[Sort, VariantCall]:
     """Writes that can be made after the golden calls and lead elsewhere: the first of each of these sorts, tools taking
     turns in a drawn order."""
     found: dict[Sort, VariantCall] = {}
-    writes = [tool for tool in bench.tools if tool.kind == "write"]
-    with bench.session(len(bench.looks)) as session:
+    writes = [tool for tool in executor.tools if tool.kind == "write"]
+    with executor.session(len(executor.world_calls)) as session:
         before = session.diff()
         touched = {_row(change) for change in before}
-        for tool in bench.random("further writes").sample(writes, len(writes)):
+        for tool in executor.random("further writes").sample(writes, len(writes)):
             sought = {sort for sort in sorts if _is_possible(sort, tool, touched)}
-            for move in _calls(bench, tool):
+            for call in _calls(executor, tool):
                 if sought <= found.keys():
                     break
-                sort = _sort_of(bench, session, move, before, touched)
+                sort = _sort_of(executor, session, call, before, touched)
                 if sort is not None:
-                    found.setdefault(sort, move)
+                    found.setdefault(sort, call)
     return found
 
 
@@ -73,29 +73,31 @@ def _is_possible(sort: Sort, tool: Tool, touched: Collection[str]) -> bool:
     return sort != "undone" or bool(touched)
 
 
-def _classes(bench: VariantExecutor, sort: Sort) -> set[FailureClass]:
+def _classes(executor: VariantExecutor, sort: Sort) -> set[FailureClass]:
     """Breaking a rule is one where the policy counts; elsewhere the write is too much all the same."""
     if sort != "broken_rule":
         return {"extra_write"}
-    return {"policy_violation"} if "policy" in bench.task.criteria.reward_basis else {"policy_violation", "extra_write"}
+    return (
+        {"policy_violation"} if "policy" in executor.task.criteria.reward_basis else {"policy_violation", "extra_write"}
+    )
 
 
-def _calls(bench: VariantExecutor, tool: Tool) -> Iterator[VariantCall]:
-    random = bench.random(f"further {tool.name}")
-    return (VariantCall(tool.name, given) for given in arguments_of(bench, tool, random, _MOST_TRIES))
+def _calls(executor: VariantExecutor, tool: Tool) -> Iterator[VariantCall]:
+    random = executor.random(f"further {tool.name}")
+    return (VariantCall(tool.name, given) for given in arguments_of(executor, tool, random, _MOST_TRIES))
 
 
 def _sort_of(
-    bench: VariantExecutor, session: ContractSession, move: VariantCall, before: list[RowChange], touched: set[str]
+    executor: VariantExecutor, session: ContractSession, call: VariantCall, before: list[RowChange], touched: set[str]
 ) -> Sort | None:
     """What a write is, made now; nothing of it stays. None where it fails or changes nothing that counts."""
     mark = session.mark()
     try:
-        result = session.call(move.tool, move.arguments)
+        result = session.call(call.tool, call.arguments)
         if not result.ok or not any(result.changed):
             return None
         after = session.diff()
-        if bench.reaches_goal(canonical(after, session.minted)):
+        if executor.reaches_goal(canonical(after, session.minted)):
             return None
         if result.violations:
             return "broken_rule"
@@ -116,40 +118,40 @@ _HAND_OVER = {"reason": "user_request", "summary": "The customer needs help."}
 _DECLINED: frozenset[FailureClass] = frozenset({"wrongly_declined"})
 
 
-def unfinished(bench: VariantExecutor) -> Iterator[Variant]:
+def unfinished(executor: VariantExecutor) -> Iterator[Variant]:
     """Each that applies to the task."""
-    yield from declined_needlessly(bench)
-    if bench.reaches_goal([]) and not bench.task.criteria.communicate:
+    yield from declined_needlessly(executor)
+    if executor.reaches_goal([]) and not executor.task.criteria.communicate:
         return
-    missing: set[FailureClass] = {"missing_write"} if bench.writes else {"did_not_tell"}
-    yield failing("nothing", transcript(bench.task, [], [_WORDS]), missing)
-    start = min([*bench.writes, *bench.held_up], default=len(bench.moves))
-    begun = bench.moves[:start]
-    handed = bench.attempt([*begun, VariantCall(TRANSFER, _HAND_OVER)])
-    yield failing("handed_over", transcript(bench.task, handed.made, []), {"gave_up_early"}, "transfer")
+    missing: set[FailureClass] = {"missing_write"} if executor.writes else {"did_not_tell"}
+    yield failing("nothing", transcript(executor.task, [], [_WORDS]), missing)
+    start = min([*executor.writes, *executor.delayed_writes], default=len(executor.calls))
+    begun = executor.calls[:start]
+    handed = executor.execute([*begun, VariantCall(TRANSFER, _HAND_OVER)])
+    yield failing("handed_over", transcript(executor.task, handed.steps, []), {"gave_up_early"}, "transfer")
     if begun:
-        yield failing("out_of_turns", _open(bench, bench.attempt(begun)), {"ran_out"}, "max_turns")
-        looped = bench.attempt([*begun, *[begun[-1]] * _ROUNDS])
-        yield failing("looped", _open(bench, looped), {"loop"}, "max_calls")
-    if bench.writes:
-        yield _unreadable(bench)
+        yield failing("out_of_turns", _open(executor, executor.execute(begun)), {"ran_out"}, "max_turns")
+        looped = executor.execute([*begun, *[begun[-1]] * _ROUNDS])
+        yield failing("looped", _open(executor, looped), {"loop"}, "max_calls")
+    if executor.writes:
+        yield _unreadable(executor)
 
 
-def declined_needlessly(bench: VariantExecutor) -> Iterator[Variant]:
+def declined_needlessly(executor: VariantExecutor) -> Iterator[Variant]:
     """A request that can be carried out is recorded as declined: instead, beside it, and by every rule there is."""
-    rules = bench.world.blueprint.rules
+    rules = executor.world.blueprint.rules
     if not rules:
         return
-    missing: set[FailureClass] = {"missing_write"} if bench.writes else {"did_not_tell"}
+    missing: set[FailureClass] = {"missing_write"} if executor.writes else {"did_not_tell"}
     one, every = decline_calls(rules[:1]), decline_calls(rules)
-    words = all_facts(bench.task.criteria.communicate)
-    for name, moves, said, classes in [
+    words = all_facts(executor.task.criteria.communicate)
+    for name, calls, said, classes in [
         ("declined", one, _NO, _DECLINED | missing),
-        ("declined_and_done", [*bench.moves, *one], words, _DECLINED),
+        ("declined_and_done", [*executor.calls, *one], words, _DECLINED),
         ("declined_by_every_rule", every, _NO, _DECLINED | missing),
-        ("declined_by_every_rule", [*every, *bench.moves], words, _DECLINED),
+        ("declined_by_every_rule", [*every, *executor.calls], words, _DECLINED),
     ]:
-        yield failing(name, transcript(bench.task, bench.attempt(moves).made, [said]), classes)
+        yield failing(name, transcript(executor.task, executor.execute(calls).steps, [said]), classes)
 
 
 def decline_calls(rules: list[str]) -> list[VariantCall]:
@@ -157,18 +159,20 @@ def decline_calls(rules: list[str]) -> list[VariantCall]:
     return [VariantCall(DECLINE, {"rule": rule}) for rule in rules]
 
 
-def _open(bench: VariantExecutor, attempt: VariantExecution) -> VariantConversation:
+def _open(executor: VariantExecutor, execution: VariantExecution) -> VariantConversation:
     """A conversation that breaks off after a call."""
-    return transcript(bench.task, attempt.made, [])
+    return transcript(executor.task, execution.steps, [])
 
 
-def _unreadable(bench: VariantExecutor) -> Variant:
+def _unreadable(executor: VariantExecutor) -> Variant:
     """Every write is tried with arguments that nobody can read."""
-    writes = {*bench.writes, *bench.held_up}
-    moves = [move._replace(golden=None, is_malformed=True) if move.golden in writes else move for move in bench.moves]
-    attempt = bench.attempt(moves)
-    words = [all_facts(bench.task.criteria.communicate)]
-    return failing("malformed_calls", transcript(bench.task, attempt.made, words), {"malformed_call"})
+    writes = {*executor.writes, *executor.delayed_writes}
+    calls = [
+        call._replace(golden=None, is_malformed=True) if call.golden in writes else call for call in executor.calls
+    ]
+    execution = executor.execute(calls)
+    words = [all_facts(executor.task.criteria.communicate)]
+    return failing("malformed_calls", transcript(executor.task, execution.steps, words), {"malformed_call"})
 
 
 _MOST_BESIDE = 2
@@ -177,41 +181,43 @@ _UNTOLD: frozenset[FailureClass] = frozenset({"did_not_tell"})
 _WRONG: frozenset[FailureClass] = frozenset({"told_wrong"})
 
 
-def untold(bench: VariantExecutor) -> Iterator[Variant]:
+def untold(executor: VariantExecutor) -> Iterator[Variant]:
     """Nothing is told to the user, or at a time when nobody could know it."""
-    facts, made = bench.task.criteria.communicate, bench.golden.made
+    facts, steps = executor.task.criteria.communicate, executor.golden.steps
     if not facts:
         return
-    yield failing("told_nothing", transcript(bench.task, made, [PARTING_WORDS]), _UNTOLD)
+    yield failing("told_nothing", transcript(executor.task, steps, [PARTING_WORDS]), _UNTOLD)
     thought = f"<think>{all_facts(facts)}</think>{PARTING_WORDS}"
-    yield failing("told_in_thought", transcript(bench.task, made, [thought]), _UNTOLD)
-    tool = next((tool.name for tool in bench.tools if tool.kind == "read"), "look_up")
-    noted = bench.attempt([*bench.moves, VariantCall(tool, {"note": all_facts(facts)})])
-    yield failing("told_in_call", transcript(bench.task, noted.made, [PARTING_WORDS]), _UNTOLD)
+    yield failing("told_in_thought", transcript(executor.task, steps, [thought]), _UNTOLD)
+    tool = next((tool.name for tool in executor.tools if tool.kind == "read"), "look_up")
+    noted = executor.execute([*executor.calls, VariantCall(tool, {"note": all_facts(facts)})])
+    yield failing("told_in_call", transcript(executor.task, noted.steps, [PARTING_WORDS]), _UNTOLD)
     start, end = (
-        [*asked_details(bench.task), *confirmed_calls(bench.task, made)],
+        [*asked_details(executor.task), *confirmed_calls(executor.task, steps)],
         Utterance("Thank you for telling me."),
     )
-    echoed = conversation(bench.task, [*start, Utterance(PARTING_WORDS, f"I have heard this: {all_facts(facts)}"), end])
+    echoed = conversation(
+        executor.task, [*start, Utterance(PARTING_WORDS, f"I have heard this: {all_facts(facts)}"), end]
+    )
     yield failing("told_by_user", echoed, _UNTOLD)
-    guessed = conversation(bench.task, [Utterance(all_facts(facts)), *start, Utterance(PARTING_WORDS)])
+    guessed = conversation(executor.task, [Utterance(all_facts(facts)), *start, Utterance(PARTING_WORDS)])
     yield failing("told_before_known", guessed, _UNTOLD | _WRONG)
 
 
-def told_wrongly(bench: VariantExecutor) -> Iterator[Variant]:
+def told_wrongly(executor: VariantExecutor) -> Iterator[Variant]:
     """Another value is told; of several facts one at a time."""
-    facts = bench.task.criteria.communicate
+    facts = executor.task.criteria.communicate
     for fact in facts:
         rest = [all_facts([other for other in facts if other is not fact])] if len(facts) > 1 else []
-        for name, words in _wrong_words(bench, fact):
+        for name, words in _wrong_words(executor, fact):
             classes = _WRONG | _UNTOLD if name == "other_value" else _WRONG
-            yield failing(name, transcript(bench.task, bench.golden.made, [*rest, *words]), classes)
+            yield failing(name, transcript(executor.task, executor.golden.steps, [*rest, *words]), classes)
 
 
-def _wrong_words(bench: VariantExecutor, fact: FactToTell) -> Iterator[tuple[str, Sequence[str]]]:
+def _wrong_words(executor: VariantExecutor, fact: FactToTell) -> Iterator[tuple[str, Sequence[str]]]:
     right = value_in_words(fact, fact.values[0])
     near = [value_in_words(fact, value) for value in rival_values(fact)]
-    wrong = [value_in_words(fact, value) for value in other_values(bench, fact)]
+    wrong = [value_in_words(fact, value) for value in other_values(executor, fact)]
     if near:
         yield "neighbour_value", [fact_sentence(fact, near[0])]
         yield (
@@ -224,87 +230,91 @@ def _wrong_words(bench: VariantExecutor, fact: FactToTell) -> Iterator[tuple[str
         yield "all_candidates", [fact_sentence(fact, " or ".join(sorted([right, *near])))]
 
 
-def mutants(bench: VariantExecutor) -> Iterator[Variant]:
+def mutants(executor: VariantExecutor) -> Iterator[Variant]:
     """Each that turns on the values and rows of this task."""
-    yield from _left_out(bench)
-    yield from _demanded_left_out(bench)
-    yield from _half_batches(bench)
-    yield from changed_calls(bench)
-    yield from _swapped(bench)
-    yield from _written_twice(bench)
-    yield from further_writes(bench, ["extra_write"])
+    yield from _left_out(executor)
+    yield from _demanded_left_out(executor)
+    yield from _half_batches(executor)
+    yield from changed_calls(executor)
+    yield from _swapped(executor)
+    yield from _written_twice(executor)
+    yield from further_writes(executor, ["extra_write"])
 
 
-def _left_out(bench: VariantExecutor) -> Iterator[Variant]:
-    for place in bench.writes:
-        attempt = bench.attempt(_without(bench, {place}))
-        if not bench.reaches_goal(attempt.changes):
-            name = "delete_left_out" if _deletes(bench, place) else "write_left_out"
-            yield _failing(bench, name, attempt, {"missing_write"})
+def _left_out(executor: VariantExecutor) -> Iterator[Variant]:
+    for place in executor.writes:
+        execution = executor.execute(_without(executor, {place}))
+        if not executor.reaches_goal(execution.changes):
+            name = "delete_left_out" if _deletes(executor, place) else "write_left_out"
+            yield _failing(executor, name, execution, {"missing_write"})
 
 
-def _demanded_left_out(bench: VariantExecutor) -> Iterator[Variant]:
+def _demanded_left_out(executor: VariantExecutor) -> Iterator[Variant]:
     """What was done for the sake of bridge rules is left out, with the reads that only this needs; the calls that the
     tools then refuse are tried."""
-    left = {place for place, call in enumerate(bench.task.golden) if call.demanded_by is not None}
+    left = {place for place, call in enumerate(executor.task.golden) if call.demanded_by is not None}
     if not left:
         return
-    for place in reversed(range(len(bench.moves))):
-        users = {user for user in range(place + 1, len(bench.moves)) if place in bench.takes_from(user)}
-        if users and users <= left and place not in bench.writes:
+    for place in reversed(range(len(executor.calls))):
+        users = {user for user in range(place + 1, len(executor.calls)) if place in executor.takes_from(user)}
+        if users and users <= left and place not in executor.writes:
             left.add(place)
-    moves = _without(bench, left)
-    refused = bench.attempt(moves).undone
-    tried = [VariantCall(move.tool, bench.task.golden[move.golden or 0].arguments) for move in moves]
-    attempt = bench.attempt([own if move.golden in refused else move for move, own in zip(moves, tried, strict=True)])
-    if not bench.reaches_goal(attempt.changes):
-        yield _failing(bench, "demanded_left_out", attempt, {"missing_write"})
+    calls = _without(executor, left)
+    refused = executor.execute(calls).unexecuted
+    tried = [VariantCall(call.tool, executor.task.golden[call.golden or 0].arguments) for call in calls]
+    execution = executor.execute(
+        [own if call.golden in refused else call for call, own in zip(calls, tried, strict=True)]
+    )
+    if not executor.reaches_goal(execution.changes):
+        yield _failing(executor, "demanded_left_out", execution, {"missing_write"})
 
 
-def _half_batches(bench: VariantExecutor) -> Iterator[Variant]:
+def _half_batches(executor: VariantExecutor) -> Iterator[Variant]:
     """Of several writes of one tool the later half is left out."""
     by_tool: dict[str, list[int]] = {}
-    for place in bench.writes:
-        by_tool.setdefault(bench.task.golden[place].tool, []).append(place)
+    for place in executor.writes:
+        by_tool.setdefault(executor.task.golden[place].tool, []).append(place)
     for places in by_tool.values():
-        attempt = bench.attempt(_without(bench, {*places[(len(places) + 1) // 2 :]}))
-        if len(places) > 1 and not bench.reaches_goal(attempt.changes):
-            yield _failing(bench, "half_batch", attempt, {"missing_write"})
+        execution = executor.execute(_without(executor, {*places[(len(places) + 1) // 2 :]}))
+        if len(places) > 1 and not executor.reaches_goal(execution.changes):
+            yield _failing(executor, "half_batch", execution, {"missing_write"})
 
 
-def _swapped(bench: VariantExecutor) -> Iterator[Variant]:
+def _swapped(executor: VariantExecutor) -> Iterator[Variant]:
     """Writes in another order, where that leads elsewhere, or breaks a rule that only the policy holds."""
-    for moves in reorderings(bench):
-        attempt = bench.attempt(moves)
-        is_against_policy = not attempt.is_lawful and "policy" in bench.task.criteria.reward_basis
-        if not attempt.undone and (is_against_policy or not bench.reaches_goal(attempt.changes)):
-            yield _failing(bench, "swapped_writes", attempt, {"wrong_order"})
+    for calls in reorderings(executor):
+        execution = executor.execute(calls)
+        is_against_policy = not execution.is_lawful and "policy" in executor.task.criteria.reward_basis
+        if not execution.unexecuted and (is_against_policy or not executor.reaches_goal(execution.changes)):
+            yield _failing(executor, "swapped_writes", execution, {"wrong_order"})
 
 
-def _written_twice(bench: VariantExecutor) -> Iterator[Variant]:
+def _written_twice(executor: VariantExecutor) -> Iterator[Variant]:
     """Each write once more at the end, where the tool carries it out again and that leads elsewhere."""
-    for place in bench.writes:
-        made = bench.golden.made[place]
-        attempt = bench.attempt([*bench.moves, VariantCall(made.move.tool, made.arguments)])
-        if attempt.made[-1].result.ok and not bench.reaches_goal(attempt.changes):
-            yield _failing(bench, "written_twice", attempt, {"extra_write"})
+    for place in executor.writes:
+        step = executor.golden.steps[place]
+        execution = executor.execute([*executor.calls, VariantCall(step.call.tool, step.arguments)])
+        if execution.steps[-1].result.ok and not executor.reaches_goal(execution.changes):
+            yield _failing(executor, "written_twice", execution, {"extra_write"})
 
 
-def _without(bench: VariantExecutor, places: set[int]) -> list[VariantCall]:
-    return [move for move in bench.moves if move.golden not in places]
+def _without(executor: VariantExecutor, places: set[int]) -> list[VariantCall]:
+    return [call for call in executor.calls if call.golden not in places]
 
 
-def _deletes(bench: VariantExecutor, place: int) -> bool:
+def _deletes(executor: VariantExecutor, place: int) -> bool:
     """Whether a golden call removes a row that was there at the start."""
-    with bench.session(place) as session:
+    with executor.session(place) as session:
         before = sum(change.op == "delete" for change in session.diff())
-        made = bench.golden.made[place]
-        session.call(made.move.tool, made.arguments)
+        step = executor.golden.steps[place]
+        session.call(step.call.tool, step.arguments)
         return sum(change.op == "delete" for change in session.diff()) > before
 
 
-def _failing(bench: VariantExecutor, name: str, attempt: VariantExecution, classes: Iterable[FailureClass]) -> Variant:
+def _failing(
+    executor: VariantExecutor, name: str, execution: VariantExecution, classes: Iterable[FailureClass]
+) -> Variant:
     """A rule broken on the way may be what it is called for."""
-    broken: set[FailureClass] = set() if attempt.is_lawful else {"policy_violation"}
-    words = [all_facts(bench.task.criteria.communicate)]
-    return failing(name, transcript(bench.task, attempt.made, words), {*classes, *broken})
+    broken: set[FailureClass] = set() if execution.is_lawful else {"policy_violation"}
+    words = [all_facts(executor.task.criteria.communicate)]
+    return failing(name, transcript(executor.task, execution.steps, words), {*classes, *broken})

@@ -211,7 +211,9 @@ class Manifest:
                 ],
                 "joined": {path: file.model_dump(mode="json") for path, file in sorted(self._joined.items())},
                 "fingerprints": {
-                    id: found.model_dump(mode="json") for id, found in sorted(self._fingerprints.items()) if id in used
+                    id: fingerprint.model_dump(mode="json")
+                    for id, fingerprint in sorted(self._fingerprints.items())
+                    if id in used
                 },
             }
             text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
@@ -220,13 +222,13 @@ class Manifest:
 
     def _artifacts(self) -> dict[str, Json]:
         """Each artifact with its lineage, for readers of the file. Made from the items each time."""
-        found: dict[str, Json] = {}
+        artifacts: dict[str, Json] = {}
         for item in self._items.values():
             for output in item.outputs:
-                found[output.label] = _past(item, output)
+                artifacts[output.label] = _past(item, output)
         for path, file in self._joined.items():
-            found[path] = {"digest": file.digest, "step": file.step, "item": None}
-        return dict(sorted(found.items()))
+            artifacts[path] = {"digest": file.digest, "step": file.step, "item": None}
+        return dict(sorted(artifacts.items()))
 
     def _append(self, entry: Mapping[str, Json]) -> None:
         with self._lock:
@@ -239,8 +241,8 @@ class Manifest:
             case {"item": content}:
                 self._take(ItemRecord.model_validate(content))
             case {"fingerprint": content}:
-                found = Fingerprint.model_validate(content)
-                self._fingerprints[found.id] = found
+                fingerprint = Fingerprint.model_validate(content)
+                self._fingerprints[fingerprint.id] = fingerprint
             case {"joined": content}:
                 file = JoinedFile.model_validate(content)
                 self._joined[file.path] = file

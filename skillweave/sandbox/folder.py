@@ -41,32 +41,32 @@ class Contents(NamedTuple):
 
 def contents(folder: Path, most: int) -> Contents:
     """List the folder, up to one entry more than `most`. Entries that disappear meanwhile are left out."""
-    found: list[os.DirEntry[str]] = []
+    entries: list[os.DirEntry[str]] = []
     hidden = False
     folders = [str(folder)]
-    while folders and len(found) <= most:
+    while folders and len(entries) <= most:
         try:
             with os.scandir(folders.pop()) as listing:
-                for entry in islice(listing, most + 1 - len(found)):
+                for entry in islice(listing, most + 1 - len(entries)):
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
-                    found.append(entry)
+                    entries.append(entry)
         except FileNotFoundError:
             continue
         except OSError:
             hidden = True
-    return Contents(found, hidden)
+    return Contents(entries, hidden)
 
 
 def excess(folder: Path, limits: SandboxLimits) -> str | None:
     """How the folder exceeds the limits, in words; None if it does not."""
-    found, hidden = contents(folder, limits.files)
+    entries, hidden = contents(folder, limits.files)
     if hidden:
         return "it made folders that cannot be looked into"
-    if len(found) > limits.files:
+    if len(entries) > limits.files:
         return f"it made more than {limits.files} files"
     size = 0
-    for entry in found:
+    for entry in entries:
         with contextlib.suppress(OSError):
             size += entry.stat(follow_symlinks=False).st_size
     return f"it wrote more than {limits.disk_bytes} bytes to files" if size > limits.disk_bytes else None
@@ -119,7 +119,7 @@ def delete(folder: Path) -> None:
     rubbish = Path(tempfile.mkdtemp(prefix="skillweave-", dir=folder.parent))
     folder.chmod(0o700)
     folder.rename(rubbish / "0")
-    waiting, made = ["0"], 1
+    waiting, count = ["0"], 1
     while waiting:
         top = rubbish / waiting.pop()
         with os.scandir(top) as listing:
@@ -130,8 +130,8 @@ def delete(folder: Path) -> None:
                     continue
                 path.chmod(0o700)
                 # Moved to the top, so that no path gets too long.
-                path.rename(rubbish / str(made))
-                waiting.append(str(made))
-                made += 1
+                path.rename(rubbish / str(count))
+                waiting.append(str(count))
+                count += 1
         top.rmdir()
     rubbish.rmdir()

@@ -70,14 +70,14 @@ def machine_support() -> MachineSupport:
     return MachineSupport("namespaces" if strong else "limits", None, kernel)
 
 
-def require(minimum: Strength, found: MachineSupport | None = None) -> None:
+def require(minimum: Strength, support: MachineSupport | None = None) -> None:
     """Raise ConfigError if the machine confines less strongly than `minimum`.
 
     Args:
         minimum: The weakest confinement allowed.
-        found: What the machine supports; None: find out.
+        support: What the machine supports; None: find out.
     """
-    offered = (found or machine_support()).strength
+    offered = (support or machine_support()).strength
     order = get_args(Strength)
     if order.index(offered) < order.index(minimum):
         raise ConfigError(
@@ -88,10 +88,10 @@ def require(minimum: Strength, found: MachineSupport | None = None) -> None:
 
 def caution() -> str | None:
     """A warning in one line for the user of a machine that cannot confine code; None if it can."""
-    found = machine_support()
-    if found.strength != "limits":
+    support = machine_support()
+    if support.strength != "limits":
         return None
-    also = ", ".join(name for name in found.kernel if name != "namespaces")
+    also = ", ".join(name for name in support.kernel if name != "namespaces")
     return (
         f"sandbox strength: LIMITS ONLY{also and f' (with {also})'}. Generated code is not kept from this machine's "
         f"files or network as it should be. Before you run code that a model wrote: {WAY_OUT}."

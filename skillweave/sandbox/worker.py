@@ -170,9 +170,11 @@ class Worker:
         self._jail.kill()
         size = self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, size - TAIL))
-        said = self._jail.scrub(self._errors.read()).decode("utf-8", "replace").strip()
+        last_words = self._jail.scrub(self._errors.read()).decode("utf-8", "replace").strip()
         self._failed = reason
-        raise WorkerError(f"worker {self._main!r}: {reason}" + (f"; its last words:\n{said}" if said else ""))
+        raise WorkerError(
+            f"worker {self._main!r}: {reason}" + (f"; its last words:\n{last_words}" if last_words else "")
+        )
 
 
 def _finite(text: str) -> float:

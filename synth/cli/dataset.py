@@ -28,8 +28,16 @@ from synth.engine.artifact import Artifact, split_parts
 from synth.engine.pipeline import load_pipeline
 from synth.reports.card import CARD, write_card
 from synth.reports.decontamination import SHOWN, BenchmarkComparison, BenchmarkTool, read_benchmark, within
-from synth.verification.card import card_faults, report_faults
-from synth.verification.dataset import ProofJob, ProofScope, run_jobs, shared_faults, task_count, task_jobs
+from synth.verification.dataset import (
+    ProofJob,
+    ProofScope,
+    card_faults,
+    report_faults,
+    run_jobs,
+    shared_faults,
+    task_count,
+    task_jobs,
+)
 from synth.verification.servers import runtime_faults
 
 DATASET_FOLDERS = frozenset({"queries", "policies", "tool_lists", "database", "mcp_servers", "blueprints"})

@@ -3,7 +3,6 @@
 `synth status` shows everything: the figures of each step, all rejections, and how each question went.
 """
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -106,17 +105,17 @@ def _items(report: RunReport) -> str:
     if not executed:
         items = f"all {counted(total, 'item')} as they were" if total else "no items"
     elif executed == total:
-        items = counted(total, "item")
+        items = f"{counted(total, 'item')} done"
     else:
         items = f"{counted(executed, 'item')} done now, {total - executed:,} of {total:,} as they were"
-    return f"{items}, in {counted(len(report.schedule.plans), 'step')} and {duration(report.seconds)}"
+    return f"{items}, in {counted(len(report.schedule.plans), 'step')}; took {duration(report.seconds)}"
 
 
 def _made(records: Iterable[ItemRecord]) -> str:
-    """What there is now, by kind of artifact; empty if there is none of these."""
+    """How many worlds and servers there are; empty if there are none."""
     counts = Counter(output.artifact for record in records for output in record.outputs)
     kinds = [counted(counts[artifact.pattern], noun) for artifact, noun in MADE if counts[artifact.pattern]]
-    return f"there are now {', '.join(kinds)}" if kinds else ""
+    return f"made: {', '.join(kinds)}" if kinds else ""
 
 
 def _tasks(report: RunReport) -> Iterator[str]:
@@ -142,12 +141,10 @@ def _tasks(report: RunReport) -> Iterator[str]:
     both = single + fused
     if not both:
         return
-    rows = [(kind, single[kind], fused[kind], count) for kind, count in both.most_common()]
-    rows.append(("all", single.total(), fused.total(), both.total()))
-    yield from table_lines(
-        ["tasks", "one domain", "several", "both"],
-        [[kind, *(f"{count:,}" for count in counts)] for kind, *counts in rows],
-    )
+    columns = [("one domain", single), ("several domains", fused), ("all", both)] if fused else [("number", single)]
+    rows = [[kind, *(f"{counts[kind]:,}" for _, counts in columns)] for kind, _ in both.most_common()]
+    rows.append(["all kinds", *(f"{counts.total():,}" for _, counts in columns)])
+    yield from table_lines(["tasks", *(title for title, _ in columns)], rows)
     yield f"splits: {', '.join(f'{splits[split]:,} {split}' for split in SPLITS)}"
 
 
@@ -244,5 +241,7 @@ def _remedies(report: RunReport, options: PipelineOptions) -> list[str]:
 
 
 def _short(line: str) -> str:
+    """The line without line breaks, cut to WIDTH; its indent stays."""
     indent = line[: len(line) - len(line.lstrip())]
-    return indent + textwrap.shorten(one_line(line), WIDTH - len(indent), placeholder=" ...")
+    text = indent + one_line(line)
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 4].rstrip()} ..."

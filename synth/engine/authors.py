@@ -176,7 +176,7 @@ class Authors:
             return f"{author.model}#{self._offline().digest(key, questions)}"
         if spec.provider == "replay":
             return f"{author.model}#{digest_file(Path(spec.model))}"
-        sampling = ",".join(f"{name}={value}" for name, value in sorted(spec.sampling.given().items()))
+        sampling = ",".join(f"{name}={value}" for name, value in sorted(spec.sampling.settings().items()))
         return f"{author.model}#{spec.source},{sampling}"
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.record import Json
+from skillweave.schema.reports import TemplateWithoutTasks
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.gates import GATES
@@ -143,3 +144,18 @@ def judge_combinations(
             judgement.rejected.append((combination.id, rejected.reason, rejected.detail))
     world.close()
     return judgement
+
+
+def templates_without_tasks(
+    validated: Sequence[ValidatedTask], rejected: Sequence[tuple[str, str, str]]
+) -> list[TemplateWithoutTasks]:
+    """Templates of which no combination passed, each with the commonest reason."""
+    kept = {task.combination.template for task in validated}
+    reasons: dict[str, list[str]] = {}
+    for identity, reason, _ in rejected:
+        reasons.setdefault(identity.rpartition("/")[0], []).append(reason)
+    return [
+        TemplateWithoutTasks(template=template, reason=max(sorted(set(given)), key=given.count))
+        for template, given in reasons.items()
+        if template not in kept
+    ]

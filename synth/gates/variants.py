@@ -122,12 +122,12 @@ def _check_order(world: World, task: Task) -> None:
     """That what rules demand is done in one order, or comes to the same in any: the user says nothing of it."""
     if all(call.demanded_by is None for call in task.golden):
         return
-    bench = VariantExecutor(world, task)
-    for moves in reorderings(bench):
-        writes = [move.golden for move in moves if move.golden in bench.writes]
+    executor = VariantExecutor(world, task)
+    for calls in reorderings(executor):
+        writes = [call.golden for call in calls if call.golden in executor.writes]
         asked = [place for place in writes if place is not None and task.golden[place].demanded_by is None]
-        made = bench.attempt(moves) if asked == sorted(asked) else None
-        if made and made.is_lawful and not made.undone and not bench.reaches_goal(made.changes):
+        made = executor.execute(calls) if asked == sorted(asked) else None
+        if made and made.is_lawful and not made.unexecuted and not executor.reaches_goal(made.changes):
             raise Rejected("second lawful order", f"{', '.join(task.golden[place or 0].tool for place in writes)}")
 
 

@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
 from evaluator.kinds import KINDS
+from skillweave.base.errors import ArtifactError
+from skillweave.base.store import Store
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.call import SESSION_TOOLS, CallResult
 from skillweave.schema.contract import Tool
@@ -20,6 +24,7 @@ from skillweave.world.replay import replay
 from skillweave.world.world import World
 from synth.gates.interlock import refusable_bridge_rules
 
+_RULES: TypeAdapter[list[RuleCoverage]] = TypeAdapter(list[RuleCoverage])
 EXAMPLES = 5
 """Tasks that are named for one rule."""
 _EFFECT = "an effect cannot be broken by a request"
@@ -85,6 +90,15 @@ def rules_of(
         return rules_covered(world, tasks, templates, lacking)
     finally:
         world.close()
+
+
+def read_rules(store: Store, world: str) -> list[RuleCoverage] | None:
+    """What is on record; None where nothing is. Raises ArtifactError."""
+    path = f"rules/{world}.json"
+    try:
+        return _RULES.validate_json(store.read(path)) if store.exists(path) else None
+    except ValidationError as error:
+        raise ArtifactError(f"{path!r} is damaged: {str(error).splitlines()[0]}") from error
 
 
 def coverage_faults(world: World, tasks: Sequence[Task], recorded: Sequence[RuleCoverage]) -> list[str]:

@@ -264,8 +264,7 @@ class LookupFinder:
         return next((row[column] for row in rows if row.get(column) is not None), None)
 
     def _row(self, reference: str, key: Json) -> Row:
-        """The row with a key, with the columns of rows that it refers to; its own win. All stand as `table.column` as
-        well."""
+        """The row with a key, with columns of rows that it refers to; its own win. All stand as `table.column` too."""
         entity, attribute = self.blueprint.target(reference)
         found = self._table_row(entity.table, attribute.name, key)
         merged: Row = {}

@@ -4,7 +4,7 @@ The author names the columns for each read; the data show whether they tell its 
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from pathlib import Path
 from random import Random
@@ -16,6 +16,7 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Row
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
+from synth.artifacts import DATABASE
 from synth.contracts.visibility import column_origins
 from synth.engine.context import Context
 from synth.engine.step import Params
@@ -40,31 +41,31 @@ AMBIGUOUS_SHARE = 0.25
 
 
 P = TypeVar("P", bound=Params)
-WordJudge = Callable[[Mapping[str, Sequence[str]]], Awaitable[Mapping[str, str]]]
-"""Read -> the columns named for it; returns read -> a complaint about them, for the author."""
 
 
-async def ask_row_words(ctx: Context[P], blueprint: Blueprint, judge: WordJudge | None = None) -> dict[str, list[str]]:
+async def ask_row_words(ctx: Context[P], blueprint: Blueprint, *, on_data: bool = False) -> dict[str, list[str]]:
     """Ask the author by which columns people refer to the rows of each read.
 
     Args:
-        judge: Looks at the columns that exist and complains, for example if they leave rows alike.
+        on_data: Whether to try on the world's data if they tell rows apart. The step declares that it reads DATABASE.
 
     Returns:
         Read -> columns of its result, best first. Reads whose words stay faulty are left out.
     """
     reads = {tool.name: list(column_origins(tool)) for tool in blueprint.tools if tool.kind == "read"}
+    reported: set[str] = set()
 
     async def complaints(answer: Sequence[RowWords]) -> list[list[str]]:
         faults = [word_faults(words, reads) for words in answer]
-        if judge is None:
+        if not on_data:
             return faults
         sound = {words.read: words.columns for words, own in zip(answer, faults, strict=True) if not own}
-        vague = await judge(sound)
-        return [
-            own or ([vague[words.read]] if words.read in vague else [])
-            for words, own in zip(answer, faults, strict=True)
-        ]
+        seed = f"{ctx.seed}/referring"
+        ambiguous = await ctx.offload(ambiguous_reads, blueprint, ctx.path(DATABASE), ctx.now, sound, seed)
+        # Each read is reported once: the author knows whether people would say more.
+        new = {read: [fault] for read, fault in ambiguous.items() if read not in reported}
+        reported.update(new)
+        return [own or new.get(words.read, []) for words, own in zip(answer, faults, strict=True)]
 
     answer = await ask_partial(
         ctx, REFERENCES, complaints, NO_WORDS, name=lambda words: words.read, blueprint=blueprint, columns=reads

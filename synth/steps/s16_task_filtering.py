@@ -6,16 +6,13 @@ its bridge rules apart, they must give there what they give at home.
 """
 
 import asyncio
-from collections.abc import Sequence
 from itertools import chain
 
 from pydantic import Field
 
 from evaluator.kinds import KINDS
-from skillweave.schema.combination import ValidatedTask
 from skillweave.schema.contract import Policy
 from skillweave.schema.fusion import FusedReplays
-from skillweave.schema.reports import TemplateWithoutTasks
 from synth.artifacts import (
     BLUEPRINTS,
     COMBINATIONS,
@@ -33,7 +30,7 @@ from synth.engine.context import Context
 from synth.engine.step import step
 from synth.fusion.replay import SingleWorld, replay_goldens
 from synth.gates import GATES
-from synth.gates.judging import judge_combinations
+from synth.gates.judging import judge_combinations, templates_without_tasks
 from synth.planner.problem import PlannerParams
 from synth.steps.item_world import contract_of
 from synth.tasks.splits import alternate_goals, combinations_over_share
@@ -110,17 +107,4 @@ async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
     if quotas:
         ctx.count("validated on created rows", sum(bool(one.combination.patch) for one in passed))
     ctx.write(VALIDATED, key, passed)
-    ctx.write(FALLEN, key, lacking(passed, rejected))
-
-
-def lacking(passed: Sequence[ValidatedTask], fallen: Sequence[tuple[str, str, str]]) -> list[TemplateWithoutTasks]:
-    """Templates of which nothing passed, each with the commonest reason."""
-    kept = {one.combination.template for one in passed}
-    reasons: dict[str, list[str]] = {}
-    for identity, reason, _ in fallen:
-        reasons.setdefault(identity.rpartition("/")[0], []).append(reason)
-    return [
-        TemplateWithoutTasks(template=template, reason=max(sorted(set(found)), key=found.count))
-        for template, found in reasons.items()
-        if template not in kept
-    ]
+    ctx.write(FALLEN, key, templates_without_tasks(passed, rejected))

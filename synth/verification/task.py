@@ -85,6 +85,9 @@ def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
 
 def _repeated_gates(judged: JudgedTask, recorded: Gates) -> Iterator[str]:
     """Figures of gates that come out otherwise than on the task's record. Raises Rejected."""
+    for name in recorded.own:
+        if name not in GATES:
+            yield f"the gate {name!r} is not known here; name the module that registers it in `plugins`"
     for gate in GATES.values():
         if isinstance(gate, TaskGate):
             yield from figure_faults(recorded, gate.check(judged), "comes out as")

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.scoring.floors import TRIALS, floor_nothing, floor_random
+from evaluator.scoring.score import TRIALS, floor_nothing, floor_random
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.task import GoldenCall, Task
 from skillweave.schema.trajectory import Message

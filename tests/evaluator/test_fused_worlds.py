@@ -84,6 +84,6 @@ def test_a_bridge_rule_of_the_tool_makes_the_call_that_it_demands_needed() -> No
 
 
 def test_candidates_for_an_argument_are_the_callers_own_rows_of_that_domain() -> None:
-    bench = VariantExecutor(WORLD, a_task_of(WORLD, a_golden("gym__set_note"), **TASK))
+    executor = VariantExecutor(WORLD, a_task_of(WORLD, a_golden("gym__set_note"), **TASK))
     visit = WORLD.blueprint.tool("insurer__finish").parameter("visit_id")
-    assert keys_of(bench, visit.refers_to or "", bench.random("keys")) == ["IV-0001"]
+    assert keys_of(executor, visit.refers_to or "", executor.random("keys")) == ["IV-0001"]

@@ -54,7 +54,7 @@ def evaluated(folder: Path, *more: str) -> list[dict[str, Any]]:
 
 
 def test_the_pages_check_is_in_every_result_and_counts_where_a_task_says_so(folder: Path) -> None:
-    (folder / "config.yaml").write_text(next(block for block in blocks("yaml") if "plugins:" in block))
+    (folder / "config.yaml").write_text(next(block for block in blocks("yaml") if "brevity" in block))
     results = {result["checks"]["own"]["brevity"]["score"]: result for result in evaluated(folder)}
     assert set(results) == {0.0, 1.0}
     assert results[0.0]["reward"] == 0.0

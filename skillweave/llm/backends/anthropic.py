@@ -110,8 +110,8 @@ class AnthropicBackend(SdkBackend):
         effort = self._settings.reasoning_effort
         if effort is not None and effort != NO_EFFORT and request.tool_choice != "required":
             return {"thinking": {"type": "adaptive"}}
-        given = {"temperature": request.sampling.temperature, "top_p": request.sampling.top_p}
-        sampling = {name: value for name, value in given.items() if value is not None}
+        settings = {"temperature": request.sampling.temperature, "top_p": request.sampling.top_p}
+        sampling = {name: value for name, value in settings.items() if value is not None}
         return sampling if effort is None else {**sampling, "thinking": {"type": "disabled"}}
 
     def _output(self, request: Request) -> dict[str, Any]:

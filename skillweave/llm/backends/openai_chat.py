@@ -71,7 +71,7 @@ class ChatBackend(OpenAIEndpoint):
         body: dict[str, Any] = {
             "model": request.model,
             "messages": [self._message(message) for message in request.messages],
-            **request.sampling.given(),
+            **request.sampling.settings(),
         }
         if self._is_openai and "max_tokens" in body:
             # OpenAI's newer models know only the new name; other servers often know only the old one.

@@ -78,20 +78,20 @@ def test_the_reading_knows_rows_by_what_they_hold() -> None:
     task = task_of("move")
     one, other = an_insert(1, slot_id="SLO-0001"), an_insert(2, slot_id="SLO-0004")
     demanded = task.criteria.model_copy(update={"state": [one, other]})
-    bench = VariantExecutor(WORLD, task.model_copy(update={"criteria": demanded}))
-    assert reaches(bench, [an_insert(1, slot_id="SLO-0004"), an_insert(2, slot_id="SLO-0001")])
-    assert not reaches(bench, [one])
-    assert not reaches(bench, [one, an_insert(2, slot_id="SLO-0003")])
+    executor = VariantExecutor(WORLD, task.model_copy(update={"criteria": demanded}))
+    assert reaches(executor, [an_insert(1, slot_id="SLO-0004"), an_insert(2, slot_id="SLO-0001")])
+    assert not reaches(executor, [one])
+    assert not reaches(executor, [one, an_insert(2, slot_id="SLO-0003")])
 
 
 def test_the_reading_lets_be_what_the_task_leaves_open() -> None:
     task = task_of("move")
     opened = an_insert(1, slot_id="SLO-0001", cancel_reason={ANY: True})
-    bench = VariantExecutor(
+    executor = VariantExecutor(
         WORLD, task.model_copy(update={"criteria": task.criteria.model_copy(update={"state": [opened]})})
     )
-    assert reaches(bench, [an_insert(1, slot_id="SLO-0001", cancel_reason="anything")])
-    assert not reaches(bench, [an_insert(1, slot_id="SLO-0003", cancel_reason="anything")])
+    assert reaches(executor, [an_insert(1, slot_id="SLO-0001", cancel_reason="anything")])
+    assert not reaches(executor, [an_insert(1, slot_id="SLO-0003", cancel_reason="anything")])
 
 
 def test_a_comparison_that_ignores_deletes_wherever_it_is_used_is_caught(

@@ -255,11 +255,11 @@ def test_what_is_handed_over_has_none() -> None:
 
 
 def test_a_refusal_of_no_rule_and_one_that_changes_something_have_none() -> None:
-    late, move = task_of("late"), task_of("move")
+    late, call = task_of("late"), task_of("move")
     unruled = late.criteria.model_copy(update={"declined": None})
     assert not list(variants_of(WORLD, late.model_copy(update={"criteria": unruled})))
     assert not list(variants_of(WORLD, late.model_copy(update={"golden": late.golden[:-1]}))), "nothing is recorded"
-    assert not list(variants_of(WORLD, move.model_copy(update={"kind": "refuse"})))
+    assert not list(variants_of(WORLD, call.model_copy(update={"kind": "refuse"})))
 
 
 def test_what_no_tool_does_and_is_not_handed_over_has_none() -> None:

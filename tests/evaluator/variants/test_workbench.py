@@ -20,13 +20,13 @@ GOLDEN = [
 
 
 def test_a_call_depends_on_those_whose_results_it_takes_values_or_days_from() -> None:
-    bench = VariantExecutor(WORLD, a_task_of(WORLD, *GOLDEN[:2]))
-    assert (bench.depends_on(0), bench.depends_on(1)) == (set(), {0})
+    executor = VariantExecutor(WORLD, a_task_of(WORLD, *GOLDEN[:2]))
+    assert (executor.depends_on(0), executor.depends_on(1)) == (set(), {0})
 
 
 def test_a_day_that_comes_from_a_call_left_out_keeps_its_value_and_a_minted_id_does_not() -> None:
-    bench = VariantExecutor(WORLD, a_task_of(WORLD, *GOLDEN))
-    left = bench.attempt(bench.moves[1:])
-    assert [made.move.tool for made in left.made] == ["find_slots"]
-    assert left.made[0].arguments == {"date": "2025-01-22"}
-    assert left.undone == [2]
+    executor = VariantExecutor(WORLD, a_task_of(WORLD, *GOLDEN))
+    left = executor.execute(executor.calls[1:])
+    assert [made.call.tool for made in left.steps] == ["find_slots"]
+    assert left.steps[0].arguments == {"date": "2025-01-22"}
+    assert left.unexecuted == [2]
