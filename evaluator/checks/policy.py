@@ -20,6 +20,10 @@ from skillweave.schema.call import Cells, RowChange
 from skillweave.schema.score import PolicyCheck
 from skillweave.world.world import World
 
+_Place = tuple[str, str, str]
+_Columns = Mapping[str, Mapping[str, str]]
+"""By table the columns that name a person, each with the column of the core entity that holds what stands there."""
+
 
 def check_policy(trial: Trial) -> PolicyCheck | None:
     """1 where nothing is held against the agent, else 0.
@@ -62,11 +66,6 @@ def _unconfirmed_writes(conduct: AgentConduct, blueprint: Blueprint) -> Iterator
         last = next((turn for turn in reversed(conduct.turns) if turn.message < step.message), None)
         if step.ok and step.tool in asking and not (last is not None and last.agrees):
             yield step
-
-
-_Place = tuple[str, str, str]
-_Columns = Mapping[str, Mapping[str, str]]
-"""By table the columns that name a person, each with the column of the core entity that holds what stands there."""
 
 
 def changes_for_others(trial: ReplayedTrial) -> list[str]:

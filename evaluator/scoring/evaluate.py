@@ -24,24 +24,10 @@ from skillweave.world.dataset import UnknownTaskError
 from skillweave.world.tools import namespaces_of
 from skillweave.world.world import World
 
-
-class EvaluationSource(Protocol):
-    """Gives tasks by id, and their worlds."""
-
-    @property
-    def tasks(self) -> Mapping[str, Task]:
-        """The tasks by id."""
-
-    @property
-    def digest(self) -> str:
-        """Of what trajectories depend on."""
-
-    def world(self, which: Task) -> World:
-        """The world of a task. ArtifactError where it is not the one that the task was proven on."""
-
-
 NOT_THE_AGENTS: tuple[ResultErrorKind, ...] = ("provider", "world", "user", "infrastructure")
 """Errors that a rollout records and that say nothing of the agent."""
+VERSION = "1"
+"""Raised where a check is meant to say something else than before."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +44,21 @@ class CheckSettings:
     """Whether results tell what doing nothing and chance would have got."""
     version: str = ""
     """Version of the checks."""
+
+
+class EvaluationSource(Protocol):
+    """Gives tasks by id, and their worlds."""
+
+    @property
+    def tasks(self) -> Mapping[str, Task]:
+        """The tasks by id."""
+
+    @property
+    def digest(self) -> str:
+        """Of what trajectories depend on."""
+
+    def world(self, which: Task) -> World:
+        """The world of a task. ArtifactError where it is not the one that the task was proven on."""
 
 
 class NotScoredError(Exception):
@@ -205,10 +206,6 @@ def is_failed(scored: ScoredTrial) -> bool:
     """Whether a check that counts and was made is below 1."""
     records = [scored.checks.get(name) for name in scored.trial.task.criteria.reward_basis]
     return any(record is not None and record.score < 1 for record in records)
-
-
-VERSION = "1"
-"""Raised where a check is meant to say something else than before."""
 
 
 def checks_version(settings: Sequence[str] = (), cache_file: Path | None = None) -> str:

@@ -28,6 +28,20 @@ from skillweave.world.session import Session
 from skillweave.world.tools import name_of, read_call, session_tools
 from skillweave.world.world import World
 
+TRIALS = 3
+"""Trials of chance whose mean is the floor."""
+CALLS = (2, 6)
+"""Fewest and most calls of a trial."""
+OPTIONAL = 0.3
+"""How often an argument is given that may be left out."""
+BORROWS = 0.7
+"""How often a value is one that was seen under the argument's name."""
+TELLS = 3
+"""Values that the last words tell at most."""
+_WORD = re.compile(r"[^\s,;:!?()\"]+[^\s,;:!?()\".]")
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_NUMBER = re.compile(r"\b\d{1,6}\b")
+
 
 def score(
     task: Task,
@@ -89,21 +103,6 @@ def _readable_calls(messages: Sequence[Message]) -> list[tuple[int, int]]:
         for call in message.tool_calls or ()
     ]
     return [(call, place) for call, (place, one) in enumerate(given) if read_call(one).arguments is not None]
-
-
-TRIALS = 3
-"""Trials of chance whose mean is the floor."""
-CALLS = (2, 6)
-"""Fewest and most calls of a trial."""
-OPTIONAL = 0.3
-"""How often an argument is given that may be left out."""
-BORROWS = 0.7
-"""How often a value is one that was seen under the argument's name."""
-TELLS = 3
-"""Values that the last words tell at most."""
-_WORD = re.compile(r"[^\s,;:!?()\"]+[^\s,;:!?()\".]")
-_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-_NUMBER = re.compile(r"\b\d{1,6}\b")
 
 
 def floor_nothing(world: World, task: Task) -> float | None:

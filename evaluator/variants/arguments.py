@@ -25,6 +25,9 @@ _MOST_VALUES = 12
 _DAYS = (1, 7, -1, 3, 14, 30)
 _HOURS = (1, -1, 2)
 _ISO = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d)?")
+_MOST_FITTING = 3
+"""Values that a call is carried out with, of those that it takes."""
+_EITHER: frozenset[FailureClass] = frozenset({"wrong_argument", "wrong_entity"})
 
 
 def arguments_of(executor: VariantExecutor, tool: Tool, random: Random, most: int) -> Iterator[dict[str, Json]]:
@@ -156,11 +159,6 @@ def _another_digit(text: str) -> str:
 
 def _distinct(values: list[Json]) -> list[Json]:
     return list({dump(value): value for value in values}.values())
-
-
-_MOST_FITTING = 3
-"""Values that a call is carried out with, of those that it takes."""
-_EITHER: frozenset[FailureClass] = frozenset({"wrong_argument", "wrong_entity"})
 
 
 class _WriteArgument(NamedTuple):

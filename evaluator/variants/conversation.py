@@ -19,6 +19,9 @@ from skillweave.world.replay import result_reference
 
 _UNREADABLE = '{"'
 _FAREWELL = "Thank you, that is all."
+PARTING_WORDS = "Everything has been looked into. Is there anything else?"
+"""Polite, and tells nothing."""
+_MOST_ROWS = 400
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,38 @@ class VariantConversation(NamedTuple):
     messages: list[Message]
     turns: list[UserTurn]
     """One for each message of the user's."""
+
+
+class Variant(NamedTuple):
+    """What is to be said of it is known from how it was made, and by execution; no check was asked."""
+
+    name: str
+    """Its sort: `write_left_out`. A task may have several of one sort."""
+    messages: list[Message]
+    """The whole conversation."""
+    turns: list[UserTurn]
+    """What the user recorded of each of their messages."""
+    stop_reason: StopReason
+    """What ended it."""
+    classes: frozenset[FailureClass]
+    """What it may be called as a failure; empty: it passes."""
+
+    @property
+    def passes(self) -> bool:
+        """Whether an evaluator must pass it."""
+        return not self.classes
+
+
+def passing(name: str, held: VariantConversation, stop_reason: StopReason = "user_stop") -> Variant:
+    """A variant that does what the task asks."""
+    return Variant(name, held.messages, held.turns, stop_reason, frozenset())
+
+
+def failing(
+    name: str, held: VariantConversation, classes: Iterable[FailureClass], stop_reason: StopReason = "user_stop"
+) -> Variant:
+    """A variant that does not, and what it may be called."""
+    return Variant(name, held.messages, held.turns, stop_reason, frozenset(classes))
 
 
 def transcript(
@@ -170,43 +205,6 @@ def _shown(one: VariantStep) -> str:
     error = one.result.error
     value: Json = one.result.value if error is None else {"error": error.model_dump(mode="json")}
     return json.dumps(value, ensure_ascii=False)
-
-
-class Variant(NamedTuple):
-    """What is to be said of it is known from how it was made, and by execution; no check was asked."""
-
-    name: str
-    """Its sort: `write_left_out`. A task may have several of one sort."""
-    messages: list[Message]
-    """The whole conversation."""
-    turns: list[UserTurn]
-    """What the user recorded of each of their messages."""
-    stop_reason: StopReason
-    """What ended it."""
-    classes: frozenset[FailureClass]
-    """What it may be called as a failure; empty: it passes."""
-
-    @property
-    def passes(self) -> bool:
-        """Whether an evaluator must pass it."""
-        return not self.classes
-
-
-def passing(name: str, held: VariantConversation, stop_reason: StopReason = "user_stop") -> Variant:
-    """A variant that does what the task asks."""
-    return Variant(name, held.messages, held.turns, stop_reason, frozenset())
-
-
-def failing(
-    name: str, held: VariantConversation, classes: Iterable[FailureClass], stop_reason: StopReason = "user_stop"
-) -> Variant:
-    """A variant that does not, and what it may be called."""
-    return Variant(name, held.messages, held.turns, stop_reason, frozenset(classes))
-
-
-PARTING_WORDS = "Everything has been looked into. Is there anything else?"
-"""Polite, and tells nothing."""
-_MOST_ROWS = 400
 
 
 def fact_sentence(fact: FactToTell, form: str) -> str:
