@@ -5,13 +5,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from docs import config, formats, models, pipeline
+from docs import config, formats, models, pipeline, proof
 
 PAGES: dict[str, Callable[[], str]] = {
     "config.md": config.page,
     "formats.md": formats.page,
     "models.md": models.page,
     "pipeline.md": pipeline.page,
+    "proof.md": proof.page,
 }
 
 

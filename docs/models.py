@@ -8,9 +8,9 @@ from typing import Any
 
 from docs.reference import table
 from skillweave.config.sections import Config
-from synth.cli.display import CHARACTERS_PER_TOKEN
 from synth.cli.dry_run import ExpectedQuestions
 from synth.cli.preview import TASK_STEP, needed
+from synth.cli.usage import CHARACTERS_PER_TOKEN
 from synth.engine.pipeline import load_pipeline
 from synth.engine.run import PipelineRun, RunSpec
 from synth.engine.step import PipelineStep
@@ -67,6 +67,7 @@ from each other as people would write them: each has to prove itself equal to it
 | `anthropic/<model>` | `ANTHROPIC_API_KEY` | the messages API, of Anthropic or at a `base_url` |
 | `vllm/<model>` | none | a vLLM server, `http://127.0.0.1:8000/v1` by default, decoded by their JSON schema |
 | `replay/<cassette>` | none | what was recorded; no network |
+| `module:Class/<model>` | its own | a [backend of your own](extending.md#a-question-and-a-backend-that-answers) |
 
 Anything that speaks OpenAI's chat protocol is an `openai` author with a `base_url`:
 

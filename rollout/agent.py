@@ -69,7 +69,7 @@ class Agent:
         return Participant(
             backend=self.backend.name,
             model=self.model or self.backend.name.partition("/")[2],
-            sampling={**self.settings.sampling.given()},
+            sampling={**self.settings.sampling.settings()},
         )
 
     async def step(self) -> AgentStep:

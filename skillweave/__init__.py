@@ -1,4 +1,4 @@
-"""What the three programs stand on: the schema of all nouns, worlds, authors and the store.
+"""The base of the three programs: the schema of all nouns, worlds, authors and the store.
 
 `skillweave.open("outputs")` gives a dataset to Python. Importing this package loads nothing else.
 """
@@ -13,7 +13,8 @@ __all__ = ["open"]
 
 
 def open(outputs: "str | Path") -> "Dataset":
-    """The dataset in an outputs folder, finished or still running. ArtifactError where there is none."""
+    """Open the dataset in an outputs folder, finished or still running. Raises ArtifactError if there is none."""
+    # Every import of a module in this package runs this file, so it must not load worlds and their libraries.
     from skillweave.world.dataset import Dataset
 
     return Dataset(Path(outputs))

@@ -1,7 +1,7 @@
-"""The simulated user's prompt: who they are, what they want and know, and how they behave. Prose, for any model.
+"""The simulated user's prompt: who they are, what they want and know, and how they behave. It is prose, for any model.
 
-Tasks are written with it, and rollouts render it again where they change a user's manner. It says nothing of the form
-of the answers: whoever asks a model adds that.
+Tasks are written with it, and rollouts render it again if they change a user's manner. It does not say in which form to
+answer: the code that asks a model adds that.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ STYLES = {
     "precise": "You are careful with details and like things to be exact.",
     "hesitant": "You are not used to doing this in writing and grope for words now and then.",
 }
-"""Style -> how it is played."""
+"""Style -> instruction to the user."""
 TRAITS = (
     "answers one question at a time",
     "mentions small details nobody asked for",
@@ -44,7 +44,7 @@ CLASHES = {
     "precise": {"writes in lower case"},
     "mentions small details nobody asked for": {"answers one question at a time", "dislikes long explanations"},
 }
-"""Style or trait -> the traits that nobody has beside it."""
+"""Style or trait -> traits that nobody has together with it."""
 PROMPT = """\
 You are {name}, {age} years old, and you are writing to the assistant of {company}. Today is {today}. {manner} {traits}
 
@@ -71,7 +71,15 @@ How you behave:
 
 
 def user_prompt(company: str, persona: Persona, scenario: Scenario, now: str, order: str = "") -> str:
-    """How to play this user at the clock `now`; `order` is how they begin, where that is not with their request."""
+    """Render the prompt for one user.
+
+    Args:
+        company: The company that the user writes to.
+        persona: Who the user is.
+        scenario: What they want and know.
+        now: The session's clock, `YYYY-MM-DD HH:MM:SS`.
+        order: How they begin, if not with their request.
+    """
     traits = f"{persona.name.partition(' ')[0]} {' and '.join(persona.traits)}." if persona.traits else ""
     return PROMPT.format(
         name=persona.name,
@@ -89,27 +97,27 @@ def user_prompt(company: str, persona: Persona, scenario: Scenario, now: str, or
 
 
 def draw_style(random: Random) -> tuple[str, int]:
-    """A style, and the patience that goes with it."""
+    """Draw a style and a patience that fits it, in messages of the agent."""
     style = random.choice(sorted(STYLES))
     return style, {"hurried": 4, "brief": 5, "worried": 6}.get(style, 8) + random.randint(0, 2)
 
 
 def draw_traits(style: str, random: Random) -> list[str]:
-    """One or two habits that one person of that style can have."""
-    found: list[str] = []
+    """Draw one or two habits that a person of that style can have, sorted."""
+    traits: list[str] = []
     for _ in range(random.randint(1, 2)):
-        fitting = [trait for trait in TRAITS if not any(clash(trait, other) for other in [style, *found])]
-        found.append(random.choice(fitting))
-    return sorted(found)
+        fitting = [trait for trait in TRAITS if not any(clash(trait, other) for other in [style, *traits])]
+        traits.append(random.choice(fitting))
+    return sorted(traits)
 
 
-def clash(one: str, other: str) -> bool:
-    """Whether two of styles and traits are the same, or not those of one person."""
-    return one == other or one in CLASHES.get(other, ()) or other in CLASHES.get(one, ())
+def clash(first: str, second: str) -> bool:
+    """Whether two styles or traits are the same, or do not fit one person."""
+    return first == second or first in CLASHES.get(second, ()) or second in CLASHES.get(first, ())
 
 
 def day_in_words(now: str) -> str:
-    """The day of a clock, `YYYY-MM-DD HH:MM:SS`: `Monday 17 March 2025`."""
+    """The day of a clock `YYYY-MM-DD HH:MM:SS` in words: `Monday 17 March 2025`."""
     day = date.fromisoformat(now[:10])
     return f"{day:%A} {day.day} {day:%B %Y}"
 

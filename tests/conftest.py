@@ -38,7 +38,7 @@ def api_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server = ApiServer(server_environment(folder, {"PATH": "/usr/bin:/bin"}), folder / "server.log")
     try:
         if not server.wait():
-            raise server.complaint()
+            raise server.start_error()
         yield server.url
     finally:
         server.close()

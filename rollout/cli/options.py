@@ -7,6 +7,7 @@ from typing import Any
 
 from skillweave.config.load import load_config
 from skillweave.config.sections import Config
+from skillweave.plugins import load_plugins
 
 CONFIG = Path("config.yaml")
 """The configuration where none is named."""
@@ -25,4 +26,6 @@ class RolloutOptions:
     def load(self) -> Config:
         """The configuration. Raises ConfigError."""
         given = {path: value for path, value in self.values.items() if value is not None}
-        return load_config(self.config, self.overrides, given)
+        config = load_config(self.config, self.overrides, given)
+        load_plugins(config.plugins)
+        return config

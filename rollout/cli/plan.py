@@ -90,6 +90,6 @@ def settings_of(config: Config) -> AgentSettings:
 def _speaker(speaker: SpeakerConfig) -> dict[str, Json]:
     return {
         "model": speaker.model,
-        "sampling": {**sampling_of(speaker).given()},
+        "sampling": {**sampling_of(speaker).settings()},
         "replay_reasoning": speaker.replay_reasoning,
     }

@@ -220,7 +220,7 @@ class User:
     def participant(self) -> Participant:
         """Who this is, for the record."""
         model = self._model or self._backend.name.partition("/")[2]
-        return Participant(backend=self._backend.name, model=model, sampling={**self._sampling.given()})
+        return Participant(backend=self._backend.name, model=model, sampling={**self._sampling.settings()})
 
     def open(self, place: int) -> Message:
         """The first message, at that place of the conversation."""

@@ -1,12 +1,13 @@
-"""Python source, parsed: which project modules a step stands on, and a digest of each syntax tree without docstrings.
+"""Digests of Python code: which project modules a step depends on, and a digest of each syntax tree without docstrings.
 
-Modules are read from source and never imported, so that lazy imports count too. Imports for type checkers only do not.
+Modules are parsed and never imported, so late imports count too. Imports for type checkers only do not count.
 """
 
 import ast
 import importlib.metadata
 import importlib.util
 import json
+import sqlite3
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -17,30 +18,33 @@ from typing import NamedTuple
 
 from skillweave.base.digest import digest_text
 
-_ONE_AT_A_TIME = threading.Lock()
-
-
-def parse_python(source: str, filename: str = "<source>") -> ast.Module:
-    """The syntax tree of a module. SyntaxError, ValueError (NUL in the text) and RecursionError as `ast.parse` says."""
-    with _ONE_AT_A_TIME:
-        return ast.parse(source, filename)
-
-
 KEPT_LIBRARIES = ("faker", "jinja2", "networkx", "sqlglot")
-"""Libraries whose output ends up in artifacts; another version may write other bytes."""
+"""Libraries that determine bytes of artifacts; another version may write other bytes."""
+
+_PARSING = threading.Lock()
+"""CPython 3.11 counts the depth of the tree that it builds in one place for all threads, and fails at random when two
+threads build trees at once. So all parsing goes through this lock."""
 
 
 class ModuleSource(NamedTuple):
-    """A module as its source says it."""
+    """What is known of a module."""
 
     digest: str
+    """Of its syntax tree without docstrings."""
     imports: tuple[str, ...]
+    """Names of the modules that it may import, sorted."""
 
 
 class CodeIndex:
-    """The project's modules, parsed once; the result is cached in a file by size and time of change."""
+    """The project's modules, each parsed once. A file keeps the result for later runs, by size and time of change."""
 
     def __init__(self, roots: Iterable[str], cache_file: Path | None = None) -> None:
+        """Start an index.
+
+        Args:
+            roots: Top-level packages of the project.
+            cache_file: Where results are kept; None: nowhere. A missing or damaged file is ignored.
+        """
         self._roots = tuple(roots)
         self._cache_file = cache_file
         self._cached = _load(cache_file)
@@ -48,49 +52,46 @@ class CodeIndex:
         self._dirty = False
 
     def closure(self, module: str) -> dict[str, str]:
-        """Every project module that a module stands on, itself included -> digest; sorted."""
-        return {name: found.digest for name in self._reach(module) if (found := self._source(name))}
+        """Project modules that a module depends on, itself included: name -> digest, sorted by name."""
+        return {name: source.digest for name in self._reach(module) if (source := self._source(name))}
 
     def libraries(self, module: str) -> dict[str, str]:
-        """Libraries of KEPT_LIBRARIES that the closure imports -> version; SQLite and Python too."""
+        """Those of `KEPT_LIBRARIES` that the closure of a module imports, SQLite and Python: name -> version."""
         tops = {
             name.partition(".")[0]
             for reached in self._reach(module)
             for name in (self._source(reached) or ModuleSource("", ())).imports
         }
-        found = {name: importlib.metadata.version(name) for name in KEPT_LIBRARIES if name in tops}
+        versions = {name: importlib.metadata.version(name) for name in KEPT_LIBRARIES if name in tops}
         if "sqlite3" in tops:
-            import sqlite3
-
-            found["sqlite3"] = sqlite3.sqlite_version
-        return found | {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+            versions["sqlite3"] = sqlite3.sqlite_version
+        return versions | {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
 
     def save(self) -> None:
-        """Keep what was parsed for the next run."""
+        """Write the results to the cache file. Failing to do so costs the next run time and nothing else."""
         if self._cache_file is None or not self._dirty:
             return
         text = json.dumps(dict(sorted(self._cached.items())))
         temporary = self._cache_file.with_suffix(".tmp")
         with suppress(OSError):
-            # It only saves time: without it the next run parses again.
             temporary.unlink(missing_ok=True)
             temporary.write_text(text, "utf-8")
             temporary.replace(self._cache_file)
         self._dirty = False
 
     def _reach(self, module: str) -> list[str]:
-        found: set[str] = set()
+        reached: set[str] = set()
         waiting = [module]
         while waiting:
             name = waiting.pop()
-            if name in found or self._source(name) is None:
+            if name in reached or self._source(name) is None:
                 continue
-            found.add(name)
+            reached.add(name)
             source = self._source(name)
             assert source is not None
             waiting.extend(self._project(source.imports))
             waiting.extend(_parents(name))
-        return sorted(found)
+        return sorted(reached)
 
     def _project(self, imports: Iterable[str]) -> Iterator[str]:
         for name in imports:
@@ -107,8 +108,8 @@ class CodeIndex:
         path = _file_of(name)
         if path is None:
             return None
-        found = path.stat()
-        stamp = f"{found.st_size}:{found.st_mtime_ns}"
+        status = path.stat()
+        stamp = f"{status.st_size}:{status.st_mtime_ns}"
         known = self._cached.get(name)
         if known and known[0] == stamp:
             return ModuleSource(known[1], tuple(known[2]))
@@ -118,8 +119,30 @@ class CodeIndex:
         return source
 
 
+def parse_python(source: str, filename: str = "<source>") -> ast.Module:
+    """The syntax tree of a module. Threads may call it at once.
+
+    Args:
+        source: The module's text.
+        filename: Its name in errors.
+
+    Raises:
+        SyntaxError: The text is no Python.
+        ValueError: The text holds a NUL character.
+        RecursionError: The text is nested too deeply.
+    """
+    with _PARSING:
+        return ast.parse(source, filename)
+
+
 def parse_source(text: str, name: str, *, is_package: bool) -> ModuleSource:
-    """The digest and the imports of a module's source."""
+    """The digest and the imports of a module.
+
+    Args:
+        text: Its source.
+        name: Its dotted name.
+        is_package: Whether it is the `__init__` of a package; relative imports depend on that.
+    """
     tree = parse_python(text)
     imports = sorted(set(_imports(tree, name if is_package else name.rpartition(".")[0])))
     for node in ast.walk(tree):
@@ -129,7 +152,7 @@ def parse_source(text: str, name: str, *, is_package: bool) -> ModuleSource:
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    """A body without string statements: docstrings of modules, classes, functions and fields."""
+    """A body without its string statements: the docstrings of modules, classes, functions and fields."""
     return [
         statement
         for statement in body
@@ -142,7 +165,7 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _imports(tree: ast.AST, package: str) -> Iterator[str]:
-    """Names that an import statement may load: `from a import b` may mean the module `a.b`."""
+    """Names of the modules that a tree may import: `from a import b` may mean the module `a.b`."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and _is_type_checking(node.test):
             for statement in node.orelse:
@@ -174,7 +197,7 @@ def _parents(name: str) -> Iterator[str]:
 
 @cache
 def _file_of(name: str) -> Path | None:
-    """The source of a module; None where there is no such module."""
+    """The source file of a module; None if there is no such module. Files do not move during a run."""
     top, *rest = name.split(".")
     try:
         spec = importlib.util.find_spec(top)
@@ -190,7 +213,7 @@ def _file_of(name: str) -> Path | None:
 
 
 def _load(cache_file: Path | None) -> dict[str, tuple[str, str, list[str]]]:
-    """What was parsed before; nothing where the file is missing or of no use."""
+    """Results of earlier runs; none if the file is missing or damaged."""
     try:
         raw = json.loads(cache_file.read_text("utf-8")) if cache_file and cache_file.is_file() else {}
         return {str(name): (str(stamp), str(digest), list(imports)) for name, (stamp, digest, imports) in raw.items()}

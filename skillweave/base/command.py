@@ -20,36 +20,20 @@ from skillweave.base.errors import ArtifactError, ConfigError, SkillweaveError
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
 
-
-def end_on_signals() -> None:
-    """To be called before anything that takes time, imports too."""
-    for number in SIGNALS:
-        signal.signal(number, end_now)
-    atexit.register(_ignore)
-
-
-def end_now(number: int, frame: FrameType | None) -> None:
-    """A signal handler. Exceptions would not do: they surface in whatever code is running, and are told by it."""
-    try:
-        if os.isatty(1):
-            os.write(1, _SHOW_CURSOR)
-        os.write(2, b"interrupted; what is written is kept, and the same command goes on from there\n")
-    finally:
-        os._exit(130)
-
-
-def _ignore() -> None:
-    """When all is done and told, Python would put the system's handlers back while it takes itself down."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-
-
 _QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
-"""Handed on to the processes that multiprocessing starts: what an interrupted run leaves behind it cleans unasked."""
+"""Passed on to the processes that multiprocessing starts. Its tracker removes what an interrupted run leaves, and need
+not warn of that."""
 
 
 def run_command(program: Callable[[], object]) -> None:
-    """Run a program. Ends the process: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted."""
+    """Run a command's program, and end the process if it fails.
+
+    Args:
+        program: The program. It returns if its work is done (exit status 0), and may end the process itself.
+
+    Raises:
+        SystemExit: With 1 if the work failed, 2 for wrong usage or configuration, 130 if it was interrupted.
+    """
     _make_quiet()
     try:
         try:
@@ -59,7 +43,7 @@ def run_command(program: Callable[[], object]) -> None:
     except ConfigError as error:
         _complain(str(error), 2)
     except ArtifactError as error:
-        # What the system refused, a full disk say, is no wrong usage.
+        # What the system refuses, such as a write to a full disk, is not wrong usage.
         _complain(str(error), 1 if isinstance(error.__cause__, OSError) else 2)
     except SkillweaveError as error:
         _complain(str(error), 1)
@@ -71,10 +55,38 @@ def run_command(program: Callable[[], object]) -> None:
         sys.exit(130)
 
 
+def end_on_signals() -> None:
+    """Let an interrupt end the process at once. Call it before slow work, imports included."""
+    for number in SIGNALS:
+        signal.signal(number, end_now)
+    atexit.register(_ignore)
+
+
+def end_now(number: int, frame: FrameType | None) -> None:
+    """End the process, as a signal handler. An exception would surface in whatever code is running."""
+    try:
+        if os.isatty(1):
+            os.write(1, _SHOW_CURSOR)
+        os.write(2, b"interrupted; what is written is kept, and the same command goes on from there\n")
+    finally:
+        os._exit(130)
+
+
+def _ignore() -> None:
+    """Ignore signals at exit: Python restores the system's handlers while it shuts down, when all work is done."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def one_line(text: str) -> str:
-    """The text on one line, with nothing in it that a terminal obeys: errors quote what others wrote."""
+    """The text on one line, without control characters for a terminal: errors quote what others wrote."""
     words = " ".join(text.split())
     return "".join(_escaped(character) if not character.isprintable() else character for character in words)
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: `1 item`, `3 items`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _escaped(character: str) -> str:
@@ -83,7 +95,7 @@ def _escaped(character: str) -> str:
 
 
 def _make_quiet() -> None:
-    """Warnings of libraries are not the user's to act on, nor are they errors; a closed output is an empty one."""
+    """Hide warnings of libraries, which the user cannot act on; replace closed output streams by empty ones."""
     if sys.warnoptions not in ([], [_QUIET]):
         warnings.simplefilter("ignore")
         os.environ.pop("PYTHONWARNINGS", None)
@@ -94,12 +106,12 @@ def _make_quiet() -> None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # What a terminal's encoding has no sign for is spelled out.
+            # Characters that the terminal's encoding lacks are escaped.
             stream.reconfigure(errors="backslashreplace")
 
 
 def _silence_output() -> None:
-    """What is still to be written to a full or closed standard output goes nowhere, so that its end is quiet."""
+    """Drop what cannot be written to a full or closed standard output, so that Python does not complain at exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""Errors, named after who can act on them. Every message says what, which, what was allowed and what to do."""
+"""Errors, named after who can act on them. A message says what is wrong, where, what is allowed and what to do."""
 
 
 class SkillweaveError(Exception):
@@ -25,9 +25,9 @@ class AuthorError(SkillweaveError):
         self.question = question
         self.key = key
         self.reasons = reasons
-        """What was wrong with the last answer, as it was told to the author."""
+        """What was wrong with the last answer, as the author was told."""
         self.lies_in = lies_in
-        """The earlier step whose item of the same key has the fault; None where it is this item's own."""
+        """The earlier step whose item of the same key has the fault; None if the fault is this item's own."""
 
 
 class ProviderError(SkillweaveError):
@@ -36,11 +36,11 @@ class ProviderError(SkillweaveError):
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
         self.transient = transient
-        """True where the same request may succeed at once, and nobody tried it again yet."""
+        """Whether the same request may succeed at once, and was not retried yet."""
 
 
 class StopError(ProviderError):
-    """Nothing more can be asked for now: the run stops, what is answered is kept, and the same command goes on."""
+    """No more requests are possible now. The run stops and keeps what it has; the same command resumes it."""
 
 
 class BudgetError(StopError):
@@ -48,11 +48,11 @@ class BudgetError(StopError):
 
 
 class OutageError(StopError):
-    """An endpoint is down, and was waited for as long as the configuration allows."""
+    """An endpoint is down, and the run has waited for it as long as the configuration allows."""
 
 
 class AccessError(StopError):
-    """An endpoint lets nobody in: a wrong key, no credit left, no such model. Every further request would end alike."""
+    """An endpoint refuses access: a wrong key, no credit left, no such model. Every further request would fail too."""
 
 
 class WorldError(SkillweaveError):

@@ -1,7 +1,8 @@
-"""The manifest: what each item of a run came to, and from what, so that a run resumes and an artifact has a past.
+"""The manifest: the outcome of each item of a run, and what it follows from. It lets a run resume and explains
+artifacts.
 
-Records are appended to a journal as they come, and folded into `manifest.json` at rest; both together are the state,
-and a torn last line of the journal is one record owed.
+Records are appended to a journal as they come, and folded into `manifest.json` when the command ends. Both together are
+the state. A torn last line of the journal is ignored, and its item is done again.
 """
 
 import json
@@ -30,39 +31,51 @@ class ItemOutput(Record):
     artifact: str
     """The pattern of its artifact."""
     key: str
+    """The item's key."""
     label: str
-    """What people call it: `entities.json[DentalClinic]`."""
+    """The name that people use: `entities.json[DentalClinic]`."""
     path: str
-    """The file that holds it; for a value of a joined file, where it is kept until then."""
+    """The file that holds it; for a value of a joined file, the file that keeps it until then."""
     digest: str
+    """sha256 of its content."""
     size: int
+    """Bytes of the file."""
     mtime_ns: int
+    """Time of the file's last change, in nanoseconds."""
 
 
 class JoinedFile(Record):
-    """A joined file as it was when it was last written."""
+    """A file that joins values of several items, as it was last written."""
 
     step: str
+    """The step that joins it."""
     path: str
+    """The file."""
     digest: str
+    """sha256 of its content."""
     size: int
+    """Bytes of the file."""
     mtime_ns: int
+    """Time of its last change, in nanoseconds."""
     values: dict[str, str]
     """Key -> digest of the value that the file holds."""
 
 
 class Fingerprint(Record):
-    """What an item's outcome follows from, beside its author and what it reads."""
+    """What the outcome of an item follows from, apart from its author and what it reads."""
 
     code: dict[str, str]
     """Module -> digest of its syntax tree."""
     params: dict[str, Json]
+    """The step's parameters."""
     prompts: dict[str, str]
-    """Question -> digest of its prompt and its answer's type."""
+    """Question -> digest of its prompt and of its answer's type."""
     libraries: dict[str, str]
     """Library whose output is kept -> version."""
     seed: int
+    """The run's seed."""
     now: str
+    """The clock of all worlds."""
 
     @property
     def id(self) -> str:
@@ -71,22 +84,28 @@ class Fingerprint(Record):
 
 
 class ItemRecord(Record):
-    """What one item of one step came to."""
+    """The outcome of one item of one step."""
 
     step: str
+    """The step's name."""
     key: str
+    """The item's key, mostly the name of a domain or world."""
     state: ItemState
+    """`done`, or why there is no result."""
     reasons: list[str] = Field(default_factory=list)
     """Why it is not done."""
     question: str = ""
-    """The question that got no usable answer, where it was rejected for that."""
+    """For a rejection for want of an answer: the question without a usable answer."""
     lies_in: str | None = None
-    """Of a rejected item: the earlier step whose item of the same key has the fault; None where it is its own."""
+    """For a rejected item: the earlier step whose item of the same key has the fault; None if the fault is its own."""
     sent_back: list[str] = Field(default_factory=list)
-    """Reasons for which later items were rejected, and which this item has been told."""
+    """Reasons for which later items were rejected, and which this item was given."""
     rejected: dict[str, int] = Field(default_factory=dict)
-    """Parts of the item that were rejected, by reason."""
+    """Reason -> parts of the item that were rejected for it."""
+    examples: dict[str, str] = Field(default_factory=dict)
+    """Reason -> the first part that was rejected for it."""
     figures: dict[str, int | float] = Field(default_factory=dict)
+    """Counts that the step reports."""
     fingerprint: str = ""
     """The id of its fingerprint."""
     authors: dict[str, str] = Field(default_factory=dict)
@@ -94,16 +113,21 @@ class ItemRecord(Record):
     reads: dict[str, str] = Field(default_factory=dict)
     """What it read -> digest."""
     outputs: list[ItemOutput] = Field(default_factory=list)
+    """What it wrote."""
     seconds: float = 0.0
+    """Wall-clock seconds."""
     round: int = 0
-    """How often its authors were asked anew, from the first question on."""
+    """How often its authors were asked again from the first question on."""
     asked: int = 0
+    """Questions asked."""
     input_tokens: int = 0
+    """Tokens sent."""
     output_tokens: int = 0
+    """Tokens sampled."""
     cost_usd: float = 0.0
-    """Of what has a price; nothing was paid for `unpriced` requests as far as anybody knows."""
+    """US dollars, for requests with a known price."""
     unpriced: int = 0
-    """Requests whose price is not known."""
+    """Requests whose price is unknown."""
     askings: list[QuestionMetrics] = Field(default_factory=list)
     """How each question went with each author."""
 
@@ -126,7 +150,7 @@ class Manifest:
         self._load()
 
     def item(self, step: str, key: str) -> ItemRecord | None:
-        """The last record of an item."""
+        """The last record of an item; None if there is none."""
         return self._items.get((step, key))
 
     def items(self, step: str | None = None) -> list[ItemRecord]:
@@ -135,17 +159,24 @@ class Manifest:
             return [record for name, record in sorted(self._items.items()) if step in (None, name[0])]
 
     def owner(self, label: str) -> tuple[str, str] | None:
-        """The item that wrote what is called so: step and key."""
+        """The item that wrote what has this label, as step and key; None if nothing has."""
         return self._owners.get(label)
 
     def fingerprint(self, id: str) -> Fingerprint | None:
+        """The fingerprint of that id; None if there is none."""
         return self._fingerprints.get(id)
 
     def joined(self, path: str) -> JoinedFile | None:
+        """What is known of a joined file; None if it was not written."""
         return self._joined.get(path)
 
     def put(self, record: ItemRecord, fingerprint: Fingerprint | None = None) -> None:
-        """Record what an item came to; it is on disk when this returns."""
+        """Record the outcome of an item. It is on disk when this returns.
+
+        Args:
+            record: The outcome.
+            fingerprint: What it follows from; recorded once for all items that share it.
+        """
         if fingerprint is not None and fingerprint.id not in self._fingerprints:
             self._append({"fingerprint": fingerprint.model_dump(mode="json")})
         self._append({"item": record.model_dump(mode="json", exclude_defaults=True)})
@@ -156,10 +187,11 @@ class Manifest:
             self._take(record)
 
     def put_joined(self, file: JoinedFile) -> None:
+        """Record a joined file as it was written."""
         self._append({"joined": file.model_dump(mode="json")})
 
     def forget(self, step: str, keys: Iterable[str]) -> None:
-        """Drop the records of items."""
+        """Drop the records of items of a step."""
         for key in keys:
             self._append({"forget": [step, key]})
 
@@ -179,7 +211,9 @@ class Manifest:
                 ],
                 "joined": {path: file.model_dump(mode="json") for path, file in sorted(self._joined.items())},
                 "fingerprints": {
-                    id: found.model_dump(mode="json") for id, found in sorted(self._fingerprints.items()) if id in used
+                    id: fingerprint.model_dump(mode="json")
+                    for id, fingerprint in sorted(self._fingerprints.items())
+                    if id in used
                 },
             }
             text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
@@ -187,14 +221,14 @@ class Manifest:
             self._store.remove(JOURNAL)
 
     def _artifacts(self) -> dict[str, Json]:
-        """Each artifact with its past, for readers of the file; made from the items each time."""
-        found: dict[str, Json] = {}
+        """Each artifact with its lineage, for readers of the file. Made from the items each time."""
+        artifacts: dict[str, Json] = {}
         for item in self._items.values():
             for output in item.outputs:
-                found[output.label] = _past(item, output)
+                artifacts[output.label] = _past(item, output)
         for path, file in self._joined.items():
-            found[path] = {"digest": file.digest, "step": file.step, "item": None}
-        return dict(sorted(found.items()))
+            artifacts[path] = {"digest": file.digest, "step": file.step, "item": None}
+        return dict(sorted(artifacts.items()))
 
     def _append(self, entry: Mapping[str, Json]) -> None:
         with self._lock:
@@ -207,8 +241,8 @@ class Manifest:
             case {"item": content}:
                 self._take(ItemRecord.model_validate(content))
             case {"fingerprint": content}:
-                found = Fingerprint.model_validate(content)
-                self._fingerprints[found.id] = found
+                fingerprint = Fingerprint.model_validate(content)
+                self._fingerprints[fingerprint.id] = fingerprint
             case {"joined": content}:
                 file = JoinedFile.model_validate(content)
                 self._joined[file.path] = file
@@ -220,7 +254,7 @@ class Manifest:
                 raise ArtifactError(f"unknown entry {str(entry)[:80]!r} in {JOURNAL}")
 
     def _take(self, record: ItemRecord) -> None:
-        """Take over a record. Rejections that lie in the item are about what it was before: they are dropped."""
+        """Take over a record. Rejections that blame the item refer to its old outcome, so they are dropped."""
         name = (record.step, record.key)
         for other in [one for one in self._items.values() if (one.lies_in, one.key) == name]:
             self._drop((other.step, other.key))
@@ -236,7 +270,7 @@ class Manifest:
 
     def _load(self) -> None:
         try:
-            # Whatever stands there, so that a folder in its place is found before the work and not after.
+            # Anything that exists is read, so that a folder in the file's place is an error before the work begins.
             if self._store.path(MANIFEST).exists():
                 self._load_folded(json.loads(self._store.read(MANIFEST)))
             if self._store.path(JOURNAL).exists():
@@ -273,7 +307,7 @@ def _past(item: ItemRecord, output: ItemOutput) -> dict[str, Json]:
 
 
 def _whole_entries(content: bytes) -> Iterator[dict[str, Json]]:
-    """Entries that were written to their end; a torn line is one that is owed."""
+    """Entries that were written completely; a torn line is skipped."""
     for line in content.split(b"\n"):
         try:
             yield json.loads(line)

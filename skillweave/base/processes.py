@@ -16,10 +16,17 @@ from multiprocessing.connection import Connection
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_EVERY_S = 0.5
+"""Seconds between two looks at the parent, on systems that do not tell of its death."""
 
 
 def die_with_parent(parent: int) -> None:
-    """Called in a direct child, by the thread that lives as long as it. Ends it at once if the parent is gone."""
+    """Make this process end when its parent does. Ends it at once if the parent is gone already.
+
+    Call it in a direct child of the parent, on its main thread.
+
+    Args:
+        parent: Process id of the parent.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
@@ -29,7 +36,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def die_with_pipe(reader: "Connection[None, None]") -> None:
-    """Called in any child: it ends when the other end of the pipe is closed."""
+    """Make this process end when the other end of a pipe is closed. Any descendant can call it."""
     threading.Thread(target=_watch_pipe, args=(reader,), daemon=True).start()
 
 
@@ -47,12 +54,12 @@ def _watch_pipe(reader: "Connection[None, None]") -> None:
 
 
 def process_pool(workers: int) -> ProcessPoolExecutor:
-    """To be given its work by the thread that makes it, while that lives."""
+    """A pool of new processes that end with this one. Submit work from the thread that makes the pool."""
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(workers, mp_context=context, initializer=begin_work, initargs=(os.getpid(),))
 
 
 def begin_work(parent: int) -> None:
-    """Called once in each process: an interrupt of the terminal is its parent's to deal with."""
+    """Prepare a process of a pool: it ends with its parent, which alone handles an interrupt from the terminal."""
     die_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""How far a long work is: a live line on a terminal, plain lines elsewhere."""
+"""The progress of long work: a live line on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -14,16 +14,25 @@ EVERY_S = 10.0
 
 
 class ProgressDisplay(Protocol):
+    """Shows progress."""
+
     def advance(self, done: int, note: str) -> None:
-        """So many are done in all; `note` says what there is to say of them."""
+        """Show that `done` items are done in all; `note` is a few words about them."""
 
 
 @contextmanager
 def progress(what: str, total: int, *, quiet: bool = False) -> Iterator[ProgressDisplay]:
-    """The display that standard output is fit for."""
+    """Show the progress of a piece of work, in the form that fits standard output.
+
+    Args:
+        what: The work in a few words, shown on a terminal.
+        total: Items to be done.
+        quiet: Show nothing.
+    """
     if quiet or not sys.stdout.isatty():
         yield _PlainLines(total, quiet)
         return
+    # rich takes a tenth of a second to import, and only a terminal needs it.
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -41,11 +50,13 @@ def progress(what: str, total: int, *, quiet: bool = False) -> Iterator[Progress
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}", markup=False),
     )
-    with Progress(*columns) as shown:
-        yield _LiveLine(shown, shown.add_task("run", total=total, note=""))
+    with Progress(*columns) as display:
+        yield _LiveLine(display, display.add_task("run", total=total, note=""))
 
 
 class _PlainLines:
+    """A line every `EVERY_S` seconds."""
+
     def __init__(self, total: int, quiet: bool) -> None:
         self._total = total
         self._quiet = quiet
@@ -59,9 +70,11 @@ class _PlainLines:
 
 
 class _LiveLine:
-    def __init__(self, shown: "Progress", row: "TaskID") -> None:
-        self._shown = shown
+    """A progress bar of rich."""
+
+    def __init__(self, display: "Progress", row: "TaskID") -> None:
+        self._display = display
         self._row = row
 
     def advance(self, done: int, note: str) -> None:
-        self._shown.update(self._row, completed=done, note=note)
+        self._display.update(self._row, completed=done, note=note)

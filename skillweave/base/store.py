@@ -1,5 +1,4 @@
-"""The store: one outputs folder,
-the only way in which artifacts are written; and the lock that keeps a second run out.
+"""The store: one outputs folder. It is the only way to write artifacts, and its lock keeps a second run out.
 
 Every path is relative and stays inside the folder, links are not followed, and every write is atomic: a file is whole
 or it is not there. The kernel holds the lock for the life of the process, so a lock cannot be stale; the pid in the
@@ -19,28 +18,38 @@ from typing import NamedTuple
 from skillweave.base.errors import ArtifactError, ConfigError
 
 CACHE = ".cache"
-"""Where items not yet joined, temporary files, the lock and the journal live."""
+"""Folder of items that are not joined yet, temporary files, the lock and the journal."""
 TEMPORARY = f"{CACHE}/tmp"
 OWN = (CACHE, TEMPORARY, ".prefect", "logs")
-"""Folders that a run writes to beside its artifacts."""
+"""Folders that a run writes to in addition to its artifacts."""
 
 
 class Stamp(NamedTuple):
-    """What a file looks like from outside: unchanged stamps are taken for unchanged bytes."""
+    """Size and time of a file. If they are unchanged, the bytes are taken as unchanged."""
 
     size: int
+    """Bytes."""
     mtime_ns: int
+    """Time of the last change, in nanoseconds."""
 
 
 class Store:
+    """One folder. Paths are relative to it; every refusal of the system is an ArtifactError that names the path."""
+
     def __init__(self, root: Path, kind: str = "outputs", *, option: str | None = None) -> None:
-        """`kind` is what the folder is called in errors; `option` names it, `--<kind>-dir` where nothing is said."""
+        """Address a folder, which need not exist.
+
+        Args:
+            root: The folder.
+            kind: What errors call the folder.
+            option: The command's option for the folder, for errors; None: `--<kind>-dir`.
+        """
         self.root = root
         self.kind = kind
         self.option = option or f"--{kind}-dir"
 
     def prepare(self) -> None:
-        """Make the folder. Raises ConfigError where it cannot be written to, or where links lead out of it."""
+        """Make the folder. Raises ConfigError if it cannot be written to, or if links lead out of it."""
         try:
             for folder in OWN:
                 self._refuse_links(folder)
@@ -55,18 +64,18 @@ class Store:
             ) from error
 
     def refuse_other_than_folder(self) -> None:
-        """Raise ConfigError where something else than a folder is in its place."""
+        """Raise ConfigError if there is something else in the folder's place."""
         if self.root.exists() and not self.root.is_dir():
             raise ConfigError(
                 f"{self.kind} folder {str(self.root)!r} is no folder; give another one with {self.option}"
             )
 
     def clean(self) -> None:
-        """Remove temporary files that a killed run left; the caller holds the lock."""
-        with self._told("clean", TEMPORARY):
+        """Remove temporary files that a killed run left. The caller must hold the lock."""
+        with self._naming("clean", TEMPORARY):
             for left in (self.root / TEMPORARY).iterdir():
                 if left.name == str(os.getpid()):
-                    # The temporary folder of this very process, which ran here before.
+                    # An earlier run in this same process made it, and may still use it.
                     continue
                 if left.is_dir() and not left.is_symlink():
                     shutil.rmtree(left)
@@ -74,52 +83,52 @@ class Store:
                     left.unlink()
 
     def path(self, relative: str) -> Path:
-        """Where a relative path lies. Raises ArtifactError where it leads out of the folder, or through a link."""
+        """The full path. Raises ArtifactError if it leads out of the folder or through a link."""
         parts = PurePosixPath(relative).parts
         if not parts or PurePosixPath(relative).is_absolute() or ".." in parts or "\0" in relative:
             raise ArtifactError(f"path {relative!r} does not stay in the {self.kind} folder; paths are relative to it")
         path = self.root
         for part in parts:
             path = path / part
-            with self._told("look at", relative):
+            with self._naming("look at", relative):
                 if path.is_symlink():
                     raise ArtifactError(f"path {relative!r} goes through a link at {part!r}; links are refused")
         return path
 
     def file(self, relative: str) -> Path:
-        """The path of a file that can be read to its end. Raises ArtifactError for anything else, a pipe too."""
+        """The full path of a regular file. Raises ArtifactError for anything else, such as a pipe."""
         path = self.path(relative)
-        with self._told("read", relative):
+        with self._naming("read", relative):
             mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             raise ArtifactError(f"{relative!r} in the {self.kind} folder is not a file; remove it, and run again")
         return path
 
     def exists(self, relative: str) -> bool:
-        """Whether a file is there."""
+        """Whether there is a file of that path."""
         path = self.path(relative)
-        with self._told("look at", relative):
+        with self._naming("look at", relative):
             return path.is_file()
 
     def read(self, relative: str) -> bytes:
-        """The bytes of a file. Raises ArtifactError where there is none."""
+        """The bytes of a file. Raises ArtifactError if there is none."""
         path = self.file(relative)
-        with self._told("read", relative):
+        with self._naming("read", relative):
             return path.read_bytes()
 
     def write(self, relative: str, content: bytes) -> Stamp:
-        """Write a file whole. Raises ArtifactError where that cannot be done."""
+        """Write a file atomically, and return its stamp. Raises ArtifactError if that is impossible."""
         with self.replacing(relative) as temporary:
             temporary.write_bytes(content)
         return self.stamp(relative)
 
     @contextmanager
     def replacing(self, relative: str) -> Iterator[Path]:
-        """A temporary path that takes the file's place on leaving; on an error it is removed."""
+        """A temporary path to write to. It takes the file's place when the `with` block ends without an error."""
         path = self.path(relative)
         folder = self.root / TEMPORARY
         temporary = folder / f"{os.getpid()}-{threading.get_ident()}-{path.name}"
-        with self._told("write", relative):
+        with self._naming("write", relative):
             folder.mkdir(parents=True, exist_ok=True)
             temporary.unlink(missing_ok=True)
             try:
@@ -132,24 +141,29 @@ class Store:
                 temporary.unlink(missing_ok=True)
 
     def append(self, relative: str, line: bytes) -> None:
-        """Add a line, which is whole among processes too; a torn last line is ended first."""
+        """Append a line atomically, also with several processes. A torn last line is ended first.
+
+        Args:
+            relative: The file, which is made if it is missing.
+            line: The line with its newline.
+        """
         path = self.path(relative)
-        with self._told("write", relative):
+        with self._naming("write", relative):
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
             try:
                 size = os.fstat(descriptor).st_size
-                owed = (b"\n" if size and os.pread(descriptor, 1, size - 1) != b"\n" else b"") + line
-                # One write of an appending descriptor is whole; only a full disk makes it take less.
-                while owed:
-                    owed = owed[os.write(descriptor, owed) :]
+                left = (b"\n" if size and os.pread(descriptor, 1, size - 1) != b"\n" else b"") + line
+                # One write to an appending descriptor is atomic; only a full disk makes it write less.
+                while left:
+                    left = left[os.write(descriptor, left) :]
             finally:
                 os.close(descriptor)
 
     def remove(self, relative: str) -> None:
         """Remove a file, and the folders that it leaves empty."""
         path = self.path(relative)
-        with self._told("remove", relative):
+        with self._naming("remove", relative):
             path.unlink(missing_ok=True)
             for folder in path.parents:
                 if folder == self.root or not folder.is_dir() or any(folder.iterdir()):
@@ -157,24 +171,24 @@ class Store:
                 folder.rmdir()
 
     def stamp(self, relative: str) -> Stamp:
-        """The stamp of a file. Raises ArtifactError where there is none."""
+        """The stamp of a file. Raises ArtifactError if there is none."""
         path = self.path(relative)
-        with self._told("look at", relative):
-            found = path.stat()
-        return Stamp(found.st_size, found.st_mtime_ns)
+        with self._naming("look at", relative):
+            status = path.stat()
+        return Stamp(status.st_size, status.st_mtime_ns)
 
     def _refuse_links(self, folder: str) -> None:
-        """A link in our own folders would have us write somewhere else."""
+        """Raise ConfigError if a folder that a run writes to is a link or holds one: it could lead anywhere."""
         path = self.root / folder
-        for found in (path, *(path.iterdir() if path.is_dir() and folder != TEMPORARY else ())):
-            if found.is_symlink():
-                raise ConfigError(f"{str(found)!r} is a link, and a run writes there; remove it")
+        for entry in (path, *(path.iterdir() if path.is_dir() and folder != TEMPORARY else ())):
+            if entry.is_symlink():
+                raise ConfigError(f"{str(entry)!r} is a link, and a run writes there; remove it")
         if path.exists() and not path.is_dir():
             raise ConfigError(f"{str(path)!r} is not a folder, and a run needs one there; remove it")
 
     @contextmanager
-    def _told(self, doing: str, relative: str) -> Iterator[None]:
-        """What the system refuses is an ArtifactError that names the path."""
+    def _naming(self, doing: str, relative: str) -> Iterator[None]:
+        """Turn an OSError into an ArtifactError that names the path."""
         try:
             yield
         except OSError as error:
@@ -185,7 +199,7 @@ class Store:
 
 @contextmanager
 def locked(store: Store) -> Iterator[None]:
-    """Hold the lock. Raises ConfigError, naming the pid, where another process holds it."""
+    """Hold the lock of a folder. Raises ConfigError with the process id if another process holds it."""
     path = store.root / CACHE / "lock"
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -200,8 +214,8 @@ def locked(store: Store) -> Iterator[None]:
 
 
 def _take(descriptor: int, store: Store, path: Path) -> None:
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         raise ConfigError(f"cannot lock {str(path)!r}: it is not a file of its own; remove it")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

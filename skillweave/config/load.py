@@ -1,6 +1,6 @@
 """Load a configuration: a YAML file, then overrides, then checks.
 
-Whatever is wrong is one ConfigError of one line, which names the key, the value and what is allowed.
+Every error is a ConfigError of one line that names the key, the value and what is allowed.
 """
 
 import difflib
@@ -18,11 +18,25 @@ from skillweave.config.sections import Config
 M = TypeVar("M", bound=BaseModel)
 Raw = dict[str, Any]
 NAMED = ("llm.prices", "llm.endpoints")
-"""Sections whose keys are names of models and addresses of endpoints."""
+"""Sections whose keys are names of models or addresses of endpoints, which may contain dots."""
+
+
+class ConfigKeyError(ConfigError):
+    """A key of a configuration is unknown, or its value is wrong."""
+
+    def __init__(self, source: str, key: str, complaint: str) -> None:
+        """Args:
+        source: Where the key stands: a file's name, or `config`.
+        key: Its dotted path.
+        complaint: What is wrong, with the key.
+        """
+        super().__init__(f"{source}: {complaint}")
+        self.key = key
+        self.complaint = complaint
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which a key stands once."""
+    """A YAML loader that refuses a key that is given twice."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -33,10 +47,15 @@ class _Loader(yaml.SafeLoader):
 
 
 def load_config(path: Path | None, overrides: Sequence[str] = (), options: Mapping[str, Any] | None = None) -> Config:
-    """The configuration; without a path the defaults. `overrides` are `dotted.path=YAML value`, `options` dotted paths
-    with values.
+    """Load a configuration.
 
-    Raises ConfigError, of one line.
+    Args:
+        path: The YAML file; None: the defaults.
+        overrides: `dotted.path=YAML value`, as `--set` takes them.
+        options: Dotted path -> value; applied last.
+
+    Raises:
+        ConfigError: The file cannot be read, or something in it is wrong.
     """
     raw = _read(path) if path is not None else {}
     apply_overrides(raw, overrides)
@@ -46,7 +65,7 @@ def load_config(path: Path | None, overrides: Sequence[str] = (), options: Mappi
 
 
 def apply_overrides(raw: Raw, overrides: Iterable[str]) -> None:
-    """Set each `dotted.path=YAML value` in a raw configuration."""
+    """Set each `dotted.path=YAML value` in a raw configuration. Raises ConfigError if one has another form."""
     for override in overrides:
         dotted, separator, text = override.partition("=")
         if not separator or not dotted.strip():
@@ -57,23 +76,41 @@ def apply_overrides(raw: Raw, overrides: Iterable[str]) -> None:
             value = yaml.load(text, _Loader)
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise ConfigError(f"--set {_short(override)}: the value is no YAML: {_one_line(error)}") from error
-        _set(raw, dotted.strip(), value)
+        try:
+            _set(raw, dotted.strip(), value)
+        except ConfigError as error:
+            raise ConfigError(f"--set {_short(override)}: {error}") from error
+
+
+def path_of_override(override: str) -> str:
+    """The dotted path of a `dotted.path=YAML value`."""
+    return override.partition("=")[0].strip()
 
 
 def check_section(model: type[M], raw: Mapping[str, Any], *, where: str, source: str) -> M:
-    """A section as its model. Raises ConfigError for the first thing wrong in it."""
+    """Check a section against its model.
+
+    Args:
+        model: The section's model.
+        raw: Its keys and values.
+        where: The section's own dotted path; empty for the whole configuration.
+        source: What the message calls the configuration: the file's name.
+
+    Raises:
+        ConfigKeyError: The first thing that is wrong.
+    """
     try:
         return model.model_validate(dict(raw))
     except ValidationError as error:
-        first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
-        raise ConfigError(f"{source}: {_complaint(model, dict(first), where)}") from error
+        first = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+        raise ConfigKeyError(source, _path(dict(first), where), _complaint(model, dict(first), where)) from error
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or what is known."""
+    """A hint for an unknown name: `did you mean 'x'?`, or all known names if none is similar."""
     choices = sorted(known)
-    found = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
-    return f"did you mean {found[0]!r}?" if found else f"known are {', '.join(choices)}"
+    matches = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
+    return f"did you mean {matches[0]!r}?" if matches else f"known are {', '.join(choices)}"
 
 
 def _read(path: Path) -> Raw:
@@ -100,18 +137,18 @@ def _set(raw: Raw, dotted: str, value: Any) -> None:
     *parents, last = _parts(dotted, value)
     section = raw
     for depth, name in enumerate(parents):
-        found = section.setdefault(name, {})
-        if found is None:
-            found = section[name] = {}
-        if not isinstance(found, dict):
+        inner = section.setdefault(name, {})
+        if inner is None:
+            inner = section[name] = {}
+        if not isinstance(inner, dict):
             path = ".".join(parents[: depth + 1])
-            raise ConfigError(f"cannot set {dotted!r}: {path!r} is {found!r}, no section")
-        section = found
+            raise ConfigError(f"cannot set {dotted!r}: {path!r} is {inner!r}, no section")
+        section = inner
     section[last] = value
 
 
 def _parts(dotted: str, value: Any) -> list[str]:
-    """The keys on a path. Under `NAMED` stands a name that may hold dots itself, and then a field or nothing."""
+    """The keys of a dotted path. In a section of `NAMED` the next key may contain dots; one field may follow it."""
     for section in NAMED:
         if dotted.startswith(f"{section}."):
             name = dotted.removeprefix(f"{section}.")
@@ -120,9 +157,16 @@ def _parts(dotted: str, value: Any) -> list[str]:
     return dotted.split(".")
 
 
+def _location(error: dict[str, Any]) -> list[str | int]:
+    return [part for part in error["loc"] if not str(part).startswith(("function-", "is-instance"))]
+
+
+def _path(error: dict[str, Any], where: str) -> str:
+    return ".".join(str(part) for part in [*filter(None, [where]), *_location(error)])
+
+
 def _complaint(model: type[BaseModel], error: dict[str, Any], where: str) -> str:
-    location = [part for part in error["loc"] if not str(part).startswith(("function-", "is-instance"))]
-    path = ".".join(str(part) for part in [*filter(None, [where]), *location])
+    location, path = _location(error), _path(error, where)
     if error["type"] == "extra_forbidden":
         return f"unknown key {path!r}; {nearest(str(location[-1]), _fields(model, location[:-1]))}"
     if error["type"] == "missing":
@@ -132,7 +176,7 @@ def _complaint(model: type[BaseModel], error: dict[str, Any], where: str) -> str
 
 
 def _fields(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
-    """Names of the fields of the section at a location."""
+    """Names of the fields that the section at a location has."""
     for part in location:
         field = model.model_fields.get(str(part))
         if field is not None:
@@ -143,7 +187,7 @@ def _fields(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
 
 
 def _short(value: object) -> str:
-    """A value as it is shown; a number may have too many digits, and a list be too deep."""
+    """A value as messages show it, cut; a number with too many digits and a list that is too deep have no text."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):

@@ -1,1 +1,4 @@
-"""The one door to authors: questions, their answers, and the backends that answer them."""
+"""Models as authors: questions, how they are asked and answered, and what that costs.
+
+`backends` sends requests, `limits` says when; the modules here ask questions, read answers, keep replies and accounts.
+"""

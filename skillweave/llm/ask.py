@@ -6,6 +6,7 @@ and checked, or an error says why there is none. An answer that was cut off at t
 
 import inspect
 import json
+import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ from skillweave.llm.ledger import Ledger, LedgerKey, ledger_key
 from skillweave.llm.parse import ParseError, parse
 from skillweave.llm.question import Question
 from skillweave.schema.trajectory import Message
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 AnswerCheck = Callable[[T], Sequence[str] | Awaitable[Sequence[str]]]
@@ -158,11 +161,18 @@ class _Dialogue(Generic[T]):
             self.check.begin()
         try:
             answer, attempts = await self._until_accepted(request, key)
-        except (AuthorError, ProviderError):
+        except (AuthorError, ProviderError) as error:
             self.ledger.add(key, rejected=1)
+            if isinstance(error, AuthorError):
+                self._warn_of_judge(key, error)
             raise
         self.ledger.add(key, **({"first_try": 1} if attempts == 0 else {"repaired": 1}))
         return answer
+
+    def _warn_of_judge(self, key: LedgerKey, error: AuthorError) -> None:
+        """Warn once a step: a run goes on without a judge that gives no usable answer."""
+        if self.question.role == "judge" and self.ledger.root.entry(key).rejected == 1:
+            logger.warning("the judge %s gives no usable answer, and the run goes on without it: %s", key.author, error)
 
     async def _until_accepted(self, request: Request, key: LedgerKey) -> tuple[T, int]:
         """The accepted answer, and how many answers before it were faulty."""

@@ -113,7 +113,7 @@ class ElementCheck(Generic[T]):
     def _accepted(self) -> list[str]:
         return [name for name in self._elements if name not in self._wrong]
 
-    async def sound(self) -> tuple[T, list[str]]:
+    async def drop_faulty(self) -> tuple[T, list[str]]:
         """Drop all elements with which something is wrong.
 
         The others are checked again, since they may have depended on those.
@@ -145,7 +145,7 @@ class ElementCheck(Generic[T]):
         self._malformed.pop(name, None)
 
     def _merge_malformed(self, element: AnswerElement[Any]) -> None:
-        name = self._name_in(element.given)
+        name = self._name_in(element.raw)
         if name is None:
             self._nameless += element.complaints
         elif name not in self._elements or name in self._wrong:
@@ -153,10 +153,10 @@ class ElementCheck(Generic[T]):
             self._places[name] = None
             self._malformed[name] = element.complaints
 
-    def _name_in(self, given: Json) -> str | None:
+    def _name_in(self, raw: Json) -> str | None:
         """The name that an element of a wrong form seems to have."""
         try:
-            name = self._name(_JsonObject(given))
+            name = self._name(_JsonObject(raw))
         except Exception:  # the caller's function may do anything with a value of another form
             return None
         return name if isinstance(name, str) else None
@@ -165,10 +165,10 @@ class ElementCheck(Generic[T]):
 class _JsonObject:
     """A JSON object whose texts are read like a record's fields."""
 
-    def __init__(self, given: Json) -> None:
-        self._given = given
+    def __init__(self, value: Json) -> None:
+        self._value = value
 
     def __getattr__(self, name: str) -> Json:
-        if not isinstance(self._given, dict) or not isinstance(self._given.get(name), str):
+        if not isinstance(self._value, dict) or not isinstance(self._value.get(name), str):
             raise AttributeError(name)
-        return self._given[name]
+        return self._value[name]

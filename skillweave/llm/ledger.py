@@ -65,6 +65,16 @@ class Ledger:
         if self.parent is not None:
             self.parent.complain(key, kind)
 
+    @property
+    def root(self) -> "Ledger":
+        """The ledger that has the entries of all others around this one."""
+        return self if self.parent is None else self.parent.root
+
+    def entry(self, key: LedgerKey) -> QuestionMetrics:
+        """The figures of one step, question and author."""
+        with self._lock:
+            return self._entry(key)
+
     def entries(self) -> dict[LedgerKey, QuestionMetrics]:
         """A sorted copy of all entries."""
         with self._lock:

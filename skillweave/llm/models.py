@@ -19,7 +19,7 @@ from skillweave.config.llm import Api, AuthorConfig, LlmConfig
 from skillweave.llm.backends.anthropic import AnthropicBackend
 from skillweave.llm.backends.backend import Backend, OfflineAnswer, OfflineBackend, Reply, Request, Sampling
 from skillweave.llm.backends.endpoint import EndpointSettings
-from skillweave.llm.backends.openai_chat import ENDPOINT, ChatBackend
+from skillweave.llm.backends.openai_chat import ChatBackend, OpenAIEndpoint
 from skillweave.llm.backends.openai_responses import ResponsesBackend
 from skillweave.llm.backends.vllm import VllmBackend
 from skillweave.llm.budget import SharedBudget
@@ -86,7 +86,7 @@ class AuthorSpec:
     @property
     def openai_api(self) -> Api:
         """Which of OpenAI's APIs is spoken."""
-        is_home = self.base_url is None or self.base_url.rstrip("/") == ENDPOINT
+        is_home = self.base_url is None or self.base_url.rstrip("/") == OpenAIEndpoint.home
         return self.api or ("responses" if is_home else "chat")
 
     @property

@@ -48,7 +48,7 @@ class AnswerElement(Generic[T]):
 
     place: str
     """For example `tools.3 (renew_loan)`."""
-    given: Json
+    raw: Json
     """As the author wrote it."""
     value: tuple[T] | None
     """In a tuple, since a value may be None; None if it has not the right form."""
@@ -135,15 +135,15 @@ def _validated(validate: Callable[[Json], R], value: Json, before: Sequence[str]
 
 def _elements(question: Question[list[T]], value: Json) -> Iterator[AnswerElement[T]]:
     formed = question.formed(value)
-    given: Any = formed[question.under] if isinstance(formed, dict) and question.under else formed
-    if isinstance(given, dict):
-        given = question.formed([given])[question.under]  # type: ignore[call-overload,index]
-    if not isinstance(given, list) or (isinstance(formed, dict) and len(formed) > 1):
+    elements: Any = formed[question.under] if isinstance(formed, dict) and question.under else formed
+    if isinstance(elements, dict):
+        elements = question.formed([elements])[question.under]  # type: ignore[call-overload,index]
+    if not isinstance(elements, list) or (isinstance(formed, dict) and len(formed) > 1):
         # The answer has another form as a whole; the question's validator says what is wrong.
         _validated(question.read, formed)
-    if question.most is not None and len(given) > question.most:
-        raise ParseError([f"{question.under}: there are {len(given)} elements; at most {question.most} are read"])
-    for number, part in enumerate(given):
+    if question.most is not None and len(elements) > question.most:
+        raise ParseError([f"{question.under}: there are {len(elements)} elements; at most {question.most} are read"])
+    for number, part in enumerate(elements):
         place = f"{question.under}.{_place(number, part)}"
         try:
             element: T = _validated(question.element.validate_python, part, [place])

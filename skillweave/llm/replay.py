@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from skillweave.base.errors import ArtifactError, ConfigError, ProviderError, StopError
-from skillweave.llm.backends.backend import Backend, Reply, Request
+from skillweave.llm.backends.backend import Backend, BackendWrapper, Reply, Request
 from skillweave.llm.database import shared_database
 from skillweave.schema.record import Record
 from skillweave.schema.trajectory import Message
@@ -80,13 +80,12 @@ def read_cassette(path: Path) -> dict[str, Reply]:
     return replies
 
 
-class RecordingBackend:
+class RecordingBackend(BackendWrapper):
     """Adds every reply to a cassette, before the reply is handed on."""
 
     def __init__(self, inner: Backend, cassette: Path) -> None:
         """Prepare the file. Raises ConfigError where it cannot be written."""
-        self.name = inner.name
-        self._inner = inner
+        super().__init__(inner)
         self._path = cassette
         self._lock = threading.Lock()
         try:
@@ -105,9 +104,6 @@ class RecordingBackend:
         with self._lock, self._path.open("ab") as file:
             file.write(line)
         return reply
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 def _cut_torn_line(path: Path) -> None:
@@ -144,7 +140,7 @@ class ReplayBackend:
         """The cassette was read whole; there is nothing to release."""
 
 
-class CachedBackend:
+class CachedBackend(BackendWrapper):
     """Keeps replies in one SQLite file, by what was asked. Replies without content are not kept."""
 
     def __init__(self, inner: Backend, path: Path, source: str = "") -> None:
@@ -158,9 +154,8 @@ class CachedBackend:
         Raises:
             ArtifactError: The file is no usable SQLite file.
         """
-        self.name = inner.name
+        super().__init__(inner)
         self._source = source
-        self._inner = inner
         self._path = path
         self._lock = threading.Lock()
         try:
@@ -187,7 +182,7 @@ class CachedBackend:
         return reply
 
     async def close(self) -> None:
-        await self._inner.close()
+        await super().close()
         with self._lock:
             self._connection.close()
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from skillweave.base.errors import ConfigError, ProviderError, StopError
-from skillweave.llm.backends.backend import WIRE_COUNT, Backend, Reply, Request, Sampling, WireCount
+from skillweave.llm.backends.backend import WIRE_COUNT, Backend, BackendWrapper, Reply, Request, Sampling, WireCount
 from skillweave.llm.backends.body import MOST_TOKENS
 from skillweave.llm.budget import BILLION, Reservation, SharedBudget
 from skillweave.llm.ledger import Ledger, Price, dollars
@@ -27,15 +27,14 @@ FIRST_DELAY = 0.5
 LONGEST_DELAY = 60.0
 
 
-class DefaultsBackend:
+class DefaultsBackend(BackendWrapper):
     """Fills in what a request leaves open: the model, and the sampling of the configuration.
 
     It stands outermost, so that caches and cassettes see what is really sent.
     """
 
     def __init__(self, inner: Backend, model: str, sampling: Sampling) -> None:
-        self.name = inner.name
-        self._inner = inner
+        super().__init__(inner)
         self._model = model
         self._sampling = sampling
 
@@ -43,16 +42,12 @@ class DefaultsBackend:
         sampling = request.sampling.or_else(self._sampling)
         return await self._inner.complete(replace(request, model=self._model, sampling=sampling))
 
-    async def close(self) -> None:
-        await self._inner.close()
 
-
-class LimitedBackend:
+class LimitedBackend(BackendWrapper):
     """Keeps the limits of an endpoint around a whole call, for backends that do not send through our transport."""
 
     def __init__(self, inner: Backend, limiter: EndpointLimiter) -> None:
-        self.name = inner.name
-        self._inner = inner
+        super().__init__(inner)
         self._limiter = limiter
 
     async def complete(self, request: Request) -> Reply:
@@ -63,11 +58,8 @@ class LimitedBackend:
         finally:
             self._limiter.release(permit)
 
-    async def close(self) -> None:
-        await self._inner.close()
 
-
-class RetryingBackend:
+class RetryingBackend(BackendWrapper):
     """Tries again what may succeed: dropped and garbled answers, faults of the endpoint, too many requests.
 
     Tries are counted while the endpoint works. A try that begins during an outage is free, since the limiter makes it
@@ -89,8 +81,7 @@ class RetryingBackend:
         limiter: The endpoint's; it says whether the endpoint is down.
         sleep: Waits so many seconds.
         """
-        self.name = inner.name
-        self._inner = inner
+        super().__init__(inner)
         self._retries = retries
         self._limiter = limiter
         self._sleep = sleep
@@ -116,9 +107,6 @@ class RetryingBackend:
         # Raised out here, so that no other error is chained to it.
         raise ProviderError(f"{last} (gave up after {self._retries} retries)")
 
-    async def close(self) -> None:
-        await self._inner.close()
-
 
 def _delay(failures: int) -> float:
     """A random number of seconds, so that requests that failed together do not come back together."""
@@ -134,7 +122,7 @@ class _TryResult(NamedTuple):
     """Requests without a whole reply and without an error status."""
 
 
-class MeteredBackend:
+class MeteredBackend(BackendWrapper):
     """Enters what each try of a request cost, in the ledger and in the budget, before the reply is handed on."""
 
     def __init__(
@@ -153,8 +141,7 @@ class MeteredBackend:
         longest_answer: With a budget, the limit of tokens for requests that set none. It is set here, inside of the
             cache, so that a budget makes no cached reply another one.
         """
-        self.name = inner.name
-        self._inner = inner
+        super().__init__(inner)
         self._ledger = ledger
         self._price = price
         self._budget = budget
@@ -176,7 +163,7 @@ class MeteredBackend:
         return reply
 
     async def close(self) -> None:
-        await self._inner.close()
+        await super().close()
         if self._budget is not None:
             await self._budget.close()
 

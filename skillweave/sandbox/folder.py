@@ -1,6 +1,6 @@
-"""The folder of a jail: what is put into it, what is found in it afterwards, how it is deleted.
+"""The folder of a jail: put files into it, look at what the code left in it, delete it.
 
-Everything found in it is hostile: links are not followed, sizes are looked at before contents are read.
+Everything in it is hostile afterwards: links are not followed, and sizes are checked before contents are read.
 """
 
 import contextlib
@@ -16,10 +16,11 @@ from skillweave.base.errors import ConfigError
 from skillweave.sandbox.limits import SandboxLimits
 
 Files = Mapping[str, str | bytes]
+"""Relative path -> content."""
 
 
 def place(folder: Path, files: Files) -> None:
-    """Write `files`, by relative path."""
+    """Write files into the folder. Raises ConfigError if a path leads out of it."""
     for name, content in sorted(files.items()):
         parts = PurePosixPath(name)
         if parts.is_absolute() or ".." in parts.parts or not parts.parts:
@@ -30,49 +31,58 @@ def place(folder: Path, files: Files) -> None:
 
 
 class Contents(NamedTuple):
+    """What is in a folder."""
+
     entries: list[os.DirEntry[str]]
-    """What is beneath the folder, links not followed."""
+    """Everything beneath the folder; links are not followed."""
     hidden: bool
-    """Whether there are folders that cannot be listed: locked, or too deep for a path."""
+    """Whether it has folders that cannot be listed: locked, or too deep for a path."""
 
 
 def contents(folder: Path, most: int) -> Contents:
-    """What is in the folder, one entry beyond `most` at most; what goes away meanwhile is not."""
-    found: list[os.DirEntry[str]] = []
+    """List the folder, up to one entry more than `most`. Entries that disappear meanwhile are left out."""
+    entries: list[os.DirEntry[str]] = []
     hidden = False
     folders = [str(folder)]
-    while folders and len(found) <= most:
+    while folders and len(entries) <= most:
         try:
             with os.scandir(folders.pop()) as listing:
-                for entry in islice(listing, most + 1 - len(found)):
+                for entry in islice(listing, most + 1 - len(entries)):
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
-                    found.append(entry)
+                    entries.append(entry)
         except FileNotFoundError:
             continue
         except OSError:
             hidden = True
-    return Contents(found, hidden)
+    return Contents(entries, hidden)
 
 
 def excess(folder: Path, limits: SandboxLimits) -> str | None:
-    """How the folder exceeds the limits, if it does."""
-    found, hidden = contents(folder, limits.files)
+    """How the folder exceeds the limits, in words; None if it does not."""
+    entries, hidden = contents(folder, limits.files)
     if hidden:
         return "it made folders that cannot be looked into"
-    if len(found) > limits.files:
+    if len(entries) > limits.files:
         return f"it made more than {limits.files} files"
     size = 0
-    for entry in found:
+    for entry in entries:
         with contextlib.suppress(OSError):
             size += entry.stat(follow_symlinks=False).st_size
     return f"it wrote more than {limits.disk_bytes} bytes to files" if size > limits.disk_bytes else None
 
 
 def written(folder: Path, given: Files, limits: SandboxLimits) -> dict[str, bytes]:
-    """Regular files that are new or changed, as far as the limits reach.
+    """Read the files that the code made or changed.
 
-    Files with several names are left out, and those whose path is not printable: nothing good is called so.
+    Args:
+        folder: The folder.
+        given: The files that were put into it.
+        limits: No more files and bytes are read than they allow.
+
+    Returns:
+        Path -> content of regular files. Left out are files with several hard links and files whose path has
+        characters that cannot be printed.
     """
     before = {name: text.encode() if isinstance(text, str) else text for name, text in given.items()}
     files: dict[str, bytes] = {}
@@ -87,9 +97,12 @@ def written(folder: Path, given: Files, limits: SandboxLimits) -> dict[str, byte
 
 
 def _content(path: str, most: int) -> bytes | None:
-    """What a regular file of one name and at most that size holds. It is judged by what was opened, not by its name."""
+    """The content of a regular file with one hard link and at most `most` bytes; None for anything else.
+
+    The check is on the opened file, since another could take its name meanwhile.
+    """
     try:
-        # A pipe would keep us waiting for somebody who writes to it.
+        # Without O_NONBLOCK, opening a pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
@@ -102,11 +115,11 @@ def _content(path: str, most: int) -> bytes | None:
 
 
 def delete(folder: Path) -> None:
-    """Delete it, however deep its tree is and whatever rights are taken away. The code must be dead by now."""
+    """Delete the folder, however deep it is and whatever permissions are missing. The code must have ended."""
     rubbish = Path(tempfile.mkdtemp(prefix="skillweave-", dir=folder.parent))
     folder.chmod(0o700)
     folder.rename(rubbish / "0")
-    waiting, made = ["0"], 1
+    waiting, count = ["0"], 1
     while waiting:
         top = rubbish / waiting.pop()
         with os.scandir(top) as listing:
@@ -116,9 +129,9 @@ def delete(folder: Path) -> None:
                     path.unlink()
                     continue
                 path.chmod(0o700)
-                # Lifted up, so that no path gets too long.
-                path.rename(rubbish / str(made))
-                waiting.append(str(made))
-                made += 1
+                # Moved to the top, so that no path gets too long.
+                path.rename(rubbish / str(count))
+                waiting.append(str(count))
+                count += 1
         top.rmdir()
     rubbish.rmdir()

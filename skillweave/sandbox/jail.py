@@ -1,6 +1,6 @@
-"""A jail: a fresh folder with one confined Python process in it. What it holds is gone when it is closed.
+"""A jail: a fresh folder with one confined Python process in it. Closing it deletes everything.
 
-Both one-shot runs and long-lived workers stand on it.
+One-shot runs (`run`) and long-lived workers (`worker`) both use it.
 """
 
 import contextlib
@@ -39,23 +39,27 @@ SYSTEM = (
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 INNER_ID = "1000"
 TRUSTED: dict[str, int] = {"bubblewrap": 2, "namespaces": 1}
-"""Processes that confine the code and stand around it, by strength."""
+"""Strength -> number of processes around the code that confine it."""
 DISMISSED = b"."
-"""A word on the line, so that the launcher can tell our leave from our death."""
+"""A byte on the line to the launcher: it tells dismissal from our death, which closes the line without a word."""
 GRACE = 5.0
-"""Seconds for the launcher to kill what it started before it is killed itself."""
+"""Seconds for the launcher to kill what it started; then it is killed itself."""
 
 Stream = int | IO[bytes]
 
 
 class JailEnding(NamedTuple):
+    """How the code in a jail ended."""
+
     status: int | None
-    """Of the code, 128 and more for signals. None where it was ended, or where the launcher itself came to grief."""
+    """Exit status of the code, 128 and more for signals. None if it was stopped, or if the launcher itself failed."""
     passed: str = ""
-    """The bound that it was ended for, if it was: one of `Limits.of_watch`."""
+    """The bound for which it was stopped: one of `SandboxLimits.of_watch`; empty if it was not."""
 
 
 class Jail:
+    """A confined Python process in a folder of its own. A `with` block closes it."""
+
     def __init__(
         self,
         files: Files,
@@ -68,14 +72,29 @@ class Jail:
         stdout: Stream = subprocess.PIPE,
         stderr: Stream = subprocess.PIPE,
     ) -> None:
-        found = machine_support()
-        require(limits.minimum, found)
+        """Start Python.
+
+        Args:
+            files: What the folder holds; it is the working folder and on the import path.
+            arguments: Python's arguments: `["main.py", "--count", "3"]`.
+            limits: What the process may use, and how strongly it must be confined.
+            readable: Paths that it may read in addition to the standard library.
+            packages: Whether it may import installed packages.
+            stdin: Where its input comes from.
+            stdout: Where its output goes.
+            stderr: Where its error output goes.
+
+        Raises:
+            ConfigError: The machine confines less strongly than the limits demand, or a file's path leads out.
+        """
+        support = machine_support()
+        require(limits.minimum, support)
         self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="skillweave-")))
         try:
             place(self.folder, files)
             self.line, theirs = socket.socketpair()
             with theirs:
-                plan = _plan(self.folder, arguments, limits, readable, packages, found)
+                plan = _plan(self.folder, arguments, limits, readable, packages, support)
                 self.process = subprocess.Popen(
                     launcher_command({**plan, "line": theirs.fileno()}),
                     stdin=stdin,
@@ -91,7 +110,7 @@ class Jail:
             raise
 
     def ending(self) -> JailEnding:
-        """How the code ended; waits for it."""
+        """Wait until the code ends, and say how it ended."""
         report = b""
         while not report.endswith(b"\n") and (part := self.line.recv(64)):
             report += part
@@ -99,8 +118,8 @@ class Jail:
         return JailEnding(int(word)) if word.isdigit() else JailEnding(None, word)
 
     def kill(self) -> None:
-        """End everything in the jail, now; returns when it is over."""
-        # It may be closed already, by us or by the launcher's own death.
+        """Kill everything in the jail, and wait until it is dead."""
+        # The line may be closed already, by an earlier call or by the death of the launcher.
         with contextlib.suppress(OSError):
             self.line.sendall(DISMISSED)
         self.line.close()
@@ -111,7 +130,7 @@ class Jail:
             self.process.wait()
 
     def close(self) -> None:
-        """Kill what runs and delete the folder."""
+        """Kill everything and delete the folder."""
         self.kill()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
@@ -126,7 +145,7 @@ class Jail:
         self.close()
 
     def scrub(self, output: bytes) -> bytes:
-        """`output` without this machine's paths, which differ from run to run."""
+        """The output without this machine's paths, which differ between runs and machines."""
         for path, name in ((self.folder, b"."), (Path(sys.prefix), b"<python>"), (Path(sys.base_prefix), b"<python>")):
             output = output.replace(os.fsencode(path), name)
         return output
@@ -138,15 +157,16 @@ def _plan(
     limits: SandboxLimits,
     readable: Sequence[Path],
     packages: bool,
-    found: MachineSupport,
+    support: MachineSupport,
 ) -> dict[str, object]:
-    # -I would also switch off the environment, and with it the fixed hash seed; the environment is ours anyway.
+    """The plan that the launcher carries out, as JSON."""
+    # -I would also ignore the environment, and with it the fixed hash seed. The environment is ours anyway.
     options = ["-P", "-s"] if packages else ["-P", "-s", "-S"]
     visible = _readable(readable, packages)
     plan: dict[str, object] = {
         "stage": "launch",
-        "strength": found.strength,
-        "offers": found.kernel,
+        "strength": support.strength,
+        "offers": support.kernel,
         "folder": str(folder),
         "argv": [sys.executable, *options, *arguments],
         "environment": _environment(folder),
@@ -154,21 +174,21 @@ def _plan(
         "writable": [str(folder)],
         "limits": limits.of_kernel(),
         "bounds": limits.of_watch(),
-        "trusted": TRUSTED.get(found.strength, 0),
+        "trusted": TRUSTED.get(support.strength, 0),
     }
-    if "seccomp" not in found.kernel:
-        # Without the filter that tells threads from processes, neither may be started.
+    if "seccomp" not in support.kernel:
+        # Only the filter can tell threads from processes; without it neither may be started.
         plan["limits"] = limits.of_kernel() | {"RLIMIT_NPROC": (0, 0)}
     payload = launcher_command({**plan, "stage": "payload"})
-    if found.strength == "bubblewrap":
-        plan["wrapper"] = [str(found.program), *_bubblewrap(folder, visible), *payload]
-    elif found.strength == "seatbelt":
-        plan["wrapper"] = [str(found.program), "-p", profile([*visible, package_folder()], [str(folder)]), *payload]
+    if support.strength == "bubblewrap":
+        plan["wrapper"] = [str(support.program), *_bubblewrap(folder, visible), *payload]
+    elif support.strength == "seatbelt":
+        plan["wrapper"] = [str(support.program), "-p", profile([*visible, package_folder()], [str(folder)]), *payload]
     return plan
 
 
 def _readable(extra: Sequence[Path], packages: bool) -> list[str]:
-    """Existing paths: the interpreter and its libraries, and what the caller adds."""
+    """Paths that exist: the interpreter, its libraries and what the caller adds."""
     python = [os.path.realpath(sys.executable), sys.base_prefix]
     if packages:
         python += [sys.prefix]
@@ -197,6 +217,6 @@ def _bubblewrap(folder: Path, visible: list[str]) -> list[str]:
     for path in [*visible, package_folder()]:
         options += ["--ro-bind", path, path]
     options += ["--dev", "/dev", "--bind", str(folder), str(folder)]
-    # Both lie in memory, and what is written to them would count for nobody.
+    # Both are in memory, where nothing counts what is written to them.
     options += ["--remount-ro", "/dev", "--remount-ro", "/"]
     return [*options, "--chdir", str(folder), "--"]

@@ -10,26 +10,26 @@ MEGABYTE = 1024 * 1024
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """What a run may use at most, and how it has to be confined at least. The defaults are the configuration's."""
+    """What a run may use at most, and how strongly it must be confined. The defaults are those of the configuration."""
 
     minimum: Strength = "limits"
-    """On a machine that offers less, the code is not started."""
+    """The weakest confinement allowed; on a machine that offers less, the code is not started."""
     seconds: float = 120.0
-    """Of wall time."""
+    """Seconds of wall time."""
     cpu_seconds: int = 60
     memory_bytes: int = 1024 * MEGABYTE
-    """Of address space, and of memory in use."""
+    """Bytes of address space, and of memory in use."""
     threads: int = 32
-    """All that run at once, the first one included; further processes there are none."""
+    """Threads at once, the first one included. The code can start no processes."""
     file_bytes: int = 64 * MEGABYTE
-    """The largest file that may be written."""
+    """Bytes of the largest file that may be written."""
     disk_bytes: int = 256 * MEGABYTE
-    """All files of the folder together; looked at while the code runs, so it may be passed for a moment."""
+    """Bytes of all files in the folder. Checked at intervals, so the code may pass it for a moment."""
     files: int = 2000
     """Files and folders in the folder."""
     open_files: int = 128
     output_bytes: int = 64 * MEGABYTE
-    """Of stdout and stderr together."""
+    """Bytes of stdout and stderr together."""
 
     @classmethod
     def of(cls, config: SandboxConfig) -> Self:
@@ -47,10 +47,10 @@ class SandboxLimits:
         )
 
     def of_kernel(self) -> dict[str, tuple[int, int]]:
-        """What the kernel itself enforces: name of the resource to its soft and hard limit."""
+        """What the kernel enforces: name of the resource -> soft and hard limit."""
         return {
             "RLIMIT_AS": (self.memory_bytes, self.memory_bytes),
-            # One second between them: first a signal that says what happened, then death.
+            # The soft limit sends a signal that says what happened; one second later the hard limit kills.
             "RLIMIT_CPU": (self.cpu_seconds, self.cpu_seconds + 1),
             "RLIMIT_FSIZE": (self.file_bytes, self.file_bytes),
             "RLIMIT_NOFILE": (self.open_files, self.open_files),
@@ -58,11 +58,11 @@ class SandboxLimits:
         }
 
     def of_watch(self) -> dict[str, int]:
-        """What no limit of the kernel bounds, and the launcher watches instead."""
+        """What the kernel does not limit and the launcher watches: name -> bound."""
         return {"threads": self.threads, "memory": self.memory_bytes, "disk": self.disk_bytes}
 
     def passed(self, word: str) -> str:
-        """What the code did, where the watch found it beyond one of its bounds."""
+        """What the code did, in words. `word` is the bound of `of_watch` that it passed."""
         return {
             "threads": f"it started more than {self.threads} threads",
             "memory": f"it used more than {self.memory_bytes} bytes of memory",

@@ -1,6 +1,6 @@
-"""Run generated Python code once, in a sandbox, and see what it wrote and said.
+"""Run generated Python code once in a sandbox, and return what it wrote and printed.
 
-Whatever the code does, this returns an Outcome: code that hangs, dies or floods is a result, not an error of ours.
+Whatever the code does, the answer is a `SandboxOutcome`: code that hangs, dies or floods is a result, not an error.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from skillweave.sandbox.jail import Jail, JailEnding
 from skillweave.sandbox.limits import SandboxLimits
 
 Status = Literal["ok", "failed", "timeout", "flooded", "killed"]
-"""failed: it ended by itself with an error. flooded: too much output or too many files. killed: by a limit."""
+"""`failed`: it ended by itself with an error; `flooded`: too much output or too many files; `killed`: by a limit."""
 
 CHUNK = 65536
 TICK = 0.2
@@ -28,16 +28,22 @@ TICK = 0.2
 
 @dataclass(frozen=True)
 class SandboxOutcome:
+    """What became of generated code."""
+
     status: Status
+    """How it ended."""
     stdout: str
+    """What it printed."""
     stderr: str
+    """What it printed to the error output."""
     files: Mapping[str, bytes]
-    """Files made or changed, by relative path, sorted; links are left out."""
+    """Relative path -> content of the files made or changed, sorted; links are left out."""
     reason: str
-    """One line; empty where the status is ok."""
+    """Why it did not end well, in one line; empty if the status is `ok`."""
 
     @property
     def ok(self) -> bool:
+        """Whether it ended by itself without an error."""
         return self.status == "ok"
 
 
@@ -50,10 +56,18 @@ def run(
     readable: Sequence[Path] = (),
     packages: bool = False,
 ) -> SandboxOutcome:
-    """Run Python with the arguments `command` (`["main.py", "--count", "3"]`, `["-m", "pytest"]`).
+    """Run Python and wait for it. It blocks: if an event loop runs, call it from another thread.
 
-    The working folder holds `files` and is on the import path. `readable` paths may be read beside the standard
-    library; installed packages only with `packages`. Blocks: call it from a thread where an event loop runs.
+    Args:
+        files: What the working folder holds, which is on the import path.
+        command: Python's arguments: `["main.py", "--count", "3"]`, `["-m", "pytest"]`.
+        stdin: Its input.
+        limits: What it may use; None: the defaults of the configuration.
+        readable: Paths that it may read in addition to the standard library.
+        packages: Whether it may import installed packages.
+
+    Raises:
+        ConfigError: The machine confines less strongly than the limits demand.
     """
     limits = limits or SandboxLimits()
     with (
@@ -71,7 +85,7 @@ def run(
 
 @contextlib.contextmanager
 def _reading(content: bytes) -> Iterator[IO[bytes]]:
-    """A file of that content which cannot be written to."""
+    """A file with that content, open for reading only."""
     descriptor, name = tempfile.mkstemp(prefix="skillweave-")
     with os.fdopen(descriptor, "wb") as file, Path(name).open("rb") as given:
         Path(name).unlink()
@@ -81,7 +95,7 @@ def _reading(content: bytes) -> Iterator[IO[bytes]]:
 
 
 class _Watched:
-    """The output of a jail, read as it comes, with an eye on the clock and the folder."""
+    """Reads the output of a jail as it comes, and watches the clock and the folder."""
 
     def __init__(self, jail: Jail, limits: SandboxLimits) -> None:
         assert jail.process.stdout is not None
@@ -94,11 +108,12 @@ class _Watched:
         }
 
     def output(self) -> tuple[bytes, bytes]:
+        """What came on stdout and on stderr."""
         out, err = self._parts.values()
         return bytes(out), bytes(err)
 
     def until_end(self) -> tuple[Status, str] | None:
-        """Read until the code has ended and both streams too; why it was stopped, if it was."""
+        """Read until the code and both streams have ended. Returns why it has to be stopped; None if it ended."""
         deadline = time.monotonic() + self._limits.seconds
         look = time.monotonic() + TICK
         with selectors.DefaultSelector() as selector:
@@ -121,7 +136,7 @@ class _Watched:
         return ("flooded", too_much) if too_much else None
 
     def _read(self, source: int) -> bool:
-        """Whether more may come. The line is only watched: it speaks once, at the end."""
+        """Read a stream, and say whether more may come. The line to the launcher is only watched, not read."""
         chunk = os.read(source, CHUNK) if source in self._parts else b""
         if chunk:
             self._parts[source] += chunk

@@ -1,7 +1,7 @@
-"""A worker: generated code that stays in its sandbox and is asked many times, in lines of JSON.
+"""A worker: generated code that stays in its sandbox and answers many requests, as lines of JSON.
 
-Its main file reads a line from standard input and writes a line to standard output, in turn; `serve` of the module
-`sandbox_worker`, which lies in its folder, does that. A worker that fails once is over; it costs its item only.
+Its main file reads a line from standard input and writes one to standard output, in turn. `serve` of the module
+`sandbox_worker`, which is put into its folder, does that. A worker that fails once cannot be used again.
 """
 
 import json
@@ -26,16 +26,18 @@ from skillweave.schema.record import Json
 SERVE = "sandbox_worker.py"
 CHUNK = 65536
 TAIL = 2000
-"""Characters of standard error that an error repeats at most."""
+"""Bytes of standard error that an error message quotes, at most."""
 LIFE = SandboxLimits(seconds=20, cpu_seconds=300)
-"""CPU time counts over the whole life of a worker; `seconds` is for one answer."""
+"""Default limits. CPU time is for the whole life of a worker; `seconds` is for one answer."""
 
 
 class WorkerError(WorldError):
-    """Generated code did not answer: it died, hung, flooded, or said something that is no JSON."""
+    """Generated code gave no answer: it died, hung, wrote too much, or wrote something that is not JSON."""
 
 
 class Worker:
+    """Generated code that answers requests. Threads may share it; they take turns."""
+
     def __init__(
         self,
         files: Files,
@@ -46,6 +48,19 @@ class Worker:
         readable: Sequence[Path] = (),
         packages: bool = False,
     ) -> None:
+        """Start a worker.
+
+        Args:
+            files: What its folder holds; `sandbox_worker.py` is added.
+            main: The file to run.
+            limits: What it may use; `seconds` for one answer, the others for its whole life.
+            arguments: Arguments of the program.
+            readable: Paths that it may read in addition to the standard library.
+            packages: Whether it may import installed packages.
+
+        Raises:
+            ConfigError: The machine confines less strongly than the limits demand.
+        """
         serve = resources.files(__package__).joinpath("inside", SERVE).read_bytes()
         self._main = main
         self._limits = limits
@@ -72,7 +87,15 @@ class Worker:
         self._failed: str | None = None
 
     def ask(self, message: Json, timeout: float | None = None) -> Json:
-        """The answer to `message`, within `timeout` seconds (the limits' by default). Raises WorkerError. Blocks."""
+        """Send a request and wait for the answer.
+
+        Args:
+            message: The request.
+            timeout: Seconds to wait; None: those of the limits.
+
+        Raises:
+            WorkerError: There is no answer, or it is not JSON. The worker has ended.
+        """
         with self._lock:
             if self._failed is not None:
                 raise WorkerError(f"worker {self._main!r} is over: {self._failed}; start another one")
@@ -91,7 +114,7 @@ class Worker:
             return answer
 
     def close(self) -> None:
-        """End the worker and delete its folder. It may be closed twice."""
+        """End the worker and delete its folder. Closing it again does nothing."""
         with self._lock:
             if not self._errors.closed:
                 self._jail.close()
@@ -105,7 +128,7 @@ class Worker:
         self.close()
 
     def _exchange(self, given: bytes, seconds: float) -> bytes:
-        """Send `given` and read one line. Both at once, since the worker may speak before it has read all."""
+        """Send the bytes and read one line, both at once: the worker may answer before it has read everything."""
         deadline = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(self._stdout, selectors.EVENT_READ)
@@ -125,13 +148,13 @@ class Worker:
         return line
 
     def _send(self, given: bytes) -> bytes:
-        """What is still to be sent."""
+        """Send a part; the rest that is still to be sent."""
         try:
             return given[os.write(self._stdin, given[:CHUNK]) :]
         except BlockingIOError:
             return given
         except BrokenPipeError:
-            # It stopped reading, most likely since it died: standard output will tell.
+            # It stopped reading, most likely because it died. Reading its output will tell.
             return b""
 
     def _receive(self) -> None:
@@ -143,13 +166,15 @@ class Worker:
             self._fail(f"it answered with more than {self._limits.output_bytes} bytes")
 
     def _fail(self, reason: str) -> NoReturn:
-        """End the worker, and say what it said last."""
+        """End the worker, and raise WorkerError with its last words."""
         self._jail.kill()
         size = self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, size - TAIL))
-        said = self._jail.scrub(self._errors.read()).decode("utf-8", "replace").strip()
+        last_words = self._jail.scrub(self._errors.read()).decode("utf-8", "replace").strip()
         self._failed = reason
-        raise WorkerError(f"worker {self._main!r}: {reason}" + (f"; its last words:\n{said}" if said else ""))
+        raise WorkerError(
+            f"worker {self._main!r}: {reason}" + (f"; its last words:\n{last_words}" if last_words else "")
+        )
 
 
 def _finite(text: str) -> float:

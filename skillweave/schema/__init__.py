@@ -1,1 +1,1 @@
-"""The records that programs exchange through files: one noun a module, every field documented."""
+"""The records that programs exchange through files. Every field is documented; docs/formats.md is made from them."""

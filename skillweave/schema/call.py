@@ -6,6 +6,25 @@ from pydantic import Field
 
 from skillweave.schema.record import Json, Record
 
+TransferReason = Literal["policy", "no_tool", "cannot_verify", "user_request"]
+TRANSFER = "transfer_to_human"
+"""The tool that hands the conversation over to a human. It ends the conversation, and the checks look at it."""
+DECLINE = "decline_request"
+"""The tool that records that a request is declined, and by which rule. It changes no row and does not end anything."""
+SESSION_TOOLS = frozenset({DECLINE, TRANSFER})
+"""Tools that every world offers in addition to its own. They belong to the session, not to a domain."""
+
+NEW = "$new"
+"""`{"$new": 3}`: the third id that the session minted, or a value derived from ids."""
+ANY = "$any"
+"""`{"$any": true}`: a value that is not compared in this task."""
+
+Cells = dict[str, Json]
+"""Column -> value; a value is a scalar, `{"$new": n}` or `{"$any": true}`."""
+
+
+Op = Literal["insert", "update", "delete"]
+
 
 class Call(Record):
     """A call of a tool."""
@@ -57,29 +76,8 @@ class CallResult(Record):
 
     @property
     def violations(self) -> list[str]:
-        """Rules that the call broke although the tool carried it out."""
+        """Agent rules that the call broke although the tool carried it out."""
         return [verdict.rule for verdict in self.verdicts if not verdict.holds] if self.ok else []
-
-
-TransferReason = Literal["policy", "no_tool", "cannot_verify", "user_request"]
-TRANSFER = "transfer_to_human"
-"""The tool that hands the conversation over: it ends it, and is part of what is scored."""
-DECLINE = "decline_request"
-"""The tool that records that a request is declined, and by which rule. It changes no row and ends nothing."""
-SESSION_TOOLS = frozenset({DECLINE, TRANSFER})
-"""Tools that every world offers beside its own. They belong to the session, not to a domain."""
-
-
-NEW = "$new"
-"""`{"$new": 3}`: the third id that the run minted, or a value derived from it."""
-ANY = "$any"
-"""`{"$any": true}`: a value that is not compared in this task."""
-
-Cells = dict[str, Json]
-"""Column to value; a value is a scalar, `{"$new": n}` or `{"$any": true}`."""
-
-
-Op = Literal["insert", "update", "delete"]
 
 
 class RowChange(Record):

@@ -18,47 +18,10 @@ Value: TypeAlias = bool | int | float | str | None
 """What one column of one row can hold."""
 
 Row: TypeAlias = dict[str, Value]
-"""One row of a table: column name to value."""
+"""One row of a table: column -> value."""
 
 
-class Record(BaseModel):
-    """Frozen, and strict about its fields: an unknown one is an error, never ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
-
-
-Label = Annotated[str, Field(max_length=200)]
-"""A title, a value of a closed set, a reference, a few words: at most 200 characters."""
-
-Sentence = Annotated[str, Field(max_length=1000)]
-"""One sentence, or a few: at most 1000 characters."""
-
-Paragraph = Annotated[str, Field(max_length=4000)]
-"""What somebody writes in one go: at most 4000 characters."""
-
-
-def _unended(sql: str) -> str:
-    return sql.strip().removesuffix(";").rstrip() if sql.rstrip().endswith(";") else sql
-
-
-Sql = Annotated[str, AfterValidator(_unended), WithJsonSchema({"type": "string", "maxLength": 4000})]
-"""SQL in SQLite's dialect, without the semicolon that may end it: it is put into other statements. Authors give at most
-4000 characters; joining domains lengthens it."""
-
-Description = Annotated[str, WithJsonSchema({"type": "string", "maxLength": 1000})]
-"""What something is or does. Authors give at most 1000 characters; joining domains adds whose it is."""
-
-Scalar = bool | int | float | Sentence | None
-"""A value of a column, as an author gives it."""
-
-Scalars = Annotated[list[Scalar], Field(max_length=64)]
-"""Several values, at most 64."""
-
-ScalarRow = Annotated[dict[str, Scalar], Field(max_length=64)]
-"""Column -> its value in a row, as an author gives it: at most 64 columns."""
-
-
-PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
+_NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,47}")
 _KEYWORDS = """
     abort action add after all alter always analyze and as asc attach autoincrement before begin between by
     cascade case cast check collate column commit conflict constraint create cross current current_date
@@ -72,12 +35,50 @@ _KEYWORDS = """
     using vacuum values view virtual when where window with without
 """
 SQL_KEYWORDS = frozenset(_KEYWORDS.split())
-"""SQLite's keywords (sqlite.org/lang_keywords.html), `key` apart, which needs no quoting anywhere that we write it."""
+"""SQLite's keywords (sqlite.org/lang_keywords.html) without `key`, which needs no quotes where we write it."""
+_FUSED_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,199}")
+
+
+class Record(BaseModel):
+    """The base of every record that is read from or written to a file. It is frozen; an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+Label = Annotated[str, Field(max_length=200)]
+"""A title, a value of a closed set, a reference, a few words: at most 200 characters."""
+
+Sentence = Annotated[str, Field(max_length=1000)]
+"""One sentence, or a few: at most 1000 characters."""
+
+Paragraph = Annotated[str, Field(max_length=4000)]
+"""A message or a paragraph: at most 4000 characters."""
+
+
+def _without_semicolon(sql: str) -> str:
+    return sql.strip().removesuffix(";").rstrip() if sql.rstrip().endswith(";") else sql
+
+
+Sql = Annotated[str, AfterValidator(_without_semicolon), WithJsonSchema({"type": "string", "maxLength": 4000})]
+"""SQL in SQLite's dialect. A semicolon at its end is taken off, since it is put into other statements. Authors give at
+most 4000 characters; fusing domains lengthens it."""
+
+Description = Annotated[str, WithJsonSchema({"type": "string", "maxLength": 1000})]
+"""What something is or does. Authors give at most 1000 characters; fusing domains adds the company's name."""
+
+Scalar = bool | int | float | Sentence | None
+"""A value of a column, as an author gives it."""
+
+Scalars = Annotated[list[Scalar], Field(max_length=64)]
+"""Several values, at most 64."""
+
+ScalarRow = Annotated[dict[str, Scalar], Field(max_length=64)]
+"""Column -> its value in a row, as an author gives it: at most 64 columns."""
 
 
 def fault_of(name: str) -> str | None:
-    """Why `name` cannot be a name, or None where it can."""
-    if not PATTERN.fullmatch(name):
+    """Why `name` cannot be a name; None if it can."""
+    if not _NAME_PATTERN.fullmatch(name):
         return "does not match ^[A-Za-z][A-Za-z0-9_]{0,47}$"
     if "__" in name:
         return "holds two underscores in a row"
@@ -101,18 +102,20 @@ Name = Annotated[str, Field(max_length=48), AfterValidator(_checked)]
 """A name that is safe in SQL, in Python and in fused names."""
 
 
-_FUSED = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,199}")
-
-
 def _checked_fused(name: str) -> str:
-    if not _FUSED.fullmatch(name) or name.endswith("_") or name.lower() in SQL_KEYWORDS or keyword.iskeyword(name):
+    if (
+        not _FUSED_PATTERN.fullmatch(name)
+        or name.endswith("_")
+        or name.lower() in SQL_KEYWORDS
+        or keyword.iskeyword(name)
+    ):
         raise ValueError(f"name {name!r} is neither a name nor several joined by two underscores")
     return name
 
 
 FusedName = Annotated[str, Field(max_length=200), AfterValidator(_checked_fused)]
-"""A name of a world, single or fused: a `Name`, or several joined by two underscores. Nothing is parsed back out of it:
-what it was made of stands beside it."""
+"""A name in a world, single or fused: a `Name`, or several joined by two underscores. Code never splits it: the record
+has its parts."""
 
 
 @lru_cache(maxsize=4096)

@@ -61,18 +61,20 @@ class Divergence(Record):
     """The first point where a trajectory left the golden path."""
 
     turn: int | None
-    """Which of the agent's messages, from 0; None where nothing was said."""
+    """The agent's message there, counted from 0; None if nothing was said."""
     message: int | None
     """Position of that message in the trajectory, from 0."""
     call: int | None
-    """Which call of the trajectory, from 0; None where it is no call."""
+    """The call of the trajectory there, counted from 0; None if the divergence is not a call."""
     expected: str
     """What the golden path has there."""
     got: str
-    """What was there instead."""
+    """What the trajectory has there."""
 
 
 class FailureRecord(Record):
+    """How a trajectory failed."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), populate_by_name=True)
 
     class_: FailureClass = Field(alias="class", serialization_alias="class")
@@ -82,28 +84,34 @@ class FailureRecord(Record):
 
 
 class ResultError(Record):
+    """Why a trajectory could not be scored."""
+
     kind: ResultErrorKind
-    """Whose error it is: that of the provider, world, user or infrastructure, as the rollout recorded it; `trajectory`
-    (the line), `task` (unknown), `dataset` (another one, or defective), `judge`."""
+    """Where the error lies: the provider, world, user or infrastructure, as the rollout recorded it; `trajectory` (the
+    line), `task` (unknown), `dataset` (another one, or defective), `judge`."""
     message: str
-    """In words."""
+    """The error in words."""
 
 
 UNNAMED = "unnamed"
-"""Stands for an agent or a user whose name a trajectory does not give."""
+"""Name of an agent or a user whose name a trajectory does not give."""
 
 
 class SpeakerNames(NamedTuple):
-    """Who held a conversation. Figures are of one agent with one user: no others are counted together."""
+    """Who held a conversation. Figures are for one agent with one user; nothing is counted over several."""
 
     agent: str
+    """`provider/model` of the agent."""
     user: str
+    """`provider/model` of the simulated user."""
 
     def __str__(self) -> str:
         return f"{self.agent} with {self.user}"
 
 
 class Result(Record):
+    """`results.jsonl`: what the evaluator says of one trajectory."""
+
     format: Literal["skillweave/1"] = "skillweave/1"
     """The version of this record."""
     id: str
@@ -113,31 +121,31 @@ class Result(Record):
     trial: int
     """Counted from 0."""
     world: str
-    """The world; as the trajectory says where the task is unknown."""
+    """The world; if the task is unknown, the one that the trajectory names."""
     domains: list[str]
     """Servers whose domains the task lies in."""
     kind: str | None
-    """The task's kind; None where the task is unknown."""
+    """The task's kind; None if the task is unknown."""
     split: str | None
-    """The task's split; None where the task is unknown."""
+    """The task's split; None if the task is unknown."""
     checks_version: str
-    """Version of the checks, with the digest of their code and the settings that change scores."""
+    """Version of the checks, with a digest of their code and of the settings that change scores."""
     passed: bool | None
-    """The reward is 1; None where it could not be scored."""
+    """Whether the reward is 1; None if it could not be scored."""
     reward: float | None
-    """Product of the checks in the task's `reward_basis`, from 0 to 1; None where it could not be scored."""
+    """Product of the checks in the task's `reward_basis`, from 0 to 1; None if it could not be scored."""
     checks: Checks
-    """Each check that was made."""
+    """Every check that was made."""
     failure: FailureRecord | None = None
-    """Of what did not pass: its class, and where it began."""
+    """For a trajectory that did not pass: the class of failure and where it began."""
     error: ResultError | None = None
     """Why it could not be scored."""
     persona: str | None = None
     """The style of the user's persona."""
     noise: bool | None = None
-    """Whether faults are planted in what the tools answer; None where the task is unknown."""
+    """Whether faults are planted in what the tools answer; None if the task is unknown."""
     calls: int | None = None
-    """Golden calls of the task: its difficulty."""
+    """Golden calls of the task, as its difficulty."""
     stop_reason: str | None = None
     """What ended the trajectory."""
     agent: str | None = None
@@ -145,21 +153,21 @@ class Result(Record):
     user: str | None = None
     """`provider/model` of the user."""
     usage: RolloutUsage | None = None
-    """Tokens and cost; None where the trajectory says nothing of them."""
+    """Tokens and cost; None if the trajectory does not say."""
     turns: int = 0
-    """Messages of the agent."""
+    """Number of the agent's messages."""
     task_digest: str | None = None
     """sha256 of the task's record that was scored against."""
     trajectory_digest: str
-    """sha256 of the trajectory's line and of what it was scored with: a result is made again where it changes."""
+    """sha256 of the trajectory's line and of what it was scored with; if it changes, the result is made again."""
     floor_nothing: float | None = None
     """The reward of doing nothing in this task."""
     floor_random: float | None = None
-    """The reward of calls by chance in this task."""
+    """The reward of random calls in this task."""
 
     @property
     def scored(self) -> bool:
-        """Whether it counts."""
+        """Whether it has a score and counts."""
         return self.error is None and self.passed is not None
 
     @property
@@ -169,6 +177,8 @@ class Result(Record):
 
 
 class TeachingRecord(Record):
+    """`taught.jsonl`: how often one strong model passed a task."""
+
     task_id: str
     """The task."""
     world: str
@@ -178,11 +188,11 @@ class TeachingRecord(Record):
     trials: int
     """Trials that were scored."""
     passes: int
-    """Those with the reward 1."""
+    """Trials with the reward 1."""
 
 
 class NeverSolved(Record):
-    """A task that no trial passed: hard, or wrong."""
+    """`never_solved.jsonl`: a task that no trial passed. It is hard, or wrong."""
 
     task_id: str
     """The task."""
@@ -197,7 +207,7 @@ class NeverSolved(Record):
     example: str
     """Id of the first result of that class."""
     first_divergence: Divergence | None
-    """Where that one left the golden path."""
+    """Where that result left the golden path."""
 
 
 class ChangedTask(Record):
@@ -214,16 +224,16 @@ class ChangedTask(Record):
     b_scored: int
     """Trials of the second that were scored."""
     failure: FailureClass | None
-    """The most frequent class of failure of the worse one."""
+    """The most frequent class of failure of the worse side."""
 
     @property
     def gain(self) -> Fraction:
-        """Rate of the second less rate of the first."""
+        """Pass rate of the second minus pass rate of the first."""
         return Fraction(self.b_passed, self.b_scored) - Fraction(self.a_passed, self.a_scored)
 
 
 class AgentComparison(Record):
-    """One agent's results against another's, or its own from before, task by task. Each task counts the same."""
+    """Results of two agents, or of one agent before and after, task by task. Each task counts the same."""
 
     agent_a: str
     """The first agent."""
@@ -234,35 +244,35 @@ class AgentComparison(Record):
     user_b: str
     """Its simulated user."""
     tasks: int
-    """Tasks that both have scored trials of."""
+    """Tasks with scored trials of both."""
     rate_a: float | None
-    """Mean over them of the first's pass rate; None where there are none."""
+    """Mean pass rate of the first over these tasks; None if there are none."""
     rate_b: float | None
-    """The same of the second."""
+    """Mean pass rate of the second over these tasks; None if there are none."""
     difference: float | None
-    """`rate_b` less `rate_a`."""
+    """`rate_b` minus `rate_a`."""
     low: float | None
-    """Lower end of its interval, by bootstrap over tasks."""
+    """Lower end of the difference's interval, by bootstrap over tasks."""
     high: float | None
-    """Upper end."""
+    """Upper end of that interval."""
     p: float | None
-    """Two-sided, of the sign-flip test over tasks; with one trial a task that is McNemar's exact test."""
+    """Two-sided p-value of the sign-flip test over tasks; with one trial a task that is McNemar's exact test."""
     is_exact: bool
-    """Whether `p` is exact, or of a seeded sample."""
+    """Whether `p` is exact; otherwise it is from a seeded sample."""
     flipped: list[ChangedTask]
-    """Tasks with different rates: those that the second does worse first, the largest differences before the others."""
+    """Tasks with different rates: first those that the second does worse, the largest differences first."""
     only_a: int
-    """Tasks of which the first alone has scored trials."""
+    """Tasks with scored trials of the first only."""
     only_b: int
-    """Tasks of which the second alone has."""
+    """Tasks with scored trials of the second only."""
     changed: int
-    """Tasks that are not the same on both sides, by the digests of their records; they are not compared."""
+    """Tasks whose records differ between the two sides; they are not compared."""
     unscored_a: int
     """Results of the first without a score."""
     unscored_b: int
     """Results of the second without a score."""
     checks_versions: list[str]
-    """Versions of the checks of both; with more than one the scores may differ by the checks alone."""
+    """Versions of the checks on both sides; with more than one, scores may differ because of the checks alone."""
 
 
 class AgentComparisons(Record):
@@ -275,18 +285,18 @@ class AgentComparisons(Record):
 
 
 class RescoredResult(Record):
-    """A result that another version of the checks scores otherwise."""
+    """A result that another version of the checks scores differently."""
 
     id: str
-    """Of the trajectory."""
+    """Id of the trajectory."""
     agent: str
-    """`provider/model`; `unnamed` where the trajectory does not say."""
+    """`provider/model` of the agent; `unnamed` if the trajectory does not say."""
     user: str
-    """The same of the simulated user."""
+    """`provider/model` of the simulated user; `unnamed` if the trajectory does not say."""
     before: bool | None
-    """Whether it passed; None: not scored."""
+    """Whether it passed; None: it was not scored."""
     after: bool | None
-    """Whether it passes now; None: not scored."""
+    """Whether it passes now; None: it is not scored."""
     class_before: FailureClass | None
     """How it failed before."""
     class_after: FailureClass | None

@@ -9,6 +9,8 @@ from skillweave.schema.record import Json, Record
 
 
 class StateCheck(Record):
+    """Whether the end state is the demanded one."""
+
     score: float
     """1 or 0."""
     missing: list[RowChange] = Field(default_factory=list)
@@ -18,6 +20,8 @@ class StateCheck(Record):
 
 
 class MatchedCall(Record):
+    """A golden call and the call that was made for it."""
+
     golden: int
     """Position of the golden call, from 0."""
     call: int
@@ -25,15 +29,19 @@ class MatchedCall(Record):
 
 
 class GoldenCallNote(Record):
+    """A golden call, as the checks refer to it."""
+
     golden: int
     """Position of the golden call, from 0."""
     tool: str
     """Its tool."""
     arguments: dict[str, Json]
-    """As the golden replay had them."""
+    """Its arguments in the golden replay."""
 
 
 class CallNote(Record):
+    """A call of the trajectory, as the checks refer to it."""
+
     call: int
     """Position among all calls of the trajectory, from 0."""
     tool: str
@@ -43,6 +51,8 @@ class CallNote(Record):
 
 
 class ArgumentMismatch(Record):
+    """A golden call that was made with another argument."""
+
     golden: int
     """Position of the golden call that was meant, from 0."""
     call: int
@@ -52,94 +62,110 @@ class ArgumentMismatch(Record):
     argument: str
     """The argument in which they differ."""
     expected: Json
-    """The golden value; None also where it is not given."""
+    """The golden value; None also if it is not given."""
     got: Json
-    """The value that was given; None also where none was."""
+    """The value that was given; None also if none was given."""
 
 
 class ActionsCheck(Record):
+    """Whether the demanded calls were made."""
+
     score: float
-    """Harmonic mean of precision and recall; 0 where they are, or where the order was wrong."""
+    """Harmonic mean of precision and recall; 0 if both are 0, or if the order was wrong."""
     precision: float
-    """Share of the writes carried out, and of the demanded reads, that a golden call stands for."""
+    """Share of the writes carried out, and of the demanded reads, that match a golden call."""
     recall: float
     """Share of the demanded golden calls that were made."""
     matched: list[MatchedCall] = Field(default_factory=list)
-    """Golden calls and the calls that stand for them, each at most once."""
+    """Golden calls with the calls that match them, each at most once."""
     missing: list[GoldenCallNote] = Field(default_factory=list)
-    """Demanded golden calls that no call stands for."""
+    """Demanded golden calls that no call matches."""
     extra: list[CallNote] = Field(default_factory=list)
-    """Writes that were carried out and that no golden call stands for."""
+    """Writes that were carried out and match no golden call."""
     argument_errors: list[ArgumentMismatch] = Field(default_factory=list)
-    """Missing calls that an extra or a failed call of the same tool was meant for, argument by argument."""
+    """Missing calls that an extra or failed call of the same tool was meant for, one entry an argument."""
     order_errors: list[MatchedCall] = Field(default_factory=list)
-    """Matched calls that came before one that they depend on."""
+    """Matched calls that came before a call that they depend on."""
 
 
 class CommunicateCheck(Record):
+    """Whether the user was told what they have to be told."""
+
     score: float
-    """The share of the facts that were told."""
+    """Share of the facts that were told."""
     missing: list[str] = Field(default_factory=list)
     """Facts that the user was not told, or told wrongly."""
 
 
 class PolicyCheck(Record):
+    """Whether the agent kept the rules that only it enforces."""
+
     score: float
     """1 or 0."""
     violations: list[str] = Field(default_factory=list)
-    """`R7 in call 3 (cancel_appointment)`; calls counted from 0."""
+    """`R7 in call 3 (cancel_appointment)`; calls are counted from 0."""
     unconfirmed: list[str] | None = None
-    """Writes that ask for the user's confirmation and were made without: `call 3 (cancel_appointment)`. None: not said
-    without messages. They count in the score only where `evaluation.confirmation_in_reward` is set."""
+    """Writes that need the user's confirmation and were made without it: `call 3 (cancel_appointment)`. None: unknown
+    without messages. They count in the score only if `evaluation.confirmation_in_reward` is set."""
     notes: list[str] = Field(default_factory=list)
-    """What is noted and not punished: rules that the tool itself upheld."""
+    """Observations that are not penalised: rules that the tool itself enforced."""
 
 
 class UserFault(Record):
+    """Something that the simulated user said and cannot know."""
+
     message: int
     """Position among the trajectory's messages, from 0."""
     fault: str
-    """In words."""
+    """The fault in words."""
 
 
 class UserCheck(Record):
+    """Whether the simulated user kept to its role."""
+
     score: float
-    """1 where the simulated user kept to what it can know, else 0. Never part of the reward."""
+    """1 if the simulated user kept to what it can know, otherwise 0. Never part of the reward."""
     faults: list[UserFault] = Field(default_factory=list)
     """What the user said that it cannot know."""
     left: bool = False
-    """Whether it left while a question was open, its request neither done, declined nor handed over."""
+    """Whether the user left while a question was open, with its request neither done, declined nor handed over."""
 
 
 class ReplayCheck(Record):
+    """How the calls went when they were made again."""
+
     calls: int
     """Calls made again."""
     failed: int = 0
     """How many of them ended in an error."""
     malformed: list[int] = Field(default_factory=list)
-    """Calls whose arguments cannot be read, and which were not made."""
+    """Positions of calls whose arguments cannot be read; they were not made."""
     differs: list[int] = Field(default_factory=list)
-    """Calls whose recorded result is not the one that the replay gave."""
+    """Positions of calls whose recorded result is not the replay's."""
     after_the_end: int = 0
-    """Messages recorded behind the one with which the user left: neither executed nor heard."""
+    """Messages recorded after the one with which the user left. They are ignored."""
 
 
 class JudgedAnswer(Record):
+    """A judge's answer to one question."""
+
     question: str
-    """What was asked of the judge."""
+    """The question."""
     score: float
     """From 0 to 1."""
     why: str
-    """In the judge's words."""
+    """The reason in the judge's words."""
 
 
 class JudgedCheck(Record):
+    """A judge's answers on one conversation."""
+
     score: float
     """Mean of the answers, from 0 to 1."""
     judge: str
-    """`provider/model` that judged."""
+    """`provider/model` of the judge."""
     prompt_version: str
-    """Digest of the prompt that it was asked with."""
+    """Digest of the judge's prompt."""
     answers: list[JudgedAnswer]
     """One for each question."""
 
@@ -154,26 +180,26 @@ class OwnCheck(Record):
 
 
 class Checks(Record):
-    """None: not made, or cannot be said without messages."""
+    """The checks of one session. None: not made, or impossible without messages."""
 
     state: StateCheck | None = None
     """The end state."""
     actions: ActionsCheck | None = None
-    """The calls, against the golden ones."""
+    """The calls, compared with the golden ones."""
     communicate: CommunicateCheck | None = None
     """What the user was told."""
     policy: PolicyCheck | None = None
-    """Rules that only the agent holds, declining, confirmation."""
+    """Rules that only the agent enforces, declining, confirmation."""
     user: UserCheck | None = None
     """The simulated user."""
     replay: ReplayCheck | None = None
-    """The calls made again, against what is recorded of them."""
+    """The calls made again, compared with what is recorded of them."""
     rubric: JudgedCheck | None = None
-    """The task, point by point, by a judge."""
+    """A judge's answers about the task, point by point."""
     subjective: JudgedCheck | None = None
-    """The agent's manner, by a judge."""
+    """A judge's answers about the agent's manner."""
     own: dict[str, OwnCheck] = Field(default_factory=dict)
-    """The checks of plug-ins, by name; left out where there are none."""
+    """The checks of plug-ins, by name; left out if there are none."""
 
     @model_serializer(mode="wrap")
     def _without_empty_own(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Json]:
@@ -183,7 +209,7 @@ class Checks(Record):
         return fields
 
     def get(self, name: str) -> "CheckRecord | None":
-        """The record of a check, built in or a plug-in's; None where the check was not made."""
+        """The record of a check, built in or a plug-in's; None if the check was not made."""
         if name in BUILTIN_CHECKS:
             record: CheckRecord | None = getattr(self, name)
             return record
@@ -202,17 +228,21 @@ BUILTIN_CHECKS = ("state", "actions", "communicate", "policy", "user", "rubric",
 
 
 class Score(Record):
+    """What the evaluator says of one session."""
+
     task_id: str
     """The task scored."""
     passed: bool | None
-    """The reward is 1; None where a check that counts could not be made."""
+    """Whether the reward is 1; None if a check that counts could not be made."""
     reward: float | None
-    """Product of the checks in the task's `reward_basis`, from 0 to 1."""
+    """Product of the checks in the task's `reward_basis`, from 0 to 1; None if one could not be made."""
     checks: Checks
-    """Each check, also those that do not count."""
+    """Every check, also those that do not count."""
 
 
 class PrunedRecord(Record):
+    """`pruned.jsonl`: which golden calls of a task are needed."""
+
     task_id: str
     """The task."""
     world: str
@@ -220,23 +250,28 @@ class PrunedRecord(Record):
     kept: list[int]
     """Positions of the golden calls that are needed, from 0."""
     pruned: list[GoldenCallNote]
-    """Calls without which the outcome is the same; `actions` does not demand them."""
+    """Calls without which the outcome is the same; the check `actions` does not demand them."""
     fault: str | None = None
-    """Why the golden calls prove nothing, where they do not replay; nothing is pruned then."""
+    """Why the golden calls prove nothing, if they do not replay; then nothing is pruned."""
 
 
 class GoldenStep(Record):
+    """The best next calls at one step of a task's golden calls."""
+
     step: int
-    """Golden calls made before it."""
+    """Golden calls made before this step."""
     status: Literal["proved", "undecided", "not_reached"]
-    """`proved`: nothing is better. Else nothing is told."""
+    """`proved`: nothing is better. Otherwise nothing is known."""
     optimal: list[Call]
     """Calls with which a shortest solution goes on; none at its end."""
     cost_to_go: int | None
-    """Calls of a shortest solution from here on; words to the user count for none."""
+    """Calls of a shortest solution from here on; messages to the user are not counted."""
 
 
 class StepTruth(Record):
+    """The best next calls along a task's golden calls."""
+
     task_id: str
+    """The task."""
     steps: list[GoldenStep]
     """One before each golden call, and one at the end."""

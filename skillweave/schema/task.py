@@ -19,23 +19,26 @@ Basis = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 FaultKind = Literal[
     "timeout", "temporary_error", "partial_page", "stale_read", "reordered_keys", "injected_instruction"
 ]
-"""What may befall a call: it is not carried out (`timeout`, `temporary_error`); its result lacks rows and says so
-(`partial_page`), is that of an earlier like call (`stale_read`), has its keys in another order (`reordered_keys`), or
-holds a text that tells the agent to do something (`injected_instruction`)."""
+"""What a fault does: the call is not carried out (`timeout`, `temporary_error`); its result lacks rows and says so
+(`partial_page`), is that of an earlier equal call (`stale_read`), has its keys in another order (`reordered_keys`), or
+contains a text that tells the agent to do something (`injected_instruction`)."""
 
 
 class GoldenCall(Record):
+    """One call of the reference solution."""
+
     tool: str
     """The tool called."""
     arguments: dict[str, Json]
-    """As they were when the task was made; what came from a result is bound again in each replay."""
+    """Arguments at the time when the task was made. A replay takes those that came from results from its own
+    results."""
     grounding: dict[str, str] = Field(default_factory=dict)
     """Argument -> its source: `user`, `env`, `call <i> <JSON path>` (calls counted from 0), `policy <rule>`,
     `computed <expression>`; the one expression there is, is `date(call <i> <JSON path>)`, the day of a moment."""
     demanded_by: str | None = None
-    """The bridge rule for whose sake alone the call is made: the user has not asked for it."""
+    """The bridge rule that demands the call; the user has not asked for it."""
     fault: FaultKind | None = None
-    """The planted fault that the call meets; it is made again behind it, where that is of use."""
+    """The planted fault that the call meets. If the fault spoils it, the same call follows once more."""
 
 
 class Fact(Record):
@@ -46,12 +49,15 @@ class Fact(Record):
     text: str
     """The fact as a sentence in the first person."""
     value: Json
-    """The value as the data hold it; None where the user wants nothing."""
+    """The value as the data hold it; None if the user wants nothing."""
     tell: Literal["first", "asked", "never"]
-    """`first`: the first message says it; `asked`: only when asked; `never`: known and not said."""
+    """`first`: the first message says it; `asked`: the user says it when asked; `never`: the user knows it and does not
+    say it."""
 
 
 class Persona(Record):
+    """Who the user is, and their manner."""
+
     name: str
     """The person's own name in the data."""
     age: int
@@ -59,21 +65,25 @@ class Persona(Record):
     style: str
     """How this person writes: `brief`, `chatty`, `formal`, `worried`, ..."""
     patience: int
-    """Agent turns without progress before the user gives up."""
+    """Messages of the agent without progress before the user gives up."""
     traits: list[str] = Field(default_factory=list)
     """Habits of this person, in words."""
 
 
 class Scenario(Record):
+    """What the user wants and knows."""
+
     goal: str
     """What the user wants, in the second person."""
     reason: str
-    """Why they want it, in the first person; empty where nothing is known of that."""
+    """Why they want it, in the first person; empty if nothing is known about that."""
     facts: list[Fact]
-    """All that the user knows of the matter."""
+    """Everything that the user knows about the matter."""
 
 
 class EnvVariables(Record):
+    """What the agent is told about the session."""
+
     CURRENT_DATE: str
     """The day of the task's clock, `YYYY-MM-DD`."""
     LOGGED_IN_USER: str | None
@@ -83,6 +93,8 @@ class EnvVariables(Record):
 
 
 class InitialState(Record):
+    """The database with which the session opens."""
+
     database: str
     """Path relative to the outputs folder."""
     digest: str
@@ -92,55 +104,59 @@ class InitialState(Record):
 
 
 class MustNot(Record):
+    """A change that must not happen."""
+
     rule: str
     """The rule that a forbidden change would break."""
     table: str
-    """Where the change would be seen."""
+    """The table in which the change would be seen."""
     why: str
-    """In words."""
+    """The reason in words."""
 
 
 class FactToTell(Record):
-    """What the user has to hear."""
+    """A fact that the user has to be told."""
 
     fact: str
     """Its id: `told_1`."""
     noun: str
     """What it is called: `cancellation fee`."""
     values: list[Json]
-    """The value; several where rows that fit the question alike have several."""
+    """The value; several if rows that fit the question equally well have different ones."""
     type: AttributeType
-    """Type of the value, which says in which forms it is told."""
+    """Type of the value; it decides in which forms the value may be told."""
     unit: Literal["cents"] | None = None
     """`cents`: the value is money."""
     rivals: list[Json] = Field(default_factory=list)
-    """Other values of the same column that a golden read returned; told beside the right one they spoil it."""
+    """Other values of the same column that a golden read returned. Telling one of them as well is an error."""
 
 
 class MustAsk(Record):
-    """What the user has left out, and has to be asked for before it is acted on."""
+    """Something that the user has left out, and that the agent has to ask for before it acts."""
 
     facts: list[str] = Field(min_length=1)
-    """Ids of the facts; to be asked for one of them is enough."""
+    """Ids of the facts; asking for one of them is enough."""
     tool: str
-    """The write that needs it: asked for before its first call that succeeds."""
+    """The write that needs it: the agent has to ask before its first successful call."""
 
 
 class Declined(Record):
-    """What has to be recorded as declined."""
+    """A request that has to be recorded as declined."""
 
     rule: str
     """The rule that decides it."""
     also: list[str] = Field(default_factory=list)
-    """Rules that are accepted in its place or beside it: whoever breaks the first breaks them too."""
+    """Rules that are accepted too: whoever breaks the first rule breaks them as well."""
 
     @property
     def accepted(self) -> frozenset[str]:
-        """Every rule that may be recorded."""
+        """Every rule that may be recorded for it."""
         return frozenset([self.rule, *self.also])
 
 
 class Criteria(Record):
+    """What a session is scored against."""
+
     state: list[RowChange]
     """The whole difference: what it does not list must not change."""
     any_of: list[list[RowChange]] = Field(default_factory=list)
@@ -148,14 +164,15 @@ class Criteria(Record):
     must_not: list[MustNot] = Field(default_factory=list)
     """Changes that a rule forbids, by table."""
     declined: Declined | None = None
-    """What has to be recorded as declined (`refuse`). None: nothing may be."""
+    """What has to be recorded as declined (`refuse`). None: nothing may be declined."""
     communicate: list[FactToTell] = Field(default_factory=list)
     """What the user has to be told."""
     must_ask: list[MustAsk] = Field(default_factory=list)
-    """What has to be asked for (`clarify`)."""
+    """What the agent has to ask for (`clarify`)."""
     asked: GoldenCall | None = None
-    """What the user's request comes to and must not, or cannot, be done: a rule forbids it (`refuse`; then `must_not`
-    has that rule), or its tool is not offered (`unavailable`). Its sources count on from the golden calls."""
+    """The call that the user asks for and that must not, or cannot, be made: a rule forbids it (`refuse`; then
+    `must_not` has that rule), or its tool is not offered (`unavailable`). Its grounding counts on from the golden
+    calls."""
     beyond: dict[str, list[str]] = Field(default_factory=dict)
     """Table -> columns that the request would change and that no effect of an offered tool writes (`unavailable`)."""
     reward_basis: list[Basis] = Field(min_length=1)
@@ -163,6 +180,8 @@ class Criteria(Record):
 
 
 class Difficulty(Record):
+    """How much there is to do."""
+
     calls: int
     """Golden calls."""
     writes: int
@@ -172,25 +191,29 @@ class Difficulty(Record):
     facts: int
     """Facts that the user knows."""
     shortest: int | None = None
-    """Calls of the shortest solution known; None: not searched for."""
+    """Calls of the shortest solution known; None: no search was made."""
 
 
 class PlantedFault(Record):
+    """A fault that certain calls meet."""
+
     tool: str
-    """Whose calls it befalls."""
+    """The tool whose calls meet it."""
     arguments: dict[str, Json] | None
-    """The call that it befalls; None: each call of the tool, whatever its arguments."""
+    """Arguments of the call that meets it; None: any arguments."""
     occurrence: int = Field(ge=1)
-    """At which making of the very same call, counted from 1."""
+    """The call meets it when it is made for this time, counted from 1."""
     fault: FaultKind
+    """What happens."""
 
 
 class Noise(Record):
-    """Faults planted in a task. What befalls a call depends on that call alone, and on how often it was made."""
+    """Faults planted in a task. Which fault a call meets depends on that call alone, and on how often it was made."""
 
     seed: int
-    """Draws what a fault does in detail: which rows a page lacks, which text is hidden where."""
+    """Draws the details of a fault: which rows a page lacks, which text is injected where."""
     faults: list[PlantedFault] = Field(min_length=1)
+    """The faults."""
 
 
 def _is_empty(figures: dict[str, dict[str, Json]]) -> bool:
@@ -205,25 +228,28 @@ class Gates(Record):
     not_already_true: dict[str, Json]
     """Doing nothing fails."""
     minimal: dict[str, Json]
-    """Every write matters, every read is of use."""
+    """Every write matters, and every read is of use."""
     mutants: dict[str, Json] = Field(default_factory=dict)
-    """Wrong trajectories all fail: how many of each sort. `conduct`: those that are the same for all tasks of the
-    template were tried with this one."""
+    """Wrong trajectories all fail: how many of each sort. `conduct`: mutants that are the same for all tasks of the
+    template were tried on this one."""
     equivalents: dict[str, Json] = Field(default_factory=dict)
     """Other right trajectories all pass: how many of each sort."""
     planner: dict[str, Json] = Field(default_factory=dict)
-    """What a search over the contract found that has not seen the golden calls: the shortest solution, its bounds."""
+    """What a search over the contract found without seeing the golden calls: the shortest solution and its bounds."""
     grounded: dict[str, Json]
-    """Every argument has a source, and the user's words fix rows and values."""
+    """Every argument has a source, and the user's words determine rows and values."""
     lawful: dict[str, Json]
     """The golden calls break no rule, and the policy states the rules."""
     interlock: dict[str, Json] = Field(default_factory=dict)
-    """Without one domain's calls the others cannot be carried out: the links that show it. Empty: one domain alone."""
+    """Without one domain's calls the others cannot be carried out: the links that show it. Empty for a single
+    domain."""
     own: dict[str, dict[str, Json]] = Field(default_factory=dict, exclude_if=_is_empty)
-    """Figures of the gates that plug-ins add, by gate; the key is left out where there are none."""
+    """Figures of the gates that plug-ins add, by gate; the key is left out if there are none."""
 
 
 class TaskInfo(Record):
+    """The task in short, for programs that read little else."""
+
     trajectory: list[str]
     """Names of the golden calls' tools, in order."""
     instruction: str
@@ -239,21 +265,25 @@ class TaskInfo(Record):
 
 
 class TaskLineage(Record):
+    """What a task was made from."""
+
     template: str
     """Id of the task template."""
     combo: str
     """Id of the combination."""
     seed_domain: str
-    """The seed that the domain was expanded from."""
+    """The seed that the domain was derived from."""
 
 
 class Task(Record):
+    """A user's goal in a world, with the golden calls and the criteria that score it."""
+
     format: Literal["skillweave/1"] = "skillweave/1"
     """The version of this record."""
     id: str
     """Stable: the same configuration, seed and answers give the same id."""
     domains: list[Name]
-    """Servers whose domains the task lies in."""
+    """Servers whose domains the task needs."""
     world: str
     """The world in which it is done."""
     kind: Kind
@@ -292,10 +322,10 @@ class Task(Record):
     difficulty: Difficulty
     """How much there is to do."""
     gates: Gates
-    """What was proved of it."""
+    """What was proved about the task."""
     split: Split
-    """Drawn by template: no template is in two."""
+    """Drawn by template: no template is in two splits."""
     task_info: TaskInfo
-    """The same in short, for programs that read little else."""
+    """The task in short, for programs that read little else."""
     lineage: TaskLineage
     """What it was made from."""

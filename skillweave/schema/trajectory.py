@@ -11,105 +11,128 @@ from pydantic import ConfigDict, Field
 
 from skillweave.schema.record import Json, Record
 
-
-class FunctionCall(Record):
-    name: str
-    arguments: str | dict[str, Json]
-    """JSON text, or the object itself."""
-
-
-class ToolCall(Record):
-    id: str
-    type: Literal["function"] = "function"
-    function: FunctionCall
-
-
-class Message(Record):
-    """Fields that other programs add are kept."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
-
-    role: Literal["system", "user", "assistant", "tool"]
-    content: str | None = None
-    tool_calls: list[ToolCall] | None = None
-    tool_call_id: str | None = None
-    reasoning_content: str | None = None
-
-
 StopReason = Literal[
     "user_stop", "agent_stop", "transfer", "max_turns", "max_calls", "timeout", "context_window", "error"
 ]
 ErrorKind = Literal["provider", "world", "user", "agent", "infrastructure"]
 RETRIED_ERRORS: tuple[ErrorKind, ...] = ("provider", "infrastructure")
-"""Errors that say nothing of the agent and may not come again: the next run tries such trajectories anew."""
+"""Kinds of errors that say nothing about the agent and may not occur again: the next run repeats these trajectories."""
+
+MAX_TOKENS = 10**15
+"""More tokens are taken for a damaged record."""
+MAX_COST = 1e9
+"""US dollars; a higher cost is taken for a damaged record."""
+
+STOP = "###STOP###"
+"""What a user writes when it leaves, if it answers in plain text and records nothing."""
+
+
+class FunctionCall(Record):
+    """The function of a tool call."""
+
+    name: str
+    """The tool's name as the agent wrote it."""
+    arguments: str | dict[str, Json]
+    """The arguments as JSON text, or as the object itself."""
+
+
+class ToolCall(Record):
+    """A tool call in a message."""
+
+    id: str
+    """Unique in the conversation."""
+    type: Literal["function"] = "function"
+    """Always `function`."""
+    function: FunctionCall
+    """Name and arguments."""
+
+
+class Message(Record):
+    """One message. Fields that other programs add are kept."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
+
+    role: Literal["system", "user", "assistant", "tool"]
+    """Who wrote it."""
+    content: str | None = None
+    """The text."""
+    tool_calls: list[ToolCall] | None = None
+    """Calls that the agent asks for."""
+    tool_call_id: str | None = None
+    """For a tool result: the call that it answers."""
+    reasoning_content: str | None = None
+    """The model's reasoning, if its provider gives it."""
 
 
 class TrajectoryError(Record):
+    """What went wrong in a trajectory."""
+
     kind: ErrorKind
-    """Whose error it is; only an `agent` error is scored."""
+    """Where the error lies; only a trajectory with an `agent` error is scored."""
     message: str
-    """In words."""
+    """The error in words."""
 
 
 class Participant(Record):
-    """Who spoke."""
+    """Who played one side of the conversation."""
 
     backend: str
-    """`provider/model`, as the run was told."""
+    """`provider/model`, as the run was configured."""
     model: str
-    """The model that answered, as its endpoint names it; the last one where it changed."""
+    """The model that answered, as its endpoint names it; the last one if it changed."""
     sampling: dict[str, Json] = Field(default_factory=dict)
-    """The settings that were sent, by name; what is not there was the provider's choice."""
-
-
-MOST_TOKENS = 10**15
-MOST_COST = 1e9
-"""US dollars."""
+    """The sampling settings that were sent, by name; the provider chose the others."""
 
 
 class SpeakerUsage(Record):
-    input_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
+    """Tokens and cost of one side of the conversation."""
+
+    input_tokens: int = Field(default=0, ge=0, le=MAX_TOKENS)
     """Tokens sent, over all requests."""
-    output_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
+    output_tokens: int = Field(default=0, ge=0, le=MAX_TOKENS)
     """Tokens sampled."""
-    cost_usd: float | None = Field(default=None, ge=0, le=MOST_COST)
-    """None: no price is known."""
+    cost_usd: float | None = Field(default=None, ge=0, le=MAX_COST)
+    """US dollars; None: no price is known."""
 
 
 class RolloutUsage(Record):
+    """Tokens and cost of both sides."""
+
     agent: SpeakerUsage
-    """What the agent's requests took."""
+    """Of the agent's requests."""
     user: SpeakerUsage
-    """What the simulated user's took."""
+    """Of the simulated user's requests."""
 
 
 class RolloutScore(Record):
     """What the rollout itself saw; the evaluator's file is authoritative."""
 
     passed: bool | None
-    """The reward is 1; None where a check that counts could not be made."""
+    """Whether the reward is 1; None if a check that counts could not be made."""
     reward: float | None
     """From 0 to 1."""
     checks: dict[str, Json] = Field(default_factory=dict)
-    """Each check by name."""
+    """Check -> its record."""
 
 
 class UserTurn(Record):
-    """What a message of the user's comes to, as the user recorded it. The agent never sees it."""
+    """What a message of the user means, as the user recorded it. The agent never sees it."""
 
     message: int
     """Position of the message among the trajectory's messages, from 0."""
     agrees: bool | None = None
-    """Whether it agrees to what the agent proposed or asked last; None: it does not say."""
+    """Whether the user agrees to what the agent proposed or asked last; None: the message does not say."""
     wants_human: bool = False
-    """Whether it asks for a human."""
+    """Whether the user asks for a human."""
     done: bool = False
-    """Whether the user leaves with it."""
+    """Whether the user leaves with this message."""
     tells: list[str] = Field(default_factory=list)
-    """Ids of the facts that it tells."""
+    """Ids of the facts that the message tells."""
 
 
 class TrajectoryRecord(Record):
+    """One conversation, as a line of `<world>.jsonl`."""
+
     format: Literal["skillweave/1"] = "skillweave/1"
     """The version of this record."""
     id: str
@@ -123,7 +146,7 @@ class TrajectoryRecord(Record):
     domains: list[str]
     """Servers whose domains the task lies in."""
     seed: int
-    """The seed of this trajectory, from the run's and the id."""
+    """The seed of this trajectory, from the run's seed and the id."""
     dataset: str
     """Digest of the dataset."""
     task_digest: str
@@ -133,38 +156,42 @@ class TrajectoryRecord(Record):
     tools: list[dict[str, Json]]
     """OpenAI tool definitions that the agent had."""
     user_turns: list[UserTurn] | None = None
-    """One for each message of the user's; None where nobody recorded them."""
+    """One for each message of the user; None if nobody recorded them."""
     stop_reason: StopReason
     """What ended it."""
     error: TrajectoryError | None = None
-    """What went wrong, and whose fault it is."""
+    """What went wrong, and where the error lies."""
     agent: Participant
     """Who played the agent."""
     user: Participant | None = None
-    """Who played the user; None where the task has none."""
+    """Who played the user; None if the task has no user."""
     usage: RolloutUsage
     """Tokens and cost."""
     score: RolloutScore | None = None
-    """None: not scored, because of the error."""
+    """None: not scored because of the error."""
     started_at: str
-    """Wall clock, UTC, ISO form."""
+    """Wall clock, UTC, in ISO form."""
     seconds: float
-    """Wall clock from the first request to the end."""
+    """Wall-clock seconds from the first request to the end."""
     metadata: dict[str, Json] = Field(default_factory=dict)
     """total_turns, tool_call_count, tool_error_count, malformed_calls, telling, and what a task adds."""
 
     @property
     def owed(self) -> bool:
-        """Whether it counts for nothing and is to be tried again."""
+        """Whether the trajectory does not count and the next run has to repeat it."""
         return self.error is not None and self.error.kind in RETRIED_ERRORS
 
 
-STOP = "###STOP###"
-"""What a user writes when it leaves, where it answers in plain text and keeps no record."""
-
-
 def until_end(messages: Sequence[Message], turns: Iterable[UserTurn] = ()) -> Sequence[Message]:
-    """The messages up to the one with which the user leaves; all of them where it does not."""
+    """The messages up to the one with which the user leaves. The agent never saw what follows.
+
+    Args:
+        messages: The whole conversation.
+        turns: What the user recorded of its messages, if it did.
+
+    Returns:
+        All messages if the user does not leave.
+    """
     left = {turn.message for turn in turns if turn.done}
     for place, message in enumerate(messages):
         if message.role == "user" and (place in left or STOP in (message.content or "")):

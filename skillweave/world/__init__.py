@@ -1,4 +1,4 @@
 """What runs: contracts, sessions on them, and how two states of a world differ.
 
-One interpreter executes contracts, so that gates, rollouts and scores rest on one meaning.
+One interpreter executes contracts, so gates, rollouts and scores share one meaning.
 """

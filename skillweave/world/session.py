@@ -17,8 +17,7 @@ from skillweave.world.execution import CallContext, execute_call, failed
 from skillweave.world.ids import IdCounter
 from skillweave.world.interpreter import CompiledTool
 from skillweave.world.noise import ToolNoise
-from skillweave.world.pool import DatabaseCopy
-from skillweave.world.prepared import PreparedWorld
+from skillweave.world.prepared import DatabaseCopy, PreparedWorld
 from skillweave.world.state import State
 from skillweave.world.tools import ToolDefinition, name_of
 

@@ -16,8 +16,7 @@ from skillweave.world.arguments import BoundValue
 from skillweave.world.authorizer import LOG_TABLE
 from skillweave.world.ids import IdCounter, counter_of
 from skillweave.world.interpreter import changed_by
-from skillweave.world.pool import DatabaseCopy
-from skillweave.world.prepared import PreparedWorld
+from skillweave.world.prepared import DatabaseCopy, PreparedWorld
 
 Answer = TypeVar("Answer")
 

@@ -46,11 +46,13 @@ REWRITES = each("database/{key}.rewrites.json", list[StatementRewrite])
 MEDIATIONS = each("policies/{key}.bridges.json", Mediation)
 TEMPLATES = each("task_templates/{key}.json", list[TaskTemplate])
 COMBINATIONS = jsonl("combinations/{key}.jsonl", Combination)
+QUOTAS = each("combinations/{key}.quotas.json", dict[str, int])
+"""Of fused worlds: template -> tasks that are kept of its candidates. Empty: all that pass the gates are kept."""
 LACKING = each("combinations/{key}.lacking.json", list[TemplateWithoutTasks])
 """Templates without an instance."""
 VALIDATED = jsonl("validated_tasks/{key}.jsonl", ValidatedTask)
 FALLEN = each("validated_tasks/{key}.lacking.json", list[TemplateWithoutTasks])
-"""Templates of a single domain whose instances all fell at a gate."""
+"""Templates whose combinations were all rejected."""
 FUSED_REPLAYS = each("validated_tasks/{key}.json", list[FusedReplays])
 """Under the key `_fused_replays`."""
 QUERIES = jsonl("queries/{key}.jsonl", Task)

@@ -1,12 +1,17 @@
-"""The commands and their options."""
+"""The commands and their options. Each command loads its module when it runs, so that `--help` is instant."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from skillweave.base.command import run_command
-from synth.cli.options import DEFAULT_CONFIG, PipelineOptions, PipelineSource
+
+if TYPE_CHECKING:
+    from synth.cli.options import PipelineOptions, PipelineSource
+
+DEFAULT_CONFIG = Path("config.yaml")
 
 app = typer.Typer(
     name="synth",
@@ -51,9 +56,9 @@ def run(
     """Run the pipeline; what is finished and unchanged is not redone."""
     from synth.cli.run import StepSelection, run_pipeline
 
-    options = PipelineOptions(config, outputs_dir, overrides or [], seed=seed, runner=runner, workers=workers)
+    options = _options(config, outputs_dir, overrides, seed, runner=runner, workers=workers)
     selection = StepSelection(step=step, first=first, until=until, fresh=fresh, retries_rejected=retry_rejected)
-    raise typer.Exit(run_pipeline(_place(context), options, selection, dry_run=dry_run))
+    raise typer.Exit(run_pipeline(_source(context), options, selection, dry_run=dry_run))
 
 
 @app.command()
@@ -65,11 +70,14 @@ def preview(
     seed: SeedOption = None,
     overrides: SetOption = None,
 ) -> None:
-    """Show one domain with a handful of tasks, and what a whole one costs; only models' answers are kept."""
+    """Show one domain with a handful of tasks, and what a whole one costs; only models' answers are kept.
+
+    Without a model in llm.textual, SERVICE has to be one that `list-services` shows.
+    """
     from synth.cli.preview import show_preview
 
-    options = PipelineOptions(config, outputs_dir, overrides or [], seed=seed)
-    raise typer.Exit(show_preview(_place(context), options, service))
+    options = _options(config, outputs_dir, overrides, seed)
+    raise typer.Exit(show_preview(_source(context), options, service))
 
 
 @app.command()
@@ -77,14 +85,16 @@ def status(
     context: typer.Context,
     config: ConfigOption = DEFAULT_CONFIG,
     outputs_dir: OutputsOption = None,
+    seed: SeedOption = None,
+    overrides: SetOption = None,
     questions: Annotated[
-        bool, typer.Option("--questions", help="How each question went, where no model was asked, too.")
+        bool, typer.Option("--questions", help="Show how each question went even if no model was asked.")
     ] = False,
 ) -> None:
-    """Show what each step came to, what was asked, and what it cost."""
+    """Show each step's items and figures, what was rejected and why, and what questions took."""
     from synth.cli.status import show_status
 
-    show_status(_place(context), PipelineOptions(config, outputs_dir), questions=questions)
+    show_status(_source(context), _options(config, outputs_dir, overrides, seed).as_last_run(), questions=questions)
 
 
 @app.command("list-steps")
@@ -94,9 +104,17 @@ def list_steps(
     cross: Annotated[bool, typer.Option("--cross-domain", help="Only the steps of cross-domain runs.")] = False,
 ) -> None:
     """List the steps, and what they read and write."""
-    from synth.cli.status import show_steps
+    from synth.cli.listing import show_steps
 
-    show_steps(_place(context), "both" if single == cross else "single" if single else "cross_domain")
+    show_steps(_source(context), "both" if single == cross else "single" if single else "cross_domain")
+
+
+@app.command("list-services")
+def list_services() -> None:
+    """List the services that the offline author knows, with words that seed domains may have."""
+    from synth.cli.listing import show_services
+
+    show_services()
 
 
 @app.command("init-config")
@@ -107,22 +125,24 @@ def init_config(
     ] = DEFAULT_CONFIG,
 ) -> None:
     """Write a commented configuration with every default."""
-    from synth.cli.init_config import write_config
+    from synth.cli.listing import write_config
 
-    write_config(_place(context), path)
+    write_config(_source(context), path)
 
 
 @app.command()
 def explain(
     context: typer.Context,
-    id: Annotated[str, typer.Argument(help="A task's id, an artifact's path, or step/item.")],
+    id: Annotated[
+        str, typer.Argument(help="A task's id, a world such as `DentalClinic`, an artifact's path, or step/item.")
+    ],
     config: ConfigOption = DEFAULT_CONFIG,
     outputs_dir: OutputsOption = None,
 ) -> None:
-    """Show what a task or an artifact was made from, back to its seed."""
+    """Show what a task or an artifact was made from, back to its seed; of a world, list the tasks."""
     from synth.cli.explain import show_lineage
 
-    show_lineage(_place(context), PipelineOptions(config, outputs_dir), id)
+    show_lineage(_options(config, outputs_dir).as_last_run(), id)
 
 
 @app.command()
@@ -133,11 +153,15 @@ def verify(
         bool,
         typer.Option("--quick", help="Run no server, and only those gates that a task's own record is enough for."),
     ] = False,
+    config: ConfigOption = DEFAULT_CONFIG,
+    seed: SeedOption = None,
+    overrides: SetOption = None,
 ) -> None:
     """Prove a finished dataset again from its files."""
     from synth.cli.dataset import verify_outputs
 
-    raise typer.Exit(verify_outputs(_place(context), outputs, is_quick=quick))
+    options = _options(config, str(outputs), overrides, seed).as_last_run()
+    raise typer.Exit(verify_outputs(_source(context), outputs, options, is_quick=quick))
 
 
 @app.command()
@@ -156,15 +180,33 @@ def card(config: ConfigOption = DEFAULT_CONFIG, outputs_dir: OutputsOption = Non
     """Write the dataset's card anew, with what an evaluation has left."""
     from synth.cli.dataset import write_dataset_card
 
-    write_dataset_card(PipelineOptions(config, outputs_dir))
+    write_dataset_card(_options(config, outputs_dir).as_last_run())
 
 
-def main(place: PipelineSource | None = None, arguments: list[str] | None = None) -> None:
-    """The whole program. Ends the process: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted."""
-    run_command(lambda: app(args=arguments, obj=place or PipelineSource()))
+def main(source: "PipelineSource | None" = None, arguments: list[str] | None = None) -> None:
+    """The whole program. It ends the process: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted.
+
+    Args:
+        source: The pipeline; the product's by default.
+        arguments: The command line's words; the process's own by default.
+    """
+    run_command(lambda: app(args=arguments, obj=source))
 
 
-def _place(context: typer.Context) -> PipelineSource:
-    place: Any = context.obj
-    assert isinstance(place, PipelineSource)
-    return place
+def _source(context: typer.Context) -> "PipelineSource":
+    from synth.cli.options import PipelineSource
+
+    source: PipelineSource | None = context.obj
+    return source or PipelineSource()
+
+
+def _options(
+    config: Path,
+    outputs_dir: str | None = None,
+    overrides: Sequence[str] | None = None,
+    seed: int | None = None,
+    **execution: Any,
+) -> "PipelineOptions":
+    from synth.cli.options import PipelineOptions
+
+    return PipelineOptions(config, outputs_dir, tuple(overrides or ()), seed, **execution)

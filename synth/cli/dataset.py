@@ -10,145 +10,162 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from skillweave.base.command import one_line
+from skillweave.base.command import counted, one_line
 from skillweave.base.digest import digest_bytes, digest_file
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import MANIFEST, ItemOutput, Manifest
 from skillweave.base.progress import progress
 from skillweave.base.store import Store
-from skillweave.config.sections import Config
+from skillweave.plugins import load_plugins
+from skillweave.sandbox.strength import caution, strength
 from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.reports import Decontamination
 from skillweave.world.dataset import Dataset
 from synth.artifacts import QUERIES
-from synth.cli.display import counted, show_table
-from synth.cli.options import DEFAULT_CONFIG, PipelineOptions, PipelineSource
+from synth.cli.options import PipelineOptions, PipelineSource
+from synth.cli.text import show_table
 from synth.engine.artifact import Artifact, split_parts
 from synth.engine.pipeline import load_pipeline
 from synth.reports.card import CARD, write_card
 from synth.reports.decontamination import SHOWN, BenchmarkComparison, BenchmarkTool, read_benchmark, within
+from synth.verification.dataset import (
+    ProofJob,
+    ProofScope,
+    card_faults,
+    report_faults,
+    run_jobs,
+    shared_faults,
+    task_count,
+    task_jobs,
+)
+from synth.verification.servers import runtime_faults
 
 DATASET_FOLDERS = frozenset({"queries", "policies", "tool_lists", "database", "mcp_servers", "blueprints"})
-"""Where what tasks are made of lies, whether or not the manifest says so."""
+"""Folders of what tasks are made of. Each file in them has to be in the manifest."""
 SHOWN_FAULTS = 20
-"""Faults that are told of one file."""
+"""Faults of one file that are printed."""
+DECONTAMINATION_FILE = "decontamination.json"
+SHOWN_LEAKS = 5
+"""Leaks and pairs of tools that are printed."""
 
 
-def verify_outputs(place: PipelineSource, outputs: Path, *, is_quick: bool = False) -> int:
-    """Print what is wrong; the exit status. Raises ConfigError where there is no dataset.
+def verify_outputs(source: PipelineSource, outputs: Path, options: PipelineOptions, *, is_quick: bool = False) -> int:
+    """Print what is wrong with a finished dataset.
 
-    A quick one does not try again those gates that have to be run on a task's combination, and runs no server.
+    Args:
+        source: The pipeline that made it.
+        outputs: Its folder.
+        options: What the command line says of the run; it names plug-ins, and commands that are advised repeat it.
+        is_quick: Run no server, and only those gates that a task's own record is enough for.
+
+    Returns:
+        The exit status: 1 if anything is wrong.
+
+    Raises:
+        ConfigError: There is no dataset.
     """
     store = Store(outputs)
     if not store.exists(MANIFEST):
         raise ConfigError(f"{str(outputs)!r} holds no {MANIFEST}; give the outputs folder of a run")
-    advice = PipelineOptions(DEFAULT_CONFIG, None if str(outputs) == Config().outputs_dir else str(outputs))
+    if options.config.is_file():
+        load_plugins(options.load().plugins)
     manifest = Manifest(store)
-    joined = {
-        artifact.pattern: artifact
-        for step in load_pipeline(place.package).steps
-        for artifact in step.artifacts
-        if artifact.kind == "joined"
-    }
     written = [output for record in manifest.items() for output in record.outputs]
-    wrong = [line for output in written if output.artifact not in joined for line in _check(store, output)]
-    for pattern, artifact in sorted(joined.items()):
-        wrong.extend(_check_joined(store, artifact, [output for output in written if output.artifact == pattern]))
-    wrong += _unlisted(outputs, [*(output.path for output in written), *joined])
-    for line in wrong:
+    changed = _changed_files(source, store, written)
+    for line in changed:
         print(one_line(line))
     faults = _proofs(outputs, is_quick=is_quick)
-    wrong += _stale_card(outputs)
-    if wrong:
+    changed += _stale_card(outputs)
+    if changed:
         print(
-            f"{counted(len(wrong), 'artifact')} in {outputs}, of {len(written)} written, changed or are no run's; "
-            f"next: {advice.command('run')}"
+            f"{counted(len(changed), 'artifact')} in {outputs}, of {len(written)} written, changed or are no run's; "
+            f"next: {options.command('run')}"
         )
         return 1
     if faults:
-        print(f"{counted(faults, 'fault')} in the tasks of {outputs}; next: {advice.command('run', '--fresh', 's16')}")
+        print(f"{counted(faults, 'fault')} in the tasks of {outputs}; next: {options.command('run', '--fresh', 's16')}")
         return 1
-    whole = f"{counted(len(written), 'artifact')} in {outputs} are as they were written"
-    if _lacks_tasks(place, manifest):
-        print(f"{whole}, but no run has come to the tasks, so none is proven; next: {advice.command('status')}")
+    intact = f"{counted(len(written), 'artifact')} in {outputs} are as they were written"
+    if _lacks_tasks(source, manifest):
+        print(f"{intact}, but no run has come to the tasks, so none is proven; next: {options.command('status')}")
         return 1
-    print(f"{whole}; next: {advice.command('status')}")
+    print(f"{intact}; next: {options.command('status')}")
     return 0
 
 
-def _lacks_tasks(place: PipelineSource, manifest: Manifest) -> bool:
-    """Whether the pipeline makes tasks, and nobody has made any."""
-    makers = [step.name for step in load_pipeline(place.package).steps if QUERIES in step.writes]
+def _changed_files(source: PipelineSource, store: Store, written: Sequence[ItemOutput]) -> list[str]:
+    """What is wrong with files, by their digests: changed, missing, or in no record of the manifest."""
+    joined = {
+        artifact.pattern: artifact
+        for step in load_pipeline(source.package).steps
+        for artifact in step.artifacts
+        if artifact.kind == "joined"
+    }
+    changed = [line for output in written if output.artifact not in joined for line in _check(store, output)]
+    for pattern, artifact in sorted(joined.items()):
+        changed += _check_joined(store, artifact, [output for output in written if output.artifact == pattern])
+    return changed + _unlisted(store.root, [*(output.path for output in written), *joined])
+
+
+def _lacks_tasks(source: PipelineSource, manifest: Manifest) -> bool:
+    """Whether the pipeline makes tasks, and no item has made any."""
+    makers = [step.name for step in load_pipeline(source.package).steps if QUERIES in step.writes]
     return bool(makers) and not any(record.state == "done" for name in makers for record in manifest.items(name))
 
 
 def _proofs(outputs: Path, *, is_quick: bool) -> int:
-    """Prove the tasks and the servers again, where there are any; how many faults were found and printed."""
+    """Prove the tasks and the servers again, if there are any. Print the faults, and return their number."""
     if not (outputs / "queries").is_dir():
         return 0
     for path in sorted((outputs / "queries").glob("*.jsonl")):
-        # A pipe in a file's place would be waited for.
+        # The store refuses a pipe in a file's place, which a reader would wait for.
         Store(outputs).file(f"queries/{path.name}")
-    # Worlds and their SQL take a while to load; a pipeline without tasks does without.
-    from synth.verification.card import report_faults
-    from synth.verification.dataset import ProofJob, ProofScope, run_jobs, shared_faults, task_count, task_jobs
-    from synth.verification.servers import runtime_faults
-
     if not is_quick:
-        _say_how_strong()
+        print(caution() or f"sandbox strength: {strength()}")
     dataset = Dataset(outputs)
     worlds = dataset.tasks.worlds
-    against: ProofScope = "records" if is_quick else "gates"
+    scope: ProofScope = "records" if is_quick else "gates"
     # The servers first: they take longest.
     servers = [ProofJob(outputs, world, None) for world in worlds if not is_quick]
-    jobs = [*servers, *(job for world in worlds for job in task_jobs(outputs, world, against))]
-    found: list[str] = []
+    jobs = [*servers, *(job for world in worlds for job in task_jobs(outputs, world, scope))]
+    faults: list[str] = []
     with progress("proofs", len(jobs)) as shown:
-        for number, (job, faults) in enumerate(run_jobs(jobs, os.cpu_count() or 1), start=1):
-            found += faults
-            shown.advance(number, f"{job.world}, {counted(len(found), 'fault')}")
-    found += [*shared_faults(outputs), *runtime_faults(outputs), *report_faults(dataset)]
-    _print(found)
-    if not found:
-        tried = f", {counted(len(servers), 'server')} run in the sandbox"
-        also = "; left out by --quick: servers, rules' coverage, variants and searches" if is_quick else tried
+        for number, (job, job_faults) in enumerate(run_jobs(jobs, os.cpu_count() or 1), start=1):
+            faults += job_faults
+            shown.advance(number, f"{job.world}, {counted(len(faults), 'fault')}")
+    faults += [*shared_faults(outputs), *runtime_faults(outputs), *report_faults(dataset)]
+    _print_faults(faults)
+    if not faults:
+        proven = f", {counted(len(servers), 'server')} run in the sandbox"
+        also = "; left out by --quick: servers, rules' coverage, variants and searches" if is_quick else proven
         print(f"{counted(task_count(outputs), 'task')} proven again{also}")
-    return len(found)
+    return len(faults)
 
 
 def _stale_card(outputs: Path) -> list[str]:
-    """Print and return what is wrong with the card: it is made anew by each run, and no task is wrong for it."""
+    """Print and return what is wrong with the card. Each run writes it anew, so a stale card is no fault of a task."""
     if not (outputs / "queries").is_dir():
         return []
-    from synth.verification.card import card_faults
-
-    found = card_faults(Dataset(outputs))
-    for line in found:
+    faults = card_faults(Dataset(outputs))
+    for line in faults:
         print(one_line(line))
-    return found
+    return faults
 
 
-def _say_how_strong() -> None:
-    """Where generated code is not confined, it is said before it is run."""
-    from skillweave.sandbox.strength import caution, strength
-
-    print(caution() or f"sandbox strength: {strength()}")
-
-
-def _print(faults: list[str]) -> None:
-    """The faults of each file, the first of them where there are many."""
+def _print_faults(faults: list[str]) -> None:
+    """Print the first SHOWN_FAULTS faults of each file, and how many more there are."""
     files: dict[str, list[str]] = {}
     for fault in faults:
         files.setdefault(fault.partition(": ")[0], []).append(fault)
-    for path, found in files.items():
-        for fault in found[:SHOWN_FAULTS]:
+    for path, of_file in files.items():
+        for fault in of_file[:SHOWN_FAULTS]:
             print(one_line(fault))
-        if len(found) > SHOWN_FAULTS:
-            print(one_line(f"{path}: and {len(found) - SHOWN_FAULTS} more"))
+        if len(of_file) > SHOWN_FAULTS:
+            print(one_line(f"{path}: and {len(of_file) - SHOWN_FAULTS} more"))
 
 
 def _unlisted(outputs: Path, listed: Sequence[str]) -> list[str]:
-    """Files among the artifacts that the manifest does not know, so that no digest says what they are."""
+    """Files in the dataset's folders that no record of the manifest lists."""
     named = {path.partition("/")[0] for path in listed if "/" in path}
     folders = sorted({name for name in named if not name.startswith(".")} | DATASET_FOLDERS)
     known = frozenset(listed)
@@ -171,29 +188,36 @@ def _check_joined(store: Store, artifact: Artifact[object], outputs: list[ItemOu
     if not outputs:
         return []
     try:
-        found = {key: digest_bytes(part) for key, part in split_parts(store.read(artifact.pattern), artifact).items()}
+        parts = split_parts(store.read(artifact.pattern), artifact)
     except ArtifactError as error:
         return [f"{artifact.pattern}: {error}"]
+    digests = {key: digest_bytes(part) for key, part in parts.items()}
     expected = {output.key: output.digest for output in outputs}
-    keys = sorted(key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key))
-    return [f"{artifact.label(key)}: {'changed' if key in found else 'missing'}" for key in keys]
+    keys = sorted(key for key in expected.keys() | digests.keys() if expected.get(key) != digests.get(key))
+    return [f"{artifact.label(key)}: {'changed' if key in digests else 'missing'}" for key in keys]
 
 
 def write_dataset_card(options: PipelineOptions) -> None:
-    """Write it. Raises ConfigError where there are no tasks, ArtifactError where a file is damaged."""
+    """Write the dataset's card. Raises ConfigError if there are no tasks, ArtifactError if a file is damaged."""
     folder = options.folder()
     if not write_card(folder, options.load().card.license):
         raise ConfigError(f"{str(folder)!r} holds no tasks; write some with: {options.command('run')}")
     print(one_line(f"wrote {Path(folder, CARD)}; next: python -m synth verify {shlex.quote(str(folder))}"))
 
 
-DECONTAMINATION_FILE = "decontamination.json"
-SHOWN_LEAKS = 5
-"""Leaks and pairs of tools that are printed."""
-
-
 def decontaminate(outputs: Path, files: Sequence[Path]) -> int:
-    """Print what is in common, and write it to the folder; 0. Raises ConfigError where a file cannot be read."""
+    """Compare a dataset with benchmarks; print what they have in common, and write it to the dataset's folder.
+
+    Args:
+        outputs: The dataset's folder.
+        files: Files of benchmarks: .jsonl, .json, .csv, .txt or .md.
+
+    Returns:
+        The exit status, always 0.
+
+    Raises:
+        ConfigError: There are no tasks, or a file cannot be read.
+    """
     dataset = Dataset(outputs)
     tasks = [task for world in dataset.tasks.worlds for task in dataset.tasks.of(world)]
     if not tasks:
@@ -201,16 +225,16 @@ def decontaminate(outputs: Path, files: Sequence[Path]) -> int:
     comparison = BenchmarkComparison(tasks, _tools(dataset.store, dataset.tasks.worlds))
     for file in files:
         comparison.add(str(file).encode("utf-8", "backslashreplace").decode(), read_benchmark(file))
-    found = comparison.result()
-    dataset.store.write(DECONTAMINATION_FILE, f"{found.model_dump_json(indent=2)}\n".encode())
-    _show(found)
+    result = comparison.result()
+    dataset.store.write(DECONTAMINATION_FILE, f"{result.model_dump_json(indent=2)}\n".encode())
+    _show(result)
     print(f"wrote {outputs / DECONTAMINATION_FILE}")
     return 0
 
 
 def _tools(store: Store, worlds: Sequence[str]) -> dict[str, BenchmarkTool]:
-    """The tools of the single domains, by world and name; that which every world has is left out."""
-    found: dict[str, BenchmarkTool] = {}
+    """The tools of single domains by `world/name`, without the session tools that every world has."""
+    tools: dict[str, BenchmarkTool] = {}
     for world in worlds:
         path = f"tool_lists/{world}.json"
         if not store.exists(path):
@@ -219,28 +243,28 @@ def _tools(store: Store, worlds: Sequence[str]) -> dict[str, BenchmarkTool]:
             value = json.loads(store.read(path))
         except (ValueError, RecursionError) as error:
             raise ArtifactError(f"{path!r} is not JSON: {str(error)[:200]}") from error
-        schemas = [one for one in within(value) if isinstance(one, BenchmarkTool)]
+        schemas = [schema for schema in within(value) if isinstance(schema, BenchmarkTool)]
         own = (schema for schema in schemas if "__" not in schema.name and schema.name not in SESSION_TOOLS)
-        found.update({f"{world}/{schema.name}": schema for schema in own})
-    return found
+        tools.update({f"{world}/{schema.name}": schema for schema in own})
+    return tools
 
 
-def _show(found: Decontamination) -> None:
+def _show(result: Decontamination) -> None:
     rows = [
-        [f"tasks with {length} words in a row in common", str(count), f"{count / found.tasks:.1%}"]
-        for length, count in found.shared.items()
+        [f"tasks with {length} words in a row in common", str(count), f"{count / result.tasks:.1%}"]
+        for length, count in result.shared.items()
     ]
     rows += [
-        ["people of the dataset in the files", str(len(found.people)), ""],
-        ["email addresses of the dataset in the files", str(len(found.emails)), ""],
+        ["people of the dataset in the files", str(len(result.people)), ""],
+        ["email addresses of the dataset in the files", str(len(result.emails)), ""],
     ]
-    show_table(["in common", "found", f"of {counted(found.tasks, 'task')}"], rows)
-    for path, file in found.files.items():
+    show_table(["in common", "found", f"of {counted(result.tasks, 'task')}"], rows)
+    for path, file in result.files.items():
         print(one_line(f"{path}: {counted(file.texts, 'text')}, {counted(file.tools, 'tool')}"))
-    for leak in found.leaks[:SHOWN_LEAKS]:
+    for leak in result.leaks[:SHOWN_LEAKS]:
         print(one_line(f"{leak.task}: {leak.words!r}, in {leak.file}"))
-    for twin in found.twins[:SHOWN_LEAKS]:
+    for twin in result.twins[:SHOWN_LEAKS]:
         print(one_line(f"{twin.tool} is nearest to {twin.other}: {twin.similarity:.2f}"))
-    hidden = len(found.leaks) - SHOWN_LEAKS
+    hidden = len(result.leaks) - SHOWN_LEAKS
     if hidden > 0:
-        print(f"{hidden}{' or more' if len(found.leaks) == SHOWN else ''} further tasks are in {DECONTAMINATION_FILE}")
+        print(f"{hidden}{' or more' if len(result.leaks) == SHOWN else ''} further tasks are in {DECONTAMINATION_FILE}")

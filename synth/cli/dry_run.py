@@ -7,14 +7,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from skillweave.base.command import counted
 from skillweave.base.manifest import ItemRecord
 from skillweave.llm.backends.backend import Reply
 from skillweave.llm.connections import UNPAID, price_of
 from skillweave.llm.ledger import cost_in_words
 from skillweave.schema.question_metrics import total_metrics
 from synth.artifacts import DOMAIN_COMBINATIONS
-from synth.cli.display import CHARACTERS_PER_TOKEN, OFFLINE_PREFIX, counted, item_label, show_table
 from synth.cli.options import PipelineOptions
+from synth.cli.text import item_label, show_table
+from synth.cli.usage import CHARACTERS_PER_TOKEN, OFFLINE_PREFIX
 from synth.engine.drive import require_settled
 from synth.engine.run import PipelineRun
 from synth.engine.schedule import RunListener, Schedule
@@ -23,11 +25,11 @@ from synth.questions.sizes import ByQuestion, Size, Sizes, StepSizes, asked_in, 
 
 DOMAIN_COUNT = "target_domains"
 COMBINATION_COUNT = "cross_domain_combinations"
-"""Parameters of steps that say how many there are to be."""
+"""Parameters of steps that say how many domains and combinations a run makes."""
 
 
 class ExpectedQuestions:
-    """For one run, from its folder's records and from the sizes that are shipped."""
+    """What the items of a run will ask, by its folder's records and by the sizes of a default run."""
 
     def __init__(self, run: PipelineRun) -> None:
         self._run = run
@@ -40,19 +42,19 @@ class ExpectedQuestions:
             self._param(COMBINATION_COUNT, shipped.combinations) if run.spec.config.task_mode != "single" else 0
         )
         self.is_measured = any(record.askings for record in self._records)
-        """Whether this folder's own records say something."""
+        """Whether this folder's own records are used."""
 
     def of_item(self, step: PipelineStep[Any], key: str) -> ByQuestion:
-        """What an item is going to ask."""
-        known = [record for record in self._records if record.step == step.name and record.state == "done"]
-        own = [record for record in known if record.key == key]
-        alike = own or [record for record in known if self._is_like(record, key)]
-        if alike:
-            return times(together([asked_in(record) for record in alike]), 1 / len(alike))
+        """What an item will ask."""
+        done = [record for record in self._records if record.step == step.name and record.state == "done"]
+        own = [record for record in done if record.key == key]
+        similar = own or [record for record in done if self._is_similar(record, key)]
+        if similar:
+            return times(together([asked_in(record) for record in similar]), 1 / len(similar))
         return self._of_new(step, key)
 
     def of_step(self, step: PipelineStep[Any]) -> ByQuestion | None:
-        """What a step is going to ask whose items nobody knows yet; None where that cannot be told."""
+        """What a step will ask whose items are not known yet; None if no sizes are known either."""
         sizes = self._shipped.get(step.name)
         if sizes is None:
             return None if step.questions else {}
@@ -71,20 +73,20 @@ class ExpectedQuestions:
     def _of_one(self, sizes: StepSizes, key: str) -> ByQuestion:
         return sizes.combination if key in self._combinations else sizes.domain
 
-    def _is_like(self, record: ItemRecord, key: str) -> bool:
+    def _is_similar(self, record: ItemRecord, key: str) -> bool:
         """Whether an item is of the same kind: a join, of a combination, of a domain."""
         if JOIN in (record.key, key):
             return record.key == key
         return (record.key in self._combinations) == (key in self._combinations)
 
     def _param(self, name: str, otherwise: int) -> int:
-        """A parameter of whichever step has it."""
-        found: Sequence[int] = [getattr(params, name) for params in self._run.params.values() if hasattr(params, name)]
-        return found[0] if found else otherwise
+        """The value of a parameter that one step has; `otherwise` if no step has it."""
+        values: Sequence[int] = [getattr(params, name) for params in self._run.params.values() if hasattr(params, name)]
+        return values[0] if values else otherwise
 
 
 class CostEstimate(NamedTuple):
-    """What a step is going to take."""
+    """What a step, or several, will take."""
 
     name: str
     items: int | None
@@ -95,14 +97,17 @@ class CostEstimate(NamedTuple):
     cost_usd: float = 0.0
     unpriced: float = 0.0
     """Questions to authors of unknown price."""
+    offline_tokens: float = 0.0
+    """Tokens that a model would take for what is asked offline, which takes none."""
     authors: tuple[str, ...] = ()
 
     @classmethod
     def summed(cls, rows: "Sequence[CostEstimate]") -> "CostEstimate":
-        """All of them together."""
+        """The sum of several."""
         return cls(
             "total",
             sum(row.items or 0 for row in rows),
+            offline_tokens=sum(row.offline_tokens for row in rows),
             questions=sum(row.questions for row in rows),
             tokens_in=sum(row.tokens_in for row in rows),
             tokens_out=sum(row.tokens_out for row in rows),
@@ -111,7 +116,14 @@ class CostEstimate(NamedTuple):
         )
 
     @property
+    def tokens(self) -> str:
+        """The tokens in words, and what a model would take for what is asked offline."""
+        offline = f" (a model in place of the offline author: about {self.offline_tokens:,.0f})"
+        return f"{self.tokens_in + self.tokens_out:,.0f} tokens{offline if self.offline_tokens else ''}"
+
+    @property
     def cost(self) -> str:
+        """The cost in words."""
         return cost_in_words(self.cost_usd, math.ceil(self.unpriced))
 
     def cells(self) -> list[str]:
@@ -128,51 +140,59 @@ class CostEstimate(NamedTuple):
 
 
 class CostForecast:
-    """By the authors and the prices of one run."""
+    """Tokens and cost of questions, by the authors and the prices of one run."""
 
     def __init__(self, run: PipelineRun) -> None:
         self._run = run
         self._asked = [asking for record in run.manifest.items() for asking in record.askings]
         self.has_offline = False
-        """Whether anything was to be asked offline."""
+        """Whether any of the questions is asked offline."""
         self.is_measured = False
+        """Whether characters were taken for tokens as measured in this folder."""
 
     def of(self, step: PipelineStep[Any], items: int | None, asked: ByQuestion | None) -> CostEstimate:
-        """What a step is going to take that asks so much; None: nobody knows."""
+        """What a step will take.
+
+        Args:
+            step: The step.
+            items: The number of its items; None if it is not known.
+            asked: What the items ask; None if it is not known.
+        """
         roles = {question.name: question.role for question in step.questions}
-        found = CostEstimate(step.name, items)
+        estimate = CostEstimate(step.name, items)
         for question, size in (asked or {}).items():
             author = self._run.authors.first(step.name, roles[question]) if question in roles else None
             if author is not None:
-                found = self._with(found, size, author)
-        return found
+                estimate = self._with(estimate, size, author)
+        return estimate
 
-    def _with(self, found: CostEstimate, size: Size, author: str) -> CostEstimate:
-        authors = tuple(dict.fromkeys([*found.authors, author]))
-        found = found._replace(questions=found.questions + size.asked, authors=authors)
+    def _with(self, estimate: CostEstimate, size: Size, author: str) -> CostEstimate:
+        authors = tuple(dict.fromkeys([*estimate.authors, author]))
+        estimate = estimate._replace(questions=estimate.questions + size.asked, authors=authors)
         if author.partition("/")[0] in UNPAID:
             self.has_offline = True
-            return found
+            tokens = (size.prompt_chars + size.reply_chars) / CHARACTERS_PER_TOKEN
+            return estimate._replace(offline_tokens=estimate.offline_tokens + tokens)
         chars_in, chars_out = self._characters(author)
         reply = Reply("", round(size.prompt_chars / chars_in), output_tokens=round(size.reply_chars / chars_out))
         price = price_of(author, self._run.spec.config.llm)
-        return found._replace(
-            tokens_in=found.tokens_in + reply.input_tokens,
-            tokens_out=found.tokens_out + reply.output_tokens,
-            cost_usd=found.cost_usd + (price.cost_usd(reply) if price is not None else 0.0),
-            unpriced=found.unpriced + (size.asked if price is None else 0.0),
+        return estimate._replace(
+            tokens_in=estimate.tokens_in + reply.input_tokens,
+            tokens_out=estimate.tokens_out + reply.output_tokens,
+            cost_usd=estimate.cost_usd + (price.cost_usd(reply) if price is not None else 0.0),
+            unpriced=estimate.unpriced + (size.asked if price is None else 0.0),
         )
 
     @property
     def characters(self) -> str:
-        """How characters were taken for tokens, in words."""
+        """How characters were converted to tokens, in words."""
         return "its tokens as measured here" if self.is_measured else f"{CHARACTERS_PER_TOKEN:g} characters a token"
 
     def _characters(self, author: str) -> tuple[float, float]:
-        """In a token of a prompt and in one of an answer, as measured here."""
-        # A reply that was kept, or did not come, has a prompt and no tokens.
-        counted = [each for each in self._asked if not each.kept and "unreached" not in each.complaints]
-        total = total_metrics([each for each in counted if each.author == author])
+        """Characters in a token of a prompt, and in a token of an answer, as measured in this folder."""
+        # A reply from the cache, or one that never came, has a prompt and no tokens.
+        measured = [asking for asking in self._asked if not asking.kept and "unreached" not in asking.complaints]
+        total = total_metrics([asking for asking in measured if asking.author == author])
         if not total.input_tokens or not total.output_tokens:
             return CHARACTERS_PER_TOKEN, CHARACTERS_PER_TOKEN
         self.is_measured = True
@@ -181,13 +201,13 @@ class CostForecast:
 
 Complaints = Mapping[tuple[str, str], list[str]]
 SHOWN_ITEMS = 3
-"""Items that a proposal names."""
+"""Items that a proposal to retry names."""
 REASON_CHARS = 160
-"""Longest reason that it shows."""
+"""Most characters of a reason that it shows."""
 
 
 def retry_proposal(run: PipelineRun, options: PipelineOptions) -> str | None:
-    """What the command would ask, and the command, in a line; None where it would come to the same again."""
+    """What `--retry-rejected` would ask, and the command, in a line. None if every answer would be the same again."""
     complaints = run.staleness.complaints()
     asks = [*_sent_back(run, complaints), *_asked_anew(run, complaints)]
     if not asks:
@@ -201,9 +221,9 @@ def _sent_back(run: PipelineRun, complaints: Complaints) -> Iterator[str]:
         step = run.pipeline.step(name)
         if any(_is_model(run, name, question.role) for question in step.questions):
             record = run.manifest.item(name, key)
-            is_in_vain = record is not None and set(reasons) <= set(record.sent_back)
-            told = "is asked anew" if is_in_vain else f"is told: {'; '.join(reasons)[:REASON_CHARS]}"
-            yield f"{step.short} {item_label(step, key)} {told}"
+            was_in_vain = record is not None and set(reasons) <= set(record.sent_back)
+            action = "is asked anew" if was_in_vain else f"is told: {'; '.join(reasons)[:REASON_CHARS]}"
+            yield f"{step.short} {item_label(step, key)} {action}"
 
 
 def _asked_anew(run: PipelineRun, complaints: Complaints) -> Iterator[str]:
@@ -212,15 +232,15 @@ def _asked_anew(run: PipelineRun, complaints: Complaints) -> Iterator[str]:
         for record in run.manifest.items(step.name):
             if record.state != "rejected" or (record.lies_in, record.key) in complaints:
                 continue
-            # What the step itself found wrong can come of any answer.
-            asked = [record.question] if record.question else sorted({one.question for one in record.askings})
+            # If no single question was given up, any answer may have caused the rejection.
+            asked = [record.question] if record.question else sorted({asking.question for asking in record.askings})
             anew = [name for name in asked if name in roles and _is_model(run, step.name, roles[name])]
             if anew:
                 yield f"{step.short} {item_label(step, record.key)} asks {', '.join(anew)} anew"
 
 
 def _is_model(run: PipelineRun, step: str, role: str) -> bool:
-    """Whether one who can answer otherwise is asked."""
+    """Whether a model is asked, which may answer differently the next time."""
     return any(not name.startswith(OFFLINE_PREFIX) for name in run.authors.names(step, role))
 
 
@@ -230,13 +250,23 @@ ESTIMATE_HEADER = ("step", "items", "questions", "tokens in", "tokens out", "cos
 def show_estimate(
     run: PipelineRun, before: Sequence[PipelineStep[Any]], steps: Sequence[PipelineStep[Any]], options: PipelineOptions
 ) -> None:
-    """Print a line for each item that would be done, or may be, then a table of sums. Raises ConfigError."""
+    """Print a line for each item that would be done, or may be, then a table of questions, tokens and cost.
+
+    Args:
+        run: A read-only run.
+        before: Steps that have to be up to date already.
+        steps: The steps after them that would run.
+        options: What the command line says.
+
+    Raises:
+        ConfigError: A step of `before` is not up to date.
+    """
     schedule = Schedule(run, RunListener())
     require_settled(schedule, before)
     schedule.add(steps)
-    would = [(work.step, work.item.key) for work in schedule.ready.values()]
-    for work in schedule.ready.values():
-        print(f"{work.step.short} {item_label(work.step, work.item.key)}: redo, {work.reason}")
+    would = [(due.step, due.item.key) for due in schedule.ready.values()]
+    for due in schedule.ready.values():
+        print(f"{due.step.short} {item_label(due.step, due.item.key)}: redo, {due.reason}")
     for item in schedule.blocked:
         step = schedule.plans[item.step].step
         waits = ", ".join(schedule.waits_for(item))
@@ -271,15 +301,14 @@ def _show_sums(
     expected, forecast = ExpectedQuestions(run), CostForecast(run)
     rows: list[CostEstimate] = []
     for step in dict.fromkeys([*(step for step, _ in would), *unknown]):
-        keys = [key for found, key in would if found is step]
+        keys = [key for other, key in would if other is step]
         asked = expected.of_step(step) if step in unknown else together([expected.of_item(step, key) for key in keys])
         rows.append(forecast.of(step, len(keys) if keys else None, asked))
     total = CostEstimate.summed(rows)
     show_table(ESTIMATE_HEADER, [row.cells() for row in (*rows, total) if row.items or row.questions])
     print(_assumptions(expected, forecast))
-    tokens = total.tokens_in + total.tokens_out
     print(
-        f"in all about {total.questions:,.0f} questions, {tokens:,.0f} tokens, {total.cost}; nothing was written; "
+        f"in all about {total.questions:,.0f} questions, {total.tokens}, {total.cost}; nothing was written; "
         f"to run: {options.command('run')}"
     )
 

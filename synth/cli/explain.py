@@ -18,7 +18,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset, first_fault
 from synth.artifacts import BLUEPRINTS, CONTRACTS, QUERIES
-from synth.cli.options import PipelineOptions, PipelineSource
+from synth.cli.options import PipelineOptions
 from synth.cli.task_story import story_of
 
 OPENING = 80
@@ -31,7 +31,7 @@ OWN = frozenset({BLUEPRINTS.pattern, CONTRACTS.pattern})
 """Artifacts whose keys are worlds."""
 
 
-def show_lineage(place: PipelineSource, options: PipelineOptions, id: str) -> None:
+def show_lineage(options: PipelineOptions, id: str) -> None:
     """Print it; of a task its whole story first, of a world its tasks. Raises ConfigError where nothing has that id."""
     store = Store(options.folder())
     manifest = Manifest(store)

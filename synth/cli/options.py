@@ -1,56 +1,75 @@
-"""What a command line says about the configuration and the pipeline."""
+"""What a command line says about the configuration and the pipeline, and commands to give as advice.
 
+A run leaves its configuration's path, its seed and its `--set` options in the outputs folder. Commands that only look
+at the folder take them from there, so that what they advise to run next is the same run.
+"""
+
+import json
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillweave.base.errors import ConfigError
+from skillweave.base.store import CACHE, Store
+from skillweave.config.load import ConfigKeyError, load_config, path_of_override
+from skillweave.config.sections import Config
+from synth.engine.run import OFFLINE_AUTHOR, RunSpec
 
-if TYPE_CHECKING:
-    from skillweave.config.sections import Config
-    from synth.engine.run import RunSpec
+DEFAULT_CONFIG = Path("config.yaml")
+"""The configuration if a command names none."""
+LAST_RUN = f"{CACHE}/options.json"
 
 
 @dataclass(frozen=True)
 class PipelineSource:
-    """Which pipeline. There is one; tests have another."""
+    """Which pipeline a command works on. The product has one; tests have another."""
 
     package: str = "synth.steps"
-    author: str = "synth.offline.author:OfflineAuthor"
-
-
-DEFAULT_CONFIG = Path("config.yaml")
-"""The configuration where none is named."""
+    author: str = OFFLINE_AUTHOR
 
 
 @dataclass(frozen=True)
 class PipelineOptions:
     """What a command line says about the configuration."""
 
-    config: Path
+    config: Path = DEFAULT_CONFIG
     outputs: str | None = None
     overrides: Sequence[str] = ()
+    """`dotted.path=YAML value` of each `--set`."""
     seed: int | None = None
     runner: str | None = None
     workers: int | None = None
 
-    def load(self) -> "Config":
-        """The configuration. Raises ConfigError."""
-        from skillweave.config.load import load_config
-
-        values: dict[str, Any] = {
+    def load(self) -> Config:
+        """The configuration with everything that the command line sets. Raises ConfigError."""
+        options: dict[str, Any] = {
             "seed": self.seed,
             "execution.runner": self.runner,
             "execution.workers": self.workers,
             "outputs_dir": self.outputs,
         }
-        given = {key: value for key, value in values.items() if value is not None}
-        return load_config(self.config, self.overrides, given)
+        with self.naming_overrides():
+            return load_config(
+                self.config, self.overrides, {key: value for key, value in options.items() if value is not None}
+            )
+
+    @contextmanager
+    def naming_overrides(self) -> Iterator[None]:
+        """An error about a key that a `--set` gave names that `--set`, not the configuration's file."""
+        try:
+            yield
+        except ConfigKeyError as error:
+            for override in reversed(self.overrides):
+                path = path_of_override(override)
+                if f"{error.key}.".startswith(f"{path}.") or f"{path}.".startswith(f"{error.key}."):
+                    raise ConfigError(f"--set {override[:80]}: {error.complaint}") from error
+            raise
 
     def folder(self) -> Path:
-        """The outputs folder, for who only looks. Raises ConfigError where there is none."""
+        """The outputs folder, for a command that only looks at it. Raises ConfigError if there is none."""
         folder = Path(self.load().outputs_dir)
         if not folder.is_dir():
             raise ConfigError(
@@ -60,30 +79,54 @@ class PipelineOptions:
         return folder
 
     def command(self, *words: str) -> str:
-        """A command for the same configuration and outputs folder, to be given as advice."""
-        given = list(words)
+        """A command line for the same configuration, settings and outputs folder, to be given as advice."""
+        arguments = list(words)
         if self.config != DEFAULT_CONFIG:
-            given += ["--config", str(self.config)]
+            arguments += ["--config", str(self.config)]
         if self.outputs is not None:
-            given += ["--outputs-dir", self.outputs]
+            arguments += ["--outputs-dir", self.outputs]
         if "run" in words and self.seed is not None:
-            given += ["--seed", str(self.seed)]
+            arguments += ["--seed", str(self.seed)]
         for override in self.overrides if "run" in words else ():
-            given += ["--set", override]
-        return f"python -m synth {shlex.join(given)}"
+            arguments += ["--set", override]
+        return f"python -m synth {shlex.join(arguments)}"
+
+    def remember(self, store: Store) -> None:
+        """Leave the options in the outputs folder."""
+        text = json.dumps({"config": str(self.config), "seed": self.seed, "overrides": list(self.overrides)})
+        store.write(LAST_RUN, text.encode())
+
+    def as_last_run(self) -> "PipelineOptions":
+        """These options; with those of the folder's last run if the command line gives none about the configuration."""
+        if self.config != DEFAULT_CONFIG or self.overrides or self.seed is not None:
+            return self
+        if self.outputs is None and not self.config.is_file():
+            return self
+        last = _last_run(Path(self.outputs or self.load().outputs_dir))
+        config = Path(str(last.get("config", self.config)))
+        if not last or not config.is_file():
+            return self
+        overrides = tuple(map(str, last.get("overrides") or ()))
+        return replace(self, config=config, overrides=overrides, seed=last.get("seed"))
 
     def spec(
         self,
-        place: PipelineSource,
+        source: PipelineSource,
         *,
         read_only: bool = False,
         fresh: frozenset[str] = frozenset(),
         retries_rejected: bool = False,
-    ) -> "RunSpec":
+    ) -> RunSpec:
         """The run that is meant. Raises ConfigError."""
-        from synth.engine.run import RunSpec
-
         config = self.load()
-        return RunSpec(
-            config, Path(config.outputs_dir), place.package, place.author, read_only, fresh, retries_rejected
-        )
+        outputs = Path(config.outputs_dir)
+        return RunSpec(config, outputs, source.package, source.author, read_only, fresh, retries_rejected)
+
+
+def _last_run(folder: Path) -> Mapping[str, Any]:
+    """The options that the last run left; empty if there are none that can be read."""
+    try:
+        value = json.loads((folder / LAST_RUN).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,7 +1,7 @@
-"""`preview`: one domain with a handful of tasks, shown and not kept; only the models' answers are.
+"""`preview`: show one domain with a handful of tasks, and keep nothing but the models' answers.
 
-The pipeline's own steps make it, as far as tasks stand on them, in a folder that is removed. What it asked is in the
-cache of replies, where the whole run finds it.
+The pipeline's own steps make it, in a temporary folder. The cache of replies keeps the answers, so a run of the whole
+domain does not ask again.
 """
 
 import json
@@ -15,30 +15,21 @@ from multiprocessing.util import get_temp_dir
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from skillweave.base.command import one_line
+from skillweave.base.command import counted, one_line
 from skillweave.base.errors import ConfigError, SkillweaveError
 from skillweave.base.store import locked
 from skillweave.schema.contract import Tool
 from skillweave.schema.question_metrics import QuestionMetrics, total_metrics
 from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
-from synth.cli.display import (
-    CHARACTERS_PER_TOKEN,
-    LiveTable,
-    QuestionUsage,
-    are_all_offline,
-    cost_of,
-    counted,
-    display,
-    show_questions,
-    tokens_in_words,
-)
+from synth.cli.display import LiveTable, display
 from synth.cli.dry_run import CostEstimate, CostForecast, ExpectedQuestions
 from synth.cli.options import PipelineOptions, PipelineSource
+from synth.cli.usage import QuestionUsage, are_all_offline, cost_of, show_questions, tokens_of
 from synth.engine.drive import drive
 from synth.engine.pipeline import Pipeline
 from synth.engine.run import PipelineRun
-from synth.engine.schedule import RunListener
+from synth.engine.schedule import RunListener, Schedule
 from synth.engine.step import PipelineStep
 from synth.questions.sizes import ByQuestion, asked_in, together
 
@@ -52,78 +43,98 @@ HANDFUL = (
     "steps.s15_instance_combos_selection.per_unavailable=1",
     "steps.s16_task_filtering.most=6",
 )
-"""Few instances; all that is asked before them is asked as a whole run asks it."""
+"""Settings for few task instances. The questions before them are the same as in a whole run."""
 WIDTH = 110
-RULES = 2
+"""Columns of a line."""
+SHOWN_RULES = 2
 """Rules of a tool that are shown."""
-LINES = 3
+SHOWN_PARAGRAPHS = 3
 """Paragraphs of the policy that are shown."""
-SHORT = 240
+TEXT_CHARS = 240
 """Characters of a paragraph or a first message that are shown."""
+SPLITS = ("train", "validation", "test")
 
 
-def show_preview(place: PipelineSource, options: PipelineOptions, service: str) -> int:
-    """The exit status. Raises ConfigError; SkillweaveError where no tasks came of it, with the reason."""
+def show_preview(source: PipelineSource, options: PipelineOptions, service: str) -> int:
+    """Make a domain of a service, and print its tools, rules and a handful of tasks.
+
+    Args:
+        source: The pipeline.
+        options: What the command line says of the configuration.
+        service: The service area in words, as in `domains.seeds`.
+
+    Returns:
+        The exit status: 0, or 130 if it was interrupted.
+
+    Raises:
+        ConfigError: The configuration is wrong, or the offline author does not know the service.
+        SkillweaveError: There are no tasks; the message has the reason.
+    """
     seed = f"domains.seeds=[{json.dumps(service, ensure_ascii=False)}]"
     whole = replace(
         options,
         outputs=options.outputs or f"outputs-{re.sub(r'[^a-z0-9]+', '-', service.lower()).strip('-') or 'domain'}",
         overrides=(*ONE_DOMAIN, *options.overrides, seed),
     )
-    # Where processes meet is tidied up when this one ends; in the folder it would be gone by then.
+    # The sockets of multiprocessing are removed when this process ends; the temporary folder is gone by then.
     get_temp_dir()
     with TemporaryDirectory(prefix="skillweave-preview-") as folder:
         few = replace(whole, outputs=folder, overrides=(*HANDFUL, *whole.overrides))
-        run = PipelineRun(few.spec(place))
-        steps = needed(run.pipeline)
-        run.check_authors(steps)
-        run.check_sandbox()
-        spent = QuestionUsage(run.authors.ledger)
+        with options.naming_overrides():
+            run = PipelineRun(few.spec(source))
+            steps = needed(run.pipeline)
+            run.check(steps)
+        usage = QuestionUsage(run.authors.ledger)
         run.store.prepare()
         with locked(run.store), closing(run):
-            _make(run, steps, spent)
+            _make(run, steps, usage)
             if run.executor.is_stopped and run.executor.why_stopped is None:
                 return 130
-            why_stopped = run.executor.why_stopped
-            fault = f"stopped: {why_stopped}" if why_stopped is not None else _fault(run, steps)
-            if fault and are_all_offline(spent.askings()):
-                raise ConfigError(fault)
-            if fault:
-                raise SkillweaveError(
-                    f"{fault}; answers are kept, and given again: to have all asked anew, add --set llm.cache=false; "
-                    f"to go on from here, and keep the domain: {whole.command('run')}"
-                )
+            _require_tasks(run, steps, usage, whole)
             for line in _preview(Dataset(run.store.root)):
                 print(line)
-            _show_figures(run, spent.askings())
+            _show_figures(run, usage.askings())
     print(f"nothing was written; next, the whole domain: {whole.command('run')}")
     return 0
 
 
 def needed(pipeline: Pipeline) -> Sequence[PipelineStep[Any]]:
-    """The steps that tasks stand on, and the one that writes them."""
-    last = pipeline.step(TASK_STEP)
-    found = {last.name}
+    """The step that writes tasks, and all steps that it depends on."""
+    names = {pipeline.step(TASK_STEP).name}
     for step in reversed(pipeline.steps):
-        if step.name in found:
-            found |= {wait.producer.name for wait in pipeline.waits(step)}
-    return [step for step in pipeline.steps if step.name in found]
+        if step.name in names:
+            names |= {wait.producer.name for wait in pipeline.waits(step)}
+    return [step for step in pipeline.steps if step.name in names]
 
 
-def _make(run: PipelineRun, steps: Sequence[PipelineStep[Any]], spent: QuestionUsage) -> None:
-    """Progress goes beside the preview, and only onto a terminal."""
-    with redirect_stdout(sys.stderr), display(spent) as shown:
-        drive(run, (), steps, shown if isinstance(shown, LiveTable) else RunListener())
+def _make(run: PipelineRun, steps: Sequence[PipelineStep[Any]], usage: QuestionUsage) -> None:
+    """Run the steps. Progress is shown on a terminal only, and not on standard output, where the preview goes."""
+    with redirect_stdout(sys.stderr), display(usage) as shown:
+        drive(run, Schedule(run, shown if isinstance(shown, LiveTable) else RunListener()), steps)
+
+
+def _require_tasks(
+    run: PipelineRun, steps: Sequence[PipelineStep[Any]], usage: QuestionUsage, whole: PipelineOptions
+) -> None:
+    """Raise ConfigError, or SkillweaveError if models were asked, with the reason why there are no tasks."""
+    why_stopped = run.executor.why_stopped
+    fault = f"stopped: {why_stopped}" if why_stopped is not None else _fault(run, steps)
+    if fault and are_all_offline(usage.askings()):
+        raise ConfigError(fault)
+    if fault:
+        raise SkillweaveError(
+            f"{fault}; the cache keeps the answers: to have all questions asked anew, add --set llm.cache=false; "
+            f"to go on from here, and keep the domain: {whole.command('run')}"
+        )
 
 
 def _fault(run: PipelineRun, steps: Sequence[PipelineStep[Any]]) -> str | None:
-    """Why there are no tasks; None where there are some."""
+    """Why there are no tasks; None if there are some."""
     records = [record for step in steps for record in run.manifest.items(step.name)]
     for record in records:
         if record.state in ("rejected", "failed"):
             return f"{record.name} {record.state}: {'; '.join(record.reasons)}"
-    figures = [record.figures for record in records if record.step == TASK_STEP]
-    if any(found.get(f"{split} tasks") for found in figures for split in ("train", "validation", "test")):
+    if any(record.figures.get(f"{split} tasks") for record in records for split in SPLITS):
         return None
     reasons = "; ".join(reason for record in records for reason in record.rejected)
     return f"no task came of it: {reasons or 'nobody wants anything'}"
@@ -149,25 +160,28 @@ def _preview(dataset: Dataset) -> Iterator[str]:
 
 def _tool(tool: Tool) -> Iterator[str]:
     yield from _wrapped(f"{tool.name} ({tool.kind}): {tool.description}", "  ")
-    says = [f"[{one.rule}{', by policy' if one.enforced_by == 'agent' else ''}] {one.says}" for one in tool.guards]
-    says += [f"[{effect.rule}] {effect.says}" for effect in tool.effects]
-    for sentence in says[:RULES]:
-        yield from _wrapped(sentence, "      ")
-    if len(says) > RULES:
-        yield f"      and {counted(len(says) - RULES, 'rule')} more"
+    rules = [
+        f"[{guard.rule}{', by policy' if guard.enforced_by == 'agent' else ''}] {guard.says}" for guard in tool.guards
+    ]
+    rules += [f"[{effect.rule}] {effect.says}" for effect in tool.effects]
+    for rule in rules[:SHOWN_RULES]:
+        yield from _wrapped(rule, "      ")
+    if len(rules) > SHOWN_RULES:
+        yield f"      and {counted(len(rules) - SHOWN_RULES, 'rule')} more"
 
 
 def _paragraphs(policy: str) -> list[str]:
-    """The first ones, without headings and marks."""
-    found = [one_line(part) for part in policy.split("\n\n")]
-    told = [part for part in found if part and not part.startswith(("#", "<!--"))]
-    return [textwrap.shorten(part, SHORT, placeholder=" ...") for part in told[:LINES]]
+    """The first paragraphs, without headings and comments."""
+    parts = [one_line(part) for part in policy.split("\n\n")]
+    prose = [part for part in parts if part and not part.startswith(("#", "<!--"))]
+    return [textwrap.shorten(part, TEXT_CHARS, placeholder=" ...") for part in prose[:SHOWN_PARAGRAPHS]]
 
 
 def _task(number: int, task: Task) -> Iterator[str]:
     yield f"Task {number}: {task.kind}"
     first = task.messages[0].content if task.messages else None
-    yield from _wrapped(f'"{textwrap.shorten(one_line(first or task.scenario.goal), SHORT, placeholder=" ...")}"', "  ")
+    opening = textwrap.shorten(one_line(first or task.scenario.goal), TEXT_CHARS, placeholder=" ...")
+    yield from _wrapped(f'"{opening}"', "  ")
     for call in task.golden:
         given = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
         yield from _wrapped(f"{call.tool}({given})", "    ")
@@ -181,25 +195,22 @@ def _show_figures(run: PipelineRun, askings: list[QuestionMetrics]) -> None:
     if not are_all_offline(askings):
         show_questions(askings)
     took = total_metrics(askings)
-    print(f"this preview took {counted(took.asked, 'question')}, {tokens_in_words(took)} tokens, {cost_of(took)}")
-    whole, forecast = _whole(run), CostForecast(run)
-    total = CostEstimate.summed([forecast.of(step, 1, asked) for step, asked in whole])
-    sizes = together([asked for _, asked in whole]).values()
-    by_characters = sum(size.prompt_chars + size.reply_chars for size in sizes) / CHARACTERS_PER_TOKEN
-    tokens = f"{total.tokens_in + total.tokens_out:,.0f}" if total.tokens_in else f"~{by_characters:,.0f}"
+    print(f"this preview took {counted(took.asked, 'question')}, {tokens_of(took):,} tokens, {cost_of(took)}")
+    forecast = CostForecast(run)
+    total = CostEstimate.summed([forecast.of(step, 1, asked) for step, asked in _whole_domain(run)])
     print(
-        f"a whole domain takes about {total.questions:,.0f} questions, {tokens} tokens, {total.cost}: as it went here, "
+        f"a whole domain takes about {total.questions:,.0f} questions, {total.tokens}, {total.cost}: as it went here, "
         "and for servers and tasks as in a default run"
     )
 
 
-def _whole(run: PipelineRun) -> list[tuple[PipelineStep[Any], ByQuestion]]:
-    """What a whole domain asks: as it went here, but for the steps that were left out or did a part."""
+def _whole_domain(run: PipelineRun) -> list[tuple[PipelineStep[Any], ByQuestion]]:
+    """What each step asks for a whole domain: as it went here; as in a default run for steps that did not run whole."""
     expected = ExpectedQuestions(run)
-    found = []
+    steps: list[tuple[PipelineStep[Any], ByQuestion]] = []
     for step in run.pipeline.steps:
         records = run.manifest.items(step.name)
         is_part = step.name == TASK_STEP or not records
         asked = expected.of_step(step) if is_part else together([asked_in(record) for record in records])
-        found.append((step, asked or {}))
-    return found
+        steps.append((step, asked or {}))
+    return steps

@@ -1,30 +1,34 @@
-"""`run`: which steps, under the lock, with a display; then what came of it, and what to do next."""
+"""`run`: the chosen steps, under the outputs folder's lock, with a display; then the summary."""
 
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from skillweave.base.command import counted
 from skillweave.base.errors import ConfigError, SkillweaveError
 from skillweave.base.store import Store, locked
+from skillweave.plugins import load_plugins
 from skillweave.sandbox.strength import caution
-from synth.cli.display import QuestionUsage, display
+from synth.artifacts import QUERIES
+from synth.cli.display import display
 from synth.cli.dry_run import show_estimate
 from synth.cli.options import PipelineOptions, PipelineSource
-from synth.cli.summary import failures, show_summary
-from synth.engine.drive import drive
+from synth.cli.summary import RunReport, show_summary
+from synth.cli.usage import QuestionUsage
+from synth.engine.drive import drive, require_settled
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.engine.run import PipelineRun
+from synth.engine.schedule import Schedule
 from synth.engine.step import PipelineStep
-
-TASK_STEP = "s17_task_instantiation"
-"""The step that writes the tasks."""
+from synth.reports.card import write_card
 
 
 @dataclass(frozen=True)
 class StepSelection:
-    """Which steps a command line asks for; a prefix of a name is enough."""
+    """Which steps a command line asks for, by name or by a prefix of one."""
 
     step: str | None = None
     first: str | None = None
@@ -33,7 +37,11 @@ class StepSelection:
     retries_rejected: bool = False
 
     def split(self, pipeline: Pipeline) -> tuple[Sequence[PipelineStep[Any]], Sequence[PipelineStep[Any]]]:
-        """The steps that have to be up to date already, and those to run. Raises ConfigError."""
+        """The steps that have to be up to date already, and those to run.
+
+        Raises:
+            ConfigError: A step is unknown, or the options exclude one another.
+        """
         if self.step is not None and (self.first is not None or self.until is not None):
             raise ConfigError("--step excludes --from and --until; give one or the other")
         first = self.first if self.step is None else self.step
@@ -45,54 +53,77 @@ class StepSelection:
         return pipeline.steps[:begin], pipeline.steps[begin:end]
 
     def forgotten(self, pipeline: Pipeline) -> Sequence[PipelineStep[Any]]:
-        """The steps whose products are to be forgotten."""
+        """The steps whose results are removed before the run."""
         return () if self.fresh is None else pipeline.steps[pipeline.index(pipeline.step(self.fresh)) :]
 
 
-def run_pipeline(place: PipelineSource, options: PipelineOptions, selection: StepSelection, *, dry_run: bool) -> int:
-    """The exit status. Raises ConfigError."""
-    config = options.load()
-    pipeline = load_pipeline(place.package).restricted(config.task_mode)
+def run_pipeline(source: PipelineSource, options: PipelineOptions, selection: StepSelection, *, dry_run: bool) -> int:
+    """Run, or with `dry_run` say what a run would do.
+
+    Returns:
+        The exit status: 0 done, 1 items failed or too many were rejected, 130 interrupted.
+
+    Raises:
+        ConfigError: The configuration or the command line is wrong.
+    """
+    started = time.monotonic()
+    spec = options.spec(source, retries_rejected=selection.retries_rejected)
+    load_plugins(spec.config.plugins)
+    # Wrong steps are refused before there is an outputs folder.
+    pipeline = load_pipeline(spec.package).restricted(spec.config.task_mode)
     selection.split(pipeline)
     fresh = selection.forgotten(pipeline)
-    if dry_run:
-        Store(options.spec(place).outputs).refuse_other_than_folder()
-        names = frozenset(step.name for step in fresh)
-        run = PipelineRun(options.spec(place, read_only=True, fresh=names, retries_rejected=selection.retries_rejected))
-        show_estimate(run, *selection.split(run.pipeline), options)
-        return 0
-    store = Store(options.spec(place).outputs)
-    store.prepare()
-    with locked(store):
-        store.clean()
-        return _run(PipelineRun(options.spec(place, retries_rejected=selection.retries_rejected)), selection, options)
+    store = Store(spec.outputs)
+    with options.naming_overrides():
+        if dry_run:
+            store.refuse_other_than_folder()
+            run = PipelineRun(replace(spec, read_only=True, fresh=frozenset(step.name for step in fresh)))
+            before, steps = selection.split(run.pipeline)
+            run.check(steps)
+            show_estimate(run, before, steps, options)
+            return 0
+        store.prepare()
+        with locked(store):
+            store.clean()
+            return _run(PipelineRun(spec), selection, options, started)
 
 
-def _run(run: PipelineRun, selection: StepSelection, options: PipelineOptions) -> int:
+def _run(run: PipelineRun, selection: StepSelection, options: PipelineOptions, started: float) -> int:
     before, steps = selection.split(run.pipeline)
-    run.check_authors(steps)
-    run.check_sandbox()
+    run.check(steps)
     if warning := caution():
         print(warning, file=sys.stderr)
+    options.remember(run.store)
     run.results.forget_other_than(run.all_steps)
     run.results.forget(selection.forgotten(run.pipeline))
-    spent = QuestionUsage(run.authors.ledger)
-    with closing(run), display(spent) as shown:
-        schedule = drive(run, before, steps, shown)
+    usage = QuestionUsage(run.authors.ledger)
+    with closing(run), display(usage) as shown:
+        schedule = Schedule(run, shown)
+        require_settled(schedule, before)
+        _print_start(run, steps)
+        drive(run, schedule, steps)
     _write_card(run)
-    show_summary(run, schedule, steps, options, spent)
+    report = RunReport(run, schedule, steps, usage, time.monotonic() - started)
+    show_summary(report, options)
     if run.executor.is_stopped and run.executor.why_stopped is None:
         return 130
-    return 1 if run.executor.why_stopped or failures(run, schedule, steps) else 0
+    return 1 if run.executor.why_stopped or report.failures else 0
+
+
+def _print_start(run: PipelineRun, steps: Sequence[PipelineStep[Any]]) -> None:
+    """Say that the run begins: Prefect takes seconds to start, and a user should not wait for a first sign."""
+    seeds = counted(len(run.setting.seeds), "seed domain")
+    print(f"{counted(len(steps), 'step')}, {seeds}, seed {run.setting.seed}, to {run.spec.outputs}", flush=True)
+    is_rejected = any(record.state == "rejected" for record in run.manifest.items())
+    if run.spec.retries_rejected and not is_rejected:
+        print("nothing was rejected, so there is nothing to retry", flush=True)
 
 
 def _write_card(run: PipelineRun) -> None:
-    """The dataset's card, once all tasks are there; one that cannot be written is no fault of the run."""
-    manifest = run.manifest.items()
-    if not any(record.step == TASK_STEP and record.state == "done" for record in manifest):
+    """Write the dataset's card if there are tasks. A card that cannot be written does not fail the run."""
+    outputs = [output.artifact for record in run.manifest.items() for output in record.outputs]
+    if QUERIES.pattern not in outputs:
         return
-    from synth.reports.card import write_card
-
     try:
         write_card(run.store.root, run.spec.config.card.license)
     except SkillweaveError as error:

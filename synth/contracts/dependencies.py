@@ -14,7 +14,7 @@ from synth.contracts.visibility import keys_shown, subject_entity, subject_keys
 
 
 def auth_edges(blueprint: Blueprint) -> list[ToolEdge]:
-    """From the tool that signs in to every other."""
+    """Edges from the tools that sign in to all others."""
     return [
         ToolEdge(source=auth.name, target=tool.name, kind="auth")
         for auth in blueprint.tools
@@ -25,7 +25,7 @@ def auth_edges(blueprint: Blueprint) -> list[ToolEdge]:
 
 
 def data_edges(blueprint: Blueprint) -> list[ToolEdge]:
-    """From each tool whose result shows a key to each parameter that names such a row."""
+    """Edges from each tool whose result shows a key to each parameter that names such a row."""
     shown = {tool.name: keys_shown(blueprint, tool) for tool in blueprint.tools}
     return [
         ToolEdge(source=source, target=target.name, kind="data", parameter=parameter.name, column=column)
@@ -39,7 +39,7 @@ def data_edges(blueprint: Blueprint) -> list[ToolEdge]:
 
 
 def state_edges(blueprint: Blueprint) -> list[ToolEdge]:
-    """From each write to each guard that reads a column which it writes (a candidate, until it is executed)."""
+    """Edges from each write to each guard that reads a column which it writes. They are candidates until executed."""
     written = {
         tool.name: columns_written([effect.sql for effect in tool.effects])
         for tool in blueprint.tools
@@ -57,7 +57,7 @@ def state_edges(blueprint: Blueprint) -> list[ToolEdge]:
 
 
 def lookup_sources(blueprint: Blueprint, graph: ToolGraph) -> dict[str, dict[str, list[RowSource]]]:
-    """Read -> parameter that names a row -> the reads that show it."""
+    """Read -> parameter that names a row -> the reads that show such rows."""
     reads = [tool for tool in blueprint.tools if tool.kind == "read"]
     return {tool.name: sources for tool in reads if (sources := row_sources(tool, blueprint, graph, []))}
 
@@ -65,7 +65,14 @@ def lookup_sources(blueprint: Blueprint, graph: ToolGraph) -> dict[str, dict[str
 def row_sources(
     tool: Tool, blueprint: Blueprint, graph: ToolGraph, given: Collection[str]
 ) -> dict[str, list[RowSource]]:
-    """Parameter -> the reads whose rows tell which row is meant: those that list such rows, or else what has them."""
+    """The reads by which a row can be found that a tool's parameter names.
+
+    Args:
+        given: Parameters that need no look-up.
+
+    Returns:
+        Parameter -> the reads that list such rows, or else those whose rows hold their keys.
+    """
     own: dict[str, list[RowSource]] = {}
     others: dict[str, list[RowSource]] = {}
     for edge in graph.edges:
@@ -80,17 +87,17 @@ def row_sources(
 
 
 AccessedColumns = frozenset[tuple[str, str | None]]
-"""(table, column); a None column is the whole row."""
+"""(table, column) pairs; a column None stands for the whole row."""
 
 
 def affects(written: AccessedColumns, read: AccessedColumns) -> bool:
-    """Whether what is written bears on what is read."""
+    """Whether a write to some columns can change a read of others."""
     tables_written = {table for table, column in written if column is None}
     return bool(written & read) or any(table in tables_written for table, _ in read)
 
 
 def columns_written(statements: Sequence[str]) -> AccessedColumns:
-    """What statements write."""
+    """The columns that statements write."""
     found: set[tuple[str, str | None]] = set()
     for statement in statements:
         tree = parse(statement).tree
@@ -106,14 +113,18 @@ def columns_written(statements: Sequence[str]) -> AccessedColumns:
 
 @cache
 def columns_read(guard: str) -> AccessedColumns:
-    """What a guard reads; a column counts for each table that it could be of."""
+    """The columns that a guard reads. A column counts for each table that it could belong to."""
     tree = parse(f"SELECT (\n{guard}\n)").tree
     tables = {table.name for table in tree.find_all(exp.Table)}
     return frozenset((table, column.name) for column in tree.find_all(exp.Column) for table in tables)
 
 
 def columns_filled_by(tool: Tool, parameter: str) -> dict[str, list[str]] | None:
-    """Table -> columns that the argument is written into as it is; None where it does more than that."""
+    """The columns that an argument is written into unchanged.
+
+    Returns:
+        Table -> columns; None if the argument does more than that, or nothing.
+    """
     found: dict[str, list[str]] = {}
     for effect in tool.effects:
         columns = _filled(effect.sql, parameter)

@@ -19,41 +19,45 @@ TableSchema = frozenset[tuple[str, tuple[str, ...]]]
 
 
 class ResultColumn(NamedTuple):
-    """One column of a result."""
+    """One column of a SELECT's result."""
 
     name: str
     origins: frozenset[TableColumn | None]
-    """What it shows as it is, in each part of a compound query; None where it is computed."""
+    """Columns that it shows unchanged, for each part of a compound query; None if it is computed there."""
     shows: frozenset[TableColumn]
-    """Columns that it shows, or that it is reckoned from one by one (no aggregate, no subquery)."""
+    """Columns that it shows, or that it is computed from row by row (no aggregate, no subquery)."""
 
     @property
     def origin(self) -> TableColumn | None:
-        """What it shows in every part."""
+        """The column that it shows in every part; None if there is no such column."""
         return next(iter(self.origins)) if len(self.origins) == 1 else None
 
 
 class JoinedTables(NamedTuple):
-    """The tables that the rows of one part of a query are of."""
+    """The tables that one part of a query joins."""
 
     first: str
     others: tuple[str, ...]
     always: frozenset[str]
-    """Those that every row has one of: all but what is LEFT JOINed."""
+    """Tables of which each row of the result has a row: all but those that are LEFT JOINed."""
     given: frozenset[TableColumn] = frozenset()
-    """Columns that equal an argument of the call; with a key among them, all rows have the same one of that table."""
+    """Columns that must equal an argument. If a key is among them, all rows of the result have the same row there."""
 
 
 @lru_cache(maxsize=4096)
 def result_columns(select: str, schema: TableSchema = frozenset()) -> tuple[ResultColumn, ...]:
-    """The columns of a result. `schema` tells whose a column is that names no table."""
+    """The columns of a result; none if the SELECT cannot be parsed.
+
+    Args:
+        schema: The tables with their columns, to resolve columns that name no table, and `*`.
+    """
     scope = _scope(select)
     return tuple(_SelectReader(dict(schema)).columns(scope)) if scope else ()
 
 
 @lru_cache(maxsize=4096)
 def joined_tables(select: str) -> tuple[JoinedTables, ...]:
-    """For each part of a query what its rows are of; none for a part that reads no table."""
+    """The tables of each part of a query that reads any."""
     scope = _scope(select)
     return tuple(_joined(scope)) if scope else ()
 
@@ -102,7 +106,7 @@ class _SelectReader:
         return [_shown(source.name, column) for column in self._schema.get(source.name, ())]
 
     def _column(self, scope: Scope, column: exp.Column) -> ResultColumn:
-        """What a column is: of the source that it names, or of the first that has it."""
+        """A column of the source that it names, or of the first source that has it."""
         sources = [source for name, source in _sources(scope) if column.table.lower() in ("", name)]
         tables = [source.name for source in sources if not isinstance(source, Scope)]
         for source in sources:
@@ -121,7 +125,7 @@ def _shown(table: str, column: str) -> ResultColumn:
 
 
 def _merged_columns(parts: list[list[ResultColumn]]) -> list[ResultColumn]:
-    """The columns of a compound query: named as in its first part."""
+    """The columns of a compound query, named as in its first part."""
     return [
         ResultColumn(
             same[0].name,
@@ -133,7 +137,7 @@ def _merged_columns(parts: list[list[ResultColumn]]) -> list[ResultColumn]:
 
 
 def _sources(scope: Scope) -> list[tuple[str, exp.Expr | Scope]]:
-    """What stands in FROM and its joins, by the name that columns use."""
+    """The sources in FROM and its joins, with the names that columns use for them."""
     return [(name.lower(), source) for name, (_, source) in scope.selected_sources.items()]
 
 
@@ -157,7 +161,7 @@ def _joined(scope: Scope) -> Iterator[JoinedTables]:
 
 
 def _given(query: exp.Select, sources: dict[str, exp.Expr | Scope]) -> frozenset[TableColumn]:
-    """The columns that the WHERE of a query holds equal to an argument, whoever calls."""
+    """The columns that a WHERE sets equal to an argument."""
     where = query.args.get("where")
     if where is None:
         return frozenset()

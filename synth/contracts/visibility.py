@@ -17,7 +17,7 @@ from synth.contracts.results import JoinedTables, TableColumn, TableSchema, join
 
 
 def column_origins(tool: Tool) -> dict[str, TableColumn | None]:
-    """Result column -> (table, column) that it shows as it is; None where it is computed."""
+    """Result column -> (table, column) that it shows unchanged; None if it is computed."""
     return {column.name: column.origin for column in result_columns(tool.returns.select)}
 
 
@@ -30,16 +30,19 @@ def keys_shown(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
 
 
 def subject_entity(blueprint: Blueprint, tool: Tool) -> str | None:
-    """The entity that the rows of a tool's result are about: that of the first table read; None where none is."""
+    """The entity that a tool's result lists: that of the first table in FROM; None if there is none."""
     tables = {joined.first for joined in joined_tables(tool.returns.select)}
     return next((entity.name for entity in blueprint.tables if tables == {entity.table}), None)
 
 
 def subject_keys(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
-    """Entity -> columns that hold the keys of the very rows that the result is about: one each, as it is now.
+    """The columns of a result that tell which rows there are: they hold keys of the very rows that it lists.
 
-    These are the rows of the first table, and of tables joined to it that reference it. Where the result keeps to what
-    is the caller's, it is about nothing else: a list of one's visits tells no free slots.
+    A result lists the rows of its first table, and of joined tables that reference it. If it is limited to what belongs
+    to the caller, it lists nothing else: a list of one's visits does not tell which slots are free.
+
+    Returns:
+        Entity -> columns that hold its keys.
     """
     parts = [_about(blueprint, joined) for joined in joined_tables(tool.returns.select)]
     found: dict[str, set[str]] = {}
@@ -52,7 +55,7 @@ def subject_keys(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
 
 
 def parameters_without_read(blueprint: Blueprint) -> list[tuple[str, str]]:
-    """Tool and parameter where no read tells which row to name: none lists such rows, or none that can be called."""
+    """Tool and parameter that name a row, if no read lists such rows, or none that can be called does."""
     told, people = set[str](), _people(blueprint)
     reads = [tool for tool in blueprint.tools if tool.kind == "read"]
     for _ in reads:
@@ -68,7 +71,7 @@ def parameters_without_read(blueprint: Blueprint) -> list[tuple[str, str]]:
 
 
 def is_owned_by_person(blueprint: Blueprint, entity: Entity) -> bool:
-    """Whether each row of an entity is some caller's: references that are never NULL lead to the person served."""
+    """Whether each row of an entity belongs to a caller: references that are never NULL lead to the person served."""
     people = _people(blueprint)
     seen, open_ = set[str](), [entity.name]
     while open_:
@@ -101,8 +104,11 @@ def _target(parameter: Parameter) -> str:
 
 
 def _keys(blueprint: Blueprint, tool: Tool) -> Iterator[tuple[str, str, set[tuple[str, bool]]]]:
-    """Columns that hold keys of one entity in every part of the query: with the entity, and the entities that hold
-    them, each with whether the key is its own."""
+    """Columns that hold keys of one entity in every part of the query.
+
+    Yields:
+        The column, the entity, and the entities that hold the key, each with whether the key is its own.
+    """
     entities = {entity.table: entity for entity in blueprint.tables}
     for column in result_columns(tool.returns.select, _schema(blueprint)):
         places = [(entities.get(place[0]), place[1]) if place else (None, "") for place in column.origins]
@@ -113,7 +119,7 @@ def _keys(blueprint: Blueprint, tool: Tool) -> Iterator[tuple[str, str, set[tupl
 
 
 def _named(entity: Entity, column: str) -> tuple[str | None, bool]:
-    """The entity whose key a column holds, None if none's, and whether it is the row's own."""
+    """The entity whose key a column holds (None: it holds no key), and whether it is the row's own key."""
     attribute = next((one for one in entity.attributes if one.name == column), None)
     if attribute is not None and attribute.name == entity.key:
         return entity.name, True
@@ -121,9 +127,9 @@ def _named(entity: Entity, column: str) -> tuple[str | None, bool]:
 
 
 def _about(blueprint: Blueprint, joined: JoinedTables) -> set[str]:
-    """The entities whose rows one part of a query is about.
+    """The entities whose rows one part of a query lists.
 
-    A list for one row that the call gives (the free seats of a performance) is about what it joins to that row, too.
+    If the call gives one row (a performance), what is joined to it is listed too (its free seats).
     """
     entities = {entity.table: entity for entity in blueprint.tables}
     tables = [*dict.fromkeys((joined.first, *joined.others))]
@@ -135,7 +141,7 @@ def _about(blueprint: Blueprint, joined: JoinedTables) -> set[str]:
 
 
 def _referring(entities: Mapping[str, Entity], tables: Sequence[str]) -> list[Entity]:
-    """The entity of the first table, and of those that refer to it, or to one that does."""
+    """The entity of the first table, and those that refer to it, directly or through each other."""
     about = [entities[table] for table in tables[:1] if table in entities]
     others = [entities[table] for table in tables[1:] if table in entities]
     for _ in others:
@@ -145,7 +151,7 @@ def _referring(entities: Mapping[str, Entity], tables: Sequence[str]) -> list[En
 
 
 def _same(entities: Mapping[str, Entity], joined: JoinedTables) -> set[str]:
-    """Tables of which all rows of a result have the same row: that of a key that the call gives, and its parents."""
+    """Tables of which all rows of a result have the same row: the call gives its key, or the key of a row below it."""
     found = {table for table, column in joined.given if table in entities and entities[table].key == column}
     names = {_parent(one) for table in found for one in entities[table].attributes} - {""}
     return found | {table for table, entity in entities.items() if found and entity.name in names}
@@ -160,7 +166,7 @@ def _schema(blueprint: Blueprint) -> TableSchema:
 
 
 def deciding_columns(blueprint: Blueprint, guard: Guard) -> set[TableColumn]:
-    """Columns that decide a guard; keys and references, which only say which row is meant, left out."""
+    """Columns that decide a guard, without keys and references, which only say which row is meant."""
     told = {
         (entity.table, attribute.name)
         for entity in blueprint.tables
@@ -173,12 +179,13 @@ def deciding_columns(blueprint: Blueprint, guard: Guard) -> set[TableColumn]:
 
 
 def columns_shown(tool: Tool) -> frozenset[TableColumn]:
-    """Columns that a tool's result shows as they are, or that one of its figures is reckoned from."""
+    """Columns that a tool's result shows, or that one of its figures is computed from."""
     return frozenset().union(*(column.shows for column in result_columns(tool.returns.select)))
 
 
 def hidden_deciding_columns(blueprint: Blueprint) -> list[tuple[str, str, str]]:
-    """Tool, rule and `table.column` where a rule that an agent may have to hold turns on what no read shows."""
+    """Tool, rule and `table.column` of rules that an agent may have to uphold, and that a column decides which no read
+    shows."""
     shown = frozenset().union(*(columns_shown(tool) for tool in blueprint.tools if tool.kind == "read"))
     return [
         (tool.name, guard.rule, f"{table}.{column}")
@@ -196,7 +203,7 @@ def _columns_in(sql: str) -> frozenset[TableColumn]:
 
 
 def _possible_columns(column: exp.Column) -> set[TableColumn]:
-    """Where a column may stand: in the table that it names, or in those of the innermost SELECT around it."""
+    """The columns that a name may mean: of the table that it names, or of those in the innermost SELECT around it."""
     around = column.parent_select
     while around is not None:
         tables = [table for table in around.find_all(exp.Table) if table.parent_select is around]
@@ -208,13 +215,20 @@ def _possible_columns(column: exp.Column) -> set[TableColumn]:
 
 
 def columns_to_look_up(blueprint: Blueprint, tool: Tool, rule: str) -> frozenset[TableColumn]:
-    """What an agent has to see to know whether a call keeps a rule: nothing where the tool itself tells."""
+    """Columns that an agent has to see to know whether a call keeps a rule; none if the tool itself upholds it."""
     guard = next(guard for guard in tool.guards if guard.rule == rule)
     return frozenset(deciding_columns(blueprint, guard)) if guard.enforced_by == "agent" else frozenset()
 
 
 def columns_seen(blueprint: Blueprint, asked: Tool, read: Tool, arguments: Collection[str]) -> set[TableColumn]:
-    """What a read has shown: of a list that was narrowed down, only what it says of rows that the request names."""
+    """Columns that a call of a read has shown.
+
+    If optional arguments narrowed a list, only columns of the rows that the request names count.
+
+    Args:
+        asked: The tool that the request comes to.
+        arguments: The arguments that the read was given.
+    """
     named = {blueprint.target(parameter.refers_to)[0].table for parameter in asked.parameters if parameter.refers_to}
     is_whole = {*arguments} <= {parameter.name for parameter in required_parameters(read)}
     return {place for place in columns_shown(read) if is_whole or place[0] in named}
@@ -223,7 +237,11 @@ def columns_seen(blueprint: Blueprint, asked: Tool, read: Tool, arguments: Colle
 def reads_that_show(
     blueprint: Blueprint, wanted: Collection[TableColumn], rows: Collection[str | None]
 ) -> list[Tool] | None:
-    """Few reads that together show these columns, given rows of some kinds; None where they cannot be seen."""
+    """Few reads that together show some columns; None if they cannot be seen.
+
+    Args:
+        rows: Keys that the agent has, as `Entity.attribute`: a read may require no others.
+    """
     reads = [
         read
         for read in blueprint.tools

@@ -10,14 +10,29 @@ from skillweave.schema.entity import AttributeType
 from skillweave.schema.record import Json, table_of
 
 VALUE_PLACEHOLDER = "{value}"
-"""Where a fact's text leaves it to us to put the words in: its author has not seen them."""
+"""The place in a fact's text where the value's words are put in, if its author must not see them."""
+ENDED_STATUSES = frozenset(
+    {
+        *("abandoned", "annulled", "cancelled", "canceled", "closed", "declined", "denied", "discontinued", "dropped"),
+        *("ended", "expired", "failed", "forfeited", "inactive", "lapsed", "missed", "no_show", "refused", "rejected"),
+        *("removed", "revoked", "stopped", "superseded", "terminated", "uncollected", "void", "voided", "withdrawn"),
+    }
+)
+"""Statuses of rows of which nothing comes any more."""
 _SNAKE_CASE = re.compile(r"[a-z]+(_[a-z0-9]+)+")
 
 
 def value_in_words(
     value: Json, kind: AttributeType, unit: str | None, now: str, random: Random, *, is_birth: bool = False
 ) -> str:
-    """A value in words: `Friday 24 January at 09:30`, `45.00`, `cleaning`; a day of birth always with its year."""
+    """A value as people say it: `Friday 24 January at 09:30`, `45.00`, `cleaning`.
+
+    Args:
+        unit: `cents` for an amount; None: no unit.
+        now: The clock; a day that is near is said without its year.
+        random: Chooses among the forms of a day.
+        is_birth: Whether it is a day of birth, which is always said with its year.
+    """
     text = str(value)
     if unit == "cents" and isinstance(value, int):
         return f"{value / 100:,.2f}"
@@ -33,14 +48,18 @@ def value_in_words(
 
 
 def identifying_sentence(name: str, words: str, random: Random) -> str:
-    """What identifies a person as a sentence, by the name of its parameter: `My email is ana@example.com.`"""
+    """A sentence in which a person identifies themself: `My email is ana@example.com.`
+
+    Args:
+        name: The parameter of the tool that signs in.
+    """
     noun = name_in_words(name)
     ways = [f"My {noun} is {words}.", f"You should have {words} as my {noun}.", f"The {noun} on my file is {words}."]
     return random.choice([*ways, f"I was born on {words}."] if "birth" in name else ways)
 
 
 def value_type(value: Json) -> AttributeType:
-    """The type that a bare value looks like."""
+    """The type that a value looks like."""
     text = str(value)
     if isinstance(value, bool):
         return "boolean"
@@ -71,29 +90,20 @@ def _day_in_words(day: date, today: date, random: Random, *, is_dated: bool) -> 
 
 
 def short_tool_name(blueprint: Blueprint, name: str) -> str:
-    """A tool's own name, where no other domain has a tool of that name."""
+    """A tool's name in its own domain, unless another domain of the world has a tool of that name."""
     tool = blueprint.tool(name)
     if not isinstance(tool, FusedTool):
         return name
-    alike = [one for one in blueprint.tools if isinstance(one, FusedTool) and one.origin == tool.origin]
-    return tool.origin if len(alike) == 1 else name
+    namesakes = [other for other in blueprint.tools if isinstance(other, FusedTool) and other.origin == tool.origin]
+    return tool.origin if len(namesakes) == 1 else name
 
 
 def short_table_name(blueprint: Blueprint, entity: str) -> str:
     """A table's name in its own domain."""
-    found = blueprint.entity(entity)
-    return table_of(found.origin) if isinstance(found, FusedEntity) else found.table
-
-
-ENDED_STATUSES = frozenset(
-    {
-        *("abandoned", "annulled", "cancelled", "canceled", "closed", "declined", "denied", "discontinued", "dropped"),
-        *("ended", "expired", "failed", "forfeited", "inactive", "lapsed", "missed", "no_show", "refused", "rejected"),
-        *("removed", "revoked", "stopped", "superseded", "terminated", "uncollected", "void", "voided", "withdrawn"),
-    }
-)
+    own = blueprint.entity(entity)
+    return table_of(own.origin) if isinstance(own, FusedEntity) else own.table
 
 
 def has_ended(row: Mapping[str, Json]) -> bool:
-    """Whether a status of the row says that nothing comes of it any more."""
+    """Whether a status of the row says that nothing comes of it any more: cancelled, rejected, expired."""
     return any(column.split("_")[-1] == "status" and value in ENDED_STATUSES for column, value in row.items() if value)

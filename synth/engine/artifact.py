@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from skillweave.base.digest import digest_bytes, digest_file
 from skillweave.base.errors import ArtifactError
 from skillweave.base.manifest import ItemOutput, JoinedFile, Manifest
-from skillweave.base.store import Stamp, Store
+from skillweave.base.store import CACHE, Stamp, Store
 from skillweave.schema.record import Json
 
 T = TypeVar("T")
@@ -36,6 +36,10 @@ class Artifact(Generic[T]):
     def path(self, key: str) -> str:
         """The file of a key, relative to the outputs folder."""
         return self.pattern.replace("{key}", key)
+
+    def part_path(self, step: str, key: str) -> str:
+        """Of a joined file: where the value that a step made for a key is kept apart."""
+        return f"{CACHE}/items/{step}/{self.pattern}/{key}.json"
 
     def label(self, key: str) -> str:
         """What people call the value of a key: `policies/DentalClinic.md`, `entities.json[DentalClinic]`."""

@@ -7,7 +7,7 @@ knows of an item; for a model its name, endpoint and sampling.
 import asyncio
 import importlib
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -28,18 +28,35 @@ ROLES = ("textual", "coding", "judge")
 
 
 class BuiltInAuthor(Protocol):
-    """The offline author."""
+    """The offline author: a function of a request that gives the text of the answer."""
 
     def __call__(self, request: Request) -> str: ...
 
     def digest(self, key: str, questions: Sequence[str]) -> str:
-        """Of the code that answers these questions and of what it knows of the domain `key`, or of all domains."""
+        """A digest of the code that answers these questions and of the data that it uses.
+
+        Args:
+            key: A domain, whose data count; any other key stands for all domains.
+            questions: Names of questions.
+        """
+        ...
+
+    def check_seeds(self, seeds: Sequence[str]) -> None:
+        """Raise ConfigError if it knows none of these seed domains."""
         ...
 
 
 class Authors:
+    """Who answers the questions of each step and role, by the configuration."""
+
     def __init__(self, config: Config, built_in: str, folder: Path | None = None) -> None:
-        """`built_in` is `module:Class` of the offline author; the runs on `folder` share the budget."""
+        """Name the authors; nothing is connected yet.
+
+        Args:
+            config: The configuration.
+            built_in: `module:Class` of the offline author.
+            folder: The outputs folder, whose runs share one budget; None: the budget is this process's alone.
+        """
         self._config = config
         self._built_in_name = built_in
         self._built_in: BuiltInAuthor | None = None
@@ -51,11 +68,15 @@ class Authors:
         self._connections = Connections(config.llm, ledger=self.ledger, folder=folder)
 
     def line(self, step: str, role: str) -> AuthorChain | None:
-        """Who answers for a role in a step: the author, then those that follow where it fails. Raises ConfigError.
+        """The authors of a role in a step: the first one, then those that are asked if it fails.
 
-        None where nobody is named: a judge has no default.
+        Returns:
+            The chain of authors; None if nobody is named, which only a judge may be.
+
+        Raises:
+            ConfigError: An author is unknown, has no key, or has no price although there is a budget.
         """
-        named = self._line(step, role)
+        named = self._configured(step, role)
         if not named:
             return None
         *others, last = named
@@ -63,19 +84,36 @@ class Authors:
         return AuthorChain(backends, self.ledger, self._config.llm.continuations)
 
     def names(self, step: str, role: str) -> list[str]:
-        """`provider/model` of who is asked, one after the other as each fails; empty where nobody is named."""
-        return [author.model for author in self._line(step, role)]
+        """`provider/model` of each author of a role in a step, in the order in which they are asked."""
+        return [author.model for author in self._configured(step, role)]
 
     def first(self, step: str, role: str) -> str | None:
-        """`provider/model` of who is asked first; None where nobody is named."""
+        """`provider/model` of the author who is asked first; None if nobody is named."""
         return next(iter(self.names(step, role)), None)
 
     def identity(self, step: str, role: str, key: str, questions: Sequence[str]) -> str:
-        """`provider/model#what its answers to these questions follow from`, of each in turn; empty for nobody."""
-        return ", then ".join(self._identity(author, key, tuple(questions)) for author in self._line(step, role))
+        """What the answers of a role's authors follow from.
+
+        Args:
+            step: The step that asks.
+            role: The role that is asked.
+            key: What the questions are about.
+            questions: Names of questions.
+
+        Returns:
+            `provider/model#settings or digest` of each author, joined by `, then `; empty if nobody is named.
+        """
+        authors = self._configured(step, role)
+        return ", then ".join(self._identity(author, key, tuple(questions)) for author in authors)
+
+    def check_seeds(self, step: str, roles: Iterable[str], seeds: Sequence[str]) -> None:
+        """Raise ConfigError if a step asks only the offline author about seed domains, and it knows none of them."""
+        names = [name for role in roles for name in self.names(step, role)]
+        if names and all(name.startswith("offline/") for name in names):
+            self._offline().check_seeds(seeds)
 
     def call(self, work: Coroutine[Any, Any, R]) -> "asyncio.Future[R]":
-        """Run on the authors' loop; to be awaited on the caller's."""
+        """Run a coroutine on the authors' event loop. The caller awaits the result on its own loop."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -83,7 +121,7 @@ class Authors:
             return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         with self._lock:
             if self._loop is None:
                 return
@@ -93,29 +131,29 @@ class Authors:
             self._loop = None
             self._backends.clear()
 
-    def _line(self, step: str, role: str) -> list[AuthorConfig]:
-        """The author of a role in a step, and who follows it."""
-        found: RoleConfig | None = getattr(self._config.llm, role)
+    def _configured(self, step: str, role: str) -> list[AuthorConfig]:
+        """The author of a role in a step and its fallbacks; the step's own section overrides `llm`."""
+        named: RoleConfig | None = getattr(self._config.llm, role)
         overrides = self._config.steps.get(step, {}).get("llm")
         if overrides is not None:
-            found = _override(step, overrides).get(role) or found
-        line = [] if found is None else [found, *found.fallback]
-        for author in line if role == "judge" else ():
+            named = _override(step, overrides).get(role) or named
+        authors = [] if named is None else [named, *named.fallback]
+        for author in authors if role == "judge" else ():
             if author.model.startswith("offline/"):
                 raise ConfigError(
                     f"llm.judge is {author.model!r}, which judges nothing; name a model there, or leave it out: "
                     "nothing is judged then"
                 )
-        return line
+        return authors
 
     def _backend(self, author: AuthorConfig, *, is_last: bool) -> Backend:
         key = f"{_key(author)} {is_last}"
         with self._lock:
             if key not in self._backends:
-                is_ours = spec_of(author, self._config).provider == "offline"
-                offline = self._offline() if is_ours else None
+                is_offline = spec_of(author, self._config).provider == "offline"
+                offline = self._offline() if is_offline else None
                 backend = self._connections.connect(author, offline=offline, is_last=is_last)
-                self._backends[key] = _OnLoop(backend, self)
+                self._backends[key] = _LoopBackend(backend, self)
             return self._backends[key]
 
     def _identity(self, author: AuthorConfig, key: str, questions: tuple[str, ...]) -> str:
@@ -138,12 +176,12 @@ class Authors:
             return f"{author.model}#{self._offline().digest(key, questions)}"
         if spec.provider == "replay":
             return f"{author.model}#{digest_file(Path(spec.model))}"
-        sampling = ",".join(f"{name}={value}" for name, value in sorted(spec.sampling.given().items()))
+        sampling = ",".join(f"{name}={value}" for name, value in sorted(spec.sampling.settings().items()))
         return f"{author.model}#{spec.source},{sampling}"
 
 
-class _OnLoop:
-    """A backend that is called from any event loop and works on the authors' own."""
+class _LoopBackend:
+    """A backend that can be called from any event loop, and works on the authors' own."""
 
     def __init__(self, inner: Backend, authors: Authors) -> None:
         self._inner = inner
@@ -161,7 +199,7 @@ class _OnLoop:
 
 
 def spec_of(author: AuthorConfig, config: Config) -> AuthorSpec:
-    """What `connect` needs to know. Raises ConfigError for an unknown author."""
+    """The specification that an author is connected by. Raises ConfigError for an unknown author."""
     spec = configured.spec_of(author, config.llm)
     if spec.provider == "offline" and spec.model != "author":
         raise ConfigError(f"unknown author {author.model!r}; the pipeline's offline author is 'offline/author'")
@@ -169,7 +207,7 @@ def spec_of(author: AuthorConfig, config: Config) -> AuthorSpec:
 
 
 def _key(author: AuthorConfig) -> str:
-    """Equal for equal authors, whoever follows them."""
+    """A key that is equal for equal authors, whatever their fallbacks."""
     return author.model_dump_json(exclude={"fallback"})
 
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 from skillweave.base.digest import digest_bytes, digest_file, digest_json
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import ItemOutput
-from skillweave.base.store import CACHE, Store
+from skillweave.base.store import Store
 from skillweave.config.sections import SplitsConfig
 from skillweave.llm.ask import AnswerCheck, AuthorChain, ask
 from skillweave.llm.elements import ElementCheck
@@ -26,6 +26,9 @@ from synth.engine.artifact import Artifact, decode, encode
 T = TypeVar("T")
 R = TypeVar("R")
 A = ParamSpec("A")
+
+EXAMPLE_CHARS = 160
+"""Most characters of a rejected part that an item's record keeps."""
 
 
 class StepDeclaration(Protocol):
@@ -87,6 +90,8 @@ class ItemActivity:
     """Label of what it wrote -> the output."""
     rejected: dict[str, int] = field(default_factory=dict)
     """Reason -> number of parts that were left out for it."""
+    examples: dict[str, str] = field(default_factory=dict)
+    """Reason -> the first part that was left out for it."""
     figures: dict[str, int | float] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
 
@@ -154,48 +159,52 @@ class Context(Generic[P]):
         return self._setting.splits
 
     def random(self, *parts: object) -> Random:
-        """Randomness of its own for each name, whatever the order of the draws."""
+        """A random generator for a name, independent of all others and of the order in which they are used.
+
+        Args:
+            parts: The name: usually the item's key and what is drawn.
+        """
         return Random("/".join(map(str, (self.seed, self._step.name, *parts))))
 
     def keys(self, artifact: Artifact[Any]) -> list[str]:
         """The keys that this item can see, sorted."""
         self._must_be_readable(artifact)
-        found = sorted(key for pattern, key in self._visible if pattern == artifact.pattern)
-        self.activity.reads[keys_label(artifact.pattern)] = digest_json(list(found))
-        return found
+        keys = sorted(key for pattern, key in self._visible if pattern == artifact.pattern)
+        self.activity.reads[keys_label(artifact.pattern)] = digest_json(list(keys))
+        return keys
 
     def read(self, artifact: Artifact[T], key: str | None = None) -> T:
-        """The value of a key, by default the item's own. Raises ArtifactError where this item cannot see it."""
-        found = self._seen(artifact, self.key if key is None else key)
+        """The value of a key, by default the item's own. Raises ArtifactError if this item cannot see it."""
+        output = self._output(artifact, self.key if key is None else key)
         if artifact.kind == "file":
-            return self._store.path(found.path)  # type: ignore[return-value]
-        return decode(artifact, self._store.read(found.path), found.label)
+            return self._store.path(output.path)  # type: ignore[return-value]
+        return decode(artifact, self._store.read(output.path), output.label)
 
     def read_all(self, artifact: Artifact[T]) -> dict[str, T]:
         """The values of all keys that this item can see, sorted."""
         return {key: self.read(artifact, key) for key in self.keys(artifact)}
 
     def path(self, artifact: Artifact[Any], key: str | None = None) -> Path:
-        """The file of a key, for reading."""
-        found = self._seen(artifact, self.key if key is None else key)
+        """The file of a key, for reading. Raises ArtifactError if this item cannot see it, or for a joined artifact."""
+        output = self._output(artifact, self.key if key is None else key)
         if artifact.kind == "joined":
-            raise ArtifactError(f"{found.label!r} is a value of a joined file and has no path; use read()")
-        return self._store.path(found.path)
+            raise ArtifactError(f"{output.label!r} is a value of a joined file and has no path; use read()")
+        return self._store.path(output.path)
 
     def write(self, artifact: Artifact[T], key: str, value: T) -> None:
-        """Write the value of a key."""
+        """Write the value of a key. Raises ArtifactError if the step did not declare it."""
         content = encode(artifact, value)
-        path = self._place(artifact, key)
+        path = self._path_to_write(artifact, key)
         self._store.write(path, content)
-        self._written(artifact, key, path, digest_bytes(content))
+        self._record_output(artifact, key, path, digest_bytes(content))
 
     @contextmanager
     def write_path(self, artifact: Artifact[Path], key: str) -> Iterator[Path]:
-        """A temporary path to write to; it becomes the artifact's file on leaving, and nothing on an error."""
-        path = self._place(artifact, key)
+        """A temporary path to write to. It becomes the artifact's file when the context closes without an error."""
+        path = self._path_to_write(artifact, key)
         with self._store.replacing(path) as temporary:
             yield temporary
-        self._written(artifact, key, path, digest_file(self._store.path(path)))
+        self._record_output(artifact, key, path, digest_file(self._store.path(path)))
 
     async def ask(
         self,
@@ -205,7 +214,21 @@ class Context(Generic[P]):
         check: AnswerCheck[T] | ElementCheck[T] | None = None,
         **variables: object,
     ) -> T:
-        """Ask the author of the question's role. Raises AuthorError, which rejects the item unless it is caught."""
+        """Ask the author of the question's role.
+
+        Args:
+            question: A question that the step declares.
+            key: What the question is about; part of the random choices of the offline author. The item's by default.
+            check: Says what is wrong with an answer. A wrong answer goes back to its author, `params.repairs` times.
+            variables: The variables of the question's prompt.
+
+        Returns:
+            The answer, of the question's type.
+
+        Raises:
+            AuthorError: There was no usable answer. It rejects the item unless the step catches it.
+            ConfigError: Nobody is named for the role.
+        """
         if question not in self._step.questions:
             raise ArtifactError(f"{self._step.name} asks {question.name!r}; declare it in @step(questions=...)")
         line = self._services.line(self._step.name, question.role)
@@ -229,44 +252,56 @@ class Context(Generic[P]):
         )
 
     def has_author(self, question: Question[Any]) -> bool:
-        """Whether anybody is named who answers the question; a judge need not be."""
+        """Whether somebody is named who answers the question. Only the judge may be left out."""
         return self._services.line(self._step.name, question.role) is not None
 
     async def offload(self, function: Callable[A, R], *arguments: A.args, **named: A.kwargs) -> R:
-        """Run a pure function of a module in another process; for work that would keep a core busy."""
+        """Run a function in another process, for work that keeps a core busy.
+
+        Args:
+            function: A pure function at the top of a module.
+            arguments: Values that can be pickled.
+            named: None are allowed: the pool takes positional arguments only.
+        """
         if named:
             raise TypeError("offload passes positional arguments only")
         return await self._services.offload(function, *arguments)
 
     def reject(self, part: str, reason: str) -> None:
-        """Record that a part of the item was left out, and why. Reasons are few and fixed; the part is only logged."""
+        """Record that a part of the item was left out.
+
+        Args:
+            part: What was left out. The log has all parts, the record the first for each reason.
+            reason: Why. Reasons are few and fixed, so that they can be counted.
+        """
         self.activity.rejected[reason] = self.activity.rejected.get(reason, 0) + 1
+        self.activity.examples.setdefault(reason, " ".join(part.split())[:EXAMPLE_CHARS])
         self.log(f"rejected {part}: {reason}")
 
     def count(self, name: str, n: float = 1) -> None:
-        """Add to one of the item's figures, which are kept in the manifest."""
+        """Add `n` to one of the item's figures. The manifest keeps them, and `synth status` shows them."""
         self.activity.figures[name] = self.activity.figures.get(name, 0) + n
 
     def log(self, message: str) -> None:
         """Add a line to the step's log."""
         self._services.log(self._step.name, self.key, message)
 
-    def _seen(self, artifact: Artifact[Any], key: str) -> ItemOutput:
+    def _output(self, artifact: Artifact[Any], key: str) -> ItemOutput:
         self._must_be_readable(artifact)
-        found = self._visible.get((artifact.pattern, key))
-        if found is None:
+        output = self._visible.get((artifact.pattern, key))
+        if output is None:
             raise ArtifactError(
                 f"{self._step.name}/{self.key} cannot see {artifact.label(key)!r}: no item that it waits for made it; "
                 "declare every(...) in its reads if it belongs to another key"
             )
-        self.activity.reads[found.label] = found.digest
-        return found
+        self.activity.reads[output.label] = output.digest
+        return output
 
     def _must_be_readable(self, artifact: Artifact[Any]) -> None:
         if artifact not in self._readable:
             raise ArtifactError(f"{self._step.name} reads {artifact.pattern!r}; declare it in @step(reads=...)")
 
-    def _place(self, artifact: Artifact[Any], key: str) -> str:
+    def _path_to_write(self, artifact: Artifact[Any], key: str) -> str:
         if artifact not in self._writable:
             raise ArtifactError(f"{self._step.name}/{self.key} writes {artifact.pattern!r}; declare it in @step(...)")
         if artifact.kind == "joined":
@@ -274,10 +309,10 @@ class Context(Generic[P]):
                 raise ArtifactError(
                     f"{self._step.name}/{self.key} writes {artifact.label(key)!r}, another item's value"
                 )
-            return part_path(self._step.name, artifact, key)
+            return artifact.part_path(self._step.name, key)
         return artifact.path(key)
 
-    def _written(self, artifact: Artifact[Any], key: str, path: str, digest: str) -> None:
+    def _record_output(self, artifact: Artifact[Any], key: str, path: str, digest: str) -> None:
         stamp = self._store.stamp(path)
         label = artifact.label(key)
         self.activity.outputs[label] = ItemOutput(
@@ -295,7 +330,7 @@ SEEDS_LABEL = "domains.seeds"
 
 
 def seeds_digest(setting: RunSetting) -> str:
-    """What reading `Context.seeds` is recorded as."""
+    """The digest that a read of `Context.seeds` is recorded with."""
     return digest_json(list(setting.seeds))
 
 
@@ -303,15 +338,10 @@ SPLITS_LABEL = "splits"
 
 
 def splits_digest(setting: RunSetting) -> str:
-    """What reading `Context.splits` is recorded as."""
+    """The digest that a read of `Context.splits` is recorded with."""
     return digest_json(setting.splits.model_dump(mode="json"))
 
 
 def keys_label(pattern: str) -> str:
-    """What reading the keys of an artifact is recorded as."""
+    """The label that a read of all keys of an artifact is recorded under."""
     return f"the list of {pattern}"
-
-
-def part_path(step: str, artifact: Artifact[Any], key: str) -> str:
-    """Where the value of a joined artifact is kept until it is joined."""
-    return f"{CACHE}/items/{step}/{artifact.pattern}/{key}.json"

@@ -7,88 +7,81 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from typing import Any
 
 from skillweave.base.errors import ArtifactError, ConfigError
-from skillweave.config.sections import Runner
-from synth.engine import prefect_server as prefect_environment
-from synth.engine.prefect_server import ApiServer, require_answer
+from synth.engine.prefect_server import (
+    PREFECT_HOME,
+    ApiServer,
+    apply_environment,
+    require_answer,
+    server_environment,
+)
 from synth.engine.run import PipelineRun
-from synth.engine.schedule import RunListener, Schedule
+from synth.engine.schedule import Schedule
 from synth.engine.step import PipelineStep
 
-PACKAGES: dict[Runner, str] = {"dask": "prefect_dask", "ray": "prefect_ray"}
 
+def drive(run: PipelineRun, schedule: Schedule, steps: Sequence[PipelineStep[Any]]) -> None:
+    """Bring steps up to date. The caller holds the lock of the outputs folder.
 
-def require_runner(runner: Runner) -> None:
-    """Raise ConfigError where a runner's package is not installed. Nothing is imported."""
-    package = PACKAGES.get(runner)
-    if package is not None and find_spec(package) is None:
-        raise ConfigError(
-            f"runner {runner!r} needs a package that is not installed; "
-            f"install it with: pip install 'skillweave[{runner}]', or use --runner threads"
-        )
+    Args:
+        run: The run.
+        schedule: Its schedule, with the steps before; it gets the record of each settled item.
+        steps: The steps to bring up to date.
 
-
-def drive(
-    run: PipelineRun, before: Sequence[PipelineStep[Any]], steps: Sequence[PipelineStep[Any]], listener: RunListener
-) -> Schedule:
-    """Bring `steps` up to date; those `before` them must be so already. The lock is held by the caller.
-
-    Raises ConfigError where they are not.
+    Raises:
+        ConfigError: The user's Prefect server does not answer.
     """
-    schedule = Schedule(run, listener)
-    require_settled(schedule, before)
     work = schedule.add(steps)
     try:
         if work:
-            require_runner(run.spec.config.execution.runner)
             with _api(run):
+                # Prefect reads its environment when it is imported, and takes seconds to import.
                 from synth.engine.flow import run_flow
 
                 run_flow(run, schedule, work)
     except BaseException:
         with suppress(ArtifactError):
-            # The journal holds it all; what ended the run is what is told.
+            # The journal holds all records. The error that ended the run is the one to show.
             run.manifest.save()
         raise
     run.manifest.save()
-    return schedule
 
 
 def require_settled(schedule: Schedule, steps: Sequence[PipelineStep[Any]]) -> None:
-    """Take on steps that have to be up to date. Raises ConfigError, naming the first item that is not."""
+    """Add steps that have to be up to date. Raises ConfigError, which names the first item that is not."""
     again = " --retry-rejected" if schedule.retries_rejected else ""
-    for work in schedule.add(steps):
+    for due in schedule.add(steps):
         raise ConfigError(
-            f"{work.item.step}/{work.item.key} is not up to date ({work.reason}), and later steps stand on it; "
-            f"run it first: --step {work.step.short}{again}"
+            f"{due.item.step}/{due.item.key} is not up to date ({due.reason}), and later steps stand on it; "
+            f"run it first: --step {due.step.short}{again}"
         )
 
 
 @contextmanager
 def _api(run: PipelineRun) -> Iterator[None]:
-    """Prefect's API: the user's, or a server of our own."""
+    """Prefect's API: the server that the user's environment names, or one that the run starts."""
     outputs = run.spec.outputs
     url = os.environ.get("PREFECT_API_URL")
     if url:
         require_answer(url, os.environ.get("PREFECT_API_KEY"))
-        prefect_environment.apply_environment(outputs, url)
+        apply_environment(outputs, url)
         yield
         return
     server = _start(run)
     try:
-        prefect_environment.apply_environment(outputs, server.url)
-        import synth.engine.flow  # noqa: F401  loads while the server starts
+        apply_environment(outputs, server.url)
+        # Prefect loads while the server starts.
+        import synth.engine.flow  # noqa: F401
 
         if not server.wait():
             server.close()
-            # A home that an earlier run left damaged; nothing in it is needed.
-            shutil.rmtree(outputs / prefect_environment.PREFECT_HOME, ignore_errors=True)
+            # An earlier run may have left a damaged folder. Nothing in it is needed.
+            shutil.rmtree(outputs / PREFECT_HOME, ignore_errors=True)
             server = _start(run, server.port)
             if not server.wait():
-                raise server.complaint()
+                raise server.start_error()
         yield
     finally:
         server.close()
@@ -97,6 +90,6 @@ def _api(run: PipelineRun) -> Iterator[None]:
 
 def _start(run: PipelineRun, port: int | None = None) -> ApiServer:
     outputs = run.spec.outputs
-    (outputs / prefect_environment.PREFECT_HOME).mkdir(parents=True, exist_ok=True)
-    variables = prefect_environment.server_environment(outputs, os.environ)
+    (outputs / PREFECT_HOME).mkdir(parents=True, exist_ok=True)
+    variables = server_environment(outputs, os.environ)
     return ApiServer(variables, outputs / "logs" / "prefect-server.log", port)

@@ -84,6 +84,7 @@ class ItemExecutor:
             lies_in=lies_in,
             sent_back=list(context.sent_back),
             rejected=dict(sorted(activity.rejected.items())),
+            examples=dict(sorted(activity.examples.items())),
             figures=dict(sorted(activity.figures.items())),
             reads=dict(sorted(activity.reads.items())),
             outputs=[output for _, output in sorted(activity.outputs.items())],

@@ -9,7 +9,7 @@ from typing import Any
 
 from skillweave.base.errors import ConfigError
 from skillweave.base.manifest import ItemOutput, ItemRecord
-from skillweave.config.load import check_section, nearest
+from skillweave.config.load import ConfigKeyError, check_section, nearest
 from skillweave.config.sections import TaskMode
 from synth.engine.artifact import Artifact, Every
 from synth.engine.step import ALL, JOIN, Params, PipelineStep
@@ -94,7 +94,8 @@ def step_params(steps: Sequence[PipelineStep[Any]], sections: dict[str, dict[str
     known = {step.name for step in steps}
     for name in sections:
         if name not in known:
-            raise ConfigError(f"unknown step {name!r} under 'steps'; {nearest(name, known)}")
+            complaint = f"unknown step {name!r} under 'steps'; {nearest(name, known)}"
+            raise ConfigKeyError("config", f"steps.{name}", complaint)
     return {
         step.name: check_section(
             step.params,

@@ -16,12 +16,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from skillweave.base.errors import ConfigError, SkillweaveError
+from skillweave.base.processes import die_with_parent
 from skillweave.config.llm import is_http_url
 
 PREFECT_HOME = ".prefect"
+"""Prefect's folder, in the outputs folder."""
+START_LIMIT_S = 120.0
+"""How long a server may take to start."""
+_POLL_S = 0.1
+_LOOPBACK = "127.0.0.1,localhost"
 
 USER_VARIABLES = ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
-"""Variables of the user's that count, where the first is set."""
+"""The user's variables that count, if the first one is set."""
 
 PREFECT_SETTINGS = {
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
@@ -52,49 +58,51 @@ SERVER_SETTINGS = {
 """A server for one run schedules nothing and shows nothing."""
 
 
-LOOPBACK = "127.0.0.1,localhost"
-
-
 def prefect_environment(outputs: Path, base: Mapping[str, str]) -> dict[str, str]:
-    """The environment of everything that imports Prefect."""
+    """The environment for any process that imports Prefect.
+
+    Args:
+        outputs: The outputs folder.
+        base: The environment of this process.
+    """
     home = (outputs / PREFECT_HOME).resolve()
     kept = USER_VARIABLES if base.get("PREFECT_API_URL") else ()
-    found = {name: value for name, value in base.items() if name in kept or not name.upper().startswith("PREFECT_")}
-    found |= PREFECT_SETTINGS
-    found["PREFECT_HOME"] = str(home)
-    # A profiles file that does not exist: a profile of the user's own is not read.
-    found["PREFECT_PROFILES_PATH"] = str(home / "profiles.toml")
+    variables = {name: value for name, value in base.items() if name in kept or not name.upper().startswith("PREFECT_")}
+    variables |= PREFECT_SETTINGS
+    variables["PREFECT_HOME"] = str(home)
+    # This file does not exist, so that Prefect reads no profile of the user's.
+    variables["PREFECT_PROFILES_PATH"] = str(home / "profiles.toml")
     for name in ("NO_PROXY", "no_proxy"):
-        found[name] = ",".join(filter(None, (base.get("no_proxy") or base.get("NO_PROXY"), LOOPBACK)))
-    return found
+        variables[name] = ",".join(filter(None, (base.get("no_proxy") or base.get("NO_PROXY"), _LOOPBACK)))
+    return variables
 
 
 def server_environment(outputs: Path, base: Mapping[str, str]) -> dict[str, str]:
-    """The environment of our own server."""
-    found = (
-        prefect_environment(outputs, {name: value for name, value in base.items() if name not in USER_VARIABLES})
-        | SERVER_SETTINGS
-    )
-    found.pop("PYTHONWARNINGS", None)
-    return found
+    """The environment of the run's own server; arguments as in `prefect_environment`."""
+    others = {name: value for name, value in base.items() if name not in (*USER_VARIABLES, "PYTHONWARNINGS")}
+    return prefect_environment(outputs, others) | SERVER_SETTINGS
 
 
 def apply_environment(outputs: Path, api_url: str) -> None:
-    """Set the environment of this process. Prefect must not have been imported yet."""
-    found = prefect_environment(outputs, os.environ)
-    for name in os.environ.keys() - found.keys():
+    """Set the environment of this process. Prefect must not have been imported before."""
+    variables = prefect_environment(outputs, os.environ)
+    for name in os.environ.keys() - variables.keys():
         del os.environ[name]
-    os.environ.update(found)
+    os.environ.update(variables)
     os.environ["PREFECT_API_URL"] = api_url
 
 
-START_LIMIT_S = 120.0
-_LOOK_EVERY_S = 0.1
-
-
 class ApiServer:
+    """The process of a server."""
+
     def __init__(self, environment: Mapping[str, str], log: Path, port: int | None = None) -> None:
-        """Start the process; it is not up yet."""
+        """Start the process. It answers only after `wait`.
+
+        Args:
+            environment: The process's environment.
+            log: The file for its output; an older one is replaced.
+            port: The port to listen on; a free one by default.
+        """
         self.port = port or _free_port()
         self._log = log
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +114,7 @@ class ApiServer:
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
-                # Of its own group, so that an interrupt at the keyboard reaches it only through us.
+                # In a process group of its own, so that an interrupt at the keyboard does not reach it.
                 start_new_session=True,
             )
 
@@ -115,24 +123,24 @@ class ApiServer:
         return f"http://127.0.0.1:{self.port}/api"
 
     def wait(self) -> bool:
-        """Whether it came up. False where its process ended, or it took too long."""
+        """Wait until it answers. False if its process ended, or it took longer than START_LIMIT_S."""
         until = time.monotonic() + START_LIMIT_S
         while time.monotonic() < until and self._process.poll() is None:
             try:
-                # Straight to this machine, whatever proxy the user's environment names.
+                # Without the proxy that the user's environment may name.
                 with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{self.url}/health", timeout=5):
                     return True
             except (OSError, http.client.HTTPException):
-                time.sleep(_LOOK_EVERY_S)
+                time.sleep(_POLL_S)
         return False
 
     def close(self) -> None:
-        """End the process. Nothing in it is worth a slow goodbye: the manifest is the state."""
+        """Kill the process. It holds nothing that has to be saved: the manifest is the state."""
         self._process.kill()
         self._process.wait()
 
-    def complaint(self) -> SkillweaveError:
-        """What to say where it did not come up."""
+    def start_error(self) -> SkillweaveError:
+        """The error for a server that did not start."""
         lines = self._log.read_text("utf-8", "replace").strip().splitlines()
         last = f"; it last said: {lines[-1][:200]}" if lines else ""
         return SkillweaveError(
@@ -142,7 +150,7 @@ class ApiServer:
 
 
 def require_answer(url: str, key: str | None) -> None:
-    """Raise ConfigError where no Prefect server answers at the user's address."""
+    """Raise ConfigError if no Prefect server answers at the address that the user gave."""
     if not is_http_url(url):
         raise ConfigError(f"PREFECT_API_URL is {url[:200]!r}; it must be a URL such as http://127.0.0.1:4200/api")
     try:
@@ -151,21 +159,20 @@ def require_answer(url: str, key: str | None) -> None:
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise ConfigError(
             f"no Prefect server answers at PREFECT_API_URL {url[:200]!r}: {error}; "
-            "start it, or unset the variable to use a server of our own"
+            "start it, or unset the variable so that the run starts its own"
         ) from error
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
         return port
 
 
 def _serve(parent: int, port: int) -> None:
-    from skillweave.base.processes import die_with_parent
-
     die_with_parent(parent)
+    # Only the server's process needs it.
     import uvicorn
 
     uvicorn.run(

@@ -10,14 +10,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
 from skillweave.base.code import CodeIndex
-from skillweave.base.errors import ArtifactError
+from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import ItemRecord, Manifest
 from skillweave.base.store import CACHE, TEMPORARY, Store
-from skillweave.config.sections import Config
+from skillweave.config.sections import Config, Runner
 from skillweave.llm.ask import AuthorChain
 from skillweave.plugins import load_plugins, loaded_plugins
 from skillweave.sandbox.limits import SandboxLimits
@@ -33,6 +34,8 @@ from synth.engine.step import PipelineStep
 
 R = TypeVar("R")
 
+RUNNER_PACKAGES: dict[Runner, str] = {"dask": "prefect_dask", "ray": "prefect_ray"}
+"""The optional package that a runner needs."""
 OFFLINE_AUTHOR = "synth.offline.author:OfflineAuthor"
 
 
@@ -140,14 +143,21 @@ class PipelineRun:
             return record
         return self.results.keep(record, self.staleness.fingerprint(step), self.staleness.authors_of(step, key))
 
-    def check_authors(self, steps: Sequence[PipelineStep[Any]]) -> None:
-        """Raise ConfigError if an author that steps ask is not available: an unknown name, a missing key."""
+    def check(self, steps: Sequence[PipelineStep[Any]]) -> None:
+        """Check what steps need, without asking anybody or writing anything.
+
+        Raises:
+            ConfigError: An author is unknown or has no key, a budget has no price, no seed domain is known to the
+                offline author, the runner is not installed, or this machine confines generated code less than the
+                configuration asks for.
+        """
+        require_runner(self.spec.config.execution.runner)
         for step in steps:
             for question in step.questions:
                 self.authors.line(step.name, question.role)
-
-    def check_sandbox(self) -> None:
-        """Raise ConfigError if this machine confines generated code less than the configuration asks for."""
+        if steps and steps[0] is self.pipeline.steps[0]:
+            roles = {question.role for question in steps[0].questions}
+            self.authors.check_seeds(steps[0].name, roles, self.setting.seeds)
         require(self.setting.sandbox.minimum)
 
     def close(self) -> None:
@@ -178,3 +188,13 @@ class PipelineRun:
 def open_run(spec: RunSpec) -> PipelineRun:
     """The run of a spec in this process. A worker process opens it once, for all items that it is given."""
     return PipelineRun(spec)
+
+
+def require_runner(runner: Runner) -> None:
+    """Raise ConfigError if the package of a runner is not installed. Nothing is imported."""
+    package = RUNNER_PACKAGES.get(runner)
+    if package is not None and find_spec(package) is None:
+        raise ConfigError(
+            f"runner {runner!r} needs a package that is not installed; "
+            f"install it with: pip install 'skillweave[{runner}]', or use --runner threads"
+        )

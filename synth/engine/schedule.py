@@ -74,6 +74,8 @@ class Schedule:
         """Items that wait for a worker, or run."""
         self.blocked: dict[ItemId, tuple[ItemId, ...]] = {}
         """Items that wait for others -> the items that they wait for."""
+        self.executed: set[ItemId] = set()
+        """Items that ran. All other settled items were up to date, or could not be done."""
 
     @property
     def retries_rejected(self) -> bool:
@@ -88,6 +90,7 @@ class Schedule:
     def settle(self, item: ItemId, record: ItemRecord) -> list[DueItem]:
         """Take the record of an item that ran. Returns the items that are due now."""
         del self.ready[item]
+        self.executed.add(item)
         self._put(item, record, was_done=True)
         self._end_where_settled(item.step)
         return self._advance()

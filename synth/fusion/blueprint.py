@@ -32,66 +32,75 @@ from synth.fusion.rewriting import rewrite_tables
 
 SEPARATOR = "__"
 """Between the parts of a fused name; no name of a single domain holds it."""
-LONGEST_NAMESPACE = 14
-LONGEST_TOOL = 64
-"""What model providers accept."""
-LONGEST = 120
+MAX_NAMESPACE = 14
+"""Characters of a namespace, which begins the names of a domain's tools."""
+MAX_TOOL_NAME = 64
+"""Characters of a tool's name that model providers accept."""
+MAX_NAME = 120
+"""Characters of any other name."""
 
 
-class Names:
-    """Gives out names, none of them twice."""
+class NameAllocator:
+    """Allocates names, none of them twice. SQL ignores case, so no two names differ in case alone."""
 
     def __init__(self, taken: Collection[str] = ()) -> None:
         self._taken = {name.lower() for name in taken}
 
-    def allocate(self, wanted: str, longest: int = LONGEST) -> str:
-        """The name, or one like it that nobody has: `Vet__Clinic`, `Vet__Clinic_2`."""
-        found, number = _cut(wanted, longest), 1
-        while found.lower() in self._taken:
+    def allocate(self, wanted: str, longest: int = MAX_NAME) -> str:
+        """The wanted name, shortened to `longest` characters, with a number if it is taken: `Vet__Clinic_2`."""
+        name, number = _shortened(wanted, longest), 1
+        while name.lower() in self._taken:
             number += 1
             suffix = f"_{number}"
-            found = _cut(wanted, longest - len(suffix)) + suffix
-        self._taken.add(found.lower())
-        return found
+            name = _shortened(wanted, longest - len(suffix)) + suffix
+        self._taken.add(name.lower())
+        return name
 
 
-def table_names() -> Names:
-    """For the tables and views of one world, which share their names with the log of touched rows."""
-    return Names([LOG_TABLE])
+def table_names() -> NameAllocator:
+    """An allocator for the tables and views of one world, which may not be named like the log of touched rows."""
+    return NameAllocator([LOG_TABLE])
 
 
 def joined(*parts: str) -> str:
-    """`DentalClinic`, `Invoice` -> `DentalClinic__Invoice`."""
+    """Join the parts of a fused name: `DentalClinic`, `Invoice` -> `DentalClinic__Invoice`."""
     return SEPARATOR.join(parts)
 
 
 def fused_name(servers: Sequence[str]) -> str:
-    """The name of the world of these servers: sorted, `DentalClinic__HealthPlan`."""
+    """The name of the fused world of these servers, in alphabetical order: `DentalClinic__HealthPlan`."""
     return joined(*sorted(servers))
 
 
 def namespaces(servers: Sequence[str]) -> dict[str, str]:
-    """Server -> what its tools' names begin with; no two alike."""
-    names = Names()
-    return {server: names.allocate(_namespace(server), LONGEST_NAMESPACE) for server in servers}
+    """Server -> the namespace of its tools; no two the same."""
+    names = NameAllocator()
+    return {server: names.allocate(_namespace(server), MAX_NAMESPACE) for server in servers}
 
 
 def _namespace(server: str) -> str:
-    """As many of its words as have room; where not even the first has, their initials."""
+    """As many of a server's words as fit; if not even the first fits, their initials."""
     words = [word for word in re.split(r"_+", table_of(server)) if word]
     for count in range(len(words), 0, -1):
-        found = "_".join(words[:count])
-        if len(found) <= LONGEST_NAMESPACE:
-            return found
+        name = "_".join(words[:count])
+        if len(name) <= MAX_NAMESPACE:
+            return name
     return "".join(word[0] for word in words) if len(words) > 1 else words[0]
 
 
-def _cut(name: str, longest: int) -> str:
+def _shortened(name: str, longest: int) -> str:
     return name[:longest].rstrip("_")
 
 
 def fuse(blueprints: Sequence[Blueprint]) -> FusedBlueprint:
-    """The contract of all these domains over one database. WorldError, with the reason, where they cannot be joined."""
+    """Join the contracts of several domains into one over one database.
+
+    Args:
+        blueprints: The contracts of two domains or more that serve the same kind of person.
+
+    Raises:
+        WorldError: The domains cannot be joined; the message says why.
+    """
     ordered = sorted(blueprints, key=lambda blueprint: blueprint.server)
     person, key, members = _Naming(ordered).members()
     with ExitStack() as stack:
@@ -118,17 +127,17 @@ def fuse(blueprints: Sequence[Blueprint]) -> FusedBlueprint:
 
 
 class _Naming:
-    """What everything of a fused world is called."""
+    """Allocates all names of one fused world."""
 
     def __init__(self, blueprints: Sequence[Blueprint]) -> None:
         self._blueprints = blueprints
         self._person = person_of(blueprints)
         self._tables = table_names()
-        self._tools = Names()
+        self._tools = NameAllocator()
         self._rules = 0
 
     def members(self) -> tuple[str, str, list[FusedMember]]:
-        """The shared person's entity, its key, and the domains."""
+        """The name of the shared person's entity, the name of its key, and the domains with their names."""
         person = self._tables.allocate(self._person)
         shared = {
             attribute.name
@@ -136,12 +145,12 @@ class _Naming:
             for attribute in blueprint.core.attributes
             if attribute.shared
         }
-        columns = Names(shared)
+        columns = NameAllocator(shared)
         key = columns.allocate(PERSON_KEY)
         spaces = namespaces([blueprint.server for blueprint in self._blueprints])
         return person, key, [self._member(one, spaces[one.server], columns) for one in self._blueprints]
 
-    def _member(self, blueprint: Blueprint, namespace: str, columns: Names) -> FusedMember:
+    def _member(self, blueprint: Blueprint, namespace: str, columns: NameAllocator) -> FusedMember:
         tables = {
             entity.table: self._tables.allocate(joined(blueprint.server, entity.name)) for entity in blueprint.tables
         }
@@ -157,7 +166,7 @@ class _Naming:
             view=self._tables.allocate(joined(own, "person")),
             tables=tables,
             tools={
-                tool.name: self._tools.allocate(joined(namespace, tool.name), LONGEST_TOOL) for tool in blueprint.tools
+                tool.name: self._tools.allocate(joined(namespace, tool.name), MAX_TOOL_NAME) for tool in blueprint.tools
             },
             rules={rule: self._number() for rule in rules_in_order(blueprint)},
         )
@@ -169,14 +178,14 @@ class _Naming:
 
 def rules_in_order(blueprint: Blueprint) -> list[str]:
     """The numbers of a domain's rules, in the order in which tools state them."""
-    stated = [
+    numbers = [
         [*(guard.rule for guard in tool.guards), *(effect.rule for effect in tool.effects)] for tool in blueprint.tools
     ]
-    return list(dict.fromkeys(chain.from_iterable(stated)))
+    return list(dict.fromkeys(chain.from_iterable(numbers)))
 
 
 class _DomainPart:
-    """One domain, put into the terms of the fused world."""
+    """One domain's contract in the names of the fused world."""
 
     def __init__(self, blueprint: Blueprint, member: FusedMember, shared_person: str) -> None:
         self.blueprint = blueprint
@@ -185,15 +194,15 @@ class _DomainPart:
         core = blueprint.core
         self._shared = frozenset(attribute.name for attribute in core.attributes if attribute.shared)
         self._accesses = StatementPreparer(blueprint)
-        self._own = {table.lower(): name for table, name in member.tables.items()}
-        self._whole = {**self._own, core.table.lower(): member.view}
+        self._tables = {table.lower(): name for table, name in member.tables.items()}
+        self._tables_with_view = {**self._tables, core.table.lower(): member.view}
 
     def close(self) -> None:
-        """Give up the tables on which statements are looked at."""
+        """Close the tables on which statements are analysed."""
         self._accesses.close()
 
     def entities(self, entities: Sequence[Entity]) -> list[FusedEntity]:
-        """The domain's tables; of its core person only what is its own."""
+        """The domain's tables; of its core person only the columns of its own."""
         return [
             self._own_person() if entity.name == self.blueprint.core_entity else self._entity(entity)
             for entity in entities
@@ -230,8 +239,8 @@ class _DomainPart:
         ]
 
     def invariants(self) -> list[FusedInvariant]:
-        """What is never true of the domain's data."""
-        names = Names()
+        """The domain's invariants."""
+        names = NameAllocator()
         return [
             FusedInvariant(
                 id=names.allocate(joined(self._member.namespace, invariant.id)),
@@ -242,8 +251,8 @@ class _DomainPart:
         ]
 
     def events(self) -> list[FusedEvent]:
-        """What the domain's back office does."""
-        names = Names()
+        """The domain's events."""
+        names = NameAllocator()
         return [
             FusedEvent(
                 name=names.allocate(joined(self._member.namespace, event.name)),
@@ -273,10 +282,12 @@ class _DomainPart:
         return self._routed(statement, access)
 
     def _routed(self, text: str, access: Access) -> str:
-        """The statement over the fused world's tables: persons as a view only where it touches what is shared."""
+        """The statement over the fused world's tables; persons are a view only if it touches what is shared."""
         person = self.blueprint.core.table
         touched = access.reads.get(person, set()) | access.updates.get(person, set())
-        return rewrite_tables(text, self._whole if touched & self._shared else self._own, [self._member.view])
+        return rewrite_tables(
+            text, self._tables_with_view if touched & self._shared else self._tables, [self._member.view]
+        )
 
     def _parameter(self, parameter: Parameter) -> Parameter:
         if parameter.refers_to is None:

@@ -1,7 +1,7 @@
-"""The proof of bridge rules: each is met by one call and broken by another, carried out with all of them on.
+"""The proof of bridge rules: with all of them on, each is met by one call and broken by another, by execution.
 
-The best proof is one call that a rule forbids until the other domain has done something. Where no call of the other
-domain mends a broken one, a call that is lawful from the start shows the rule met.
+The best proof is one call that the rule forbids until a call of another domain makes it lawful (it *mends* it). If no
+call mends a broken one, another call that is lawful from the start shows the rule met.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,12 +20,12 @@ from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.fusion.bridge_search import BridgeCall, BridgeTrial, breaks, is_lawful
 
-PERSONS = 60
-"""Persons who are tried ..."""
-MENDED = 24
-"""... of these those for whom a call is sought that another one mends, or one behind another ..."""
-PREPARED = 8
-"""... and of these those who are prepared for such a call by one more."""
+MOST_PERSONS = 60
+"""Persons who are tried."""
+PERSONS_FOR_PAIRS = 24
+"""Of these, persons for whom pairs of calls are searched: one mending another, or one after another."""
+PERSONS_PREPARED = 8
+"""Of these, persons for whom such a pair is searched after one more call."""
 
 
 @dataclass(frozen=True)
@@ -38,19 +38,19 @@ class Witness:
 
     @property
     def record(self) -> dict[str, Json]:
-        """For the proof."""
+        """As the proof's record has it."""
         return {"person": self.person, **self.call.record, "before": [step.record for step in self.before]}
 
 
 class BridgeWitnesses(NamedTuple):
-    """What could be shown of a rule; None: not to be had."""
+    """The calls that prove a rule; None where no such call was found."""
 
     met: Witness | None
     broken: Witness | None
 
     @property
-    def mended(self) -> bool:
-        """Whether a call that it forbids was made lawful by another."""
+    def is_by_mending(self) -> bool:
+        """Whether both are the same call, forbidden before another call and lawful after it."""
         met, broken = self
         if met is None or broken is None:
             return False
@@ -58,48 +58,52 @@ class BridgeWitnesses(NamedTuple):
 
 
 class BridgedWorld:
-    """A fused world with bridge rules on, all held by the tools: who holds a rule changes nothing of what it says."""
+    """A fused world with bridge rules on. All are held by tools here: for a proof it does not matter who holds them."""
 
     def __init__(self, fused: FusedBlueprint, content: bytes, rules: Sequence[BridgeRule], now: str, seed: str) -> None:
-        held = [rule.model_copy(update={"enforced_by": "tool"}) for rule in rules]
-        self._rules = {rule.rule: rule for rule in held}
-        self._world = World(fused.with_bridges(held), content, now=now)
+        held_by_tools = [rule.model_copy(update={"enforced_by": "tool"}) for rule in rules]
+        self._rules = {rule.rule: rule for rule in held_by_tools}
+        self._world = World(fused.with_bridges(held_by_tools), content, now=now)
         self._fused = fused
         self._seed = seed
         callers = self._world.callers
-        self._persons = Random(seed).sample(callers, min(PERSONS, len(callers)))
+        self._persons = Random(seed).sample(callers, min(MOST_PERSONS, len(callers)))
 
     def close(self) -> None:
-        """Give the world up."""
+        """Close the world."""
         self._world.close()
 
-    def shown(self, name: str) -> BridgeWitnesses:
-        """A call that meets a rule and one that breaks it and no other. sqlite3.Error where its SQL cannot be run."""
-        rule = self._rules[name]
-        mended = self._mended(rule, [], self._persons[:MENDED])
-        if mended is not None:
-            return mended
-        found = BridgeWitnesses(self._first(rule, breaks=False), self._first(rule, breaks=True))
-        if None not in found:
-            return found
-        if found.met is None:
-            self._must_run(rule)
-        return self._mended(rule, self._preparing(rule), self._persons[:PREPARED]) or found
+    def witnesses(self, name: str) -> BridgeWitnesses:
+        """Search for a call that meets a rule, and one that breaks it and no other.
 
-    def _must_run(self, rule: BridgeRule) -> None:
-        """sqlite3.Error where the rule's SQL fails: the searches pass over values at which it does."""
+        Raises:
+            sqlite3.Error: The rule's SQL fails on the data.
+        """
+        rule = self._rules[name]
+        by_mending = self._mended_witnesses(rule, [], self._persons[:PERSONS_FOR_PAIRS])
+        if by_mending is not None:
+            return by_mending
+        witnesses = BridgeWitnesses(self._first_witness(rule, breaks=False), self._first_witness(rule, breaks=True))
+        if None not in witnesses:
+            return witnesses
+        if witnesses.met is None:
+            self._require_sql_runs(rule)
+        return self._mended_witnesses(rule, self._preparing_writes(rule), self._persons[:PERSONS_PREPARED]) or witnesses
+
+    def _require_sql_runs(self, rule: BridgeRule) -> None:
+        """Run the rule's SQL, since searches pass over values at which it fails. Raises sqlite3.Error if it does."""
         with self._world.session(caller=self._persons[0]) as session:
             self._broken_rules(session, BridgeCall(rule.tool, {}))
 
-    def confirms(self, name: str, shown: BridgeWitnesses) -> bool:
-        """Whether what was shown without other rules holds with these: both witnesses do as they did."""
-        met, broken = shown
+    def confirms(self, name: str, witnesses: BridgeWitnesses) -> bool:
+        """Whether witnesses that were found without other rules still prove the rule with these."""
+        met, broken = witnesses
         if met is None or broken is None:
             return False
-        return self._goes(met, None) and self._goes(broken, self._rules[name])
+        return self._behaves(met, None) and self._behaves(broken, self._rules[name])
 
-    def _goes(self, witness: Witness, rule: BridgeRule | None) -> bool:
-        """Whether a witness's call is lawful; with a rule: whether that alone forbids it."""
+    def _behaves(self, witness: Witness, rule: BridgeRule | None) -> bool:
+        """Whether a witness's call is lawful; with a rule, whether that rule alone forbids it."""
         with self._world.session(caller=witness.person) as session:
             before = all(is_lawful(session.call(step.tool, step.arguments)) for step in witness.before)
             result = session.peek(*witness.call)
@@ -115,35 +119,47 @@ class BridgedWorld:
         return [rule for rule, query in queries.items() if not next(iter(session.query(query, bound)[0].values()))]
 
     def is_mended(self, name: str) -> bool:
-        """Whether the other domain can still make lawful what the rule forbids, be it with one call more before it."""
+        """Whether another domain's call can still make lawful what the rule forbids, maybe after one more call."""
         rule = self._rules[name]
-        others = [guard.holds for tool in self._mending(rule) for guard in tool.guards if guard.rule in self._rules]
-        ways = [[], self._changing(others, {member.server for member in self._fused.members})]
-        return any(self._mended(rule, way, self._persons[:MENDED]) for way in ways)
+        others = [
+            guard.holds for tool in self._mending_writes(rule) for guard in tool.guards if guard.rule in self._rules
+        ]
+        preparations = [[], self._writes_changing(others, {member.server for member in self._fused.members})]
+        return any(
+            self._mended_witnesses(rule, preparing, self._persons[:PERSONS_FOR_PAIRS]) for preparing in preparations
+        )
 
-    def guarded(self, tools: Collection[str]) -> bool:
+    def guard_any(self, tools: Collection[str]) -> bool:
         """Whether a bridge rule guards one of these tools."""
         return any(rule.tool in tools for rule in self._rules.values())
 
-    def _mended(self, rule: BridgeRule, preparing: Sequence[Tool], persons: Sequence[str]) -> BridgeWitnesses | None:
-        """A call that the rule forbids before a call of another domain and not after it, somebody being prepared."""
-        mending = self._mending(rule)
+    def _mended_witnesses(
+        self, rule: BridgeRule, preparing: Sequence[Tool], persons: Sequence[str]
+    ) -> BridgeWitnesses | None:
+        """A call that the rule forbids before a call of another domain and allows after it.
+
+        Args:
+            rule: The rule.
+            preparing: Tools of which one may be called before both; empty: none is.
+            persons: The persons to try.
+        """
+        mending = self._mending_writes(rule)
         for trial in self._trials(rule, persons):
-            for before in trial.prepared(preparing) if preparing else [()]:
+            for preparation in trial.prepared(preparing) if preparing else [()]:
                 for step, call in trial.mended(mending):
-                    met = Witness(trial.person, call, (*before, step))
-                    return BridgeWitnesses(met, Witness(trial.person, call, before))
+                    met = Witness(trial.person, call, (*preparation, step))
+                    return BridgeWitnesses(met, Witness(trial.person, call, preparation))
         return None
 
-    def _first(self, rule: BridgeRule, *, breaks: bool) -> Witness | None:
-        """A call that does as wanted on the data as they are; else behind another call, of whichever domain."""
+    def _first_witness(self, rule: BridgeRule, *, breaks: bool) -> Witness | None:
+        """A call that meets or breaks the rule on the data as they are; else after one call of any domain."""
         for trial in self._trials(rule, self._persons):
             for call in trial.broken() if breaks else trial.met():
                 return Witness(trial.person, call)
-        for trial in self._trials(rule, self._persons[:MENDED]):
-            for before in trial.prepared(self._preparing(rule)):
+        for trial in self._trials(rule, self._persons[:PERSONS_FOR_PAIRS]):
+            for preparation in trial.prepared(self._preparing_writes(rule)):
                 for call in trial.broken() if breaks else trial.met():
-                    return Witness(trial.person, call, before)
+                    return Witness(trial.person, call, preparation)
         return None
 
     def _trials(self, rule: BridgeRule, persons: Sequence[str]) -> Iterator[BridgeTrial]:
@@ -151,18 +167,20 @@ class BridgedWorld:
             with self._world.session(caller=person) as session:
                 yield BridgeTrial(self._fused, session, person, rule, self._seed)
 
-    def _preparing(self, rule: BridgeRule) -> list[Tool]:
-        """Writes that change something of what any rule of the guarded tool reads."""
+    def _preparing_writes(self, rule: BridgeRule) -> list[Tool]:
+        """Writes of any domain that change what some guard of the rule's tool reads."""
         guards = self._world.blueprint.tool(rule.tool).guards
-        return self._changing([guard.holds for guard in guards], {member.server for member in self._fused.members})
+        return self._writes_changing(
+            [guard.holds for guard in guards], {member.server for member in self._fused.members}
+        )
 
-    def _mending(self, rule: BridgeRule) -> list[Tool]:
-        """Writes of other domains that change something of what the rule reads."""
+    def _mending_writes(self, rule: BridgeRule) -> list[Tool]:
+        """Writes of other domains that change what the rule reads."""
         others = {member.server for member in self._fused.members} - {self._fused.member_of(rule.tool).server}
-        return self._changing([rule.holds], others)
+        return self._writes_changing([rule.holds], others)
 
-    def _changing(self, conditions: Sequence[str], servers: Collection[str]) -> list[Tool]:
-        """Writes of these domains that change something of what conditions read."""
+    def _writes_changing(self, conditions: Sequence[str], servers: Collection[str]) -> list[Tool]:
+        """Writes of these domains that change something that the conditions read."""
         accesses = StatementPreparer(self._fused)
         try:
             reads: dict[str, set[str]] = {}
@@ -173,7 +191,7 @@ class BridgedWorld:
                 tool
                 for tool in self._world.blueprint.tools
                 if self._fused.member_of(tool.name).server in servers
-                and any(_changes(accesses.of(effect.sql), reads) for effect in tool.effects)
+                and any(_affects(accesses.of(effect.sql), reads) for effect in tool.effects)
             ]
         finally:
             accesses.close()
@@ -182,10 +200,21 @@ class BridgedWorld:
 def prove_bridges(
     fused: FusedBlueprint, content: bytes, rules: Sequence[BridgeRule], now: str, seed: str
 ) -> dict[str, BridgeWitnesses]:
-    """Name of each rule -> what all of them being on lets be shown of it."""
+    """Rule -> its witnesses with all of the rules on.
+
+    Args:
+        fused: The contract of the fused world, without bridge rules.
+        content: Its database, as a file holds it.
+        rules: The bridge rules.
+        now: The run's clock.
+        seed: Of the persons who are tried.
+
+    Raises:
+        sqlite3.Error: A rule's SQL fails on the data.
+    """
     bridges = BridgedWorld(fused, content, rules, now, seed)
     try:
-        return {rule.rule: bridges.shown(rule.rule) for rule in rules}
+        return {rule.rule: bridges.witnesses(rule.rule) for rule in rules}
     finally:
         bridges.close()
 
@@ -193,18 +222,18 @@ def prove_bridges(
 def is_carried_out(world: World, witness: Witness) -> bool:
     """Whether a world carries out a witness's call."""
     with world.session(caller=witness.person) as session:
-        before = [session.call(*step) for step in witness.before]
-        return all(result.ok for result in before) and session.peek(*witness.call).ok
+        results = [session.call(*step) for step in witness.before]
+        return all(result.ok for result in results) and session.peek(*witness.call).ok
 
 
-def proof_of(rule: str, shown: BridgeWitnesses) -> BridgeProof:
-    """The record; `rule` is its number. Both witnesses have to be there."""
-    assert shown.met is not None
-    assert shown.broken is not None
-    return BridgeProof(rule=rule, met=shown.met.record, broken=shown.broken.record)
+def proof_of(rule: str, witnesses: BridgeWitnesses) -> BridgeProof:
+    """The record of a rule's proof, which has both witnesses; `rule` is its number."""
+    assert witnesses.met is not None
+    assert witnesses.broken is not None
+    return BridgeProof(rule=rule, met=witnesses.met.record, broken=witnesses.broken.record)
 
 
-def _changes(access: Access, reads: Mapping[str, set[str]]) -> bool:
-    """Whether a statement changes something of what another reads."""
+def _affects(access: Access, reads: Mapping[str, set[str]]) -> bool:
+    """Whether a statement changes rows or columns of `reads`: table -> columns."""
     updated = any(columns & reads.get(table, set()) for table, columns in access.updates.items())
     return updated or any(table in reads for table in access.inserts | access.deletes)

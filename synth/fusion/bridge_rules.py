@@ -25,21 +25,21 @@ NO_PROSE = re.compile(r"\b(?:SELECT|EXISTS)\b|:(?:caller|person|now)\b|<!--|\[[R
 
 
 def conflict_faults(conflicts: Sequence[PolicyConflict], contract: FusedBlueprint) -> list[str]:
-    """What is wrong with them, in words for their author."""
+    """What is wrong with conflicts, in words for their author: whose rules they are about, and their resolution."""
     owners = {rule: member.server for member in contract.members for rule in member.rules.values()}
-    found = [fault for conflict in conflicts for fault in _faults(conflict, owners)]
-    about = {conflict.about for conflict in conflicts}
-    if "privacy" not in about:
-        found.append("nothing settles privacy: say what one company may be told of what another has on record")
-    asked = {
+    faults = [fault for conflict in conflicts for fault in _conflict_faults(conflict, owners)]
+    subjects = {conflict.about for conflict in conflicts}
+    if "privacy" not in subjects:
+        faults.append("nothing settles privacy: say what one company may be told of what another has on record")
+    facts_asked = {
         frozenset(parameter.name for parameter in tool.parameters) for tool in contract.tools if tool.kind == "auth"
     }
-    if len(asked) > 1 and "identity" not in about:
-        found.append("nothing settles identity: the companies ask for different facts to identify people")
-    return found
+    if len(facts_asked) > 1 and "identity" not in subjects:
+        faults.append("nothing settles identity: the companies ask for different facts to identify people")
+    return faults
 
 
-def _faults(conflict: PolicyConflict, owners: dict[str, str]) -> Iterator[str]:
+def _conflict_faults(conflict: PolicyConflict, owners: dict[str, str]) -> Iterator[str]:
     where = f"the conflict about {conflict.about}, {conflict.conflict!r}"
     unknown = [rule for rule in conflict.rules if rule not in owners]
     if unknown:
@@ -54,13 +54,13 @@ def _faults(conflict: PolicyConflict, owners: dict[str, str]) -> Iterator[str]:
 
 
 def reads_show_what_decides(fused: FusedBlueprint, rule: BridgeRule) -> bool:
-    """Whether reads show all columns of other domains that the rule reads, apart from keys and references."""
+    """Whether reads show all columns of other domains that a rule reads, except keys and references."""
     accesses = StatementPreparer(fused)
     try:
         read = accesses.of(guard_query(rule.holds)).reads
     finally:
         accesses.close()
-    shown = _shown(fused)
+    shown = _attributes_shown(fused)
     own = fused.member_of(rule.tool).server
     return all(
         id(attribute) in shown
@@ -71,7 +71,7 @@ def reads_show_what_decides(fused: FusedBlueprint, rule: BridgeRule) -> bool:
     )
 
 
-def _shown(fused: FusedBlueprint) -> set[int]:
+def _attributes_shown(fused: FusedBlueprint) -> set[int]:
     """Identities of the attributes that reads show as they are."""
     lineage = ColumnLineage(fused)
     return {
@@ -84,8 +84,8 @@ def _shown(fused: FusedBlueprint) -> set[int]:
     }
 
 
-ENGINE = frozenset({"caller", "person", "now"})
-"""What a bridge rule may bind beside its tool's parameters."""
+ENGINE_BINDINGS = frozenset({"caller", "person", "now"})
+"""What a bridge rule may bind, beside its tool's parameters."""
 
 
 def bridge_faults(rules: Sequence[BridgeRule], fused: FusedBlueprint) -> dict[str, list[str]]:
@@ -98,7 +98,7 @@ def bridge_faults(rules: Sequence[BridgeRule], fused: FusedBlueprint) -> dict[st
     try:
         for rule in rules:
             faults = [] if rule.rule not in names else ["there is another bridge rule of that name"]
-            faults += _standing(rule, fused, taken) or _running(rule, fused, statements, common)
+            faults += _placement_faults(rule, fused, taken) or _sql_faults(rule, fused, statements, common)
             if faults:
                 found.setdefault(rule.rule, []).extend(faults)
             names.add(rule.rule)
@@ -118,7 +118,7 @@ def servers_read(reads: Mapping[str, set[str]], fused: FusedBlueprint) -> set[st
     return found
 
 
-def _standing(rule: BridgeRule, fused: FusedBlueprint, taken: dict[str, set[str]]) -> list[str]:
+def _placement_faults(rule: BridgeRule, fused: FusedBlueprint, taken: dict[str, set[str]]) -> list[str]:
     """What is wrong with where a rule stands."""
     writes = [tool.name for tool in fused.tools if tool.kind == "write"]
     if rule.tool not in writes:
@@ -135,12 +135,12 @@ def _standing(rule: BridgeRule, fused: FusedBlueprint, taken: dict[str, set[str]
     return found
 
 
-def _running(
+def _sql_faults(
     rule: BridgeRule, fused: FusedBlueprint, statements: StatementChecker, common: frozenset[str]
 ) -> list[str]:
     """What is wrong with its SQL, with what that reads, and with the sentence beside it."""
     tool = fused.tool(rule.tool)
-    allowed = frozenset(parameter.name for parameter in tool.parameters) | ENGINE
+    allowed = frozenset(parameter.name for parameter in tool.parameters) | ENGINE_BINDINGS
     refused: list[ContractProblem] = list(
         statements.judge(rule.rule, rule.holds, "expression", allowed, texts_of(tool))
     )

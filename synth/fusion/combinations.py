@@ -1,7 +1,8 @@
-"""Choosing combinations: sets of domains that links join, the best first, spread evenly.
+"""Combinations: which sets of domains become one world.
 
-Candidates grow from pairs, one domain at a time, so that sets without links are never looked at. Of all candidates
-those are taken in turn that use persons, sizes and domains least used so far; more links decide between equals.
+Candidates grow from linked pairs, one domain at a time, so that sets without links are never considered. Of all
+candidates the one is taken next whose person, size and domains were used least so far; of equals, the one with most
+links.
 """
 
 from collections import Counter
@@ -14,12 +15,12 @@ import networkx as nx
 
 from skillweave.schema.fusion import Link
 
-WIDEST = 3000
-"""Candidates of one size, the best linked, from which larger ones are grown."""
+MOST_GROWN = 3000
+"""Candidates of one size, those with most links, from which larger ones are grown."""
 
 
-class Candidate(NamedTuple):
-    """Domains of one shared person that links join."""
+class CandidateCombination(NamedTuple):
+    """A set of domains that serve the same person and are joined by links."""
 
     person: str
     domains: tuple[str, ...]
@@ -27,91 +28,101 @@ class Candidate(NamedTuple):
     links: tuple[Link, ...]
 
 
-class Chosen(NamedTuple):
-    combinations: list[Candidate]
+class ChosenCombinations(NamedTuple):
+    combinations: list[CandidateCombination]
     considered: int
-    """Sets of domains that were looked at."""
+    """Sets of domains that were considered."""
     unlinked: int
     """Of these, sets that no links join."""
 
 
 def choose_combinations(
     persons: Mapping[str, Sequence[str]], links: Mapping[tuple[str, str], Sequence[Link]], wanted: int, largest: int
-) -> Chosen:
-    """`wanted` combinations of 2 to `largest` domains, or as many as there are.
+) -> ChosenCombinations:
+    """Choose combinations, spread evenly over persons, sizes and domains.
 
-    `persons`: shared person -> its domains; `links`: sorted pair of domains -> what they offer each other.
+    Args:
+        persons: Kind of shared person -> the domains that serve it.
+        links: Pair of domains, in alphabetical order -> what they offer each other.
+        wanted: How many combinations to choose; fewer only if there are no more.
+        largest: The most domains of one combination; the fewest are 2.
     """
-    found: list[Candidate] = []
+    candidates: list[CandidateCombination] = []
     considered = 0
     for person, domains in sorted(persons.items()):
-        grown, looked_at = _candidates(person, sorted(domains), links, largest)
-        found += grown
+        grown_candidates, looked_at = _candidates(person, sorted(domains), links, largest)
+        candidates += grown_candidates
         considered += looked_at
-    chosen = _spread(found, wanted)
-    return Chosen(sorted(chosen, key=lambda one: one.domains), considered, considered - len(found))
+    chosen = _evenly_chosen(candidates, wanted)
+    return ChosenCombinations(
+        sorted(chosen, key=lambda candidate: candidate.domains), considered, considered - len(candidates)
+    )
 
 
 def world_names(combinations: Sequence[Sequence[str]]) -> dict[tuple[str, ...], str]:
-    """A name for each combination's world: its domains' names, and a number where another's differs in case alone."""
+    """Domains of each combination -> the name of its world; a number tells names apart that differ in case alone."""
     taken: set[str] = set()
-    found: dict[tuple[str, ...], str] = {}
+    names_by_domains: dict[tuple[str, ...], str] = {}
     for domains in sorted(tuple(sorted(domains)) for domains in combinations):
         plain = "__".join(domains)
-        names = (plain if number == 1 else f"{plain}_{number}" for number in count(1))
-        name = next(name for name in names if name.lower() not in taken)
+        candidates = (plain if number == 1 else f"{plain}_{number}" for number in count(1))
+        name = next(name for name in candidates if name.lower() not in taken)
         taken.add(name.lower())
-        found[domains] = name
-    return found
+        names_by_domains[domains] = name
+    return names_by_domains
 
 
 def _candidates(
     person: str, domains: Sequence[str], links: Mapping[tuple[str, str], Sequence[Link]], largest: int
-) -> tuple[list[Candidate], int]:
-    pairs = [(one, other) for one, other in subsets(domains, 2)]
-    size = [Candidate(person, pair, tuple(links[pair])) for pair in pairs if links.get(pair)]
-    network: nx.Graph[str] = nx.Graph(candidate.domains for candidate in size)
-    found, considered = list(size), len(pairs)
+) -> tuple[list[CandidateCombination], int]:
+    pairs = [(candidate, other) for candidate, other in subsets(domains, 2)]
+    of_size = [CandidateCombination(person, pair, tuple(links[pair])) for pair in pairs if links.get(pair)]
+    network: nx.Graph[str] = nx.Graph(candidate.domains for candidate in of_size)
+    candidates, considered = list(of_size), len(pairs)
     for _ in range(3, largest + 1):
-        widest = sorted(size, key=lambda one: (-len(one.links), one.domains))[:WIDEST]
-        sets = {
-            tuple(sorted((*one.domains, near)))
-            for one in widest
-            for domain in one.domains
-            for near in network[domain]
-            if near not in one.domains
+        best_linked = sorted(of_size, key=lambda candidate: (-len(candidate.links), candidate.domains))[:MOST_GROWN]
+        grown_sets = {
+            tuple(sorted((*candidate.domains, neighbour)))
+            for candidate in best_linked
+            for domain in candidate.domains
+            for neighbour in network[domain]
+            if neighbour not in candidate.domains
         }
-        size = [_joined(person, together, links) for together in sorted(sets)]
-        found += size
-        considered += len(sets)
-    return found, considered
+        of_size = [_candidate(person, domain_set, links) for domain_set in sorted(grown_sets)]
+        candidates += of_size
+        considered += len(grown_sets)
+    return candidates, considered
 
 
-def _joined(person: str, domains: tuple[str, ...], links: Mapping[tuple[str, str], Sequence[Link]]) -> Candidate:
-    return Candidate(person, domains, tuple(link for pair in subsets(domains, 2) for link in links.get(pair, ())))
+def _candidate(
+    person: str, domains: tuple[str, ...], links: Mapping[tuple[str, str], Sequence[Link]]
+) -> CandidateCombination:
+    return CandidateCombination(
+        person, domains, tuple(link for pair in subsets(domains, 2) for link in links.get(pair, ()))
+    )
 
 
-def _spread(candidates: Sequence[Candidate], wanted: int) -> list[Candidate]:
-    left = sorted(candidates, key=lambda one: (-_density(one), one.domains))
+def _evenly_chosen(candidates: Sequence[CandidateCombination], wanted: int) -> list[CandidateCombination]:
+    remaining = sorted(candidates, key=lambda candidate: (-_density(candidate), candidate.domains))
     used: Counter[str] = Counter()
-    chosen: list[Candidate] = []
-    while left and len(chosen) < wanted:
-        best = min(left, key=lambda one: _use(one, used))
-        left.remove(best)
+    chosen: list[CandidateCombination] = []
+    while remaining and len(chosen) < wanted:
+        best = min(remaining, key=lambda candidate: _earlier_use(candidate, used))
+        remaining.remove(best)
         chosen.append(best)
         used.update([f"person {best.person}", *best.domains])
-        # A larger set counts for more, so that there are fewer of them.
+        # Larger sets count for more, so that fewer of them are chosen.
         used[f"size {len(best.domains)}"] += len(best.domains) - 1
     return chosen
 
 
-def _use(candidate: Candidate, used: Counter[str]) -> tuple[int, int, int, int]:
-    """How much what a candidate is made of was used before: smaller is better. The first of equals has most links."""
+def _earlier_use(candidate: CandidateCombination, used: Counter[str]) -> tuple[int, int, int, int]:
+    """How much a candidate's person, size and domains were used before; less is better."""
     own = [used[domain] for domain in candidate.domains]
     return used[f"person {candidate.person}"], used[f"size {len(candidate.domains)}"], max(own), sum(own)
 
 
-def _density(candidate: Candidate) -> float:
+def _density(candidate: CandidateCombination) -> float:
     """Links for each pair of domains."""
     size = len(candidate.domains)
     return len(candidate.links) / (size * (size - 1) / 2)

@@ -16,34 +16,37 @@ from skillweave.schema.template import ToolEdge, ToolGraph
 from synth.contracts.dependencies import auth_edges, columns_read, columns_written
 from synth.contracts.visibility import column_origins
 
-ValueSort = Literal["money", "time", "key", "text", "number", "flag", "any"]
-"""What a value is, as far as a contract shows it."""
+ValueType = Literal["money", "time", "key", "text", "number", "flag", "any"]
+"""The type of a value, as far as a contract shows it."""
 
 _LINK = re.compile(r"(?:date\()?(?P<call>[0-9]{1,4})\.(?:(?P<row>\w+)\.)?(?P<column>\w+)\)?")
-_FITS: frozenset[tuple[ValueSort, ValueSort]] = frozenset({("key", "text"), ("number", "money"), ("money", "number")})
+_COMPATIBLE: frozenset[tuple[ValueType, ValueType]] = frozenset(
+    {("key", "text"), ("number", "money"), ("money", "number")}
+)
 
 
 class LinkSource(NamedTuple):
-    """Where a linked argument comes from."""
+    """Where the value of a linked argument comes from."""
 
     call: int
     """Counted from 1."""
     row: str | None
-    """The parameter whose row holds it; None: the call's result does."""
+    """The parameter whose row holds it; None: the call's result holds it."""
     column: str
     is_day: bool
+    """Whether only the day of a moment is taken."""
 
 
 def link_source(link: str) -> LinkSource | None:
-    """A link of a story, read; None where it is of no known form."""
-    matched = _LINK.fullmatch(link)
-    if matched is None or link.startswith("date(") != link.endswith(")"):
+    """Parse a link of a story: `2.amount`, `1.fine_id.title`, `date(1.starts_at)`. None if it has another form."""
+    match = _LINK.fullmatch(link)
+    if match is None or link.startswith("date(") != link.endswith(")"):
         return None
-    return LinkSource(int(matched["call"]), matched["row"], matched["column"], link.startswith("date("))
+    return LinkSource(int(match["call"]), match["row"], match["column"], link.startswith("date("))
 
 
 def links_of(story: Storyline, fused: FusedBlueprint) -> Iterator[Link]:
-    """The links between domains that a story rests on."""
+    """The links between domains that a story needs: values, rows that are named, and bridge rules."""
     rules = {rule.rule: rule for rule in story.bridges}
     for call in story.calls:
         for parameter, link in call.same.items():
@@ -55,20 +58,20 @@ def links_of(story: Storyline, fused: FusedBlueprint) -> Iterator[Link]:
 
 
 def _value_link(story: Storyline, fused: FusedBlueprint, call: StoryCall, parameter: str, link: str) -> Iterator[Link]:
-    place = link_source(link)
-    if place is None or not 1 <= place.call <= len(story.calls):
+    origin = link_source(link)
+    if origin is None or not 1 <= origin.call <= len(story.calls):
         return
-    source = story.calls[place.call - 1]
-    producer, owner = source.tool, source.server
-    if place.row is not None:
-        owner = source.names.get(place.row, source.server).partition(".")[0]
-        producer = _read_with(fused, owner, place.column) or producer
+    call_linked = story.calls[origin.call - 1]
+    producer, owner = call_linked.tool, call_linked.server
+    if origin.row is not None:
+        owner = call_linked.names.get(origin.row, call_linked.server).partition(".")[0]
+        producer = _read_returning(fused, owner, origin.column) or producer
     if owner != call.server:
         yield Link(
             kind="value",
             source=owner,
             producer=producer,
-            column=place.column,
+            column=origin.column,
             target=call.server,
             consumer=call.tool,
             parameter=parameter,
@@ -79,7 +82,7 @@ def _value_link(story: Storyline, fused: FusedBlueprint, call: StoryCall, parame
 def _row_link(fused: FusedBlueprint, call: StoryCall, parameter: str, reference: str) -> Iterator[Link]:
     server, _, entity = reference.partition(".")
     key = next((e.key for e in fused.tables if (e.server, e.origin) == (server, entity)), "")  # type: ignore[attr-defined]
-    producer = _read_with(fused, server, key)
+    producer = _read_returning(fused, server, key)
     if producer and server != call.server:
         yield Link(
             kind="value",
@@ -94,38 +97,38 @@ def _row_link(fused: FusedBlueprint, call: StoryCall, parameter: str, reference:
 
 
 def _rule_link(fused: FusedBlueprint, call: StoryCall, rule: BridgeRule) -> Iterator[Link]:
-    guarded = fused.tool(rule.tool)
+    guarded_tool = fused.tool(rule.tool)
     producer = fused.tool(fused.member(call.server).tools[call.tool])
-    assert isinstance(guarded, FusedTool)
-    touched = _touched(producer, rule.holds)
-    if touched and guarded.server != call.server:
-        entity, attribute = touched
-        owner = next(e for e in fused.tables if e.table == entity)
+    assert isinstance(guarded_tool, FusedTool)
+    column = _shared_column(producer, rule.holds)
+    if column and guarded_tool.server != call.server:
+        entity, attribute = column
+        owner = next(table for table in fused.tables if table.table == entity)
         yield Link(
             kind="rule",
             source=call.server,
             producer=call.tool,
-            target=guarded.server,
-            consumer=guarded.origin,
+            target=guarded_tool.server,
+            consumer=guarded_tool.origin,
             entity=owner.origin,  # type: ignore[attr-defined]
             attribute=attribute,
             why=rule.says,
         )
 
 
-def _touched(producer: Tool, holds: str) -> tuple[str, str | None] | None:
-    """A table, and the column, that a tool writes and a guard reads; None where there is none."""
+def _shared_column(producer: Tool, holds: str) -> tuple[str, str | None] | None:
+    """A table, and maybe a column of it, that a tool writes and a guard reads; None if there is none."""
     written = columns_written([effect.sql for effect in producer.effects])
     read = columns_read(holds)
-    both = sorted((table, column) for table, column in written & read if column is not None)
-    rows = sorted({table for table, column in written if column is None} & {table for table, _ in read})
-    if both:
-        return both[0]
-    return (rows[0], None) if rows else None
+    columns = sorted((table, column) for table, column in written & read if column is not None)
+    tables = sorted({table for table, column in written if column is None} & {table for table, _ in read})
+    if columns:
+        return columns[0]
+    return (tables[0], None) if tables else None
 
 
-def _read_with(fused: FusedBlueprint, server: str, column: str) -> str | None:
-    """The first read of a member that returns a column of that name."""
+def _read_returning(fused: FusedBlueprint, server: str, column: str) -> str | None:
+    """The first read of a domain that returns a column of this name."""
     for tool in fused.tools:
         if tool.server == server and tool.kind == "read" and column in column_origins(tool):
             return tool.origin
@@ -133,11 +136,15 @@ def _read_with(fused: FusedBlueprint, server: str, column: str) -> str | None:
 
 
 def link_faults(links: Sequence[Link], blueprints: Mapping[str, Blueprint]) -> list[str]:
-    """What is wrong with links, in words for their author."""
-    return [f"{link.source} to {link.target}: {fault}" for link in links if (fault := _fault(link, blueprints))]
+    """What is wrong with links, in words for their author.
+
+    Args:
+        blueprints: The contracts of both domains, by server.
+    """
+    return [f"{link.source} to {link.target}: {fault}" for link in links if (fault := _link_fault(link, blueprints))]
 
 
-def _fault(link: Link, blueprints: Mapping[str, Blueprint]) -> str | None:
+def _link_fault(link: Link, blueprints: Mapping[str, Blueprint]) -> str | None:
     if link.source == link.target or not {link.source, link.target} <= blueprints.keys():
         return f"a link goes from one to the other of {', '.join(sorted(blueprints))}"
     source, target = blueprints[link.source], blueprints[link.target]
@@ -154,18 +161,22 @@ def _fault(link: Link, blueprints: Mapping[str, Blueprint]) -> str | None:
 
 
 def _value_fault(link: Link, source: Blueprint, producer: Tool, consumer: Tool) -> str | None:
-    shown = column_origins(producer)
+    origins = column_origins(producer)
     parameter = next((parameter for parameter in consumer.parameters if parameter.name == link.parameter), None)
-    if link.column not in shown:
-        return f"{producer.name} returns no {link.column!r}; it returns {', '.join(shown)}"
+    if link.column not in origins:
+        return f"{producer.name} returns no {link.column!r}; it returns {', '.join(origins)}"
     if parameter is None:
         return f"{consumer.name} takes no {link.parameter!r}"
-    attribute = _attribute(source, shown[link.column])
+    attribute = _attribute(source, origins[link.column])
     if attribute is not None and attribute.shared:
         return f"{link.column!r} is the person's own and known to every company"
-    given, taken = _sort(link.column, attribute, source), _sort_taken(parameter)
-    if "any" not in (given, taken) and given != taken and (given, taken) not in _FITS:
-        return f"{link.column!r} is {given}, and {parameter.name!r} takes {taken}"
+    type_given, type_taken = _value_type(link.column, attribute, source), _parameter_type(parameter)
+    if (
+        "any" not in (type_given, type_taken)
+        and type_given != type_taken
+        and (type_given, type_taken) not in _COMPATIBLE
+    ):
+        return f"{link.column!r} is {type_given}, and {parameter.name!r} takes {type_taken}"
     return None
 
 
@@ -188,7 +199,7 @@ def _attribute(blueprint: Blueprint, origin: tuple[str, str] | None) -> Attribut
     )
 
 
-def _sort(column: str, attribute: Attribute | None, blueprint: Blueprint) -> ValueSort:
+def _value_type(column: str, attribute: Attribute | None, blueprint: Blueprint) -> ValueType:
     if column.endswith("_cents") or (attribute and attribute.unit == "cents"):
         return "money"
     if attribute is None:
@@ -202,13 +213,13 @@ def _is_key(entity: Entity, attribute: Attribute) -> bool:
     return entity.attributes[0] is attribute
 
 
-def _sort_taken(parameter: Parameter) -> ValueSort:
+def _parameter_type(parameter: Parameter) -> ValueType:
     if parameter.name.endswith("_cents"):
         return "money"
     return "key" if parameter.refers_to else _BY_TYPE.get(parameter.type, "any")
 
 
-_BY_TYPE: dict[str, ValueSort] = {
+_BY_TYPE: dict[str, ValueType] = {
     "string": "text",
     "integer": "number",
     "number": "number",

@@ -1,7 +1,7 @@
-"""Mediation: bridge rules as an author gives them become those of a world: sound, proven, numbered, held by somebody.
+"""Mediation: an author's bridge rules become those of a fused world, proven, numbered, and each with its holder.
 
-What is wrong with a rule goes back to its author; what is still wrong at the end is dropped, that rule and no other.
-Rules can lock each other: what one asks for, another forbids. Of two that do, the later one goes.
+What is wrong with a rule goes back to its author. A rule that is still wrong at the end is dropped, and no other. Two
+rules conflict if one asks for what the other forbids; of two such rules the later one is dropped.
 """
 
 import sqlite3
@@ -17,12 +17,12 @@ from synth.fusion.bridge_proof import BridgedWorld, BridgeWitnesses, is_carried_
 from synth.fusion.bridge_rules import bridge_faults, reads_show_what_decides
 from synth.search.arguments import ArgumentSearch
 
-TRIED = 12
-"""Persons whose lawful calls of a guarded tool are tried against its bridge rules."""
+MOST_PERSONS = 12
+"""Persons whose lawful calls of single domains are tried against the bridge rules."""
 
 
-class MediatedWorld(NamedTuple):
-    """The world whose domains are reconciled."""
+class MediationInputs(NamedTuple):
+    """The fused world whose domains are reconciled, without bridge rules."""
 
     fused: FusedBlueprint
     content: bytes
@@ -32,168 +32,189 @@ class MediatedWorld(NamedTuple):
 
 
 class SettledBridges(NamedTuple):
-    """Bridge rules that hold, and those that do not."""
+    """Bridge rules that are proven together, and those that are dropped."""
 
     bridges: list[BridgeRule]
     """Under their authors' names."""
-    shown: dict[str, BridgeWitnesses]
-    """Of each of these."""
+    witnesses: dict[str, BridgeWitnesses]
+    """Of each of these, by name."""
     dropped: dict[str, str]
     """Name of another -> what is wrong with it, in words for its author."""
 
 
-def settle_bridges(ground: MediatedWorld, rules: Sequence[BridgeRule]) -> SettledBridges:
-    """Which of the rules hold together."""
-    dropped = {name: "; ".join(faults) for name, faults in bridge_faults(rules, ground.fused).items()}
+def settle_bridges(inputs: MediationInputs, rules: Sequence[BridgeRule]) -> SettledBridges:
+    """Find the rules that can be proven together, all of them on.
+
+    Args:
+        inputs: The fused world.
+        rules: The author's rules, under their own names.
+    """
+    dropped = {name: "; ".join(faults) for name, faults in bridge_faults(rules, inputs.fused).items()}
     sound = [rule for rule in rules if rule.rule not in dropped]
     alone: dict[str, BridgeWitnesses] = {}
     for rule in sound:
-        fault, shown = _alone(ground, rule)
+        fault, witnesses = _proof_alone(inputs, rule)
         if fault:
             dropped[rule.rule] = fault
         else:
-            alone[rule.rule] = shown
-    kept = [rule for rule in sound if rule.rule not in dropped]
-    together = _together(ground, kept, alone)
-    if isinstance(together, dict):
-        return SettledBridges(kept, together, dropped)
-    return _one_by_one(ground, kept, alone, dropped)
+            alone[rule.rule] = witnesses
+    provable = [rule for rule in sound if rule.rule not in dropped]
+    proofs = _proofs_together(inputs, provable, alone)
+    if isinstance(proofs, dict):
+        return SettledBridges(provable, proofs, dropped)
+    return _one_by_one(inputs, provable, alone, dropped)
 
 
 def _one_by_one(
-    ground: MediatedWorld, rules: Sequence[BridgeRule], alone: dict[str, BridgeWitnesses], dropped: dict[str, str]
+    inputs: MediationInputs, rules: Sequence[BridgeRule], alone: dict[str, BridgeWitnesses], dropped: dict[str, str]
 ) -> SettledBridges:
-    """The rules taken in one after the other, without those that lock one that is in."""
+    """The rules that remain if each is added in turn and dropped if it conflicts with those before it."""
     kept: list[BridgeRule] = []
-    shown: dict[str, BridgeWitnesses] = {}
+    witnesses: dict[str, BridgeWitnesses] = {}
     for rule in rules:
-        found = _together(ground, [*kept, rule], alone)
-        if isinstance(found, str):
-            others = ", ".join(one.rule for one in kept)
-            dropped[rule.rule] = f"it locks with {others}: {found}" if found else f"it locks with {others}"
+        proofs = _proofs_together(inputs, [*kept, rule], alone)
+        if isinstance(proofs, str):
+            others = ", ".join(other.rule for other in kept)
+            dropped[rule.rule] = f"it locks with {others}: {proofs}" if proofs else f"it locks with {others}"
         else:
             kept.append(rule)
-            shown = found
-    return SettledBridges(kept, shown, dropped)
+            witnesses = proofs
+    return SettledBridges(kept, witnesses, dropped)
 
 
-def _together(
-    ground: MediatedWorld, rules: Sequence[BridgeRule], alone: dict[str, BridgeWitnesses]
+def _proofs_together(
+    inputs: MediationInputs, rules: Sequence[BridgeRule], alone: dict[str, BridgeWitnesses]
 ) -> dict[str, BridgeWitnesses] | str:
-    """What all rules being on lets be shown of each; or what it does not, in words."""
-    found: dict[str, BridgeWitnesses] = {}
-    bridges = BridgedWorld(ground.fused, ground.content, rules, ground.now, ground.seed)
+    """Witnesses of each rule with all of them on; or in words which proof is missing."""
+    witnesses: dict[str, BridgeWitnesses] = {}
+    bridges = BridgedWorld(inputs.fused, inputs.content, rules, inputs.now, inputs.seed)
     try:
         for rule in rules:
             before = alone[rule.rule]
-            found[rule.rule] = before if bridges.confirms(rule.rule, before) else bridges.shown(rule.rule)
-            fault = _unshown(found[rule.rule])
+            witnesses[rule.rule] = before if bridges.confirms(rule.rule, before) else bridges.witnesses(rule.rule)
+            fault = _missing_proof(witnesses[rule.rule])
             if fault:
                 return f"with all of them on, of {rule.rule}: {fault}"
-            ways = [step.tool for step in before.met.before] if before.met and before.mended else []
-            if bridges.guarded(ways) and not (found[rule.rule].mended or bridges.is_mended(rule.rule)):
-                return (
-                    f"{' and '.join(ways)} could bring about what {rule.rule} asks for, and no more with all of them on"
-                )
+            tools_before = [step.tool for step in before.met.before] if before.met and before.is_by_mending else []
+            if bridges.guard_any(tools_before) and not (
+                witnesses[rule.rule].is_by_mending or bridges.is_mended(rule.rule)
+            ):
+                tools = " and ".join(tools_before)
+                return f"{tools} could bring about what {rule.rule} asks for, and no more with all of them on"
     except sqlite3.Error as error:
         return f"with all of them on, SQL fails on the data: {error}"
     finally:
         bridges.close()
-    return found
+    return witnesses
 
 
-def _alone(ground: MediatedWorld, rule: BridgeRule) -> tuple[str, BridgeWitnesses]:
-    """What is wrong with a rule that is the only one, empty where nothing is; and what can be shown of it."""
+def _proof_alone(inputs: MediationInputs, rule: BridgeRule) -> tuple[str, BridgeWitnesses]:
+    """What is wrong with a rule by itself (empty if nothing is), and its witnesses with no other rule on."""
     try:
-        shown = prove_bridges(ground.fused, ground.content, [rule], ground.now, ground.seed)[rule.rule]
+        witnesses = prove_bridges(inputs.fused, inputs.content, [rule], inputs.now, inputs.seed)[rule.rule]
     except sqlite3.Error as error:
         return f"its SQL fails on the data: {error}", BridgeWitnesses(None, None)
-    return _unshown(shown), shown
+    return _missing_proof(witnesses), witnesses
 
 
-def _unshown(shown: BridgeWitnesses) -> str:
-    """What is missing of a proof, in words for the rule's author; empty where nothing is."""
-    if shown.met is None:
+def _missing_proof(witnesses: BridgeWitnesses) -> str:
+    """What a rule's proof lacks, in words for its author. Empty if it lacks nothing."""
+    if witnesses.met is None:
         return "nobody can make a lawful call under it, on the data as they are or after calls of the other company"
-    if shown.broken is None:
+    if witnesses.broken is None:
         return "no call breaks it and nothing else: it is always met, or another rule forbids the same"
     return ""
 
 
-def mediation(
-    ground: MediatedWorld,
-    found: SettledBridges,
+def mediation_record(
+    inputs: MediationInputs,
+    settled: SettledBridges,
     conflicts: Sequence[PolicyConflict],
     proposed: Sequence[str],
     share: float,
 ) -> Mediation:
-    """The record: the rules numbered, each with its holder and its proof; `proposed` are the names that stories use."""
-    numbers = {rule.rule: f"B{place}" for place, rule in enumerate(found.bridges, start=1)}
-    agents = agent_rules(numbers, _carried_out(ground, found), share, Random(f"{ground.seed}/enforcers"))
+    """The record of a mediation.
+
+    Args:
+        inputs: The fused world.
+        settled: The rules that hold.
+        conflicts: What was settled between the companies.
+        proposed: The names of bridge rules in stories.
+        share: Share of the rules that the agent holds, 0 to 1.
+    """
+    numbers = {rule.rule: f"B{place}" for place, rule in enumerate(settled.bridges, start=1)}
+    agents = agent_rules(numbers, _rules_agent_can_hold(inputs, settled), share, Random(f"{inputs.seed}/enforcers"))
     bridges = [
         rule.model_copy(update={"rule": numbers[rule.rule], "enforced_by": "agent" if rule.rule in agents else "tool"})
-        for rule in found.bridges
+        for rule in settled.bridges
     ]
-    proofs = [proof_of(numbers[name], shown) for name, shown in found.shown.items()]
-    left_out = [name for name in dict.fromkeys(proposed) if name not in numbers and name not in found.dropped]
+    proofs = [proof_of(numbers[name], witnesses) for name, witnesses in settled.witnesses.items()]
+    left_out = [name for name in dict.fromkeys(proposed) if name not in numbers and name not in settled.dropped]
     return Mediation(
-        name=ground.fused.server,
+        name=inputs.fused.server,
         conflicts=list(conflicts),
         bridges=bridges,
         numbers=numbers,
         proofs=proofs,
-        dropped=found.dropped | dict.fromkeys(left_out, "the mediator left it out"),
-        changed=changed_by(ground, bridges),
+        dropped=settled.dropped | dict.fromkeys(left_out, "the mediator left it out"),
+        changed=calls_forbidden(inputs, bridges),
     )
 
 
 def agent_rules(rules: Collection[str], able: Collection[str], share: float, random: Random) -> frozenset[str]:
-    """The rules that the agent holds: that share of all, and one at least of two or more; only of those `able`."""
+    """Draw the rules that the agent holds.
+
+    Args:
+        rules: All bridge rules.
+        able: Those that an agent can hold.
+        share: Share of all rules to draw. If it is not 0 and there are two rules or more, at least one is drawn.
+        random: Draws them.
+    """
     least = 1 if share and len(rules) > 1 else 0
     wanted = max(least, round(len(rules) * share))
     return frozenset(random.sample(sorted(able), min(wanted, len(able))))
 
 
-def _carried_out(ground: MediatedWorld, found: SettledBridges) -> list[str]:
-    """The rules that the agent can hold: it can see what they ask about, and a call that breaks one is carried out."""
+def _rules_agent_can_hold(inputs: MediationInputs, settled: SettledBridges) -> list[str]:
+    """The rules that the agent can hold: reads show what decides them, and a call that breaks one is carried out."""
     world = World(
-        ground.fused.with_bridges([rule.model_copy(update={"enforced_by": "agent"}) for rule in found.bridges]),
-        ground.content,
-        now=ground.now,
+        inputs.fused.with_bridges([rule.model_copy(update={"enforced_by": "agent"}) for rule in settled.bridges]),
+        inputs.content,
+        now=inputs.now,
     )
     try:
-        rules = {rule.rule: rule for rule in found.bridges}
+        rules = {rule.rule: rule for rule in settled.bridges}
         return [
             name
-            for name, shown in found.shown.items()
-            if shown.broken
-            and reads_show_what_decides(ground.fused, rules[name])
-            and is_carried_out(world, shown.broken)
+            for name, witnesses in settled.witnesses.items()
+            if witnesses.broken
+            and reads_show_what_decides(inputs.fused, rules[name])
+            and is_carried_out(world, witnesses.broken)
         ]
     finally:
         world.close()
 
 
-def changed_by(ground: MediatedWorld, bridges: Sequence[BridgeRule]) -> dict[str, list[str]]:
-    """Bridge rule -> lawful calls of single domains, `<tool> of <person>`, that it forbids."""
-    found: dict[str, list[str]] = {}
-    world = World(ground.fused.with_bridges(bridges), ground.content, now=ground.now)
+def calls_forbidden(inputs: MediationInputs, bridges: Sequence[BridgeRule]) -> dict[str, list[str]]:
+    """Bridge rule -> the calls, lawful in their own domain, that it forbids: `<tool> of <person>`."""
+    forbidden: dict[str, list[str]] = {}
+    world = World(inputs.fused.with_bridges(bridges), inputs.content, now=inputs.now)
     guarded = sorted({rule.tool for rule in bridges})
-    persons = Random(f"{ground.seed}/changed").sample(world.callers, min(TRIED, len(world.callers)))
+    persons = Random(f"{inputs.seed}/changed").sample(world.callers, min(MOST_PERSONS, len(world.callers)))
     for person in sorted(persons):
         with world.session(caller=person) as session:
             for name in guarded:
                 search = ArgumentSearch(
-                    ground.fused,
-                    ground.fused.tool(name),
+                    inputs.fused,
+                    inputs.fused.tool(name),
                     session,
                     session.account(name),
                     session.now,
-                    Random(f"{ground.seed}/{person}/{name}"),
+                    Random(f"{inputs.seed}/{person}/{name}"),
                     person=person,
                 )
                 arguments = None
-                # A rule may be too much work for one person's data; it then changes nothing that can be shown.
+                # The search may be too much work on one person's data; then it shows nothing.
                 with suppress(sqlite3.Error):
                     arguments = next(search.meeting(), None)
                 if arguments is not None:
@@ -201,6 +222,6 @@ def changed_by(ground: MediatedWorld, bridges: Sequence[BridgeRule]) -> dict[str
                     broken = [verdict.rule for verdict in result.verdicts if not verdict.holds]
                     broken += [result.error.rule] if result.error is not None and result.error.rule else []
                     for rule in broken:
-                        found.setdefault(rule, []).append(f"{name} of {person}")
+                        forbidden.setdefault(rule, []).append(f"{name} of {person}")
     world.close()
-    return {rule: found[rule] for rule in sorted(found, key=lambda rule: int(rule[1:]))}
+    return {rule: forbidden[rule] for rule in sorted(forbidden, key=lambda rule: int(rule[1:]))}

@@ -24,9 +24,9 @@ from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.search.arguments import ArgumentSearch
 
-CALLERS = 3
-"""Persons of each domain for whom trajectories are found."""
-NODES = 40
+MOST_CALLERS = 3
+"""Persons of each domain for whom calls are sampled."""
+MOST_NODES = 40
 """Bound on one search for arguments."""
 
 
@@ -39,31 +39,47 @@ class SessionCalls(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """How a replay in a fused world went, beside the one in the single world."""
+    """A replay in a fused world, compared with the one in the single world."""
 
     differences: list[str]
-    """What is not the same, in words; empty: nothing. Bridge rules apart."""
+    """What differs, in words, apart from what bridge rules forbid."""
     bridges: list[str]
-    """Bridge rules that refused a call, or that it broke."""
+    """Bridge rules that refused a call, or that a call broke."""
 
 
 def replay_differences(single: World, fused: World, random: Random) -> list[str]:
-    """What a few persons' lawful, unlawful and refused calls of all of a domain's tools show to be different."""
+    """Compare a single world with a fused one by sampled calls of all its tools, lawful and unlawful.
+
+    Args:
+        single: The world of one domain.
+        fused: A fused world that has the domain, without bridge rules.
+        random: Samples persons and arguments.
+
+    Returns:
+        What differs, in words. Empty if nothing does.
+    """
     server = single.blueprint.server
-    found = []
+    all_differences = []
     for trajectory in sample_sessions(single, random):
         who = trajectory.caller or "somebody not signed in"
         differences = replay_in_both(single, fused, trajectory.calls, caller=trajectory.caller).differences
-        found += [f"{server}, {who}: {difference}" for difference in differences]
-    return found
+        all_differences += [f"{server}, {who}: {difference}" for difference in differences]
+    return all_differences
 
 
 def replay_in_both(
     single: World, fused: World, calls: Sequence[GoldenCall], *, caller: str | None, now: str | None = None
 ) -> Replayed:
-    """The calls of a single world in a session of it, and in one of a fused world that has its domain.
+    """Make the calls of a single world both there and in a fused world.
 
-    `caller` is their key in the single world; None: the calls sign in. It ends where a bridge rule refuses a call.
+    The replay ends if a bridge rule refuses a call.
+
+    Args:
+        single: The world of one domain.
+        fused: A fused world that has the domain.
+        calls: The calls, in the names of the single world.
+        caller: The caller's key in the single world. None: the calls sign in.
+        now: The sessions' clock; by default the worlds' own.
     """
     contract = fused.blueprint
     assert isinstance(contract, FusedBlueprint)
@@ -72,41 +88,41 @@ def replay_in_both(
     if caller is not None and person is None:
         return Replayed([f"{caller!r} is nobody in {contract.server}"], [])
     with single.session(caller=caller, now=now) as own, fused.session(caller=person, now=now) as joined:
-        return _Pair(member, own, joined).run(calls)
+        return _SessionPair(member, own, joined).run(calls)
 
 
 def sample_sessions(world: World, random: Random) -> list[SessionCalls]:
-    """Sessions of a few persons in which every tool is called: lawfully, and against each of its rules in turn."""
-    callers = random.sample(world.callers, min(CALLERS, len(world.callers)))
-    return [_found(world, caller, random) for caller in (None, *callers)]
+    """Sessions of some persons in which every tool is called: against each of its rules, and lawfully."""
+    callers = random.sample(world.callers, min(MOST_CALLERS, len(world.callers)))
+    return [_session_calls(world, caller, random) for caller in (None, *callers)]
 
 
-def _found(world: World, caller: str | None, random: Random) -> SessionCalls:
+def _session_calls(world: World, caller: str | None, random: Random) -> SessionCalls:
     signing_in = [tool for tool in world.blueprint.tools if tool.kind == "auth"]
     others = [tool for tool in world.blueprint.tools if tool.kind != "auth"]
     with world.session(caller=caller) as session:
         if caller is None:
             session.call(others[0].name, {})
             for tool in signing_in:
-                _try(session, tool, random)
+                _make_calls(session, tool, random)
         for tool in random.sample(others, len(others)):
-            _try(session, tool, random)
+            _make_calls(session, tool, random)
         return SessionCalls(caller, [GoldenCall(tool=r.call.tool, arguments=r.call.arguments) for r in session.results])
 
 
-def _try(session: ContractSession, tool: Tool, random: Random) -> None:
-    """Break each rule of a tool where that can be done, then call it as is lawful."""
+def _make_calls(session: ContractSession, tool: Tool, random: Random) -> None:
+    """Break each rule of a tool if a call can, then make a lawful call."""
     ways = [(guard.rule, True) for guard in tool.guards] + [("", False)]
     for rule, breaks in ways:
         search = ArgumentSearch(
-            session.world.blueprint, tool, session, session.caller, session.now, random, nodes=NODES
+            session.world.blueprint, tool, session, session.caller, session.now, random, nodes=MOST_NODES
         )
         for arguments in islice(search.breaking(rule) if breaks else search.meeting(), 1):
             session.call(tool.name, arguments)
 
 
-class _Pair:
-    """A session of a single world, and one of a fused world that does the same."""
+class _SessionPair:
+    """A session of a single world, and one of a fused world in which the same calls are made."""
 
     def __init__(self, member: FusedMember, own: ContractSession, joined: ContractSession) -> None:
         self._member = member
@@ -114,58 +130,62 @@ class _Pair:
         self._joined = joined
         self._rules = {new: old for old, new in member.rules.items()}
         self._tables = {new: old for old, new in member.tables.items()}
-        self._there: dict[str, str] = {}
-        """Id that the single world minted -> the fused world's."""
-        self._back: dict[str, str] = {}
+        self._fused_ids: dict[str, str] = {}
+        """Id that the single world minted -> the id that the fused world minted for the same row."""
+        self._own_ids: dict[str, str] = {}
 
     def run(self, calls: Sequence[GoldenCall]) -> Replayed:
-        """All calls in both, compared one by one, and what they have left in the end."""
+        """Make all calls in both; compare their results one by one, and the changes at the end."""
         differences: list[str] = []
         bridges: list[str] = []
         for position, call in enumerate(calls):
             expected = self._own.call(call.tool, rebound(call, self._own.results))
-            arguments = {name: replace_ids(value, self._there) for name, value in expected.call.arguments.items()}
-            got = self._joined.call(self._member.tools.get(call.tool, call.tool), arguments)
-            self._there |= dict(zip(expected.minted, got.minted, strict=False))
-            self._back |= dict(zip(got.minted, expected.minted, strict=False))
+            arguments = {name: replace_ids(value, self._fused_ids) for name, value in expected.call.arguments.items()}
+            actual = self._joined.call(self._member.tools.get(call.tool, call.tool), arguments)
+            self._fused_ids |= dict(zip(expected.minted, actual.minted, strict=False))
+            self._own_ids |= dict(zip(actual.minted, expected.minted, strict=False))
             own_rules = self._rules.keys()
-            bridges += [verdict.rule for verdict in got.verdicts if not verdict.holds and verdict.rule not in own_rules]
-            if got.error is not None and got.error.rule is not None and got.error.rule not in own_rules:
-                return Replayed(differences, [*bridges, got.error.rule])
-            differences += [f"call {position} ({call.tool}): {fault}" for fault in self._faults(expected, got)]
+            bridges += [
+                verdict.rule for verdict in actual.verdicts if not verdict.holds and verdict.rule not in own_rules
+            ]
+            if actual.error is not None and actual.error.rule is not None and actual.error.rule not in own_rules:
+                return Replayed(differences, [*bridges, actual.error.rule])
+            differences += [
+                f"call {position} ({call.tool}): {fault}" for fault in self._result_differences(expected, actual)
+            ]
         if not differences:
-            differences += self._changed_apart()
+            differences += self._state_differences()
         return Replayed(differences, bridges)
 
-    def _faults(self, expected: CallResult, got: CallResult) -> list[str]:
-        """How two results differ, the fused world's rules and ids brought back."""
+    def _result_differences(self, expected: CallResult, actual: CallResult) -> list[str]:
+        """How two results differ, with the fused world's rules and ids translated to the single world's."""
         rules = self._rules
-        error = got.error and got.error.model_copy(update={"rule": rules.get(got.error.rule or "")})
+        error = actual.error and actual.error.model_copy(update={"rule": rules.get(actual.error.rule or "")})
         pairs: dict[str, tuple[object, object]] = {
             "error": (expected.error, error),
-            "value": (expected.value, replace_ids(got.value, self._back)),
+            "value": (expected.value, replace_ids(actual.value, self._own_ids)),
             "verdicts": (
                 [(verdict.rule, verdict.holds) for verdict in expected.verdicts],
-                [(rules[verdict.rule], verdict.holds) for verdict in got.verdicts if verdict.rule in rules],
+                [(rules[verdict.rule], verdict.holds) for verdict in actual.verdicts if verdict.rule in rules],
             ),
-            "ids minted": (len(expected.minted), len(got.minted)),
-            "effects": ([n > 0 for n in expected.changed], [n > 0 for n in got.changed]),
+            "ids minted": (len(expected.minted), len(actual.minted)),
+            "effects": ([n > 0 for n in expected.changed], [n > 0 for n in actual.changed]),
         }
-        return [f"{what} {one!r}, in the fused world {other!r}" for what, (one, other) in pairs.items() if one != other]
+        return [f"{what} {own!r}, in the fused world {fused!r}" for what, (own, fused) in pairs.items() if own != fused]
 
-    def _changed_apart(self) -> list[str]:
-        """How the differences that the sessions made to their data differ."""
-        expected = _by_place(self._own.diff())
-        got = _by_place([self._brought_back(change) for change in self._joined.diff()])
-        places = sorted(expected.keys() | got.keys())
+    def _state_differences(self) -> list[str]:
+        """How the changes that the two sessions made to their data differ."""
+        expected = _by_row(self._own.diff())
+        actual = _by_row([self._own_change(change) for change in self._joined.diff()])
+        rows = sorted(expected.keys() | actual.keys())
         return [
-            f"row {key} of {table}: {expected.get((table, key))!r}, in the fused world {got.get((table, key))!r}"
-            for table, key in places
-            if expected.get((table, key)) != got.get((table, key))
+            f"row {key} of {table}: {expected.get((table, key))!r}, in the fused world {actual.get((table, key))!r}"
+            for table, key in rows
+            if expected.get((table, key)) != actual.get((table, key))
         ]
 
-    def _brought_back(self, change: RowChange) -> RowChange:
-        """A change as the single world would tell it: what persons share is their row's there."""
+    def _own_change(self, change: RowChange) -> RowChange:
+        """A change in the terms of the single world, where shared columns belong to the domain's own person."""
         world = self._joined.world
         table, key = self._tables.get(change.table, change.table), change.key
         if change.table == world.people.table:
@@ -180,22 +200,22 @@ class _Pair:
         )
 
     def _cells(self, cells: Cells) -> Cells:
-        return {name: replace_ids(value, self._back) for name, value in cells.items()}
+        return {name: replace_ids(value, self._own_ids) for name, value in cells.items()}
 
 
-def _by_place(changes: Sequence[RowChange]) -> dict[tuple[str, str], tuple[str, Cells, Cells]]:
-    """(table, key) -> what was done, and the cells before and after: those of both parts of a person in one."""
-    found: dict[tuple[str, str], tuple[str, Cells, Cells]] = {}
+def _by_row(changes: Sequence[RowChange]) -> dict[tuple[str, str], tuple[str, Cells, Cells]]:
+    """(table, key) -> operation, cells before, cells after; both parts of a person become one row."""
+    by_row: dict[tuple[str, str], tuple[str, Cells, Cells]] = {}
     for change in changes:
-        place = change.table, ", ".join(map(str, change.key.values()))
-        _, before, after = found.setdefault(place, (change.op, {}, {}))
+        row = change.table, ", ".join(map(str, change.key.values()))
+        _, before, after = by_row.setdefault(row, (change.op, {}, {}))
         before.update(change.before or {})
         after.update(change.after or {})
-    return found
+    return by_row
 
 
 def replace_ids(value: Json, ids: Mapping[str, str]) -> Json:
-    """A value with these ids replaced, and keys derived from them."""
+    """A value with ids replaced, also inside keys that are derived from them. `ids`: old -> new."""
     if isinstance(value, dict):
         return {name: replace_ids(one, ids) for name, one in value.items()}
     if isinstance(value, list):
@@ -207,7 +227,7 @@ def replace_ids(value: Json, ids: Mapping[str, str]) -> Json:
 
 
 class SingleWorld(NamedTuple):
-    """A domain's own world, and the combinations that were kept of it."""
+    """A domain's own world, and the task combinations that are kept of it."""
 
     blueprint: Blueprint
     database: Path
@@ -217,7 +237,21 @@ class SingleWorld(NamedTuple):
 def replay_goldens(
     contract: FusedBlueprint, bridges: Sequence[BridgeRule], database: Path, now: str, homes: Sequence[SingleWorld]
 ) -> FusedReplays:
-    """What became of all golden calls. WorldError, with its id, where one gives something else without bridge rules."""
+    """Replay the golden calls of single-domain tasks in a fused world.
+
+    Args:
+        contract: The contract of the fused world, without bridge rules.
+        bridges: Its bridge rules.
+        database: Its database.
+        now: The run's clock.
+        homes: The worlds of its domains.
+
+    Returns:
+        How many were replayed, and which of them bridge rules change.
+
+    Raises:
+        WorldError: Without bridge rules, a combination's calls give something else.
+    """
     plain, bridged = World(contract, database, now=now), World(contract.with_bridges(bridges), database, now=now)
     count = 0
     changed: dict[str, list[str]] = {}
@@ -225,11 +259,11 @@ def replay_goldens(
         single = World(home.blueprint, home.database, now=now)
         for combination in home.combinations:
             caller = combination.caller if combination.login == "session" else None
-            found = replay_in_both(single, plain, combination.golden, caller=caller, now=combination.now)
-            if found.differences:
-                raise WorldError(f"{combination.id} is not the same in {contract.server}: {found.differences[0]}")
-            found = replay_in_both(single, bridged, combination.golden, caller=caller, now=combination.now)
-            for rule in dict.fromkeys(found.bridges):
+            replay = replay_in_both(single, plain, combination.golden, caller=caller, now=combination.now)
+            if replay.differences:
+                raise WorldError(f"{combination.id} is not the same in {contract.server}: {replay.differences[0]}")
+            replay = replay_in_both(single, bridged, combination.golden, caller=caller, now=combination.now)
+            for rule in dict.fromkeys(replay.bridges):
                 changed.setdefault(rule, []).append(combination.id)
             count += 1
         single.close()

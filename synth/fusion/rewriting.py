@@ -22,6 +22,8 @@ from skillweave.world.sql import parse
 
 
 class _Edit(NamedTuple):
+    """A part of a text to be replaced, in characters."""
+
     start: int
     end: int
     """Behind the last character."""
@@ -29,29 +31,38 @@ class _Edit(NamedTuple):
 
 
 def rewrite_tables(text: str, tables: Mapping[str, str], views: Collection[str] = ()) -> str:
-    """The statement or expression over other tables: `tables` maps old names, in lower case, to new ones.
+    """The statement or expression over other tables.
 
-    `views` are those of the new names that are views. WorldError where a name cannot be told from its surroundings.
+    A table that is read keeps its old name as an alias, so that qualified columns still find it. A table that is
+    written gets no alias, because SQLite does not accept one everywhere; there the qualified columns are renamed.
+
+    Args:
+        text: The author's SQL.
+        tables: Old name, in lower case -> new name.
+        views: The new names that are views.
+
+    Raises:
+        WorldError: A name's place in the text is not known, or the statement has a form that cannot be rewritten.
     """
     tree = parse(text).tree
-    target = _target(tree)
-    edits = [*_reads(text, tree, target, tables)]
+    target = _written_table(tree)
+    edits = [*_read_edits(text, tree, target, tables)]
     if target is not None and target.name.lower() in tables:
-        edits += _written(text, tree, target, tables[target.name.lower()], views)
+        edits += _write_edits(text, tree, target, tables[target.name.lower()], views)
     for edit in sorted(edits, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
 
 
-def _target(tree: exp.Expr) -> exp.Table | None:
+def _written_table(tree: exp.Expr) -> exp.Table | None:
     """The table that a statement writes."""
     if not isinstance(tree, exp.Insert | exp.Update | exp.Delete):
         return None
-    found = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
-    return found if isinstance(found, exp.Table) else None
+    table = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    return table if isinstance(table, exp.Table) else None
 
 
-def _reads(text: str, tree: exp.Expr, target: exp.Table | None, tables: Mapping[str, str]) -> Iterator[_Edit]:
+def _read_edits(text: str, tree: exp.Expr, target: exp.Table | None, tables: Mapping[str, str]) -> Iterator[_Edit]:
     for node in tree.dfs():
         if isinstance(node, exp.In) and node.args.get("field") is not None:
             raise WorldError("`x IN table` cannot be rewritten; write IN (SELECT ...)")
@@ -59,33 +70,33 @@ def _reads(text: str, tree: exp.Expr, target: exp.Table | None, tables: Mapping[
             continue
         if cte_of(node) is not None:
             continue
-        start, end = _place(node.this, text)
+        start, end = _position(node.this, text)
         new = tables[node.name.lower()]
         yield _Edit(start, end, new if node.alias else f"{new} AS {text[start:end]}")
 
 
-def _written(text: str, tree: exp.Expr, target: exp.Table, new: str, views: Collection[str]) -> Iterator[_Edit]:
-    start, end = _place(target.this, text)
-    called = target.name
+def _write_edits(text: str, tree: exp.Expr, target: exp.Table, new: str, views: Collection[str]) -> Iterator[_Edit]:
+    start, end = _position(target.this, text)
+    qualifier = target.name
     alias = target.args.get("alias")
     if isinstance(alias, exp.TableAlias) and new in views:
         # SQLite does not find the columns of a view that is updated under an alias.
-        called = alias.name
-        end = _place(alias.this, text)[1]
+        qualifier = alias.name
+        end = _position(alias.this, text)[1]
     elif alias is not None:
-        called = ""
+        qualifier = ""
     yield _Edit(start, end, new)
     for column in tree.find_all(exp.Column):
-        if called and column.table.lower() == called.lower() and not _is_shadowed(column, called):
-            yield _Edit(*_place(column.args["table"], text), new)
+        if qualifier and column.table.lower() == qualifier.lower() and not _is_shadowed(column, qualifier):
+            yield _Edit(*_position(column.args["table"], text), new)
 
 
 def _is_shadowed(column: exp.Column, name: str) -> bool:
-    """Whether the name means a source of a query around the column, and not the table that is written."""
+    """Whether the name means a source of a query around the column, not the table that is written."""
     child: exp.Expr = column
     current = column.parent
     while current is not None:
-        # What stands in FROM, or in a WITH, does not see the other sources.
+        # A subquery in FROM or WITH does not see the query's other sources.
         inside = isinstance(child, exp.From | exp.With) or (isinstance(child, exp.Join) and _is_within(column, child))
         if isinstance(current, exp.Select) and not inside and name.lower() in _sources(current):
             return True
@@ -94,7 +105,7 @@ def _is_shadowed(column: exp.Column, name: str) -> bool:
 
 
 def _is_within(column: exp.Column, join: exp.Join) -> bool:
-    """Whether a column stands in what is joined, and not in the condition by which."""
+    """Whether a column stands in the source that is joined, not in the join's condition."""
     current: exp.Expr | None = column
     while current is not None and current is not join:
         if current is join.this:
@@ -105,48 +116,65 @@ def _is_within(column: exp.Column, join: exp.Join) -> bool:
 
 def _sources(query: exp.Select) -> set[str]:
     start = query.args.get("from_")
-    found = [start.this, *(start.this.args.get("joins") or [])] if isinstance(start, exp.From) else []
-    found += query.args.get("joins") or []
-    return {(one.this if isinstance(one, exp.Join) else one).alias_or_name.lower() for one in found}
+    joined = [start.this, *(start.this.args.get("joins") or [])] if isinstance(start, exp.From) else []
+    joined += query.args.get("joins") or []
+    return {(source.this if isinstance(source, exp.Join) else source).alias_or_name.lower() for source in joined}
 
 
-def _place(identifier: exp.Expr | None, text: str) -> tuple[int, int]:
-    """Where an identifier stands in the text, with its quotes."""
+def _position(identifier: exp.Expr | None, text: str) -> tuple[int, int]:
+    """Where an identifier stands in the text, with its quotes: (start, end)."""
     meta = identifier.meta if isinstance(identifier, exp.Identifier) else {}
     if "start" not in meta:
         raise WorldError(f"a table's name has no place in the text; it cannot be rewritten: {text!r}")
     return int(meta["start"]), int(meta["end"]) + 1
 
 
-E = TypeVar("E", bound=Entity)
+EntityT = TypeVar("EntityT", bound=Entity)
 _TOUCHING = (sqlite3.SQLITE_READ, sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE)
-_OPENING = frozenset({"OpenRead", "OpenWrite", "ReopenIdx"})
-"""Instructions whose second number is the page where a table or an index begins."""
+_OPENING_INSTRUCTIONS = frozenset({"OpenRead", "OpenWrite", "ReopenIdx"})
+"""Instructions whose second operand is the page where a table or an index begins."""
 _CONSTANTS = frozenset({"String8", "Variable"})
+"""Instructions whose fourth operand is the author's text."""
 
 
 class ContractStatement(NamedTuple):
-    """A statement of a contract."""
+    """A statement or condition of a contract."""
 
     where: str
+    """Its place in the contract: `renew_loan guard R4`."""
     text: str
     query: str
-    """What is prepared of it: a guard is an expression, and is asked in a query."""
+    """What is compiled for it: the query that evaluates a condition, or the statement itself."""
 
 
-class Compiled(NamedTuple):
-    """A statement as SQLite compiles it, tables called as in its author's own domain."""
+class CompiledStatement(NamedTuple):
+    """A statement as SQLite compiles it, with tables named as in their own domain."""
 
     touched: frozenset[tuple[object, ...]]
-    """(action, table or function, column)."""
+    """What it touches: (action, table or function, column)."""
     code: tuple[tuple[object, ...], ...]
+    """Its byte code, one instruction each."""
 
 
 def prove_rewrites(blueprints: Sequence[Blueprint], fused: FusedBlueprint) -> list[StatementRewrite]:
-    """Every statement with its proof. WorldError, naming the first statement of which there is none."""
+    """Prove that every statement of a fused contract means what its author's statement means.
+
+    Args:
+        blueprints: The contracts of the domains.
+        fused: The fused contract.
+
+    Returns:
+        A record for each statement, with its proof.
+
+    Raises:
+        WorldError: There is no proof for a statement, which is named.
+    """
     prover = RewriteProver(blueprints, fused)
     try:
-        return [prover.rewrite(member, author, place) for member, author, place in statement_pairs(blueprints, fused)]
+        return [
+            prover.rewrite(member, author, statement)
+            for member, author, statement in statement_pairs(blueprints, fused)
+        ]
     finally:
         prover.close()
 
@@ -154,25 +182,25 @@ def prove_rewrites(blueprints: Sequence[Blueprint], fused: FusedBlueprint) -> li
 def statement_pairs(
     blueprints: Sequence[Blueprint], fused: FusedBlueprint
 ) -> Iterator[tuple[FusedMember, ContractStatement, ContractStatement]]:
-    """Each statement of each member, as its author wrote it and as it is in the fused world."""
+    """Each statement of each domain, as its author wrote it and as it is in the fused contract."""
     by_server = {blueprint.server: blueprint for blueprint in blueprints}
     invariants, events = iter(fused.invariants), iter(fused.events)
     for member in fused.members:
-        own = by_server[member.server]
-        authors = statements(own.tools, own.invariants, own.events)
-        places = statements(
+        blueprint = by_server[member.server]
+        author_statements = contract_statements(blueprint.tools, blueprint.invariants, blueprint.events)
+        fused_statements = contract_statements(
             [tool for tool in fused.tools if tool.server == member.server],
-            [next(invariants) for _ in own.invariants],
-            [next(events) for _ in own.events],
+            [next(invariants) for _ in blueprint.invariants],
+            [next(events) for _ in blueprint.events],
         )
-        for author, place in zip(authors, places, strict=True):
-            yield member, author, place
+        for author_statement, fused_statement in zip(author_statements, fused_statements, strict=True):
+            yield member, author_statement, fused_statement
 
 
-def statements(
+def contract_statements(
     tools: Sequence[Tool], invariants: Sequence[Invariant], events: Sequence[Event]
 ) -> Iterator[ContractStatement]:
-    """Every statement of these, in their order."""
+    """All statements of these parts of a contract, in order."""
     for tool in tools:
         for guard in tool.guards:
             yield ContractStatement(f"{tool.name} guard {guard.rule}", guard.holds, guard_query(guard.holds))
@@ -188,11 +216,11 @@ def statements(
 
 
 class RewriteProver:
-    """Compiles statements of one fused world, and compares them with their authors'."""
+    """Compares the statements of one fused contract with their authors' statements."""
 
     def __init__(self, blueprints: Sequence[Blueprint], fused: FusedBlueprint) -> None:
         self._single = {
-            blueprint.server: Compiler(
+            blueprint.server: StatementCompiler(
                 blueprint, {entity.table: f"{blueprint.server}.{entity.table}" for entity in blueprint.tables}
             )
             for blueprint in blueprints
@@ -201,98 +229,100 @@ class RewriteProver:
         for member in fused.members:
             names |= {new: f"{member.server}.{old}" for old, new in member.tables.items()}
             names[member.view] = names[member.person]
-        self._fused = Compiler(_with_views_as_tables(fused), names)
-        # The own tables of persons with all the columns of their views: columns lie in the places of the author's.
-        self._wide = Compiler(_with_views_as_tables(_widened(fused)), names)
+        self._fused = StatementCompiler(_with_views_as_tables(fused), names)
+        # With persons' own tables widened by the shared columns, columns have the positions that the author's have.
+        self._wide = StatementCompiler(_with_views_as_tables(_with_wide_persons(fused)), names)
 
     def close(self) -> None:
         """Give the tables up."""
         for compiler in [*self._single.values(), self._fused, self._wide]:
             compiler.close()
 
-    def rewrite(self, member: FusedMember, author: ContractStatement, place: ContractStatement) -> StatementRewrite:
-        """The statement with its proof; WorldError where there is none."""
-        was, now = self._single[member.server].compiled(author.query), self._fused.compiled(place.query)
+    def rewrite(self, member: FusedMember, author: ContractStatement, statement: ContractStatement) -> StatementRewrite:
+        """The record of one statement with its proof. WorldError if there is none."""
+        before, after = self._single[member.server].compiled(author.query), self._fused.compiled(statement.query)
         where = f"{member.server}, {author.where}"
-        if was.touched != now.touched:
-            odd = ", ".join(sorted(map(str, was.touched ^ now.touched)))
-            raise WorldError(f"{where}: rewritten it does not touch the same columns: {odd}; {place.text!r}")
-        same = was.code == now.code
-        if not same and was.code != self._wide.compiled(place.query).code:
-            raise WorldError(f"{where}: rewritten it compiles to other code; {place.text!r}")
-        through_view = any(table.name == member.view for table in parse(place.text).tree.find_all(exp.Table))
+        if before.touched != after.touched:
+            differences = ", ".join(sorted(map(str, before.touched ^ after.touched)))
+            raise WorldError(
+                f"{where}: rewritten it does not touch the same columns: {differences}; {statement.text!r}"
+            )
+        is_same_code = before.code == after.code
+        if not is_same_code and before.code != self._wide.compiled(statement.query).code:
+            raise WorldError(f"{where}: rewritten it compiles to other code; {statement.text!r}")
+        through_view = any(table.name == member.view for table in parse(statement.text).tree.find_all(exp.Table))
         return StatementRewrite(
             server=member.server,
             where=author.where,
             author=author.text,
-            fused=place.text,
-            proof="through the view" if through_view else "same code" if same else "same code, columns apart",
+            fused=statement.text,
+            proof="through the view" if through_view else "same code" if is_same_code else "same code, columns apart",
         )
 
 
-class Compiler:
+class StatementCompiler:
     """Compiles statements on the tables of one blueprint, without rows."""
 
     def __init__(self, blueprint: Blueprint, names: Mapping[str, str]) -> None:
-        """`names` are what its tables are called in what is compiled."""
+        """`names`: table -> its name in the compiled statements."""
         self._names = names
         self._connection = database.create(_without_references(blueprint))
-        self._pages = self._roots()
+        self._pages = self._root_pages()
         self._touched: set[tuple[object, ...]] = set()
-        self._known: dict[str, Compiled] = {}
+        self._cache: dict[str, CompiledStatement] = {}
         self._connection.set_authorizer(self._note)
 
     def close(self) -> None:
         """Give the tables up."""
         self._connection.close()
 
-    def compiled(self, statement: str) -> Compiled:
-        """The statement as SQLite sees it. WorldError where it does not prepare."""
-        # A text is prepared once: the connection would not tell again what it touches.
-        if statement not in self._known:
-            self._known[statement] = self._compile(statement)
-        return self._known[statement]
+    def compiled(self, statement: str) -> CompiledStatement:
+        """A statement as SQLite compiles it. WorldError if it does not prepare."""
+        # Each text is compiled once: SQLite does not report again what it touches.
+        if statement not in self._cache:
+            self._cache[statement] = self._compile(statement)
+        return self._cache[statement]
 
-    def _compile(self, statement: str) -> Compiled:
+    def _compile(self, statement: str) -> CompiledStatement:
         self._touched.clear()
         try:
             bindings = dict.fromkeys(parse(statement).bindings)
             code = self._connection.execute(f"EXPLAIN {statement}", bindings).fetchall()
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise WorldError(f"{statement!r} does not prepare: {error}") from error
-        return Compiled(frozenset(self._touched), tuple(self._step(*row[1:7]) for row in code))
+        return CompiledStatement(frozenset(self._touched), tuple(self._instruction(*row[1:7]) for row in code))
 
     def _note(self, action: int, first: str | None, second: str | None, base: str | None, source: str | None) -> int:
-        # Rows that are merely counted are announced like those of a common table expression; the code tells them apart.
+        # Without a database name, SQLite reports a counted table like a common table expression; the code differs.
         if action == sqlite3.SQLITE_FUNCTION or (action in _TOUCHING and base):
             self._touched.add((action, self._names.get(first or "", first), second))
         return sqlite3.SQLITE_OK
 
-    def _step(self, name: str, p1: int, p2: int, p3: int, p4: str | None, p5: int) -> tuple[object, ...]:
-        """One instruction, pages and messages brought to tables' names; what only counts schema changes is left out."""
+    def _instruction(self, name: str, p1: int, p2: int, p3: int, p4: str | None, p5: int) -> tuple[object, ...]:
+        """One instruction with pages and messages replaced by tables' names, without the counter of schema changes."""
         if name == "Transaction":
             return name, p1, p2
-        if name in _OPENING:
+        if name in _OPENING_INSTRUCTIONS:
             return name, p1, self._pages.get(p2, p2), p3, p4, p5
         if p4 is not None and name not in _CONSTANTS:
             table, dot, column = p4.partition(".")
             p4 = self._names.get(table, table) + dot + column
         return name, p1, p2, p3, p4, p5
 
-    def _roots(self) -> dict[int, str]:
-        """The page where each table and each index of one begins -> the table's name, and which index."""
-        found = {}
+    def _root_pages(self) -> dict[int, str]:
+        """The page where a table or an index begins -> the table's name, and which index."""
+        names_by_page = {}
         query = "SELECT rootpage, type, tbl_name, name FROM sqlite_schema WHERE rootpage > 0"
         for page, kind, table, name in self._connection.execute(query):
-            which = "" if kind == "table" else f" index {name.rpartition('_')[2]}"
-            found[int(page)] = self._names[table] + which
-        return found
+            suffix = "" if kind == "table" else f" index {name.rpartition('_')[2]}"
+            names_by_page[int(page)] = self._names[table] + suffix
+        return names_by_page
 
 
 def _without_references(blueprint: Blueprint) -> Blueprint:
     """The same tables without foreign keys, whose checks would read other tables in each write."""
 
-    def freed(entities: Sequence[E]) -> list[E]:
+    def without_keys(entities: Sequence[EntityT]) -> list[EntityT]:
         return [
             entity.model_copy(
                 update={
@@ -303,7 +333,7 @@ def _without_references(blueprint: Blueprint) -> Blueprint:
         ]
 
     return blueprint.model_copy(
-        update={"entities": freed(blueprint.entities), "relationships": freed(blueprint.relationships)}
+        update={"entities": without_keys(blueprint.entities), "relationships": without_keys(blueprint.relationships)}
     )
 
 
@@ -312,7 +342,7 @@ def _with_views_as_tables(fused: FusedBlueprint) -> FusedBlueprint:
     return fused.model_copy(update={"entities": entities, "people": []})
 
 
-def _widened(fused: FusedBlueprint) -> FusedBlueprint:
+def _with_wide_persons(fused: FusedBlueprint) -> FusedBlueprint:
     whole = {view.own: view.entity.attributes for view in fused.people}
     entities = [
         entity.model_copy(update={"attributes": whole.get(entity.name, entity.attributes)}) for entity in fused.entities

@@ -19,6 +19,7 @@ from skillweave.world.world import World
 from synth.gates.gate import Gate
 from synth.search.slots import slots
 from synth.tasks.combinations import person_tables
+from synth.tasks.kinds import is_transferred
 from synth.tasks.replay import GoldenRun, Rejected, rows_of
 
 _IN_LIST = re.compile(r"\[(?P<row>\d+)\]\.(?P<column>\w+)")
@@ -93,7 +94,7 @@ def _said(world: World, combination: Combination, place: int, name: str) -> list
     if world.blueprint.tool(combination.calls[place].tool).kind == "auth":
         return [dump(combination.credentials[name])] if name in combination.credentials else []
     said = [dump(said.value) for said in combination.values if (said.call, said.parameter) == (place, name)]
-    if combination.kind == "unavailable":
+    if is_transferred(combination):
         said += [dump(row.key) for row in combination.rows if (row.call, row.parameter) == (place, name)]
     return said
 

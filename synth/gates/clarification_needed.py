@@ -22,6 +22,7 @@ from synth.contracts.visibility import keys_shown
 from synth.gates.gate import Gate
 from synth.search.arguments import argument_search
 from synth.tasks.criteria import criteria_of
+from synth.tasks.kinds import KINDS
 from synth.tasks.knowledge import KnownValue, known_from_reads, said_by_user
 from synth.tasks.replay import GoldenRun, Rejected, all_shown_rows, make_calls, open_session, run_golden
 
@@ -55,7 +56,7 @@ def check_clarification(
 
     `said`: all that the user says. Rejected where what is left out needs no asking.
     """
-    if combination.kind != "clarify":
+    if not KINDS[combination.kind].withholds:
         return {}
     if not combination.withheld:
         raise Rejected("nothing to ask for", "nothing is left out")

@@ -23,6 +23,7 @@ from synth.contracts.visibility import columns_seen, columns_to_look_up
 from synth.gates.gate import TaskGate
 from synth.search.arguments import argument_search
 from synth.search.blocking_rules import broken_rules
+from synth.tasks.kinds import is_declined
 from synth.tasks.kinds.refuse import implied_rules
 from synth.tasks.replay import Rejected, make_calls, open_session
 
@@ -60,7 +61,7 @@ GATE = TaskGate(
 
 def check_declined(world: World, combination: Combination) -> dict[str, Json]:
     """The figure of a `refuse` task, nothing for others: the rule, who holds it, and what was tried beside."""
-    if combination.kind != "refuse":
+    if not is_declined(combination):
         return {}
     asked = combination.asked
     if asked is None or not combination.forbidden:
@@ -114,7 +115,7 @@ def calls_showing_reason(world: World, combination: Combination) -> set[int]:
 
 
 def _to_know(world: World, combination: Combination) -> tuple[frozenset[tuple[str, str]], Tool | None]:
-    if combination.kind != "refuse" or combination.asked is None:
+    if not is_declined(combination) or combination.asked is None:
         return frozenset(), None
     tool = world.blueprint.tool(combination.asked.tool)
     rules = [guard.rule for guard in tool.guards if guard.rule in combination.forbidden]

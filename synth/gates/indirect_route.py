@@ -19,6 +19,7 @@ from synth.contracts.wording import has_ended
 from synth.contracts.writes import ROW, written_pairs
 from synth.gates.gate import TaskGate
 from synth.search.arguments import Arguments, argument_search
+from synth.tasks.kinds import is_transferred
 from synth.tasks.replay import Rejected, make_calls, open_session
 
 TRIES = 25
@@ -58,7 +59,8 @@ def check_indirect_route(world: World, combination: Combination) -> dict[str, Js
         return {}
     tool = world.blueprint.tool(asked.tool)
     with open_session(world, combination) as session:
-        results = make_calls(session, combination.golden if combination.kind == "refuse" else combination.golden[:-1])
+        calls = combination.golden[:-1] if is_transferred(combination) else combination.golden
+        results = make_calls(session, calls)
         way = _Ways(world, session, combination, tool, rebound(asked, results))
         tried = sum(1 for _ in way.tried())
     return {"roundabout": {"first_calls": tried}}

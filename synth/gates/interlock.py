@@ -22,6 +22,7 @@ from synth.contracts.dependencies import columns_read
 from synth.contracts.wording import value_type
 from synth.gates.declined import calls_showing_reason
 from synth.gates.gate import Figures, JudgedTask, TaskGate
+from synth.tasks.kinds import is_declined
 from synth.tasks.knowledge import KnownValue, is_known, known_from_reads, known_from_results, said_by_user
 from synth.tasks.replay import Rejected, open_session, rows_of
 
@@ -130,7 +131,7 @@ def check_interlock(
     world: World, combination: Combination, said: Sequence[KnownValue] | None = None
 ) -> dict[str, Json]:
     """The figure: the links that were shown, and what happened without each domain. `said`: all that the user says."""
-    if combination.kind == "refuse":
+    if is_declined(combination):
         return check_declined_interlock(world, combination)
     found = crossings(world, combination, said)
     without: dict[str, Json] = {member.server: "carried out all the same" for member in _fused(world).members}

@@ -1,28 +1,20 @@
 """Judging: a combination goes through all gates in order, and comes out validated or rejected with a reason."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.record import Json
 from skillweave.schema.reports import TemplateWithoutTasks
-from skillweave.schema.task import Login, Split
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.gates import GATES
 from synth.gates.gate import JudgedCombination, gates_record
 from synth.planner.problem import DEFAULT_BOUNDS, PlannerBounds
-from synth.tasks.combinations import callers_of, combination_for
-from synth.tasks.fixtures import FixtureBuilder
-from synth.tasks.kinds import NoInstance
 from synth.tasks.replay import Rejected
-from synth.tasks.splits import SPARE_FACTOR, SplitDemand, allot_persons
 
 RECORD_ORDER = (
     "arguments",
@@ -104,136 +96,66 @@ def _in_record_order(figures: Mapping[str, Json]) -> dict[str, Json]:
     return {**first, **figures}
 
 
-T = TypeVar("T")
-
-MOST_CREATED = 6
-"""Persons who are given a past, for one template."""
-
-
-class JudgedInstances(NamedTuple):
+class Judgement(NamedTuple):
     validated: list[ValidatedTask]
-    fallen: list[tuple[str, str, str]]
-    """What did not pass: id, reason, detail."""
-    lacking: list[TemplateWithoutTasks]
-    """For each template without an instance, the commonest reason."""
-    created: int
-    """How many stand on rows of their own."""
+    rejected: list[tuple[str, str, str]]
+    """Id of a combination, reason, detail."""
 
 
-def judged_instances(
+def judge_combinations(
     blueprint: Blueprint,
     database: Path,
     now: str,
-    templates: list[TaskTemplate],
+    templates: Sequence[TaskTemplate],
+    combinations: Sequence[Combination],
     stated: Collection[str],
-    most: Mapping[str, int],
-    seed: str,
-    splits: Mapping[str, Split] | None = None,
+    quotas: Mapping[str, int],
     bounds: PlannerBounds = DEFAULT_BOUNDS,
-) -> JudgedInstances:
-    """Up to `most` validated instances of each template, by its id; those of two splits are of different persons.
+    most: int = 0,
+) -> Judgement:
+    """Judge the combinations of a world in their order. Pure: the same arguments give the same tasks.
 
-    Pure: the same arguments give the same instances.
+    Args:
+        stated: Numbers of the rules that the policy states.
+        quotas: Template -> tasks to keep of it, if its combinations are candidates: of each person one is kept, and the
+            combinations are numbered as they are judged. Templates without a quota keep all that pass.
+        bounds: How far the planner searches.
+        most: Tasks to stop at; 0 judges all.
     """
     world = World(blueprint, database, now=now)
-    gauntlet = CombinationJudge(world, templates, stated, bounds)
-    drawn = splits or dict.fromkeys((template.id for template in templates), "train")
-    makers = [
-        InstanceMaker(world, template, gauntlet.validated, most[template.id], seed)
-        for template in templates
-        if most[template.id]
-    ]
-    able = [maker.able() for maker in makers]
-    wants = [
-        SplitDemand(drawn[maker.template.id], found, maker.count) for maker, found in zip(makers, able, strict=True)
-    ]
-    place = allot_persons(world.callers, wants)
-    found = JudgedInstances([], [], [], 0)
-    for maker in makers:
-        maker.make([caller for caller in world.callers if place[caller] == drawn[maker.template.id]])
-        found.validated.extend(maker.passed)
-        found.fallen.extend(maker.fallen)
-        if not maker.passed:
-            commonest = max(sorted(maker.reasons), key=maker.reasons.__getitem__, default="nobody is in all domains")
-            found.lacking.append(TemplateWithoutTasks(template=maker.template.id, reason=commonest))
-    world.close()
-    return found._replace(created=sum(bool(one.combination.patch) for one in found.validated))
-
-
-@dataclass
-class InstanceMaker(Generic[T]):
-    """Makes instances of one template until enough have passed."""
-
-    world: World
-    template: TaskTemplate
-    judge: Callable[[Combination], T]
-    """What an instance is kept as; Rejected where it is not."""
-    count: int
-    seed: str
-    passed: list[T] = field(default_factory=list)
-    fallen: list[tuple[str, str, str]] = field(default_factory=list)
-    reasons: Counter[str] = field(default_factory=Counter)
-    _tries: dict[str, Combination | NoInstance] = field(default_factory=dict)
-
-    def able(self) -> frozenset[str]:
-        """Who has an instance with what the data hold, more of them than are wanted."""
-        found: list[str] = []
-        for caller, login in callers_of(self.template, self.world.callers, self.seed):
-            if len(found) < SPARE_FACTOR * self.count and isinstance(self._tried(caller, login), Combination):
-                found.append(caller)
-        return frozenset(found)
-
-    def make(self, callers: Collection[str] | None = None) -> None:
-        """With what the data hold, then with rows that are created; for these callers, by default for all."""
-        without: list[tuple[str, Login, int]] = []
-        for caller, login in callers_of(self.template, self.world.callers, self.seed):
-            if len(self.passed) == self.count:
-                return
-            if callers is not None and caller not in callers:
+    judge = CombinationJudge(world, templates, stated, bounds)
+    judgement = Judgement([], [])
+    kept: dict[str, set[str]] = {}
+    numbers: Counter[str] = Counter()
+    for combination in combinations:
+        if most and len(judgement.validated) == most:
+            break
+        template = combination.template
+        persons = kept.setdefault(template, set())
+        if template in quotas:
+            if len(persons) == quotas[template] or combination.caller in persons:
                 continue
-            made = self._tried(caller, login)
-            if isinstance(made, Combination):
-                self._judge(self._numbered(made))
-            else:
-                self.reasons[str(made)] += 1
-                without.append((caller, login, made.call))
-        creation = FixtureBuilder(self.world, self.template, self.seed)
-        # Whoever got furthest lacks least.
-        for caller, login, stuck in sorted(without, key=lambda one: -one[2])[:MOST_CREATED]:
-            if len(self.passed) == self.count:
-                return
-            creation.lead(caller, stuck, partial(self._reached, caller, login))
-
-    def _reached(self, caller: str, login: Login, patch: list[RowChange]) -> int:
-        """How many calls the template gets for a person with a patch; what passes the gates is kept."""
-        whole = len(self.template.calls)
+            combination = combination.model_copy(update={"id": f"{template}/{numbers[template]:03d}"})
+            numbers[template] += 1
         try:
-            made = self._combination(caller, login, patch)
-        except NoInstance as reason:
-            return reason.call
-        return whole if self._judge(made) else whole - 1
-
-    def _tried(self, caller: str, login: Login) -> Combination | NoInstance:
-        """A caller's combination on the data as they are, sought once."""
-        if caller not in self._tries:
-            try:
-                self._tries[caller] = self._combination(caller, login)
-            except NoInstance as reason:
-                self._tries[caller] = reason
-        return self._tries[caller]
-
-    def _numbered(self, made: Combination) -> Combination:
-        return made.model_copy(update={"id": f"{self.template.id}/{len(self.passed) + len(self.fallen):03d}"})
-
-    def _combination(self, caller: str, login: Login, patch: Sequence[RowChange] = ()) -> Combination:
-        number = len(self.passed) + len(self.fallen)
-        return combination_for(self.world, self.template, caller, login, self.seed, number=number, patch=patch)
-
-    def _judge(self, combination: Combination) -> bool:
-        try:
-            self.passed.append(self.judge(combination))
+            judgement.validated.append(judge.validated(combination))
+            persons.add(combination.caller)
         except Rejected as rejected:
-            self.fallen.append((combination.id, rejected.reason, rejected.detail))
-            self.reasons[rejected.reason] += 1
-            return False
-        return True
+            judgement.rejected.append((combination.id, rejected.reason, rejected.detail))
+    world.close()
+    return judgement
+
+
+def templates_without_tasks(
+    validated: Sequence[ValidatedTask], rejected: Sequence[tuple[str, str, str]]
+) -> list[TemplateWithoutTasks]:
+    """Templates of which no combination passed, each with the commonest reason."""
+    kept = {task.combination.template for task in validated}
+    reasons: dict[str, list[str]] = {}
+    for identity, reason, _ in rejected:
+        reasons.setdefault(identity.rpartition("/")[0], []).append(reason)
+    return [
+        TemplateWithoutTasks(template=template, reason=max(sorted(set(given)), key=given.count))
+        for template, given in reasons.items()
+        if template not in kept
+    ]

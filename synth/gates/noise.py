@@ -5,6 +5,7 @@ that meets one and is not repeated holds the same values, and the end state is t
 """
 
 from collections.abc import Iterator, Sequence
+from random import Random
 
 from skillweave.schema.call import SESSION_TOOLS, CallResult
 from skillweave.schema.record import Json
@@ -15,6 +16,7 @@ from skillweave.world.replay import Replay, replay, replay_in, spoiled_calls, wi
 from skillweave.world.tools import result_text
 from skillweave.world.world import World
 from synth.gates.gate import TaskGate
+from synth.tasks.noise import with_planted_faults
 from synth.tasks.replay import Rejected
 
 GATE = TaskGate(
@@ -41,6 +43,17 @@ GATE = TaskGate(
     ),
     check=lambda judged: {"golden": check_noise(judged.world, judged.noisy)} if judged.noisy else {},
 )
+
+
+def noisy_task(world: World, task: Task, random: Random) -> Task:
+    """The task with faults planted in it, and the gate's figures on its record.
+
+    Raises:
+        Rejected: No fault fits, or the golden calls do not recover.
+    """
+    noisy = with_planted_faults(world, task, random)
+    golden = {**task.gates.golden, **check_noise(world, noisy)}
+    return noisy.model_copy(update={"gates": task.gates.model_copy(update={"golden": golden})})
 
 
 def check_noise(world: World, task: Task) -> dict[str, Json]:

@@ -1,16 +1,14 @@
 """Gate: the goal is not reached in the initial state, so doing nothing fails."""
 
 from evaluator.checks.state import check_state
+from evaluator.kinds import KINDS as SCORED_KINDS
 from skillweave.schema.combination import Combination
 from skillweave.schema.record import Json
-from skillweave.schema.task import Criteria, Kind
+from skillweave.schema.task import Criteria
 from skillweave.world.world import World
 from synth.gates.gate import TaskGate
+from synth.tasks.kinds import KINDS, is_transferred
 from synth.tasks.replay import Rejected
-
-RECORDED: frozenset[Kind] = frozenset({"refuse", "unavailable"})
-"""Kinds of task in which nothing is to change, and what is recorded counts: doing nothing records nothing."""
-
 
 GATE = TaskGate(
     name="not_already_true",
@@ -30,10 +28,11 @@ def check_not_already_true(world: World, combination: Combination, criteria: Cri
     """The gate's figure: what doing nothing scores in each check."""
     state = check_state(criteria, [], world.comparison).score
     told = float(not criteria.communicate)
-    if combination.kind == "do" and state == 1:
+    if KINDS[combination.kind].changes_state and state == 1:
         raise Rejected("already true", "doing nothing gives the end state")
-    if combination.kind in RECORDED:
-        recorded = 0.0 if combination.kind == "unavailable" or criteria.declined else 1.0
+    # Where nothing is to change, what is recorded counts: doing nothing records nothing.
+    if not SCORED_KINDS[combination.kind].is_carried_out:
+        recorded = 0.0 if is_transferred(combination) or criteria.declined else 1.0
         if recorded:
             raise Rejected("already true", "nothing has to be recorded as declined")
         return {"doing_nothing": {"state": state, "communicate": told, "policy": recorded}}

@@ -31,6 +31,7 @@ from synth.planner.problem import (
 from synth.planner.reads import ReadExplorer
 from synth.planner.solutions import Solution, sign_in, solutions_of
 from synth.search.slots import slots
+from synth.tasks.kinds import is_declined, is_transferred
 from synth.tasks.replay import Rejected, make_calls, open_session
 
 Figure = dict[str, Json]
@@ -74,9 +75,9 @@ def check_reachable(
 
     `calls` of the shortest solution: its writes, the fewest reads that show what they need, and the sign-in.
     """
-    if combination.kind == "unavailable":
+    if is_transferred(combination):
         return {"status": "by effects"}
-    if combination.kind == "refuse":
+    if is_declined(combination):
         return _never(world, combination, criteria)
     problem = problem_of(world, combination, criteria)
     with problem.open() as session:

@@ -23,6 +23,7 @@ from synth.contracts.visibility import column_origins
 from synth.gates.answers import is_view_limit_met, told_values
 from synth.gates.declined import rules_broken
 from synth.gates.gate import Gate
+from synth.tasks.kinds import is_declined, is_transferred
 from synth.tasks.knowledge import known_from_reads, said_by_user
 from synth.tasks.replay import GoldenRun, Rejected, all_shown_rows, make_calls, open_session, run_golden
 
@@ -169,7 +170,7 @@ def check_unique(
     world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, made: GoldenRun
 ) -> dict[str, Json]:
     """The gate's figures: rows that fit the words beside the right ones. Rejected if one of them would do as well."""
-    groups = _by_row(combination) if combination.kind != "unavailable" else []
+    groups = _by_row(combination) if not is_transferred(combination) else []
     others = [matching_rows(world, combination, said) for said in groups]
     unique = "undecided" if is_view_limit_met(world, combination, template) else "proved"
     if prod(len(keys) + 1 for keys in others) > MOST_READINGS:
@@ -184,7 +185,7 @@ def check_unique(
         tried += 1
         if tried > MOST_READINGS:
             raise Rejected("rows too alike", f"more than {MOST_READINGS} readings of what the user says")
-        if combination.kind == "refuse":
+        if is_declined(combination):
             _check_ban(world, combination, meant)
             continue
         other = run_golden(world, combination, instead=meant)

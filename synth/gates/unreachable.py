@@ -11,6 +11,7 @@ from skillweave.schema.task import Criteria
 from skillweave.world.world import World
 from synth.contracts.writes import changed_pairs, written_pairs
 from synth.gates.gate import TaskGate
+from synth.tasks.kinds import is_transferred
 from synth.tasks.replay import Rejected, make_calls, open_session
 
 GATE = TaskGate(
@@ -33,7 +34,7 @@ GATE = TaskGate(
 
 def check_unreachable(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
     """The figure of an `unavailable` task, nothing for others: what is changed, and which tools are left."""
-    if combination.kind != "unavailable":
+    if not is_transferred(combination):
         return {}
     asked, tools = combination.asked, world.blueprint.tools
     if asked is None or asked.tool not in combination.hidden:

@@ -1,124 +1,118 @@
-"""The offline author: a backend's answers to every question of the pipeline, from the catalogue, with no model.
+"""The offline author: answers every question of the pipeline from the catalogue, without a model.
 
-It gives the same text that a model would. Nothing above it knows the difference; there is no `if offline` anywhere.
+It returns the text that a model would return. Nothing above it knows the difference: there is no `if offline` anywhere.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
-from importlib import import_module
 from importlib.resources import files
 
 from skillweave.base.code import CodeIndex
 from skillweave.base.digest import digest_json, digest_text
-from skillweave.base.errors import AuthorError
+from skillweave.base.errors import AuthorError, ConfigError
 from skillweave.llm.backends.backend import Request
 from skillweave.llm.json_text import compact_json, plain_json
 from skillweave.schema.record import Json
+from synth.offline.answers import fusion, tasks, worlds
+from synth.offline.coding import server
 from synth.offline.question import Answer, OfflineQuestion
+from synth.offline.services import catalogue, services_for
 
-ANSWERS = {
-    "domains.expand": "answers.worlds:expand",
-    "entities.extract": "answers.worlds:entities",
-    "graph.relate": "answers.worlds:relations",
-    "blueprint.book": "answers.worlds:book",
-    "blueprint.relationships": "answers.worlds:relationships",
-    "blueprint.contracts": "answers.worlds:contracts",
-    "blueprint.rules": "answers.worlds:rules",
-    "blueprint.mend": "answers.worlds:mend",
-    "database.generator": "answers.worlds:table_generator",
-    "policy.write": "answers.worlds:policy_manual",
-    "policy.reword": "answers.worlds:policy_sentences",
-    "tools.stories": "answers.tasks:stories",
-    "server.write": "coding.server:answer_server",
-    "server.tests": "coding.server:answer_server_tests",
-    "fusion.links": "answers.fusion:links",
-    "fusion.stories": "answers.fusion:stories",
-    "fusion.mediate": "answers.fusion:mediate",
-    "policy.merge": "answers.fusion:merge",
-    "tasks.goals": "answers.tasks:goals",
-    "tasks.references": "answers.tasks:references",
-    "tasks.tell": "answers.tasks:tell",
+ANSWERS: dict[str, Answer] = {
+    "domains.expand": worlds.expand,
+    "entities.extract": worlds.entities,
+    "graph.relate": worlds.relations,
+    "blueprint.book": worlds.book,
+    "blueprint.relationships": worlds.relationships,
+    "blueprint.contracts": worlds.contracts,
+    "blueprint.rules": worlds.rules,
+    "blueprint.mend": worlds.mend,
+    "database.generator": worlds.table_generator,
+    "policy.write": worlds.policy_manual,
+    "policy.reword": worlds.policy_sentences,
+    "tools.stories": tasks.stories,
+    "server.write": server.answer_server,
+    "server.tests": server.answer_server_tests,
+    "fusion.links": fusion.links,
+    "fusion.stories": fusion.stories,
+    "fusion.mediate": fusion.mediate,
+    "policy.merge": fusion.merge,
+    "tasks.goals": tasks.goals,
+    "tasks.references": tasks.references,
+    "tasks.tell": tasks.tell,
 }
-"""Question -> `module:function` of `synth.offline.answers`; a module is loaded when it is first needed."""
-PACKAGE = "synth.offline"
+"""Question -> the function that answers it."""
 
 
 class OfflineAuthor:
-    """Answers requests of one run, whose seed it draws from."""
+    """Answers the requests of one run."""
 
     def __init__(self, seed: int) -> None:
+        """`seed` is the run's: all random choices come from it."""
         self.seed = seed
 
     def __call__(self, request: Request) -> str:
-        """The text of the answer. AuthorError where the catalogue has none."""
-        asked = OfflineQuestion(question=request.question, key=request.key, variables=request.variables, seed=self.seed)
-        return _text(_answer(request.question)(asked), request.schema)
+        """The text of the answer.
+
+        Raises:
+            AuthorError: There is no such question, or the catalogue has no answer to it.
+        """
+        if request.question not in ANSWERS:
+            known = ", ".join(sorted(ANSWERS))
+            raise AuthorError(f"the offline author knows no question {request.question!r}; known: {known}")
+        question = OfflineQuestion(request.question, request.key, request.variables, self.seed)
+        return _as_text(ANSWERS[request.question](question), request.schema)
 
     def digest(self, key: str, questions: Sequence[str]) -> str:
-        """Of the code that answers these questions and of the catalogue file of the domain `key`; of all files, and
-        those of bridges, where it is no single domain."""
-        modules = sorted({_place(question)[0] for question in questions if question in ANSWERS})
-        code = [self._code.closure(f"{PACKAGE}.{module}") for module in modules]
-        service = _services().get(key)
-        files_used = {service: _catalogue()[service]} if service else {**_catalogue(), **_bridges()}
-        return digest_json([code, dict(files_used)])  # type: ignore[list-item]
+        """A digest of all that answers to these questions depend on: code, phrases, and files of the catalogue.
+
+        Args:
+            key: The item's key. If it is a single domain, only the catalogue's file of its service counts.
+            questions: The questions; those that the offline author does not know are left out.
+        """
+        modules = sorted({ANSWERS[question].__module__ for question in questions if question in ANSWERS})
+        code = [self._code.closure(module) for module in modules]
+        services = {setting.domain: name for name, item in catalogue().items() for setting in item.header.settings}
+        texts = _digests("catalogue")
+        if key in services:
+            used = {services[key]: texts[services[key]]}
+        else:
+            used = {**texts, **{f"bridges/{name}": digest for name, digest in _digests("bridges").items()}}
+        return digest_json([code, dict(used), dict(_digests("phrases"))])  # type: ignore[list-item]
+
+    def check_seeds(self, seeds: Sequence[str]) -> None:
+        """Raise ConfigError if the catalogue has a service for none of these seed domains."""
+        unknown: list[str] = []
+        for seed in seeds:
+            try:
+                services_for(seed)
+            except AuthorError as error:
+                unknown.append(str(error))
+            else:
+                return
+        if unknown:
+            raise ConfigError(f"domains.seeds: {unknown[0]}; all known: python -m synth list-services")
 
     @cached_property
     def _code(self) -> CodeIndex:
         return CodeIndex(("synth", "skillweave", "evaluator"))
 
 
-def _place(question: str) -> tuple[str, str]:
-    if question not in ANSWERS:
-        raise AuthorError(f"the offline author knows no question {question!r}; known: {', '.join(sorted(ANSWERS))}")
-    module, _, function = ANSWERS[question].partition(":")
-    return module, function
-
-
 @cache
-def _answer(question: str) -> Answer:
-    module, function = _place(question)
-    found: Answer = getattr(import_module(f"{PACKAGE}.{module}"), function)
-    return found
-
-
-@cache
-def _catalogue() -> dict[str, str]:
-    """Catalogue file -> digest of its text."""
-    return _digests("catalogue")
-
-
-@cache
-def _bridges() -> dict[str, str]:
-    """File of bridges -> digest of its text."""
-    return {f"bridges/{name}": digest for name, digest in _digests("bridges").items()}
-
-
 def _digests(folder: str) -> dict[str, str]:
-    found = sorted(files("synth.offline").joinpath(folder).iterdir(), key=lambda file: file.name)
-    texts = [(file.name, file.read_text("utf-8")) for file in found if file.name.endswith(".yaml")]
-    return {name.removesuffix(".yaml"): digest_text(text) for name, text in texts}
+    """File of a folder of YAML files, without suffix -> digest of its text."""
+    paths = sorted(files("synth.offline").joinpath(folder).iterdir(), key=lambda path: path.name)
+    texts = {path.name.removesuffix(".yaml"): path.read_text("utf-8") for path in paths if path.name.endswith(".yaml")}
+    return {name: digest_text(text) for name, text in texts.items()}
 
 
-@cache
-def _services() -> dict[str, str]:
-    """Domain -> the service that it is a setting of. Read from the files' headers, without rendering them."""
-    found = {}
-    for name in _catalogue():
-        text = files("synth.offline").joinpath("catalogue", f"{name}.yaml").read_text("utf-8")
-        for line in text.partition("\n---")[0].splitlines():
-            if line.strip().startswith("- domain:"):
-                found[line.partition(":")[2].strip()] = name
-    return found
-
-
-def _text(answer: object, schema: Mapping[str, Json] | None) -> str:
-    """The answer as a model would write it: in JSON as an object, what is none in the only field of one."""
+def _as_text(answer: object, schema: Mapping[str, Json] | None) -> str:
+    """The answer as a model would write it. A value that is no JSON object becomes the only field of one."""
     if isinstance(answer, str):
         return answer
-    found = plain_json(answer)
+    value = plain_json(answer)
     properties = (schema or {}).get("properties")
-    if not isinstance(found, dict) and isinstance(properties, dict):
-        (under,) = properties
-        found = {under: found}
-    return compact_json(found)
+    if not isinstance(value, dict) and isinstance(properties, dict):
+        (name,) = properties
+        value = {name: value}
+    return compact_json(value)

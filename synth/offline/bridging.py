@@ -1,7 +1,7 @@
 """Bridges of the catalogue: stories and rules between services, one YAML file for each set of services.
 
-The file holds two YAML documents, like a service: which services stand on its sides, and a Jinja template of `rules`
-and `stories`, rendered from the contracts at hand. What speaks of a tool that a company does not have is left out.
+A file holds two YAML documents, like a service: the services on its sides, and a Jinja template of `rules` and
+`stories` that is rendered from the given contracts. A rule or story that needs a missing tool is left out.
 """
 
 import re
@@ -21,10 +21,12 @@ from synth.contracts.visibility import column_origins
 from synth.offline.services import LOADER, ServiceVariant, environment, variant
 
 MOST_MERGED = 4
-"""Stories of larger sets that are merged from those of pairs."""
+"""Stories of three or more companies that are merged from stories of pairs."""
 
 
 class BridgeHeader(Record):
+    """The services that a file connects."""
+
     sides: dict[str, str]
     """Alias -> service."""
 
@@ -44,7 +46,7 @@ class BridgeSide:
 
     @property
     def server(self) -> str:
-        """Its server."""
+        """The name of its server."""
         return self.member.server
 
     @property
@@ -54,7 +56,7 @@ class BridgeSide:
 
     @property
     def whose(self) -> str:
-        """The name before what is the company's own: `Brightwater Laboratories'`."""
+        """The company's name in the genitive: `Brightwater Laboratories'`."""
         return f"{self.title}'" if self.title.endswith("s") else f"{self.title}'s"
 
     @property
@@ -63,44 +65,46 @@ class BridgeSide:
         return f"(SELECT {self.member.account} FROM {self.fused.core.table} WHERE person_id = :person)"
 
     def tool(self, *names: str) -> str:
-        """The first of these tools that it has; empty if none."""
+        """The first of these tools that the company has; empty if it has none."""
         return next((name for name in names if name in self._tools), "")
 
     def call(self, *names: str) -> str:
-        """The same under its name in the fused world."""
-        found = self.tool(*names)
-        return self._tools[found].name if found else ""
+        """The name in the fused world of the first of these tools that the company has; empty if it has none."""
+        origin = self.tool(*names)
+        return self._tools[origin].name if origin else ""
 
     def has(self, tool: str, name: str) -> bool:
-        """Whether it has a tool that returns or takes that."""
-        found = self._tools.get(tool)
-        return found is not None and (name in column_origins(found) or name in {one.name for one in found.parameters})
+        """Whether the company has the tool, and the tool returns or takes a value of this name."""
+        known = self._tools.get(tool)
+        if known is None:
+            return False
+        return name in column_origins(known) or any(parameter.name == name for parameter in known.parameters)
 
     def entity(self, *names: str) -> str:
-        """`Server.Entity` of the first of these entities that there is."""
-        found = self._entity(names)
-        return f"{self.server}.{found.origin}" if found else ""
+        """`Server.Entity` of the first of these entities that exists; empty if none does."""
+        match = self._entity(names)
+        return f"{self.server}.{match.origin}" if match else ""
 
     def table(self, *names: str) -> str:
-        """The fused table of the first of these entities; one that cannot be where there is none."""
-        found = self._entity(names)
-        return found.table if found else "nowhere"
+        """The fused table of the first of these entities that exists; `nowhere` if none does."""
+        match = self._entity(names)
+        return match.table if match else "nowhere"
 
     def key(self, *names: str) -> str:
-        """The key column of the first of these entities."""
-        found = self._entity(names)
-        return found.key if found else "nothing"
+        """The key column of the first of these entities that exists; `nothing` if none does."""
+        match = self._entity(names)
+        return match.key if match else "nothing"
 
     def column(self, entity: str, *names: str) -> str:
-        """The first of these attributes that an entity has."""
-        found = self._entity([entity])
-        there = {attribute.name for attribute in found.attributes} if found else set()
-        return next((name for name in names if name in there), "nothing")
+        """The first of these attributes that an entity has; `nothing` if it has none."""
+        match = self._entity([entity])
+        present = {attribute.name for attribute in match.attributes} if match else set()
+        return next((name for name in names if name in present), "nothing")
 
     def values(self, entity: str, column: str) -> list[str]:
-        """What an attribute holds in the rows that an entity begins with; empty where the service lists none."""
+        """The values of an attribute in the rows that the service lists for an entity; empty if it lists none."""
         entities = [*self.variant.rendered.entities, *self.variant.rendered.relationships]
-        listed = next((one.rows.literal for one in entities if one.name == entity), None) or []
+        listed = next((item.rows.literal for item in entities if item.name == entity), None) or []
         return list(dict.fromkeys(str(row[column]) for row in listed if column in row))
 
     def _entity(self, names: Sequence[str]) -> FusedEntity | None:
@@ -124,45 +128,45 @@ class BridgeFile:
     template: str
 
     def rules(self, sides: dict[str, BridgeSide]) -> dict[str, BridgeRule]:
-        """Its rules between these companies, by name, those left out that speak of what is not there."""
+        """The rules between these companies, by name, without those that need something missing."""
         fused = next(iter(sides.values())).fused
         return {rule.rule: rule for raw in self._rendered(sides).get("rules") or [] if (rule := _rule(raw, fused))}
 
     def stories(self, sides: dict[str, BridgeSide], known: Mapping[str, BridgeRule]) -> list[Storyline]:
-        """The same of its stories; beside its own rules they may lean on those `known` of other files."""
+        """The stories of these companies, likewise; `known` are rules of other files that they may depend on."""
         fused = next(iter(sides.values())).fused
         rules = {**known, **self.rules(sides)}
-        found = (_story(raw, rules, fused) for raw in self._rendered(sides).get("stories") or [])
-        return [story for story in found if story is not None]
+        stories = (_story(raw, rules, fused) for raw in self._rendered(sides).get("stories") or [])
+        return [story for story in stories if story is not None]
 
     def _rendered(self, sides: dict[str, BridgeSide]) -> dict[str, Any]:
         return yaml.load(environment().from_string(self.template).render(**sides), LOADER) or {}
 
 
 def stories_between(fused: FusedBlueprint, seed: int) -> list[Storyline]:
-    """All stories that join all members: those of the catalogue, and for larger sets some that pairs give together."""
-    found = list(_told(fused, fused.members, seed))
+    """All stories that join all members: the catalogue's, and for three or more some that are merged from pairs."""
+    stories = list(_stories_of(fused, fused.members, seed))
     if len(fused.members) > 2:
-        found += _merged(fused, seed)
-    return list({story.name: story for story in reversed(found)}.values())[::-1]
+        stories += _merged(fused, seed)
+    return list({story.name: story for story in reversed(stories)}.values())[::-1]
 
 
-def _told(fused: FusedBlueprint, members: Sequence[FusedMember], seed: int) -> Iterator[Storyline]:
+def _stories_of(fused: FusedBlueprint, members: Sequence[FusedMember], seed: int) -> Iterator[Storyline]:
     pairs = combinations(members, 2) if len(members) > 2 else ()
     known = {
         name: rule
         for pair in pairs
-        for bridge, sides in _standing(fused, pair, seed)
+        for bridge, sides in _matching_files(fused, pair, seed)
         for name, rule in bridge.rules(sides).items()
     }
-    for bridge, sides in _standing(fused, members, seed):
+    for bridge, sides in _matching_files(fused, members, seed):
         yield from bridge.stories(sides, known)
 
 
-def _standing(
+def _matching_files(
     fused: FusedBlueprint, members: Sequence[FusedMember], seed: int
 ) -> Iterator[tuple[BridgeFile, dict[str, BridgeSide]]]:
-    """The files whose services these companies are, with who stands on which side."""
+    """The files that connect the services of these companies, with the company on each side."""
     services = [variant(seed, member.server).service.header.service for member in members]
     for bridge in bridges().values():
         aliases = list(bridge.header.sides)
@@ -179,27 +183,27 @@ def _side(fused: FusedBlueprint, member: FusedMember, seed: int) -> BridgeSide:
 
 
 def _merged(fused: FusedBlueprint, seed: int) -> list[Storyline]:
-    """Stories in which one first call at a hub is followed up at every other company."""
-    found: list[Storyline] = []
+    """Stories in which one call at a hub is followed by calls at every other company."""
+    merged: list[Storyline] = []
     for hub in fused.members:
         others = [member for member in fused.members if member is not hub]
-        by_start: dict[tuple[str, bool], list[Storyline]] = {}
+        by_first_call: dict[tuple[str, bool], list[Storyline]] = {}
         for other in others:
-            for story in _told(fused, [hub, other], seed):
+            for story in _stories_of(fused, [hub, other], seed):
                 first = story.calls[0]
                 if first.server == hub.server and sum(call.server == hub.server for call in story.calls) == 1:
                     start = first.model_copy(update={"ask": [], "demanded_by": None}).model_dump_json()
-                    # Words that follow what was asked for do not follow what was only agreed to.
-                    by_start.setdefault((start, first.demanded_by is None), []).append(story)
-        for together in by_start.values():
-            chosen = [next((s for s in together if s.calls[1].server == other.server), None) for other in others]
+                    # Words that continue a request do not continue what was only agreed to.
+                    by_first_call.setdefault((start, first.demanded_by is None), []).append(story)
+        for alternatives in by_first_call.values():
+            chosen = [next((s for s in alternatives if s.calls[1].server == other.server), None) for other in others]
             stories = [story for story in chosen if story is not None]
             if len(stories) == len(others):
-                found.append(_joint(stories))
-    return found[:MOST_MERGED]
+                merged.append(_merged_story(stories))
+    return merged[:MOST_MERGED]
 
 
-def _joint(stories: Sequence[Storyline]) -> Storyline:
+def _merged_story(stories: Sequence[Storyline]) -> Storyline:
     calls: list[StoryCall] = [stories[0].calls[0]]
     for story in stories:
         shift = len(calls) - 1
@@ -214,17 +218,19 @@ def _joint(stories: Sequence[Storyline]) -> Storyline:
 
 
 def _reasons(stories: Sequence[Storyline]) -> list[str]:
-    """A reason of each story in one: only together do they name all companies. Stories that are told alike for two
-    companies give different ones."""
-    turned = [[*story.reasons[place:], *story.reasons[:place]] for place, story in enumerate(stories)]
-    return [" ".join(reasons) for reasons in zip(*turned, strict=False)]
+    """Reasons that join one reason of each story, because only together do they name all companies.
+
+    The lists are rotated, so that stories with equal reasons for two companies contribute different ones.
+    """
+    rotated = [[*story.reasons[place:], *story.reasons[:place]] for place, story in enumerate(stories)]
+    return [" ".join(reasons) for reasons in zip(*rotated, strict=False)]
 
 
 def _shifted(call: StoryCall, shift: int) -> StoryCall:
-    """The call with links to others than the first moved on by so many places."""
+    """The call with its links moved on by so many places, but for links to the first call."""
 
     def moved(link: str) -> str:
-        return re.sub(r"\d+", lambda found: str(int(found[0]) + (shift if found[0] != "1" else 0)), link, count=1)
+        return re.sub(r"\d+", lambda match: str(int(match[0]) + (shift if match[0] != "1" else 0)), link, count=1)
 
     return call.model_copy(update={"same": {name: moved(link) for name, link in call.same.items()}})
 
@@ -241,8 +247,11 @@ def _rule(raw: dict[str, Any], fused: FusedBlueprint) -> BridgeRule | None:
 def _story(raw: dict[str, Any], rules: dict[str, BridgeRule], fused: FusedBlueprint) -> Storyline | None:
     names = list(raw.get("leans_on") or [])
     calls = raw["calls"]
-    there = all(call["tool"] in fused.member(call["server"]).tools for call in calls)
-    if not there or not {*names, *(call["demanded_by"] for call in calls if call.get("demanded_by"))} <= rules.keys():
+    are_present = all(call["tool"] in fused.member(call["server"]).tools for call in calls)
+    if (
+        not are_present
+        or not {*names, *(call["demanded_by"] for call in calls if call.get("demanded_by"))} <= rules.keys()
+    ):
         return None
     fields = {key: value for key, value in raw.items() if key != "leans_on"}
     return Storyline.model_validate({**fields, "bridges": [rules[name] for name in names]})
@@ -250,14 +259,14 @@ def _story(raw: dict[str, Any], rules: dict[str, BridgeRule], fused: FusedBluepr
 
 @cache
 def bridges() -> dict[str, BridgeFile]:
-    """All files by name."""
-    found = {}
+    """All files, by name."""
+    by_name = {}
     for file in sorted(files("synth.offline").joinpath("bridges").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".yaml"):
             header, template = re.split(
                 r"^---[ \t]*\n", file.read_text("utf-8").removeprefix("---\n"), maxsplit=1, flags=re.MULTILINE
             )
-            found[file.name.removesuffix(".yaml")] = BridgeFile(
+            by_name[file.name.removesuffix(".yaml")] = BridgeFile(
                 BridgeHeader.model_validate(yaml.load(header, LOADER)), template
             )
-    return found
+    return by_name

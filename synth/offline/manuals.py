@@ -1,5 +1,6 @@
-"""Manuals: the policy of one company,
-and the joint policy of several with general conduct for all and a part for each.
+"""Manuals: the policy of one company, and the joint policy of several, with general conduct and a part for each.
+
+Rules are grouped by what they are about, never by who enforces them.
 """
 
 import re
@@ -24,11 +25,16 @@ _THEMES: dict[Concern, str] = {
     "fee": "limits",
     "quota": "limits",
 }
+_CONDUCT = ("honest", "person", "confirm", "binding", "decline", "transfer")
+CUSTOMER = {"person": "customer", "people": "customers"}
+"""What the joint manual calls the people whom all companies serve."""
 
 
 class SectionWriter:
+    """Writes the sections of one manual, under phrases that are drawn once."""
+
     def __init__(self, random: Random, between: Sequence[str] = ()) -> None:
-        """`between` leads up to rules between companies, whose numbers begin with B."""
+        """`between` are phrases that introduce rules between companies (B1, B2, ...)."""
         self._random = random
         self._leads = {theme: random.choice(leads) for theme, leads in phrases("manual")["themes"].items()}
         self._order = ["who", "what", "when", "limits"]
@@ -36,8 +42,15 @@ class SectionWriter:
         if between:
             self._leads["between"] = random.choice(between)
 
-    def of(self, tool: Tool, called: str, description: str, words: Mapping[str, str]) -> ManualSection:
-        """The section of a tool; `called` is what its heading calls it, `words` what its company calls people."""
+    def section(self, tool: Tool, called: str, description: str, words: Mapping[str, str]) -> ManualSection:
+        """Write the section of a tool.
+
+        Args:
+            tool: The tool.
+            called: Its name in the heading.
+            description: What it does.
+            words: `person` and `people` in the words of its company.
+        """
         purpose = description.strip()
         confirm = self._say("confirm", words) if tool.confirm else ""
         if not tool.guards and not tool.effects:
@@ -47,18 +60,18 @@ class SectionWriter:
         return ManualSection(tool=tool.name, heading=heading, purpose=purpose, confirm=confirm, paragraphs=paragraphs)
 
     def _paragraphs(self, tool: Tool) -> list[RuleParagraph]:
-        grouped: dict[str, dict[str, None]] = {}
+        rules_by_theme: dict[str, dict[str, None]] = {}
         for guard in tool.guards:
             theme = "between" if guard.rule.startswith("B") else _THEMES[guard.concern]
-            grouped.setdefault(theme, {})[guard.rule] = None
+            rules_by_theme.setdefault(theme, {})[guard.rule] = None
         known = {guard.rule for guard in tool.guards}
         for effect in tool.effects:
             if effect.rule not in known:
-                grouped.setdefault("then", {})[effect.rule] = None
+                rules_by_theme.setdefault("then", {})[effect.rule] = None
         return [
-            RuleParagraph(theme=self._leads[theme], rules=list(grouped[theme]))
+            RuleParagraph(theme=self._leads[theme], rules=list(rules_by_theme[theme]))
             for theme in [*self._order, "between", "then"]
-            if theme in grouped
+            if theme in rules_by_theme
         ]
 
     def _say(self, name: str, words: Mapping[str, str]) -> str:
@@ -81,15 +94,14 @@ def in_words(name: str) -> str:
 
 @cache
 def phrases(file: str) -> dict[str, Any]:
-    """The phrases of a file of this package."""
+    """The phrases of a file in `phrases/`."""
     loaded: dict[str, Any] = yaml.safe_load(files("synth.offline").joinpath(f"phrases/{file}.yaml").read_text("utf-8"))
     return loaded
 
 
-_GENERAL = ("honest", "person", "confirm", "binding", "decline", "transfer")
-
-
 class ManualWriter:
+    """Writes the manual of one company, in phrases that are drawn once."""
+
     def __init__(self, blueprint: Blueprint, random: Random) -> None:
         self._blueprint = blueprint
         self._random = random
@@ -107,43 +119,44 @@ class ManualWriter:
         self._sections = SectionWriter(random)
 
     def parts(self) -> ManualParts:
-        """The manual, but for the sentences of its rules."""
-        said = [f"# {self._say('title')}", self._say("about"), *conduct(self._random, self._words)]
+        """The manual without the sentences of its rules."""
+        paragraphs = [f"# {self._say('title')}", self._say("about"), *conduct(self._random, self._words)]
         if "auth" in self._words:
-            said += [f"## {self._say('identify', 'heading')}", self._say("identify", "text")]
-        said += [*units(self._random, self._words), f"## {self._say('tools', 'heading')}"]
-        sections = [self._sections.of(tool, tool.name, tool.description, self._words) for tool in self._blueprint.tools]
-        return ManualParts(introduction="\n\n".join(said), sections=sections)
+            paragraphs += [f"## {self._say('identify', 'heading')}", self._say("identify", "text")]
+        paragraphs += [*units(self._random, self._words), f"## {self._say('tools', 'heading')}"]
+        sections = [
+            self._sections.section(tool, tool.name, tool.description, self._words) for tool in self._blueprint.tools
+        ]
+        return ManualParts(introduction="\n\n".join(paragraphs), sections=sections)
 
     def _say(self, *path: str) -> str:
         return say(self._random, self._words, *path)
 
 
 def conduct(random: Random, words: Mapping[str, str]) -> Iterator[str]:
-    """How assistants work, whomever for."""
-    said = [say(random, words, "conduct", theme) for theme in _GENERAL]
+    """How assistants behave, two themes in a paragraph."""
+    sentences = [say(random, words, "conduct", theme) for theme in _CONDUCT]
     yield f"## {say(random, words, 'conduct', 'heading')}"
-    yield from (" ".join(said[start : start + 2]) for start in range(0, len(said), 2))
+    yield from (" ".join(sentences[start : start + 2]) for start in range(0, len(sentences), 2))
 
 
 def units(random: Random, words: Mapping[str, str]) -> Iterator[str]:
-    """What amounts and times look like."""
+    """How amounts and times are written."""
     yield f"## {say(random, words, 'units', 'heading')}"
     yield f"{say(random, words, 'units', 'money')} {say(random, words, 'units', 'time')}"
 
 
 def say(random: Random, words: Mapping[str, str], *path: str) -> str:
-    """One of the phrases of that name."""
+    """Choose a phrase; `path` leads to its alternatives, `words` fill its slots."""
     choices: Any = phrases("manual")
     for name in path:
         choices = choices[name]
     return str(random.choice(choices)).format_map(words)
 
 
-CUSTOMER = {"person": "customer", "people": "customers"}
-
-
 class JointManualWriter:
+    """Writes the joint manual of several companies, in phrases that are drawn once."""
+
     def __init__(self, contract: FusedBlueprint, random: Random) -> None:
         self._contract = contract
         self._random = random
@@ -154,8 +167,8 @@ class JointManualWriter:
         self._words = {"title": contract.title, "Each": listed[0].upper() + listed[1:]}
 
     def parts(self) -> JointParts:
-        """The manual, but for the sentences of its rules and for what was settled between the companies."""
-        said = [
+        """The manual without the sentences of its rules and without what was settled between the companies."""
+        paragraphs = [
             f"# {self._say('title')}",
             self._say("about"),
             *conduct(self._random, CUSTOMER),
@@ -172,8 +185,8 @@ class JointManualWriter:
             for tool in self._contract.tools:
                 if tool.server == member.server:
                     description = tool.description.removesuffix(f" ({member.title})")
-                    sections.append(self._sections.of(tool, tool.origin, description, words))
-        return JointParts(introduction="\n\n".join(said), companies=companies, sections=sections)
+                    sections.append(self._sections.section(tool, tool.origin, description, words))
+        return JointParts(introduction="\n\n".join(paragraphs), companies=companies, sections=sections)
 
     def _identification(self) -> Iterator[str]:
         ways = [
@@ -182,8 +195,8 @@ class JointManualWriter:
             if tool.kind == "auth"
         ]
         yield f"## {say(self._random, CUSTOMER, 'identify', 'heading')}"
-        told = self._say("identify", ways=listing(ways, "or"))
-        yield f"{told} {self._say('account')}"
+        identify = self._say("identify", ways=listing(ways, "or"))
+        yield f"{identify} {self._say('account')}"
 
     def _about(self, member: FusedMember, person: str) -> str:
         article = "an" if person[0] in "aeiou" else "a"
@@ -206,7 +219,7 @@ class JointManualWriter:
 
 
 def facts_of(tool: FusedTool) -> str:
-    """What a tool that signs in asks for, in words."""
+    """What a sign-in tool asks for, in words."""
     return listing([f"the {parameter.name.replace('_', ' ')}" for parameter in tool.parameters])
 
 

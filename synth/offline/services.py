@@ -27,7 +27,7 @@ from skillweave.schema.record import Name, Record, table_of
 from skillweave.schema.template import Goal
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The one in C where there is one: the same values, ten times sooner."""
+"""The loader written in C, if there is one: the same values in a tenth of the time."""
 
 Knob = bool | int | float | str
 
@@ -40,17 +40,19 @@ class ServiceSetting(Record):
     title: str
     summary: str
     knobs: dict[str, Knob] = Field(default_factory=dict)
-    """Knobs that this setting fixes; the others are drawn."""
+    """Knobs that this setting fixes. The others are drawn."""
     words: dict[str, str] = Field(default_factory=dict)
     """Vocabulary of this setting, for the template."""
 
 
 class ServiceHeader(Record):
+    """What varies in a service."""
+
     service: Name
     person: Name
     keywords: list[str]
     knobs: dict[str, list[Knob]]
-    """What varies, with the values that each knob can take. Booleans switch optional modules."""
+    """Knob -> the values that it can take. Booleans switch optional modules."""
     settings: list[ServiceSetting]
 
 
@@ -61,27 +63,29 @@ class EntityTalk(Record):
     mine: bool = False
     """`my appointment` rather than `the dentist`."""
     qualifiers: dict[str, list[str]] = Field(default_factory=dict)
-    """Column of a read -> ways to say it; with `{noun}` it wraps the noun, without it is put behind."""
+    """Column of a read -> ways to say it. A way with `{noun}` wraps the noun; any other follows the noun."""
 
 
 class ToolTalk(Record):
     """How people ask for a tool."""
 
     ask: list[str]
-    """Verb phrases that fit after `I'd like to`; `{parameter}` is the row or value in words."""
+    """Verb phrases that fit after `I'd like to`. `{parameter}` stands for the row or value in words."""
     parameters: dict[str, list[str]] = Field(default_factory=dict)
-    """Clauses for parameters that the phrase does not hold: `and have it delivered by {value}`."""
+    """Parameter -> clauses for it, if the phrase does not name it: `and have it delivered by {value}`."""
     unsaid: dict[str, list[str]] = Field(default_factory=dict)
     """Parameter -> verb phrases for a request that leaves its value out."""
     settled: list[str] = Field(default_factory=list)
-    """Verb phrases where other calls settle what those of `ask` name: `clear my balance`."""
+    """Verb phrases for a request whose other calls settle what those of `ask` name: `clear my balance`."""
 
 
 class Talk(Record):
+    """How people speak of one company's rows, tools and values."""
+
     entities: dict[str, EntityTalk]
     tools: dict[str, ToolTalk]
     values: dict[str, str] = Field(default_factory=dict)
-    """Enum values in words, where underscores to spaces is not enough."""
+    """Enum value -> words for it, if replacing underscores by spaces is not enough."""
 
 
 class RenderedService(Record):
@@ -113,10 +117,10 @@ def plural(count: float, noun: str) -> str:
 
 
 def environment() -> Environment:
-    """Of templates of the catalogue."""
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-    environment.filters.update(money=money, percent=percent, plural=plural, table=table_of)
-    return environment
+    """The Jinja environment of the catalogue's templates."""
+    templates = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
+    templates.filters.update(money=money, percent=percent, plural=plural, table=table_of)
+    return templates
 
 
 class Service:
@@ -127,24 +131,24 @@ class Service:
         self.header = ServiceHeader.model_validate(yaml.load(header, LOADER))
 
     def setting(self, domain: str) -> ServiceSetting:
-        """The setting of that domain; KeyError if there is none."""
+        """The setting of a domain. KeyError if there is none."""
         for setting in self.header.settings:
             if setting.domain == domain:
                 return setting
         raise KeyError(domain)
 
     def draw(self, setting: ServiceSetting, random: Random) -> dict[str, Knob]:
-        """A choice of knobs: those that the setting fixes, the others drawn."""
+        """Choose a value of every knob: the setting's if it fixes one, else a random one."""
         drawn = {name: random.choice(values) for name, values in sorted(self.header.knobs.items())}
         return {**drawn, **setting.knobs}
 
     def choices(self, setting: ServiceSetting) -> list[dict[str, Knob]]:
-        """Every choice of knobs that the setting leaves open."""
+        """Every choice of knobs that the setting allows."""
         open_knobs = {k: v for k, v in sorted(self.header.knobs.items()) if k not in setting.knobs}
         return [dict(zip(open_knobs, values, strict=True)) | setting.knobs for values in product(*open_knobs.values())]
 
     def render(self, setting: ServiceSetting, knobs: Mapping[str, Knob]) -> RenderedService:
-        """The service as that setting's domain."""
+        """Render the service for a setting and a choice of knobs."""
         text = environment().from_string(self.template).render(setting=setting, w=setting.words, **knobs)
         parsed: Any = yaml.load(text, LOADER)
         return RenderedService.model_validate(parsed)
@@ -152,19 +156,21 @@ class Service:
 
 @cache
 def catalogue() -> dict[str, Service]:
-    """All services by name."""
-    found = {}
+    """All services, by name. ConfigError if a file names another service than itself."""
+    services = {}
     for file in sorted(files("synth.offline").joinpath("catalogue").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".yaml"):
             service = Service(file.read_text("utf-8"))
             if service.header.service != file.name.removesuffix(".yaml"):
                 raise ConfigError(f"catalogue file {file.name!r} says service: {service.header.service!r}")
-            found[service.header.service] = service
-    return found
+            services[service.header.service] = service
+    return services
 
 
 @dataclass(frozen=True)
 class ServiceVariant:
+    """What stands behind a domain of a run."""
+
     service: Service
     setting: ServiceSetting
     rendered: RenderedService
@@ -172,18 +178,18 @@ class ServiceVariant:
 
 @lru_cache(maxsize=256)
 def variant(seed: int, domain: str) -> ServiceVariant:
-    """The variant of a domain. AuthorError where no service of the catalogue has a setting of that name."""
+    """The variant behind a domain in the run of a seed. AuthorError if no service has a setting of that domain."""
     for service in catalogue().values():
         for setting in service.header.settings:
             if setting.domain == domain:
                 knobs = service.draw(setting, Random(f"{seed}/variation/{domain}"))
                 return ServiceVariant(service, setting, service.render(setting, knobs))
     names = sorted(setting.domain for service in catalogue().values() for setting in service.header.settings)
-    raise AuthorError(f"the offline author knows no domain {domain!r}; {_way_out(domain, names)}")
+    raise AuthorError(f"the offline author knows no domain {domain!r}; {_nearest(domain, names)}")
 
 
 def services_for(topic: str) -> list[Service]:
-    """Services that fit a seed domain, best first. AuthorError where none does."""
+    """The services that fit a seed domain best, by name. AuthorError if none fits."""
     words = _words(topic)
     scored = []
     for name, service in catalogue().items():
@@ -192,12 +198,12 @@ def services_for(topic: str) -> list[Service]:
     best = max((score for score, _, _ in scored), default=0.0)
     if best < 0.5:
         topics = sorted(setting.topic for service in catalogue().values() for setting in service.header.settings)
-        raise AuthorError(f"the offline author knows no service for {topic!r}; {_way_out(topic, topics)}")
+        raise AuthorError(f"the offline author knows no service for {topic!r}; {_nearest(topic, topics)}")
     return [service for score, _, service in sorted(scored, key=lambda entry: (-entry[0], entry[1])) if score == best]
 
 
 def domains_of(service: Service, seed_domain: str) -> list[Domain]:
-    """The domains that a service can become."""
+    """The domains that a service can become; `seed_domain` is the seed that led to it."""
     return [
         Domain(
             name=setting.domain,
@@ -211,9 +217,9 @@ def domains_of(service: Service, seed_domain: str) -> list[Domain]:
     ]
 
 
-def _way_out(asked: str, known: list[str]) -> str:
-    near = get_close_matches(asked, known, n=3, cutoff=0.3) or known[:3]
-    return f"nearest known: {', '.join(repr(name) for name in near)}; for others name a model in llm.textual"
+def _nearest(name: str, known: list[str]) -> str:
+    near = get_close_matches(name, known, n=3, cutoff=0.3) or known[:3]
+    return f"nearest known: {', '.join(map(repr, near))}; for others name a model in llm.textual"
 
 
 def _words(text: str) -> set[str]:

@@ -22,193 +22,205 @@ _PLACE = re.compile(r"(?P<before>\b(?:an? |(?:(?:by|from|on|with) )?(?:my )?))?\
 _ADVERB = re.compile(r"(?:by|from|on|with) (?:my )?")
 _SINGLE = re.compile(r"(?<![\d.,:])(\b1 (?:more |further )?(?:refill|day|night|hour|week|month|guest|pack|unit))s\b")
 TERSE = frozenset({"brief", "hurried", "hesitant"})
-"""Styles that leave out at first what they can be asked for."""
+"""Styles of people who leave out at first what they can be asked for."""
 
 
 @dataclass
 class Teller:
+    """Tells one task in words."""
+
     request: UserRequest
     talk: Talk
     random: Random
     companies: CompanyWords = field(default_factory=CompanyWords)
     number: str = "1"
-    """Of the task in its question."""
-    told: set[str] = field(default_factory=set)
-    """Ids of what the first message says."""
+    """The task's number in its question."""
+    mentioned: set[str] = field(default_factory=set)
+    """Ids of the facts that the first message mentions."""
 
     def tell(self) -> Telling:
-        """The words for the request."""
-        phrases = {place: self._phrase(wish) for place, wish in self._asked}
+        """Put the request into words: a first message, the goal, and a sentence for each fact."""
+        phrases = {place: self._phrase(intent) for place, intent in self._asked}
         consents = self._consents()
         message = self._message(list(phrases.values()), consents)
         goal = " ".join([*self._goals(phrases), *self._agreements()])
         facts = [
-            FactWords(id=thing.id, text=self._fact(thing), tell="first" if thing.id in self.told else "asked")
-            for thing in self.request.known
-            if not thing.secret
+            FactWords(id=fact.id, text=self._fact(fact), tell="first" if fact.id in self.mentioned else "asked")
+            for fact in self.request.known
+            if not fact.secret
         ]
         reason = self.request.reason or None
         return Telling(id=self.number, first_message=message, goal=goal, reason=reason, facts=facts)
 
     @property
     def _asked(self) -> list[tuple[int, Intent]]:
-        """What the user asks for, with its place among the wishes."""
-        return [(place, wish) for place, wish in enumerate(self.request.wishes) if not wish.only_if_needed]
+        """What the user asks for, with its position among all intents."""
+        return [(place, intent) for place, intent in enumerate(self.request.wishes) if not intent.only_if_needed]
 
     @property
     def _agreed(self) -> list[tuple[int, Intent]]:
-        """What the user only agrees to."""
-        return [(place, wish) for place, wish in enumerate(self.request.wishes) if wish.only_if_needed]
+        """What the user only agrees to, with its position among all intents."""
+        return [(place, intent) for place, intent in enumerate(self.request.wishes) if intent.only_if_needed]
 
     def _goals(self, phrases: Mapping[int, str]) -> Iterator[str]:
-        """The wishes in the second person, in the order in which they are to come true."""
-        before = False
-        for place, wish in self._asked:
-            if wish.kind == "hear":
+        """The intents in the second person, in the order in which they are to be carried out."""
+        is_later = False
+        for place, intent in self._asked:
+            if intent.kind == "hear":
                 yield f"You want to know {_to_you(phrases[place])}."
             else:
-                yield f"{'After that you' if before else 'You'} want to {_to_you(phrases[place])}."
-                before = True
+                yield f"{'After that you' if is_later else 'You'} want to {_to_you(phrases[place])}."
+                is_later = True
 
     def _agreements(self) -> Iterator[str]:
-        """What the user agrees to, in the second person. It is said in full: nobody has heard of it before."""
-        told = set(self.told)
-        for place, wish in self._agreed:
-            yield f"If {self._in_need(place)} needs it first, you agree to {_to_you(self._phrase(wish))}."
-        self.told = told
+        """What the user agrees to, in the second person and in full: nobody has mentioned it before."""
+        mentioned = set(self.mentioned)
+        for place, intent in self._agreed:
+            yield f"If {self._company_in_need(place)} needs it first, you agree to {_to_you(self._phrase(intent))}."
+        self.mentioned = mentioned
 
-    def _in_need(self, place: int) -> str:
-        """The company for whose sake a wish is there: that of what is asked for next."""
-        after = (wish.tool for other, wish in self._asked if other > place and wish.kind == "do")
+    def _company_in_need(self, place: int) -> str:
+        """The company that needs what is agreed to: the company of the next request."""
+        after = (intent.tool for other, intent in self._asked if other > place and intent.kind == "do")
         return self.companies.titles.get(next(after, ""), "") or "that"
 
     def _consents(self) -> list[str]:
-        """What the first message says of all that the user only agrees to: nothing, a word in general, or each."""
+        """What the first message says of all that the user only agrees to: nothing, something general, or each."""
         forms = _phrases()["consents"]
         ways = forms["terse" if self.request.persona.style in TERSE else "other"] if self._agreed else ["none"]
         way = self.random.choice(ways)
         if way == "none":
             return []
         if way == "vague":
-            titles = {self.companies.titles.get(wish.tool, self.request.company): None for _, wish in self._agreed}
+            titles = {self.companies.titles.get(intent.tool, self.request.company): None for _, intent in self._agreed}
             return [self.random.choice(forms["vague"]).format(company=" or ".join(titles))]
         frames = self.random.sample(forms["each"], len(forms["each"]))
         chosen = zip(self._agreed, cycle(frames))
         return [
-            frame.format(company=self._in_need(place), request=self._phrase(wish)) for (place, wish), frame in chosen
+            frame.format(company=self._company_in_need(place), request=self._phrase(intent))
+            for (place, intent), frame in chosen
         ]
 
     @property
     def _words(self) -> dict[str, str]:
-        return {thing.id: self._in_talk(thing) for thing in self.request.known}
+        """Id of a fact -> the words for its value."""
+        return {fact.id: self._value_words(fact) for fact in self.request.known}
 
-    def _in_talk(self, thing: KnownFact) -> str:
-        """Enum values are said in the catalogue's words, or without their underscores; all else as it is."""
-        if not isinstance(thing.value, str) or not _ENUM.fullmatch(thing.value):
-            return thing.words
-        own = self.companies.word(thing.value, thing, self.request)
-        return own or self.talk.values.get(thing.value, thing.words.replace("_", " "))
+    def _value_words(self, fact: KnownFact) -> str:
+        """The words for a fact's value. Enum values get the catalogue's words, or lose their underscores."""
+        if not isinstance(fact.value, str) or not _ENUM.fullmatch(fact.value):
+            return fact.words
+        own = self.companies.word(fact.value, fact, self.request)
+        return own or self.talk.values.get(fact.value, fact.words.replace("_", " "))
 
     @property
     def _left_out(self) -> set[str]:
-        """Ids of what the request leaves out."""
-        return {thing.id for thing in self.request.known if thing.withheld}
+        """Ids of the facts that the request leaves out."""
+        return {fact.id for fact in self.request.known if fact.withheld}
 
-    def _unsaid(self, wish: Intent) -> list[str]:
-        """Parameters of a wish of which nothing is said before somebody asks."""
-        rows = [name for name, row in wish.rows.items() if set(row.columns.values()) <= self._left_out]
-        return [*rows, *(name for name, thing in wish.values.items() if thing in self._left_out)]
+    def _unmentioned(self, intent: Intent) -> list[str]:
+        """Parameters of an intent that are not mentioned before somebody asks."""
+        rows = [name for name, row in intent.rows.items() if set(row.columns.values()) <= self._left_out]
+        return [*rows, *(name for name, fact in intent.values.items() if fact in self._left_out)]
 
-    def _phrase(self, wish: Intent) -> str:
-        own = self.talk.tools.get(wish.tool)
-        if wish.kind == "hear":
-            spoken = [name for name in wish.values if f"{{{name}}}" not in wish.ask]
-            return self._filled(" ".join([wish.ask, *self._clauses(wish, spoken)]), wish)
-        if wish.ask:
-            return self._told_so(wish)
-        given = wish.rows.keys() | wish.values.keys() | wish.linked.keys()
-        unsaid = self._unsaid(wish)
-        ways = [ways_of(own, wish, unsaid), without(own.settled, wish, unsaid)] if own else []
+    def _phrase(self, intent: Intent) -> str:
+        own = self.talk.tools.get(intent.tool)
+        if intent.kind == "hear":
+            spoken = [name for name in intent.values if f"{{{name}}}" not in intent.ask]
+            return self._filled(" ".join([intent.ask, *self._clauses(intent, spoken)]), intent)
+        if intent.ask:
+            return self._story_phrase(intent)
+        given = intent.rows.keys() | intent.values.keys() | intent.linked.keys()
+        unmentioned = self._unmentioned(intent)
+        ways = [ways_of(own, intent, unmentioned), without(own.settled, intent, unmentioned)] if own else []
         fitting = ([ask for ask in asks if set(_SLOT.findall(ask)) <= given] for asks in ways)
         asks = next(filter(None, fitting), [])
-        phrase = self.random.choice(asks) if asks else self.companies.tool(wish.tool)
-        left = [name for name in [*wish.rows, *wish.values] if f"{{{name}}}" not in phrase and name not in unsaid]
-        left = self._chosen(wish, left)
-        clauses = self._clauses(wish, left)
-        clauses += [f"with the same {self._noun(wish, name)}" for name in wish.linked if f"{{{name}}}" not in phrase]
-        return self._filled(" ".join([phrase, *clauses]), wish)
+        phrase = self.random.choice(asks) if asks else self.companies.tool(intent.tool)
+        left = [
+            name for name in [*intent.rows, *intent.values] if f"{{{name}}}" not in phrase and name not in unmentioned
+        ]
+        left = self._volunteered(intent, left)
+        clauses = self._clauses(intent, left)
+        clauses += [
+            f"with the same {self._noun(intent, name)}" for name in intent.linked if f"{{{name}}}" not in phrase
+        ]
+        return self._filled(" ".join([phrase, *clauses]), intent)
 
-    def _told_so(self, wish: Intent) -> str:
-        """A wish in the words that its story has for it; what they leave out is said where there is a way to say it."""
-        own = self.talk.tools.get(wish.tool)
-        unsaid = self._unsaid(wish)
-        left = [name for name in [*wish.rows, *wish.values] if f"{{{name}}}" not in wish.ask and name not in unsaid]
-        left = self._chosen(wish, left)
-        clauses = self._clauses(wish, [name for name in left if own and name in own.parameters])
-        return self._filled(" ".join([wish.ask, *clauses]), wish)
+    def _story_phrase(self, intent: Intent) -> str:
+        """An intent in its story's words. What these leave out is added if the catalogue has words for it."""
+        own = self.talk.tools.get(intent.tool)
+        unmentioned = self._unmentioned(intent)
+        left = [
+            name
+            for name in [*intent.rows, *intent.values]
+            if f"{{{name}}}" not in intent.ask and name not in unmentioned
+        ]
+        left = self._volunteered(intent, left)
+        clauses = self._clauses(intent, [name for name in left if own and name in own.parameters])
+        return self._filled(" ".join([intent.ask, *clauses]), intent)
 
-    def _chosen(self, wish: Intent, left: Sequence[str]) -> list[str]:
-        """What is said of that which the verb phrase leaves out; people of few words leave out what they can be asked
-        for."""
+    def _volunteered(self, intent: Intent, left: Sequence[str]) -> list[str]:
+        """Which parameters to add, of those that a verb phrase leaves out. Terse people wait to be asked for some."""
         if self.request.persona.style not in TERSE:
             return [*left]
-        return [name for name in left if self.random.random() < 0.4 or self._volunteers(wish, name)]
+        return [name for name in left if self.random.random() < 0.4 or self._is_volunteered(intent, name)]
 
-    def _volunteers(self, wish: Intent, name: str) -> bool:
-        row = wish.rows.get(name)
-        things = {*row.columns.values()} if row else {wish.values.get(name, "")}
-        return any(thing.volunteered for thing in self.request.known if thing.id in things)
+    def _is_volunteered(self, intent: Intent, name: str) -> bool:
+        row = intent.rows.get(name)
+        facts = {*row.columns.values()} if row else {intent.values.get(name, "")}
+        return any(fact.volunteered for fact in self.request.known if fact.id in facts)
 
-    def _clauses(self, wish: Intent, names: Sequence[str]) -> list[str]:
-        """What is said behind a phrase that leaves these out; by their names, last, where nobody has words for them."""
-        own = self.talk.tools.get(wish.tool)
+    def _clauses(self, intent: Intent, names: Sequence[str]) -> list[str]:
+        """Clauses for parameters, to follow a verb phrase. The last one is for those without words in the catalogue."""
+        own = self.talk.tools.get(intent.tool)
         ways = {name: own.parameters.get(name, []) if own else [] for name in names}
         clauses = [self.random.choice(ways[name]).replace("{value}", f"{{{name}}}") for name in names if ways[name]]
-        bare = [named(name, f"{{{name}}}") for name in names if not ways[name] and name in wish.values]
+        bare = [named(name, f"{{{name}}}") for name in names if not ways[name] and name in intent.values]
         if bare:
             clauses.append(f"with {' and '.join([', '.join(bare[:-1]), bare[-1]] if bare[1:] else bare)}")
         return clauses
 
-    def _noun(self, wish: Intent, linked: str) -> str:
-        return talk_of(self.talk, wish.linked[linked]).noun
+    def _noun(self, intent: Intent, linked: str) -> str:
+        return talk_of(self.talk, intent.linked[linked]).noun
 
-    def _filled(self, phrase: str, wish: Intent) -> str:
-        unsaid = self._unsaid(wish)
+    def _filled(self, phrase: str, intent: Intent) -> str:
+        """The phrase with words in the place of its slots."""
+        unmentioned = self._unmentioned(intent)
 
         def words(slot: re.Match[str]) -> str:
             before, name = slot["before"] or "", slot["name"]
-            if name in wish.rows:
-                row = wish.rows[name]
-                if name in unsaid and not talk_of(self.talk, row.entity).mine:
+            if name in intent.rows:
+                row = intent.rows[name]
+                if name in unmentioned and not talk_of(self.talk, row.entity).mine:
                     is_new = re.search(r"\bto $", phrase[: slot.start()]) is not None
-                    return before + some(talk_of(self.talk, row.entity).noun, is_new)
-                return before + self.companies.said_with(phrase, row.entity, self._refer(row))
-            if name in wish.linked:
-                return f"{before}that {self._noun(wish, name)}"
-            if name in wish.values:
-                self.told.add(wish.values[name])
-                return joined(before, self._words[wish.values[name]])
+                    return before + any_row(talk_of(self.talk, row.entity).noun, is_new)
+                return before + self.companies.without_title(phrase, row.entity, self._row_words(row))
+            if name in intent.linked:
+                return f"{before}that {self._noun(intent, name)}"
+            if name in intent.values:
+                self.mentioned.add(intent.values[name])
+                return joined(before, self._words[intent.values[name]])
             return f"{before}that {name_in_words(name)}"
 
-        return _one(_PLACE.sub(words, phrase))
+        return _singular(_PLACE.sub(words, phrase))
 
-    def _refer(self, row: KnownRow) -> str:
+    def _row_words(self, row: KnownRow) -> str:
         vague = talk_of(self.talk, row.entity).mine and self.request.persona.style in TERSE
         known = set(row.columns.values()) - self._left_out
-        vague = vague and not any(thing.volunteered for thing in self.request.known if thing.id in known)
-        vague = vague and not self._has_like(row)
-        said = known & self.told or (set() if vague and self.random.random() < 0.5 else known)
-        self.told |= said
+        vague = vague and not any(fact.volunteered for fact in self.request.known if fact.id in known)
+        vague = vague and not self._has_similar_row(row)
+        said = known & self.mentioned or (set() if vague and self.random.random() < 0.5 else known)
+        self.mentioned |= said
         return refer(self.talk, row, {name: words for name, words in self._words.items() if name in said}, self.random)
 
-    def _has_like(self, row: KnownRow) -> bool:
-        """Whether another row of its kind is spoken of too: only by more words can the two be told apart."""
-        rows = [other for wish in self.request.wishes for other in wish.rows.values()]
+    def _has_similar_row(self, row: KnownRow) -> bool:
+        """Whether the request has another row of this kind: then it takes more words to distinguish the two."""
+        rows = [other for intent in self.request.wishes for other in intent.rows.values()]
         return any(other.entity == row.entity and other.columns != row.columns for other in rows)
 
     def _message(self, phrases: list[str], consents: list[str]) -> str:
         style, forms = self.request.persona.style, _phrases()
-        kinds = [wish.kind for _, wish in self._asked]
+        kinds = [intent.kind for _, intent in self._asked]
         doing = [phrase for kind, phrase in zip(kinds, phrases, strict=True) if kind == "do"]
         hearing = [phrase for kind, phrase in zip(kinds, phrases, strict=True) if kind == "hear"]
         parts = [self.random.choice(forms["first"][style]).format(request=doing[0])] if doing else []
@@ -218,75 +230,77 @@ class Teller:
             frames = more if doing or place else forms["hear_first"][style]
             parts.append(self.random.choice(frames).format(ask=phrase))
         parts += consents
-        # What is wanted of several companies is one story only by its reason.
-        talks = self.random.random() < (0.45, 0.85)[style not in TERSE]
-        if talks or self.companies.titles:
+        # Only the reason makes one story of what is wanted from several companies.
+        is_reason_given = self.random.random() < (0.45, 0.85)[style not in TERSE]
+        if is_reason_given or self.companies.titles:
             parts.insert(0 if self.random.random() < 0.7 else len(parts), self.request.reason)
         greeting = self.random.choice(forms["greetings"][style])
         closing = self.random.choice(forms["closings"][style])
         message = " ".join(part for part in [greeting, *parts, closing] if part)
         return message.lower() if "writes in lower case" in self.request.persona.traits else message
 
-    def _fact(self, thing: KnownFact) -> str:
-        """The sentence for it; of what is left out, with a place for the value."""
-        words, text = self._words[thing.id], self._sentence(thing)
-        if not thing.withheld:
+    def _fact(self, fact: KnownFact) -> str:
+        """The sentence for a fact. A placeholder stands for the value of a fact that the request leaves out."""
+        words, text = self._words[fact.id], self._sentence(fact)
+        if not fact.withheld:
             return text
         return (
             text.replace(words, VALUE_PLACEHOLDER, 1)
             if words in text
-            else f"{thing.about.capitalize()}: {VALUE_PLACEHOLDER}."
+            else f"{fact.about.capitalize()}: {VALUE_PLACEHOLDER}."
         )
 
-    def _sentence(self, thing: KnownFact) -> str:
-        words = self._words[thing.id]
-        for wish in self.request.wishes:
-            for row in wish.rows.values():
-                if thing.id in row.columns.values():
-                    return _one(sentence(self.talk, row, thing, words, self.random))
-        _, _, name = thing.about.partition(": ")
-        return _one(self._stated(thing, name, words)) if self.companies.titles else f"{name.capitalize()}: {words}."
+    def _sentence(self, fact: KnownFact) -> str:
+        words = self._words[fact.id]
+        for intent in self.request.wishes:
+            for row in intent.rows.values():
+                if fact.id in row.columns.values():
+                    return _singular(sentence(self.talk, row, fact, words, self.random))
+        _, _, name = fact.about.partition(": ")
+        return _singular(self._stated(fact, name, words)) if self.companies.titles else f"{name.capitalize()}: {words}."
 
-    def _stated(self, thing: KnownFact, name: str, words: str) -> str:
-        """A value as a sentence, which says whom it is for where several companies may be given the like."""
-        parameter = re.sub(r"_\d+$", "", thing.id.partition(".")[2])
+    def _stated(self, fact: KnownFact, name: str, words: str) -> str:
+        """A value as a sentence that names the company it is for, if there are several."""
+        parameter = re.sub(r"_\d+$", "", fact.id.partition(".")[2])
         ways = _phrases()["stated"]
-        company = self.companies.title_of(thing, self.request) or "them"
+        company = self.companies.title_of(fact, self.request) or "them"
         way = self.random.choice(ways.get(parameter, ways["other"])).format(company=company, name=name, words="{words}")
         return _PLACE.sub(lambda slot: joined(slot["before"] or "", words), way)
 
 
-def ways_of(own: ToolTalk, wish: Intent, unsaid: Sequence[str]) -> list[str]:
-    """Verb phrases for a wish; where something is left unsaid, those that do without it."""
-    written = without([way for name in unsaid for way in own.unsaid.get(name, [])], wish, unsaid)
-    free = [way for way in written if not any(f"{{{name}}}" in way for name in unsaid)]
-    return free or written or without(own.ask, wish, unsaid)
+def ways_of(own: ToolTalk, intent: Intent, unmentioned: Sequence[str]) -> list[str]:
+    """Verb phrases for an intent that do not mention these parameters, as far as there are any."""
+    written = without([way for name in unmentioned for way in own.unsaid.get(name, [])], intent, unmentioned)
+    free = [way for way in written if not any(f"{{{name}}}" in way for name in unmentioned)]
+    return free or written or without(own.ask, intent, unmentioned)
 
 
-def without(ways: Sequence[str], wish: Intent, unsaid: Sequence[str]) -> list[str]:
-    """Those of the ways that say no value that is left unsaid; a row can be named without saying which."""
-    values = {f"{{{name}}}" for name in unsaid if name in wish.values}
+def without(ways: Sequence[str], intent: Intent, unmentioned: Sequence[str]) -> list[str]:
+    """The ways that use none of these values. A row can be named without saying which."""
+    values = {f"{{{name}}}" for name in unmentioned if name in intent.values}
     return [way for way in ways if not any(slot in way for slot in values)]
 
 
-def some(noun: str, is_new: bool) -> str:
-    """Any row of a kind: `a slot`, and `another slot` where something is changed to it."""
+def any_row(noun: str, is_new: bool) -> str:
+    """Any row of a kind: `a slot`; `another slot` if something is changed to it."""
     return f"another {noun}" if is_new else with_article(noun)
 
 
 def joined(before: str, words: str) -> str:
-    """A value behind `by ` or `from my `; of values that bring such words along, `by card`, nothing is said twice. An
-    article before it is the one that fits."""
+    """A value after `by ` or `from my `, without repeating such words if the value begins with them (`by card`).
+
+    An article before the value becomes the one that fits.
+    """
     if before in ("a ", "an "):
         return with_article(words)
-    brought = _ADVERB.match(words)
-    if not before or not brought:
+    repeated = _ADVERB.match(words)
+    if not before or not repeated:
         return before + words
-    return f"{before}{words[brought.end() :]}" if before == "my " else words
+    return f"{before}{words[repeated.end() :]}" if before == "my " else words
 
 
-def _one(text: str) -> str:
-    """The text with what there is one of in the singular: `1 more refill`."""
+def _singular(text: str) -> str:
+    """The text with nouns after 1 in the singular: `1 more refill`."""
     return _SINGLE.sub(r"\1", text)
 
 
@@ -297,7 +311,7 @@ def _phrases() -> Any:
 
 
 def _to_you(phrase: str) -> str:
-    """From the first person to the second."""
+    """The phrase in the second person instead of the first."""
     changes = {
         "my": "your",
         "me": "you",
@@ -309,4 +323,4 @@ def _to_you(phrase: str) -> str:
     }
     changes |= {"i've": "you've", "i'd": "you'd", "i'll": "you'll", "we": "you", "us": "you", "our": "your"}
     pattern = re.compile(r"\b(i'm|i've|i'd|i'll|myself|mine|my|me|we|us|our|i|am)\b", re.IGNORECASE)
-    return pattern.sub(lambda found: changes[found.group(1).lower()], phrase)
+    return pattern.sub(lambda match: changes[match.group(1).lower()], phrase)

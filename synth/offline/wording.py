@@ -1,7 +1,6 @@
-"""English for rows, tools and values: articles, names without words in the catalogue, references to rows, and several
-companies in one conversation.
+"""English for rows, tools and values: articles, names that the catalogue has no words for, references to rows.
 
-Where two companies call a thing by the same noun, people say which company they mean.
+If two companies of one conversation use the same noun, people say which company they mean.
 """
 
 import re
@@ -17,7 +16,7 @@ from synth.offline.services import EntityTalk, Talk, ToolTalk
 
 _VOWEL = re.compile(r"(?!eu|one\b|once|uni(?![mn])|us[eu])[aeiou]|x-|hour|honest|8|1[18]\b", re.IGNORECASE)
 _LETTERS = re.compile(r"[A-Z]{2,}\b")
-"""What is said letter by letter: `MRI`."""
+"""Abbreviations that are read letter by letter: `MRI`."""
 _MANY = re.compile(r"[^sui]s$")
 _WHEN = re.compile(r" (?:on|at)$")
 _VERB = re.compile(r"(?P<verb>\S+ (?:up |in |out |off |down )?)(?P<object>.+)")
@@ -25,8 +24,7 @@ _DETERMINED = ("a ", "an ", "the ", "my ", "your ", "all ")
 
 
 def with_article(words: str) -> str:
-    """`a chest x-ray`, `an abdominal ultrasound`; nothing before what there are many of (`iron studies`) or what brings
-    its article along."""
+    """`a chest x-ray`, `an abdominal ultrasound`. Plurals (`iron studies`) and words with an article stay unchanged."""
     if _MANY.search(words) or words.startswith(_DETERMINED):
         return words
     is_vowel = words[0] in "AEFHILMNORSX" if _LETTERS.match(words) else _VOWEL.match(words)
@@ -35,12 +33,12 @@ def with_article(words: str) -> str:
 
 def action(name: str) -> str:
     """A tool's name as a verb phrase: `buy_policy` -> `buy a policy`, `redeem_points` -> `redeem points`."""
-    found = _VERB.fullmatch(name_in_words(name))
-    return found["verb"] + with_article(found["object"]) if found else name_in_words(name)
+    match = _VERB.fullmatch(name_in_words(name))
+    return match["verb"] + with_article(match["object"]) if match else name_in_words(name)
 
 
 def named(name: str, value: str) -> str:
-    """A value by the name of its parameter or column, after `with`: `Europe as the zone`, `the start on 20 March`."""
+    """A value with the name of its parameter, to follow `with`: `Europe as the zone`, `the start on 20 March`."""
     noun = name_in_words(name)
     when = _WHEN.sub("", noun)
     if when == noun:
@@ -49,60 +47,67 @@ def named(name: str, value: str) -> str:
 
 
 def talk_of(talk: Talk, entity: str) -> EntityTalk:
-    """How people speak of an entity; by its name where the catalogue has no words for it."""
+    """How people speak of an entity: by its name if the catalogue has no words for it."""
     words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in entity).strip()
     return talk.entities.get(entity) or EntityTalk(noun=words)
 
 
 def refer(talk: Talk, row: KnownRow, words: Mapping[str, str], random: Random) -> str:
-    """The row in words, by those of its columns that are in `words` (id of the thing known -> its words)."""
+    """Refer to a row: `my porcelain crown appointment on Friday 24 January at 09:30`.
+
+    Args:
+        talk: How people speak of the company's rows.
+        row: The row.
+        words: Id of a known fact -> its words. Columns whose facts are missing are not used.
+        random: Chooses between the ways to say a column.
+    """
     own = talk_of(talk, row.entity)
-    noun, behind = own.noun, []
-    wrapped = False
-    for column in sorted(row.columns, key=lambda column: _place(own, column)):
+    noun, clauses = own.noun, []
+    is_wrapped = False
+    for column in sorted(row.columns, key=lambda column: _rank(own, column)):
         if row.columns[column] not in words:
             continue
-        said = words[row.columns[column]]
-        ways = own.qualifiers.get(column) or _elsewhere(talk, column)
+        value = words[row.columns[column]]
+        ways = own.qualifiers.get(column) or _ways_of_others(talk, column)
         wraps = [way for way in ways if "{noun}" in way]
         plain = [way for way in ways if "{noun}" not in way]
-        if wraps and (not wrapped or not plain) and (not plain or random.random() < 0.6):
-            noun, wrapped = _put(random.choice(wraps), said, noun), True
+        if wraps and (not is_wrapped or not plain) and (not plain or random.random() < 0.6):
+            noun, is_wrapped = _fill(random.choice(wraps), value, noun), True
         else:
-            behind.append(_put(random.choice(plain), said))
+            clauses.append(_fill(random.choice(plain), value))
     determined = noun if noun.lower().startswith(("my ", "the ")) else f"{'my' if own.mine else 'the'} {noun}"
-    return " ".join([determined, *behind])
+    return " ".join([determined, *clauses])
 
 
-def sentence(talk: Talk, row: KnownRow, thing: KnownFact, words: str, random: Random) -> str:
-    """One column of a row as a fact: `It is my appointment on Friday 24 January at 09:30.`"""
-    column = next(column for column, name in row.columns.items() if name == thing.id)
-    alone = row.model_copy(update={"columns": {column: thing.id}})
-    return f"It is {refer(talk, alone, {thing.id: words}, random)}."
+def sentence(talk: Talk, row: KnownRow, fact: KnownFact, words: str, random: Random) -> str:
+    """One column of a row as a sentence: `It is my appointment on Friday 24 January at 09:30.`"""
+    column = next(column for column, name in row.columns.items() if name == fact.id)
+    alone = row.model_copy(update={"columns": {column: fact.id}})
+    return f"It is {refer(talk, alone, {fact.id: words}, random)}."
 
 
-def _elsewhere(talk: Talk, column: str) -> list[str]:
-    """How the column is said of another entity, behind the noun; by its name where nobody says it."""
+def _ways_of_others(talk: Talk, column: str) -> list[str]:
+    """Ways to say the column of other entities after the noun; by the column's name if there are none."""
     ways = [
         way for entity in talk.entities.values() for way in entity.qualifiers.get(column, []) if "{noun}" not in way
     ]
     return ways or [f"with {named(column, '{value}')}"]
 
 
-def _put(way: str, said: str, noun: str = "") -> str:
-    """A way to say a column with its value in it, behind the article that fits: `for an abdominal ultrasound`."""
+def _fill(way: str, value: str, noun: str = "") -> str:
+    """A way to say a column with the value and its article filled in: `for an abdominal ultrasound`."""
     around = way.replace("{noun}", noun)
-    return re.sub(r"\ban? \{value\}", lambda _: with_article(said), around).replace("{value}", said)
+    return re.sub(r"\ban? \{value\}", lambda _: with_article(value), around).replace("{value}", value)
 
 
-def _place(own: EntityTalk, column: str) -> int:
+def _rank(own: EntityTalk, column: str) -> int:
     order = list(own.qualifiers)
     return order.index(column) if column in order else len(order)
 
 
 @dataclass(frozen=True)
 class CompanyWords:
-    """Who stands behind what. Empty where there is one company only."""
+    """Which company each thing belongs to. Empty if there is only one company."""
 
     titles: Mapping[str, str] = field(default_factory=dict)
     """Tool or entity -> the company's name."""
@@ -111,27 +116,32 @@ class CompanyWords:
     tools: Mapping[str, str] = field(default_factory=dict)
     """Tool -> its name in its own company."""
 
-    def title_of(self, thing: KnownFact, request: UserRequest) -> str:
-        """The company that a thing known has to do with; empty where nobody can say."""
-        return self.titles.get(_owner(thing, request), "")
+    def title_of(self, fact: KnownFact, request: UserRequest) -> str:
+        """The name of the company that a fact belongs to; empty if no wish shows it."""
+        return self.titles.get(_owner(fact, request), "")
 
-    def said_with(self, phrase: str, entity: str, words: str) -> str:
-        """Words for a row without whose it is, where the phrase around them says that already."""
+    def without_title(self, phrase: str, entity: str, words: str) -> str:
+        """Words for a row, without the company's name if the phrase around them names it already."""
         title = self.titles.get(entity, "")
         return words.replace(f" with {title}", "") if title and title in phrase else words
 
     def tool(self, name: str) -> str:
-        """A tool that nobody has words for: `pay a balance with Northgate Health Cover`."""
+        """A phrase for a tool that the catalogue has no words for: `pay a balance with Northgate Health Cover`."""
         title = self.titles.get(name)
         return f"{action(self.tools[name])} with {title}" if title else action(name)
 
-    def word(self, value: str, thing: KnownFact, request: UserRequest) -> str | None:
-        """An enum value in the words of the company whose it is; None where they are its own name's."""
-        return self.values.get(_owner(thing, request), {}).get(value)
+    def word(self, value: str, fact: KnownFact, request: UserRequest) -> str | None:
+        """The words of the fact's company for an enum value; None if it has none."""
+        return self.values.get(_owner(fact, request), {}).get(value)
 
 
 def talk_of_all(blueprint: FusedBlueprint, talks: Mapping[str, Talk]) -> tuple[Talk, CompanyWords]:
-    """The words of all members, given those of each server, under the names of the fused world."""
+    """Join the words of all members under the names of the fused world.
+
+    Args:
+        blueprint: The fused world.
+        talks: Server -> its company's words.
+    """
     entities: dict[str, EntityTalk] = {}
     titles: dict[str, str] = {}
     values: dict[str, Mapping[str, str]] = {}
@@ -142,7 +152,7 @@ def talk_of_all(blueprint: FusedBlueprint, talks: Mapping[str, Talk]) -> tuple[T
             own, title = talks[entity.server], blueprint.member(entity.server).title
             titles[entity.name], values[entity.name] = title, own.values
             if entity.origin in own.entities:
-                entities[entity.name] = _told_apart(own.entities[entity.origin], title, shared)
+                entities[entity.name] = _with_title(own.entities[entity.origin], title, shared)
     for tool in blueprint.tools:
         own = talks[tool.server]
         titles[tool.name], values[tool.name] = blueprint.member(tool.server).title, own.values
@@ -153,13 +163,13 @@ def talk_of_all(blueprint: FusedBlueprint, talks: Mapping[str, Talk]) -> tuple[T
     return Talk(entities=entities, tools=tools, values=words), CompanyWords(titles, values, names)
 
 
-def _owner(thing: KnownFact, request: UserRequest) -> str:
-    """The tool or entity that a thing known belongs to, as far as a wish says so."""
+def _owner(fact: KnownFact, request: UserRequest) -> str:
+    """The tool or entity that a fact belongs to; empty if no wish has it."""
     for wish in request.wishes:
-        if thing.id in wish.values.values():
+        if fact.id in wish.values.values():
             return wish.tool
         for row in wish.rows.values():
-            if thing.id in row.columns.values():
+            if fact.id in row.columns.values():
                 return row.entity
     return ""
 
@@ -169,5 +179,5 @@ def _shared_nouns(talks: Mapping[str, Talk]) -> set[str]:
     return {noun for noun, number in counted.items() if number > 1}
 
 
-def _told_apart(talk: EntityTalk, title: str, shared: set[str]) -> EntityTalk:
+def _with_title(talk: EntityTalk, title: str, shared: set[str]) -> EntityTalk:
     return talk.model_copy(update={"noun": f"{talk.noun} with {title}"}) if talk.noun in shared else talk

@@ -38,24 +38,24 @@ class KnownValuesSearch(ArgumentSearch):
     budget: ExpansionBudget = field(default_factory=lambda: ExpansionBudget(0))
 
     def _values(
-        self, slot: Slot, wishes: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int], broken: bool
+        self, slot: Slot, desired: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int], broken: bool
     ) -> list[Value]:
         name = slot.parameter.name
-        return self._agreeing_with(name, list(self.given[name]), wishes, bound, budget)
+        return self._meeting_values(name, list(self.given[name]), desired, bound, budget)
 
-    def _together(self) -> ParameterNames:
+    def _joint_parameters(self) -> ParameterNames:
         return ()
 
-    def _agreeing(
+    def _meeting(
         self,
         names: ParameterNames,
         values: list[tuple[Value, ...]],
         width: int,
-        wishes: list[DesiredGuard],
+        desired: list[DesiredGuard],
         bound: Mapping[str, Value],
     ) -> list[tuple[Value, ...]]:
         self.budget.spend()
-        return super()._agreeing(names, values, width, wishes, bound)
+        return super()._meeting(names, values, width, desired, bound)
 
 
 class LawfulWrites:

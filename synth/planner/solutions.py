@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from evaluator.kinds import KINDS as SCORED_KINDS
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.call import Call, CallResult
 from skillweave.schema.combination import Combination, ValidatedTask
@@ -109,7 +110,7 @@ def step_truth(
     world: World, combination: Combination, criteria: Criteria, identity: str, bounds: PlannerBounds = DEFAULT_BOUNDS
 ) -> StepTruth | None:
     """The truth of one task; None where its kind has no end state to plan for."""
-    if combination.kind not in ("do", "inform", "clarify"):
+    if not SCORED_KINDS[combination.kind].is_carried_out:
         return None
     problem = problem_of(world, combination, criteria)
     steps = [_step(problem, combination, made, bounds) for made in range(len(combination.golden) + 1)]

@@ -1,7 +1,8 @@
-"""Cases: for each guard, situations in words that just meet it and just break it, with the verdict of its SQL.
+"""Cases of a rule: situations in words that just meet its guard and just break it, with the verdict of its SQL.
 
-All values that the guard's figures and enums make interesting are tried by execution; a case pair differs in one thing,
-and that thing decides. The words name what the guard reads and nothing else, so that the rule's sentence alone must do.
+All values near the guard's figures, and all values of its enums, are tried by execution. The two cases of a pair differ
+in one value, and that value decides. The words name only what the guard reads, so that the rule's sentence alone has to
+decide the case.
 """
 
 import sqlite3
@@ -16,10 +17,10 @@ from skillweave.schema.record import Record, Value
 from synth.policy.expressions import TimeSpan
 from synth.policy.formula import Formula, NoCaseError, Variable, formula_of
 
-MOST = 3
+MOST_PAIRS = 3
 """Pairs of cases for one rule."""
-TRIED = 600
-"""Bound on the situations of one guard that are run."""
+MOST_SITUATIONS = 600
+"""Situations of one guard that are executed, at most."""
 
 
 class RuleCase(Record):
@@ -27,12 +28,12 @@ class RuleCase(Record):
 
     text: str
     holds: bool
-    """What the SQL says."""
+    """The verdict of the SQL."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """A value of a variable, as it is bound and as it is told."""
+    """A value of a variable, as it is bound in SQL and as it is put into words."""
 
     value: Value
     words: str
@@ -42,6 +43,8 @@ class Option:
 
 @dataclass(frozen=True)
 class CasesOfRule:
+    """The cases of one rule."""
+
     rule: str
     sentence: str
     cases: tuple[RuleCase, ...]
@@ -50,7 +53,15 @@ class CasesOfRule:
 
 
 def cases_of(blueprint: Blueprint, now: str) -> list[CasesOfRule]:
-    """The cases of each guard's rule, in the order in which tools state them; its first guard stands for a rule."""
+    """The cases of each rule that has a guard.
+
+    Args:
+        blueprint: The contract.
+        now: The clock, from which times are counted.
+
+    Returns:
+        One record a rule, in the order in which tools state them. A rule's first guard stands for all its guards.
+    """
     first: dict[str, tuple[Tool, Guard]] = {}
     for tool in blueprint.tools:
         for guard in tool.guards:
@@ -65,18 +76,18 @@ def cases_of(blueprint: Blueprint, now: str) -> list[CasesOfRule]:
 def _of_rule(tool: Tool, guard: Guard, blueprint: Blueprint, connection: sqlite3.Connection, now: str) -> CasesOfRule:
     try:
         formula = formula_of(guard.holds, tool, blueprint)
-    except NoCaseError as reason:
-        return CasesOfRule(guard.rule, guard.says, (), str(reason))
-    pairs = list(_pairs(formula, connection, now))[:MOST]
+    except NoCaseError as error:
+        return CasesOfRule(guard.rule, guard.says, (), str(error))
+    pairs = list(_pairs(formula, connection, now))[:MOST_PAIRS]
     cases = tuple(dict.fromkeys(case for pair in pairs for case in pair))
     return CasesOfRule(guard.rule, guard.says, cases, "" if cases else "nothing that it reads decides it alone")
 
 
 def _pairs(formula: Formula, connection: sqlite3.Connection, now: str) -> Iterator[tuple[RuleCase, RuleCase]]:
     options = {variable.name: _options(variable, connection, now) for variable in formula.variables}
-    tried = list(_tried(formula, options, connection, now))
+    verdicts = list(_verdicts(formula, options, connection, now))
     for variable in formula.variables:
-        pair = _closest(variable.name, tried)
+        pair = _closest_pair(variable.name, verdicts)
         if pair is not None:
             yield _case(formula, *pair[0]), _case(formula, *pair[1])
 
@@ -84,72 +95,72 @@ def _pairs(formula: Formula, connection: sqlite3.Connection, now: str) -> Iterat
 Situation = Mapping[str, Option]
 
 
-def _tried(
+def _verdicts(
     formula: Formula, options: Mapping[str, Sequence[Option]], connection: sqlite3.Connection, now: str
 ) -> Iterator[tuple[Situation, bool]]:
     sql = f"SELECT ({formula.sql}) IS TRUE"
-    for number, chosen in enumerate(product(*options.values())):
-        if number >= TRIED:
+    for count, values in enumerate(product(*options.values())):
+        if count >= MOST_SITUATIONS:
             return
-        situation = dict(zip(options, chosen, strict=True))
+        situation = dict(zip(options, values, strict=True))
         bound: dict[str, Value] = {name: option.value for name, option in situation.items()}
         for variable in formula.variables:
             if variable.base:
-                bound[variable.name] = _counted_from(variable, bound[variable.name], bound[variable.base], connection)
-        held = connection.execute(sql, {**bound, "now": now}).fetchone()[0]
-        yield situation, bool(held)
+                bound[variable.name] = _shifted_time(variable, bound[variable.name], bound[variable.base], connection)
+        verdict = connection.execute(sql, {**bound, "now": now}).fetchone()[0]
+        yield situation, bool(verdict)
 
 
-def _counted_from(variable: Variable, shift: Value, base: Value, connection: sqlite3.Connection) -> Value:
-    """A time given as a modifier of its base."""
+def _shifted_time(variable: Variable, shift: Value, base: Value, connection: sqlite3.Connection) -> Value:
+    """The time that lies a modifier (`+2 days`) away from its base."""
     if shift is None or base is None:
         return None
     function = "date" if variable.dates else "datetime"
-    found: Value = connection.execute(f"SELECT {function}(?, ?)", (base, shift)).fetchone()[0]
-    return found
+    time: Value = connection.execute(f"SELECT {function}(?, ?)", (base, shift)).fetchone()[0]
+    return time
 
 
-def _closest(
-    name: str, tried: Sequence[tuple[Situation, bool]]
+def _closest_pair(
+    name: str, verdicts: Sequence[tuple[Situation, bool]]
 ) -> tuple[tuple[Situation, bool], tuple[Situation, bool]] | None:
-    """The two situations nearest each other that differ in this variable alone and in the verdict: meets, breaks."""
+    """The closest pair of situations that differ in this variable alone: one meets the guard, the other breaks it."""
     best = None
     groups: dict[tuple[tuple[str, Value], ...], list[tuple[Situation, bool]]] = {}
-    for situation, held in tried:
+    for situation, verdict in verdicts:
         rest = tuple((other, option.value) for other, option in situation.items() if other != name)
-        groups.setdefault(rest, []).append((situation, held))
+        groups.setdefault(rest, []).append((situation, verdict))
     for group in groups.values():
         meets = [one for one in group if one[1]]
         breaks = [one for one in group if not one[1]]
         for good, bad in product(meets, breaks):
-            apart = abs(good[0][name].order - bad[0][name].order)
-            lacking = sum(option.value is None for option in (*good[0].values(), *bad[0].values()))
-            if best is None or (lacking, apart) < best[0]:
-                best = ((lacking, apart), (good, bad))
+            distance = abs(good[0][name].order - bad[0][name].order)
+            missing = sum(option.value is None for option in (*good[0].values(), *bad[0].values()))
+            if best is None or (missing, distance) < best[0]:
+                best = ((missing, distance), (good, bad))
     return best[1] if best else None
 
 
-def _case(formula: Formula, situation: Situation, held: bool) -> RuleCase:
+def _case(formula: Formula, situation: Situation, verdict: bool) -> RuleCase:
     facts = []
     for variable in formula.variables:
-        told = situation[variable.name].words
+        words = situation[variable.name].words
         if variable.kind == "row":
-            facts.append(f"there is {told} such {variable.noun}")
+            facts.append(f"there is {words} such {variable.noun}")
         elif not variable.fixed:
-            after = next((other.noun for other in formula.variables if other.name == variable.base), "")
-            facts.append(f"{variable.noun} is {told.format(base=after)}")
+            base = next((other.noun for other in formula.variables if other.name == variable.base), "")
+            facts.append(f"{variable.noun} is {words.format(base=base)}")
     text = "; ".join(facts)
-    return RuleCase(text=text[:1].upper() + text[1:] + ".", holds=held)
+    return RuleCase(text=text[:1].upper() + text[1:] + ".", holds=verdict)
 
 
 def _options(variable: Variable, connection: sqlite3.Connection, now: str) -> list[Option]:
-    found = list(_told(variable, connection, now))
+    options = list(_plain_options(variable, connection, now))
     if variable.can_lack:
-        found.append(Option(None, "missing", Fraction(10**6)))
-    return found
+        options.append(Option(None, "missing", Fraction(10**6)))
+    return options
 
 
-def _told(variable: Variable, connection: sqlite3.Connection, now: str) -> Iterator[Option]:
+def _plain_options(variable: Variable, connection: sqlite3.Connection, now: str) -> Iterator[Option]:
     if variable.kind == "yesno":
         yield from (Option(1, "yes", Fraction(1)), Option(0, "no", Fraction(0)))
     elif variable.kind == "row":
@@ -162,21 +173,21 @@ def _told(variable: Variable, connection: sqlite3.Connection, now: str) -> Itera
     elif variable.kind == "time":
         yield from _times(variable, connection, now)
     else:
-        near = {number + step for number in variable.numbers for step in (-1, 0, 1)} or {Fraction(1)}
-        for number in sorted(one for one in near if one >= 0):
+        numbers = {number + step for number in variable.numbers for step in (-1, 0, 1)} or {Fraction(1)}
+        for number in sorted(number for number in numbers if number >= 0):
             value = int(number) if number.denominator == 1 else float(number)
-            told = f"{value / 100:,.2f}" if variable.kind == "money" else f"{value:g}"
-            yield Option(value, told, number)
+            words = f"{value / 100:,.2f}" if variable.kind == "money" else f"{value:g}"
+            yield Option(value, words, number)
 
 
 def _times(variable: Variable, connection: sqlite3.Connection, now: str) -> Iterator[Option]:
     function = "date" if variable.dates else "datetime"
     shifts: dict[Fraction, tuple[int, str]] = {Fraction(0): (0, "day")}
-    for step in sorted(variable.steps):
+    for span in sorted(variable.steps):
         for near in (-1, 0, 1):
             for sign in (1, -1):
-                count = sign * (int(step.number) + near)
-                shifts[count * _LENGTHS[step.unit]] = (count, step.unit)
+                count = sign * (int(span.number) + near)
+                shifts[count * _LENGTHS[span.unit]] = (count, span.unit)
     if variable.fixed:
         shifts = {Fraction(0): (0, "day")}
     for order, (count, unit) in sorted(shifts.items()):
@@ -185,7 +196,9 @@ def _times(variable: Variable, connection: sqlite3.Connection, now: str) -> Iter
         if not variable.base:
             value = connection.execute(f"SELECT {function}(?, ?)", (now, modifier)).fetchone()[0]
         yield Option(
-            value, _distance(TimeSpan(Fraction(abs(count)), unit), count, bool(variable.base), variable.dates), order
+            value,
+            _distance_in_words(TimeSpan(Fraction(abs(count)), unit), count, bool(variable.base), variable.dates),
+            order,
         )
 
 
@@ -198,10 +211,10 @@ _LENGTHS = {
 }
 
 
-def _distance(step: TimeSpan, count: int, from_other: bool, dates: bool) -> str:
+def _distance_in_words(span: TimeSpan, count: int, from_other: bool, dates: bool) -> str:
     if count == 0:
         return "the same as {base}" if from_other else ("today" if dates else "now")
-    told = f"{int(step.number)} {step.unit}{'' if step.number == 1 else 's'}"
+    distance = f"{int(span.number)} {span.unit}{'' if span.number == 1 else 's'}"
     if from_other:
-        return f"{told} {'after' if count > 0 else 'before'} {{base}}"
-    return f"{told} from now" if count > 0 else f"{told} ago"
+        return f"{distance} {'after' if count > 0 else 'before'} {{base}}"
+    return f"{distance} from now" if count > 0 else f"{distance} ago"

@@ -1,8 +1,8 @@
-"""Demands: what a rule's SQL holds that its sentence has to say: numbers with their meaning, and enum values.
+"""Demands: what a rule's sentence has to say because its SQL holds it: numbers with their meaning, and enum values.
 
-A literal's meaning follows from where it stands: beside a column of cents it is money, as a factor of one a share, as
-a date modifier a duration. What only makes the SQL work (EXISTS (SELECT 1), COALESCE(..., 0), a first status) may be
-said and need not.
+A literal's meaning follows from where it stands: beside a column of cents it is money, as a factor of such a column a
+share, as a date modifier a duration. What only makes the SQL work (EXISTS (SELECT 1), COALESCE(..., 0), a first status)
+may be said but need not be.
 """
 
 import re
@@ -30,30 +30,32 @@ class Demand:
     """A literal of the SQL, and what the sentence may say for it."""
 
     options: frozenset[Quantity] = frozenset()
+    """For a number: the quantities that it may mean."""
     word: str = ""
     """An enum value."""
     siblings: tuple[str, ...] = ()
-    """The other values of its enum; none where the SQL goes on to say what holds for those."""
+    """The other values of its enum; none if the SQL goes on to say what holds for those."""
     required: bool = True
+    """Whether the sentence must say it."""
     counted: bool = False
-    """It says which rows are counted, or what is kept of what was done, and need be said only where the sentence speaks
-    of its enum at all."""
+    """It only says which rows are counted, or what is recorded. The sentence must say it only if it names another value
+    of the same enum."""
 
     @property
     def text(self) -> str:
-        """How a fault names it."""
+        """How messages name it."""
         return repr(self.word.replace("_", " ")) if self.word else " or ".join(sorted(map(in_words, self.options)))
 
 
 def demands(sql: str, blueprint: Blueprint) -> list[Demand]:
-    """What the sentence of a guard's condition or of an effect's statement has to say."""
+    """What the sentence of a guard's condition, or of an effect's statement, has to say."""
     tree = parse(sql).tree
-    reader = _LiteralReader(_schema(blueprint), _takes_hundredths(tree))
+    reader = _LiteralReader(_meanings(blueprint), _takes_hundredths(tree))
     return [demand for literal in _literals(tree) for demand in reader.read(literal)]
 
 
 @dataclass(frozen=True)
-class _Schema:
+class _ColumnMeanings:
     enums: Mapping[str, Sequence[tuple[str, ...]]]
     """Column or parameter -> the enums that go by its name."""
     money: frozenset[str]
@@ -64,12 +66,12 @@ class _Schema:
     """Columns and parameters that hold true or false, and nothing else of their name."""
 
 
-def _schema(blueprint: Blueprint) -> _Schema:
-    return _schema_of(type(blueprint), blueprint.model_dump_json())
+def _meanings(blueprint: Blueprint) -> _ColumnMeanings:
+    return _meanings_of(type(blueprint), blueprint.model_dump_json())
 
 
 @cache
-def _schema_of(kind: type[Blueprint], dumped: str) -> _Schema:
+def _meanings_of(kind: type[Blueprint], dumped: str) -> _ColumnMeanings:
     blueprint = kind.model_validate_json(dumped)
     enums: dict[str, list[tuple[str, ...]]] = {}
     money: set[str] = set()
@@ -96,18 +98,18 @@ def _schema_of(kind: type[Blueprint], dumped: str) -> _Schema:
     for tool in blueprint.tools:
         for parameter in tool.parameters:
             types.setdefault(parameter.name, set()).add(parameter.type)
-    booleans = frozenset(name for name, found in types.items() if found == {"boolean"})
-    return _Schema(enums, frozenset(money), frozenset(initial), columns, booleans)
+    booleans = frozenset(name for name, types_of_name in types.items() if types_of_name == {"boolean"})
+    return _ColumnMeanings(enums, frozenset(money), frozenset(initial), columns, booleans)
 
 
 def _literals(tree: exp.Expr) -> Iterator[exp.Literal]:
     for node in tree.dfs():
-        if isinstance(node, exp.Literal) and not _is_idle(node):
+        if isinstance(node, exp.Literal) and not _says_nothing(node):
             yield node
 
 
-def _is_idle(literal: exp.Literal) -> bool:
-    """Whether a literal says nothing: the 1 of EXISTS (SELECT 1), the digits of ROUND, a format, a row limit of one."""
+def _says_nothing(literal: exp.Literal) -> bool:
+    """Whether a literal means nothing: the 1 of EXISTS (SELECT 1), digits of ROUND, a format, a row limit of one."""
     parent = literal.parent
     if isinstance(parent, exp.Select):
         return isinstance(parent.parent, exp.Exists)
@@ -116,21 +118,23 @@ def _is_idle(literal: exp.Literal) -> bool:
     if isinstance(parent, exp.Substring | exp.TimeToStr | exp.Nullif):
         return True
     if isinstance(parent, exp.Div) and parent.expression is literal and Fraction(str(literal.this)) in _POWERS_OF_TEN:
-        return True  # It only turns units: 10000 two percentages into shares.
+        return True  # It only converts units: 10000 turns two percentages into shares.
     if isinstance(parent, exp.Anonymous) and str(parent.this).lower() == "strftime":
         return parent.expressions[0] is literal
     return isinstance(parent, exp.Round) and literal is parent.args.get("decimals")
 
 
 def _takes_hundredths(tree: exp.Expr) -> bool:
-    """Whether anything is divided by 100 or more: any number may be a percentage then, whatever it goes through."""
-    divisors = (one.expression for one in tree.find_all(exp.Div))
-    return any(isinstance(one, exp.Literal) and Fraction(str(one.this)) % 100 == 0 for one in divisors)
+    """Whether anything is divided by a multiple of 100, so that any number may be a percentage."""
+    divisors = (divisor.expression for divisor in tree.find_all(exp.Div))
+    return any(isinstance(divisor, exp.Literal) and Fraction(str(divisor.this)) % 100 == 0 for divisor in divisors)
 
 
 class _LiteralReader:
-    def __init__(self, schema: _Schema, hundredths: bool) -> None:
-        self._schema = schema
+    """Finds the demands of one statement's literals."""
+
+    def __init__(self, schema: _ColumnMeanings, hundredths: bool) -> None:
+        self._meanings = schema
         self._hundredths = hundredths
         """Whether a number may be a percentage that is divided elsewhere in the statement."""
 
@@ -138,8 +142,8 @@ class _LiteralReader:
         if literal.is_string:
             return self._string(literal)
         number = Fraction(str(literal.this))
-        found = self._number(literal, abs(number))
-        return [found] if found else []
+        demand = self._number(literal, abs(number))
+        return [demand] if demand else []
 
     def _string(self, literal: exp.Literal) -> list[Demand]:
         text = str(literal.this)
@@ -162,12 +166,12 @@ class _LiteralReader:
         if not re.search(r"[A-Za-z]{2}", text) or _feeds_a_date(literal):
             return []
         names = names_around(literal)
-        enums = [enum for name in names for enum in self._schema.enums.get(name, ()) if text in enum]
+        enums = [enum for name in names for enum in self._meanings.enums.get(name, ()) if text in enum]
         case = literal.find_ancestor(exp.Case)
         choice = case is not None and case.args.get("default") is not None
         siblings = tuple(value for value in enums[0] if value != text) if enums and not choice else ()
         first = isinstance(literal.find_ancestor(exp.Insert), exp.Insert) and any(
-            (name, text) in self._schema.initial for name in names
+            (name, text) in self._meanings.initial for name in names
         )
         return [Demand(word=text, siblings=siblings, required=not first, counted=_is_aside(literal))]
 
@@ -181,9 +185,9 @@ class _LiteralReader:
             )
         if _is_calendar(literal):
             return Demand(frozenset({Quantity(number, "plain")}), required=False)
-        if number in (0, 1) and self._schema.booleans.intersection(names_around(literal)):
+        if number in (0, 1) and self._meanings.booleans.intersection(names_around(literal)):
             return Demand(frozenset({Quantity(number, "plain")}), required=False)
-        place = NumberContext.of(literal, self._schema.money)
+        place = NumberContext.of(literal, self._meanings.money)
         options = {Quantity(number, "plain"), *(Quantity(share, "share") for share in ratios(literal))}
         if place.factor and len(options) == 1:
             options |= _shares(number)
@@ -191,7 +195,7 @@ class _LiteralReader:
             options.add(Quantity(number / 100, "share"))
         if place.money and not place.of_money:
             options = {*options, Quantity(number, "money")} if place.factor else {Quantity(number, "money")}
-        elif number >= 100 and is_near(literal, self._schema.money):
+        elif number >= 100 and is_near(literal, self._meanings.money):
             options.add(Quantity(number, "money"))
         if self._hundredths and number <= 100:
             options = {*options, Quantity(number / 100, "share")}
@@ -235,7 +239,10 @@ def _feeds_a_date(literal: exp.Literal) -> bool:
 
 
 def numbers_by_value(sql: str) -> Iterator[list[tuple[str, frozenset[Quantity]]]]:
-    """For each CASE that gives numbers by value: the values with what the sentence may say for each number, 0 apart."""
+    """For each CASE that gives a number by a value: the values, each with what a sentence may say for its number.
+
+    Numbers that are 0 are left out.
+    """
     for case in parse(sql).tree.find_all(exp.Case):
         pairs = []
         for branch in case.args["ifs"]:

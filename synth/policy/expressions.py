@@ -1,4 +1,4 @@
-"""The parts of a condition: their shape, their distance in time, and the noun that a case calls them by."""
+"""The parts of a guard's condition, read off its syntax tree: their shape, time spans in them, and nouns for them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ _UNITS = {1: "day", 24: "hour", 1440: "minute"}
 
 
 class TimeSpan(NamedTuple):
-    """A distance; its direction is left open."""
+    """A distance in time, without a direction."""
 
     number: Fraction
     unit: str
@@ -31,22 +31,22 @@ def is_date_function(node: exp.Expr) -> bool:
 
 
 def time_spans(comparison: exp.Expr) -> set[TimeSpan] | None:
-    """The distances that a comparison of times names; None where the data give one."""
-    found: set[TimeSpan] = set()
+    """The distances that a comparison of times names; None if the data decide one."""
+    spans: set[TimeSpan] = set()
     for node in comparison.find_all(exp.Literal):
         if not node.is_string:
             continue
         modifier = _MODIFIER.fullmatch(str(node.this).strip())
         if modifier is None:
             return None
-        found.add(TimeSpan(Fraction(modifier[2]), modifier[3].lower()))
+        spans.add(TimeSpan(Fraction(modifier[2]), modifier[3].lower()))
     if any(comparison.find_all(exp.DPipe)):
         return None
-    return found | _apart(comparison)
+    return spans | _julian_day_spans(comparison)
 
 
-def _apart(comparison: exp.Expr) -> set[TimeSpan]:
-    """`julianday(a) - julianday(b) >= 2`: 2 days."""
+def _julian_day_spans(comparison: exp.Expr) -> set[TimeSpan]:
+    """Distances between julianday() values: `julianday(a) - julianday(b) >= 2` names 2 days."""
     if not any(str(call.this).lower() == "julianday" for call in comparison.find_all(exp.Anonymous)):
         return set()
     factors = [
@@ -131,16 +131,16 @@ def is_timed(node: exp.Expr) -> bool:
 
 
 def is_shifted(copy: exp.Expr, name: str) -> bool:
-    """Whether a variable stands with a modifier, so that the other one is counted from it."""
+    """Whether a date function shifts this variable, so that the comparison's other time is counted from it."""
     for call in copy.find_all(exp.Anonymous):
-        held = [part.name for part in call.find_all(exp.Placeholder)]
-        if name in held and any(isinstance(part, exp.Literal) for part in call.expressions):
+        variables = [part.name for part in call.find_all(exp.Placeholder)]
+        if name in variables and any(isinstance(part, exp.Literal) for part in call.expressions):
             return True
     return False
 
 
 def inside_count(literal: exp.Expr) -> bool:
-    """Whether a literal belongs to the conditions of a count, and so not to its limit."""
+    """Whether a literal belongs to the conditions of a count, and not to what the count is compared with."""
     case = literal.find_ancestor(exp.Case)
     return case is not None and case.this is None
 
@@ -150,7 +150,7 @@ _TIMES = ("date", "datetime")
 
 
 class Nouns:
-    """The words of one contract, as one tool reads it."""
+    """The nouns by which cases call what one tool's guards read."""
 
     def __init__(self, tool: Tool, blueprint: Blueprint) -> None:
         self._parameters = {parameter.name: parameter for parameter in tool.parameters}
@@ -164,15 +164,15 @@ class Nouns:
         }
 
     def row(self, table: str) -> str:
-        """`visit`."""
+        """A row of a table: `visit`."""
         return _spaced(table)
 
     def owned(self, table: str) -> str:
-        """`visit of this patient`."""
+        """A row that belongs to the caller: `visit of this patient`."""
         return f"{_spaced(table)} of this {self._person}"
 
     def noun(self, atom: exp.Expr) -> str | None:
-        """What it is called, `the visit's "moves"`; None for what has no name."""
+        """What a column, parameter or figure is called: `the visit's "moves"`. None if it has no name."""
         if isinstance(atom, exp.Placeholder):
             return f'the given "{_spaced(atom.name)}"' if atom.name in self._parameters else None
         if isinstance(atom, exp.Column):
@@ -188,7 +188,7 @@ class Nouns:
         return None
 
     def kind(self, atom: exp.Expr) -> VariableKind | None:
-        """What values it has; None for what is no plain figure."""
+        """What kind of values it has; None if it is no plain figure."""
         if isinstance(atom, exp.Sub):
             return self.kind(atom.left)
         if isinstance(atom, exp.Length):
@@ -215,15 +215,15 @@ class Nouns:
 
     def is_date(self, atom: exp.Expr) -> bool:
         """Whether it is a day without a time of day."""
-        found = self._described(atom)
-        return found is not None and found.type == "date"
+        definition = self._definition(atom)
+        return definition is not None and definition.type == "date"
 
     def choices(self, atom: exp.Expr) -> Sequence[str]:
-        """The values of its enum."""
-        found = self._described(atom)
-        return (found.enum if found else None) or ()
+        """The values of its enum, if it has one."""
+        definition = self._definition(atom)
+        return (definition.enum if definition else None) or ()
 
-    def _described(self, atom: exp.Expr) -> Attribute | Parameter | None:
+    def _definition(self, atom: exp.Expr) -> Attribute | Parameter | None:
         if isinstance(atom, exp.Placeholder):
             return self._parameters.get(atom.name)
         if isinstance(atom, exp.Column):
@@ -231,7 +231,7 @@ class Nouns:
         return None
 
     def _is_chosen(self, column: exp.Column, table: str) -> bool:
-        """Whether the column's row is the one that a parameter names, and not one that another row leads to."""
+        """Whether the column's row is named by a parameter, not reached from another row."""
         keys = [name for name, refers_to in self._keys.items() if refers_to == table]
         scope = column.find_ancestor(exp.Select)
         for equal in scope.find_all(exp.EQ) if scope is not None else ():
@@ -247,8 +247,8 @@ class Nouns:
         while scope is not None:
             tables = [table for table in scope.find_all(exp.Table) if table.find_ancestor(exp.Select) is scope]
             for table in tables:
-                named = column.table == table.alias_or_name if column.table else column.name in self._columns(table)
-                if named:
+                is_source = column.table == table.alias_or_name if column.table else column.name in self._columns(table)
+                if is_source:
                     return str(table.name)
             scope = scope.find_ancestor(exp.Select)
         return None
@@ -258,7 +258,7 @@ class Nouns:
 
 
 def count_of(table: str) -> str:
-    """`the number of such visit records`."""
+    """What a count of rows is called: `the number of such visit records`."""
     return f"the number of such {_spaced(table)} records"
 
 

@@ -1,7 +1,7 @@
-"""A guard as a formula over a few variables: what its rows hold is left open, its comparisons stand as they are.
+"""A guard as a formula over a few variables: cells of rows become variables, comparisons stay as they are.
 
-`EXISTS (SELECT 1 FROM visit WHERE visit_id = :visit_id AND status = 'booked')` becomes `:v0 = 'booked'`. Keys that only
-say which row is meant are taken as given. What cannot be brought to this form has no case (`NoCaseError`).
+`EXISTS (SELECT 1 FROM visit WHERE visit_id = :visit_id AND status = 'booked')` becomes `:v0 = 'booked'`. Conditions
+that only say which row is meant are left out. A guard without such a form has no cases (`NoCaseError`).
 """
 
 from dataclasses import dataclass, field
@@ -32,50 +32,65 @@ from synth.policy.expressions import (
 
 
 class NoCaseError(Exception):
-    """The guard compares what cannot be put into words by itself; the message says what."""
+    """A guard compares something that cannot be put into words by itself; the message says what."""
 
 
 @dataclass
 class Variable:
-    """Something that the formula reads, with the values that matter to it."""
+    """Something that the formula reads, with the values that matter for it."""
 
     name: str
     """The binding in the formula's SQL."""
     noun: str
+    """What cases call it."""
     kind: VariableKind
     numbers: set[Fraction] = field(default_factory=set)
     """Numbers that it is compared with."""
     choices: list[str] = field(default_factory=list)
+    """For an enum: its values."""
     steps: set[TimeSpan] = field(default_factory=set)
     """For a time: distances from its base."""
     base: str = ""
-    """The binding that a time is counted from; empty for now."""
+    """The binding that a time is counted from; empty if it is counted from now."""
     dates: bool = False
-    """Whether a time has no time of day."""
+    """Whether a time is a day without a time of day."""
     can_lack: bool = False
+    """Whether it may be NULL."""
     fixed: bool = False
-    """Whether another time is counted from it, so that it stays where it is."""
+    """Whether another time is counted from it, so that it is not varied itself."""
 
 
 @dataclass(frozen=True)
 class Formula:
+    """A condition over variables."""
+
     sql: str
+    """An expression that binds the variables' names."""
     variables: tuple[Variable, ...]
 
 
 def formula_of(holds: str, tool: Tool, blueprint: Blueprint) -> Formula:
-    """The formula of a guard's condition. Raises NoCaseError."""
-    builder = _Builder(tool, blueprint)
+    """The formula of a guard's condition.
+
+    Args:
+        holds: The condition.
+        tool: The tool that it guards.
+        blueprint: The tool's contract.
+
+    Raises:
+        NoCaseError: The condition has no such form, or only says which row is meant.
+    """
+    builder = _FormulaBuilder(tool, blueprint)
     sql = builder.build(parse(holds).tree)
     if not builder.variables:
         raise NoCaseError("it only says which row is meant")
     return Formula(sql, tuple(builder.variables.values()))
 
 
-_COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 
-class _Builder:
+class _FormulaBuilder:
     def __init__(self, tool: Tool, blueprint: Blueprint) -> None:
         self._tool = tool
         self._nouns = Nouns(tool, blueprint)
@@ -92,7 +107,7 @@ class _Builder:
             case exp.Not():
                 return f"(NOT {self.build(node.this)})"
             case exp.Exists():
-                return self._exists(node.this)
+                return self._exists_condition(node.this)
             case exp.Column() | exp.Placeholder() | exp.Subquery():
                 return f":{self._variable(node, 'yesno').name}"
             case exp.Is() if isinstance(node.expression, exp.Null):
@@ -100,25 +115,25 @@ class _Builder:
                 variable.can_lack = True
                 return f"(:{variable.name} IS NULL)"
             case exp.In():
-                return self._in(node)
+                return self._membership(node)
             case exp.Between():
                 low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
                 high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
                 return f"({self.build(low)} AND {self.build(high)})"
-        if isinstance(node, _COMPARED):
-            return self._compared(node)
+        if isinstance(node, _COMPARISONS):
+            return self._comparison(node)
         raise NoCaseError(f"{type(node).__name__.lower()} in a condition")
 
-    def _exists(self, select: exp.Expr) -> str:
-        inner = self._conditions(select)
+    def _exists_condition(self, select: exp.Expr) -> str:
+        inner = self._row_conditions(select)
         if inner == "1":
             if select.args.get("joins") or any(select.find_all(exp.NEQ)):
                 raise NoCaseError("rows that belong together")
-            return f":{self._row(select).name}"
+            return f":{self._row_variable(select).name}"
         return inner
 
-    def _conditions(self, select: exp.Expr) -> str:
-        """The conditions on a subquery's row, those apart that say which row it is; `1` where none is left."""
+    def _row_conditions(self, select: exp.Expr) -> str:
+        """The conditions on a subquery's row, without those that say which row it is; `1` if none is left."""
         if not isinstance(select, exp.Select) or any(select.args.get(name) for name in ("group", "having", "limit")):
             raise NoCaseError("a subquery that groups or limits its rows")
         where = select.args.get("where")
@@ -127,48 +142,48 @@ class _Builder:
         parts = [part for condition in conditions for part in conjuncts(condition) if not names_the_row(part)]
         return "(" + " AND ".join(self.build(part) for part in parts) + ")" if parts else "1"
 
-    def _row(self, select: exp.Expr) -> Variable:
+    def _row_variable(self, select: exp.Expr) -> Variable:
         table = next(iter(select.find_all(exp.Table)))
         own = any(placeholder.name == "caller" for placeholder in select.find_all(exp.Placeholder))
         key = f"row {table.name} {own}"
         noun = self._nouns.owned(table.name) if own else self._nouns.row(table.name)
         return self.variables.setdefault(key, Variable(f"v{len(self.variables)}", noun, "row"))
 
-    def _in(self, node: exp.In) -> str:
-        literals = [one for one in node.expressions if isinstance(one, exp.Literal)]
+    def _membership(self, node: exp.In) -> str:
+        literals = [literal for literal in node.expressions if isinstance(literal, exp.Literal)]
         if len(literals) != len(node.expressions) or not literals:
             raise NoCaseError("a list that is no list of values")
         atom = self._atom(node.this)
-        if all(one.is_string for one in literals):
+        if all(literal.is_string for literal in literals):
             variable = self._variable(atom, "choice")
-            _add_choices(variable, [str(one.this) for one in literals])
+            _add_choices(variable, [str(literal.this) for literal in literals])
         else:
             variable = self._variable(atom, self._kind(atom))
-            variable.numbers |= {Fraction(str(one.this)) for one in literals}
-        listed = ", ".join(one.sql(dialect="sqlite") for one in literals)
+            variable.numbers |= {Fraction(str(literal.this)) for literal in literals}
+        listed = ", ".join(literal.sql(dialect="sqlite") for literal in literals)
         return f"(:{variable.name} IN ({listed}))"
 
-    def _compared(self, node: exp.Expr) -> str:
+    def _comparison(self, node: exp.Expr) -> str:
         if names_the_row(node):
             return "1"
         sides = sides_of(node)
         if any(isinstance(side, exp.Literal) and side.is_string for side in sides) and not is_timed(node):
-            return self._chosen(node)
+            return self._compared_with_text(node)
         copy = node.copy()
         originals = [part for side in sides for part in parts_read(side)]
         for side in sides_of(copy):
             if gives_a_time(side):
                 side.replace(side.this.expressions[0].copy())
         copies = [part for side in sides_of(copy) for part in list(parts_read(side))]
-        found = [self._put(*pair) for pair in zip(originals, copies, strict=True)]
-        read = [variable for variable in found if variable is not None]
+        variables = [self._substitute(*pair) for pair in zip(originals, copies, strict=True)]
+        read = [variable for variable in variables if variable is not None]
         if any(variable.kind == "time" for variable in read):
-            self._time(copy, read)
+            self._note_spans(copy, read)
         else:
-            self._number(copy, read)
+            self._note_numbers(copy, read)
         return f"({copy.sql(dialect='sqlite')})"
 
-    def _chosen(self, node: exp.Expr) -> str:
+    def _compared_with_text(self, node: exp.Expr) -> str:
         left, right = sides_of(node)
         literal, other = (left, right) if isinstance(left, exp.Literal) else (right, left)
         variable = self._variable(self._atom(other), "choice")
@@ -178,22 +193,22 @@ class _Builder:
             raise NoCaseError("an order of texts")
         return f"(:{variable.name} {operator} {literal.sql(dialect='sqlite')})"
 
-    def _put(self, node: exp.Expr, copied: exp.Expr) -> Variable | None:
-        """Put a variable in the place of what a comparison reads; None for `:now` and for a choice of figures."""
+    def _substitute(self, node: exp.Expr, copied: exp.Expr) -> Variable | None:
+        """Substitute a variable for something that a comparison reads. None for `:now` and for a CASE of figures."""
         if isinstance(node, exp.Placeholder) and node.name == "now":
             return None
         if is_count(node):
-            return self._count(node, copied)
+            return self._count_variable(node, copied)
         atom = self._atom(node)
         if isinstance(atom, exp.Case):
-            copied.replace(self._case(atom))
+            copied.replace(self._case_expression(atom))
             return None
         variable = self._variable(atom, self._kind(atom))
         copied.replace(exp.Placeholder(this=variable.name))
         return variable
 
-    def _count(self, node: exp.Expr, copied: exp.Expr) -> Variable:
-        inner = self._conditions(node.this)
+    def _count_variable(self, node: exp.Expr, copied: exp.Expr) -> Variable:
+        inner = self._row_conditions(node.this)
         table = next(iter(node.this.find_all(exp.Table))).name
         key = f"count {node.sql(dialect='sqlite')}"
         variable = self.variables.setdefault(key, Variable(f"v{len(self.variables)}", count_of(table), "number"))
@@ -201,8 +216,8 @@ class _Builder:
         copied.replace(parse(counted).tree.copy())
         return variable
 
-    def _case(self, case: exp.Case) -> exp.Expr:
-        """A CASE that gives a number by the value of one column."""
+    def _case_expression(self, case: exp.Case) -> exp.Expr:
+        """A CASE that gives a number by the value of one column, as an expression over that column's variable."""
         copy = case.copy()
         if case.this is None:
             raise NoCaseError("a choice between conditions")
@@ -213,8 +228,8 @@ class _Builder:
             raise NoCaseError("a choice between columns")
         return exp.paren(copy)
 
-    def _number(self, copy: exp.Expr, found: list[Variable]) -> None:
-        if len(found) != 1:
+    def _note_numbers(self, copy: exp.Expr, variables: list[Variable]) -> None:
+        if len(variables) != 1:
             raise NoCaseError("two figures of the data side by side")
         numbers = {
             Fraction(str(literal.this))
@@ -223,13 +238,13 @@ class _Builder:
         }
         if not numbers:
             raise NoCaseError("no figure of the rule")
-        found[0].numbers |= numbers
+        variables[0].numbers |= numbers
 
-    def _time(self, copy: exp.Expr, found: list[Variable]) -> None:
-        steps = time_spans(copy)
-        if steps is None or any(variable.kind != "time" for variable in found) or len(found) > 2:
+    def _note_spans(self, copy: exp.Expr, variables: list[Variable]) -> None:
+        spans = time_spans(copy)
+        if spans is None or any(variable.kind != "time" for variable in variables) or len(variables) > 2:
             raise NoCaseError("a span that the data give")
-        first, *others = found
+        first, *others = variables
         if others and others[0] is first:
             raise NoCaseError("a time compared with itself")
         if others and is_shifted(copy, first.name):
@@ -238,19 +253,23 @@ class _Builder:
         if (first.steps and first.base != base) or first.fixed or (others and others[0].steps):
             raise NoCaseError("a time that is counted from two others")
         first.base = base
-        first.steps |= steps or {TimeSpan(Fraction(0), "day" if first.dates else "hour")}
+        first.steps |= spans or {TimeSpan(Fraction(0), "day" if first.dates else "hour")}
         for other in others:
             other.fixed = True
 
     def _atom(self, node: exp.Expr) -> exp.Expr:
-        """The column, parameter or figure that an expression comes down to."""
+        """The column, parameter or figure inside an expression, without casts, trims and date functions."""
         while isinstance(node, exp.Paren | exp.Trim | exp.Lower | exp.Cast) or (
             is_date_function(node) and len(list(node.iter_expressions())) == 1
         ):
             node = next(iter(node.iter_expressions()))
         if isinstance(node, exp.Subquery):
             select = node.this
-            if not isinstance(select, exp.Select) or len(select.expressions) != 1 or self._conditions(select) != "1":
+            if (
+                not isinstance(select, exp.Select)
+                or len(select.expressions) != 1
+                or self._row_conditions(select) != "1"
+            ):
                 raise NoCaseError("a figure of a subquery")
             return self._atom(select.expressions[0])
         return node
@@ -266,14 +285,14 @@ class _Builder:
         noun = self._nouns.noun(atom)
         if noun is None:
             raise NoCaseError(f"a {type(atom).__name__.lower()} that has no name")
-        found = self.variables.get(noun)
-        if found is None:
-            found = Variable(f"v{len(self.variables)}", noun, kind, dates=self._nouns.is_date(atom))
-            found.choices = list(self._nouns.choices(atom)) if kind == "choice" else []
-            self.variables[noun] = found
-        if found.kind != kind:
+        variable = self.variables.get(noun)
+        if variable is None:
+            variable = Variable(f"v{len(self.variables)}", noun, kind, dates=self._nouns.is_date(atom))
+            variable.choices = list(self._nouns.choices(atom)) if kind == "choice" else []
+            self.variables[noun] = variable
+        if variable.kind != kind:
             raise NoCaseError(f"{noun} read in two ways")
-        return found
+        return variable
 
 
 def _add_choices(variable: Variable, values: list[str]) -> None:

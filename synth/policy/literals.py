@@ -19,35 +19,41 @@ _DAYS_APART = {1: "day", 24: "hour", 1440: "minute"}
 
 @dataclass
 class NumberContext:
-    """What a number means, by what stands around it."""
+    """What stands around a number, and so what it may mean."""
 
     money: bool = False
+    """Compared with, or stored in, a column of cents."""
     factor: bool = False
+    """Multiplied or divided by."""
     of_money: bool = False
+    """Multiplied with a column of cents."""
     percent: bool = False
+    """Beside a name with `percent`, or divided by 100."""
     hour: bool = False
+    """Compared with an hour of the day."""
     step: bool = False
-    """What something is raised or lowered by."""
+    """Added or subtracted."""
     units: frozenset[str] = frozenset()
-    """Units of time that the names around it speak of."""
+    """Units of time that names around it contain."""
 
     @classmethod
     def of(cls, literal: exp.Literal, money: frozenset[str]) -> "NumberContext":
-        place = cls()
+        """The context of a literal; `money` are the names of columns and parameters that hold cents."""
+        context = cls()
         for node, parent in upward(literal):
             names = _names_beside(node, parent)
             if isinstance(parent, exp.Mul | exp.Div):
-                place.factor = True
-                place.units |= _time_units(names)
-                place.of_money |= bool(names & money)
-                place.percent |= any("percent" in name for name in names) or _has_hundred(parent)
+                context.factor = True
+                context.units |= _time_units(names)
+                context.of_money |= bool(names & money)
+                context.percent |= any("percent" in name for name in names) or _has_hundred(parent)
                 continue
-            place.step |= isinstance(parent, exp.Add | exp.Sub) and node is literal
-            place.units |= _time_units(names)
-            place.money |= bool(names & money)
-            place.percent |= any("percent" in name for name in names)
-            place.hour |= isinstance(parent, COMPARISONS) and "%H" in parent.sql(dialect="sqlite")
-        return place
+            context.step |= isinstance(parent, exp.Add | exp.Sub) and node is literal
+            context.units |= _time_units(names)
+            context.money |= bool(names & money)
+            context.percent |= any("percent" in name for name in names)
+            context.hour |= isinstance(parent, COMPARISONS) and "%H" in parent.sql(dialect="sqlite")
+        return context
 
 
 def _time_units(names: Collection[str]) -> frozenset[str]:
@@ -56,7 +62,7 @@ def _time_units(names: Collection[str]) -> frozenset[str]:
 
 
 def upward(node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
-    """Each node above with the one that it was reached from, up to where the value is compared or kept."""
+    """Pairs of a node and its parent, from a literal up to where its value is compared or stored."""
     parent = node.parent
     while isinstance(parent, exp.Expr):
         yield node, parent
@@ -66,7 +72,7 @@ def upward(node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
 
 
 def _names_beside(node: exp.Expr, parent: exp.Expr) -> set[str]:
-    """Columns that stand on a level with a node, or that it is kept in."""
+    """Columns and parameters beside a node, or the column that it is stored in."""
     if isinstance(parent, exp.Select | exp.Tuple) and (parent.find_ancestor(exp.Insert) is not None):
         column = _inserted_column(node, parent)
         return {column} if column else set()
@@ -83,7 +89,7 @@ def _names_beside(node: exp.Expr, parent: exp.Expr) -> set[str]:
 
 
 def _value_names(expression: exp.Expr) -> Iterator[str]:
-    """Names of the columns and parameters that make an expression's value, conditions of a subquery apart."""
+    """Names of the columns and parameters that make an expression's value, without conditions of subqueries."""
     if isinstance(expression, exp.Subquery | exp.Select):
         select = expression.find(exp.Select)
         for projected in select.expressions if select is not None else []:
@@ -115,17 +121,17 @@ def _inserted_column(node: exp.Expr, parent: exp.Expr) -> str | None:
 
 
 def names_around(literal: exp.Literal) -> list[str]:
-    """Columns and parameters that a string is compared with or kept in, nearest first."""
-    found: list[str] = []
+    """Columns and parameters that a string is compared with or stored in, nearest first."""
+    names: list[str] = []
     for node, parent in upward(literal):
         if isinstance(parent, exp.Case) and parent.this is not None:
-            found += (
+            names += (
                 list(_value_names(parent.this))
                 if isinstance(node, exp.If) and literal.parent is node and node.this is literal
                 else []
             )
-        found += sorted(_names_beside(node, parent))
-    return found
+        names += sorted(_names_beside(node, parent))
+    return names
 
 
 def _has_hundred(product: exp.Expr) -> bool:
@@ -142,7 +148,7 @@ def is_near(literal: exp.Literal, names: Collection[str]) -> bool:
 
 
 def ratios(literal: exp.Literal) -> set[Fraction]:
-    """The shares that a number stands for where amounts are compared by factors: `paid * 100 >= fee * 50` is a half."""
+    """The shares that a number means if amounts are compared by factors: `paid * 100 >= fee * 50` means a half."""
     number = Fraction(str(literal.this))
     for node, parent in upward(literal):
         if isinstance(parent, COMPARISONS):

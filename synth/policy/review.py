@@ -26,12 +26,12 @@ class CaseDecision(Record):
     """What a judge says of one case."""
 
     holds: bool | None = None
-    """Whether the sentence lets it be done; null where its words leave that open."""
+    """Whether the sentence allows it; null if its words leave that open."""
     why: Sentence = ""
 
 
 class FaultyRule(Record):
-    """A rule whose sentence is to be worded anew, as its author is told of it."""
+    """A rule that needs a new sentence, as its author is shown it."""
 
     rule: str
     sentence: str
@@ -41,6 +41,8 @@ class FaultyRule(Record):
 
 
 class RewordedRule(Record):
+    """A rule's new sentence."""
+
     rule: Label
     says: Sentence
 
@@ -52,34 +54,37 @@ class RewordedRules(Record):
 
 
 def disagreements(cases: Sequence[RuleCase], decisions: Sequence[CaseDecision]) -> list[str]:
-    """The cases that a sentence decides otherwise than its SQL, in words for the author. Undecided is no agreement."""
+    """The cases that a sentence decides otherwise than its SQL, in words for the author.
+
+    A case that the judge leaves undecided is neither an agreement nor a disagreement.
+    """
     return [
-        f"{case.text} The SQL says that this {_told(case.holds)}, the sentence that it {_told(decision.holds)}"
+        f"{case.text} The SQL says that this {_in_words(case.holds)}, the sentence that it {_in_words(decision.holds)}"
         for case, decision in zip(cases, decisions, strict=True)
         if decision.holds is not None and decision.holds is not case.holds
     ]
 
 
 def count_faults(decisions: Sequence[CaseDecision], cases: Sequence[str]) -> list[str]:
-    """Whether there is one decision for each case, in words for the judge."""
+    """Why the decisions do not fit the cases, in words for the judge. Empty if there is one for each."""
     if len(decisions) == len(cases):
         return []
     return [f"there are {len(decisions)} decisions for {len(cases)} cases; give one for each, in their order"]
 
 
 def with_sentences(blueprint: Blueprint, sentences: Mapping[str, str]) -> Blueprint:
-    """The blueprint with other sentences for some rules."""
+    """The blueprint with these sentences, by rule, in the place of the rules' own."""
 
-    def told(tool: Tool) -> Tool:
+    def reworded(tool: Tool) -> Tool:
         guards = [part.model_copy(update={"says": sentences.get(part.rule, part.says)}) for part in tool.guards]
         effects = [part.model_copy(update={"says": sentences.get(part.rule, part.says)}) for part in tool.effects]
         return tool.model_copy(update={"guards": guards, "effects": effects})
 
-    return blueprint.model_copy(update={"tools": [told(tool) for tool in blueprint.tools]})
+    return blueprint.model_copy(update={"tools": [reworded(tool) for tool in blueprint.tools]})
 
 
 def without_rules(blueprint: Blueprint, rules: Collection[str]) -> Blueprint:
-    """The blueprint without the guards of these rules, and without the tools one of whose effects they tell."""
+    """The blueprint without the guards of these rules, and without the tools that have an effect of one of them."""
     tools = [
         tool.model_copy(update={"guards": [guard for guard in tool.guards if guard.rule not in rules]})
         for tool in blueprint.tools
@@ -88,7 +93,7 @@ def without_rules(blueprint: Blueprint, rules: Collection[str]) -> Blueprint:
     return blueprint.model_copy(update={"tools": tools})
 
 
-def _told(holds: bool) -> str:
+def _in_words(holds: bool) -> str:
     return "may be done" if holds else "may not be done"
 
 
@@ -99,10 +104,10 @@ SENTENCE_AND_SQL_DIFFER = "a rule whose sentence and SQL stay apart"
 
 
 class ReviewParams(Params):
-    """Parameters of a step that settles rules."""
+    """Parameters of a step that reviews rules."""
 
     judged: bool = Field(default=True)
-    """Have the judge, where `llm.judge` names one, decide cases of each rule from its sentence."""
+    """Have the judge, if `llm.judge` names one, decide cases of each rule from its sentence."""
 
 
 P = TypeVar("P", bound=ReviewParams)
@@ -114,64 +119,99 @@ async def review_rules(
     reword: Question[RewordedRules] = REWORD,
     decide: Question[list[CaseDecision]] = DECIDE,
 ) -> Blueprint:
-    """The blueprint with sentences that say what the SQL does, one a rule, in all guards and effects of that rule.
+    """Have every rule reworded whose sentence does not say what its SQL does.
 
-    A rule that gets no such sentence is taken out: of guards, that guard of each tool; of an effect, its tools. Each
-    is recorded by `ctx.reject`. Whether enough is left is for the caller to say.
+    Args:
+        ctx: The item that asks.
+        blueprint: The blueprint to review.
+        reword: Asks the author for new sentences.
+        decide: Asks the judge to decide cases from a sentence.
+
+    Returns:
+        The blueprint with one sentence a rule, in all guards and effects of the rule. A rule that gets no right
+        sentence is removed and recorded by `ctx.reject`: its guards from each tool, or with an effect the whole tool.
+        Whether enough is left is for the caller to decide.
     """
     rules = {rule.number: rule for rule in rules_of(blueprint)}
     review = _Review(ctx, decide, blueprint, await _cases(ctx, blueprint, decide))
-    names = list(rules)
-    found = await asyncio.gather(*(review.faults(rules[name], 0) for name in names))
-    faulty = {name: wrong for name, wrong in zip(names, found, strict=True) if wrong}
-    if not faulty:
+    faults = await asyncio.gather(*(review.faults(rule, 0) for rule in rules.values()))
+    rewording = _Rewording(review, rules, {name: wrong for name, wrong in zip(rules, faults, strict=True) if wrong})
+    if not rewording.faults:
         return blueprint
-    told = [
-        FaultyRule(rule=name, sentence=" / ".join(rules[name].says), conditions=rules[name].sql, faults=wrong)
-        for name, wrong in faulty.items()
-    ]
-    accepted: dict[str, str] = {}
-    attempt = 0
-
-    async def check(answer: RewordedRules) -> list[str]:
-        nonlocal attempt
-        attempt += 1
-        given = {one.rule: one.says.strip() for one in answer.sentences if one.rule in faulty.keys() - accepted.keys()}
-        tried = [review.faults(Rule(name, [says], rules[name].sql), attempt) for name, says in given.items()]
-        wrong = dict(zip(given, await asyncio.gather(*tried), strict=True))
-        accepted.update({name: given[name] for name in given if not wrong[name]})
-        left = [name for name in faulty if name not in accepted]
-        faulty.update({name: wrong[name] for name in left if name in wrong})
-        complaints = [f"{name}: {fault}" for name in left for fault in wrong.get(name, ["it has no new sentence"])]
-        if left and accepted:
-            complaints.append(f"give sentences for these alone: {', '.join(left)}; the others are accepted")
-        return complaints
-
     try:
-        await ctx.ask(reword, rules=told, check=check)
+        await ctx.ask(reword, rules=rewording.faulty_rules(), check=rewording.check)
     except AuthorError as error:
         ctx.log(str(error))
-    ctx.count("rules worded anew", len(accepted))
-    left = {name: wrong for name, wrong in faulty.items() if name not in accepted}
-    for name, wrong in left.items():
-        ctx.reject(f"{name}: {'; '.join(wrong)}", SENTENCE_AND_SQL_DIFFER)
-    return with_sentences(without_rules(blueprint, left), accepted)
+    ctx.count("rules worded anew", len(rewording.accepted))
+    remaining = rewording.remaining()
+    for name in remaining:
+        ctx.reject(f"{name}: {'; '.join(rewording.faults[name])}", SENTENCE_AND_SQL_DIFFER)
+    return with_sentences(without_rules(blueprint, remaining), rewording.accepted)
 
 
 async def _cases(
     ctx: Context[P], blueprint: Blueprint, decide: Question[list[CaseDecision]]
 ) -> Mapping[str, Sequence[RuleCase]]:
-    """The cases of each rule; none where nobody decides them."""
+    """Rule -> its cases; empty if no judge decides them."""
     if not ctx.params.judged or not ctx.has_author(decide):
         ctx.log("not judged: no cases of the rules are decided from their sentences")
         return {}
-    found = await ctx.offload(cases_of, blueprint, ctx.now)
-    ctx.count("rules without a case", sum(not rule.cases for rule in found))
-    return {rule.rule: rule.cases for rule in found}
+    rules = await ctx.offload(cases_of, blueprint, ctx.now)
+    ctx.count("rules without a case", sum(not rule.cases for rule in rules))
+    return {rule.rule: rule.cases for rule in rules}
+
+
+class _Rewording:
+    """One question to the author about all faulty rules: each repair has to mend only what is left."""
+
+    def __init__(self, review: "_Review", rules: Mapping[str, Rule], faults: dict[str, list[str]]) -> None:
+        self.faults = faults
+        """Rule -> what is wrong with its last sentence, for every rule that was faulty at first."""
+        self.accepted: dict[str, str] = {}
+        """Rule -> its new sentence."""
+        self._review = review
+        self._rules = rules
+        self._attempts = 0
+
+    def faulty_rules(self) -> list[FaultyRule]:
+        """The faulty rules as the author is shown them."""
+        return [
+            FaultyRule(
+                rule=name,
+                sentence=" / ".join(self._rules[name].says),
+                conditions=self._rules[name].sql,
+                faults=faults,
+            )
+            for name, faults in self.faults.items()
+        ]
+
+    def remaining(self) -> list[str]:
+        """The rules that have no accepted sentence yet."""
+        return [name for name in self.faults if name not in self.accepted]
+
+    async def check(self, answer: RewordedRules) -> list[str]:
+        """Accept the right sentences of an answer; what is wrong with the others, in words for the author."""
+        self._attempts += 1
+        waiting = set(self.remaining())
+        sentences = {rule.rule: rule.says.strip() for rule in answer.sentences if rule.rule in waiting}
+        reviews = [
+            self._review.faults(Rule(name, [says], self._rules[name].sql), self._attempts)
+            for name, says in sentences.items()
+        ]
+        faults = dict(zip(sentences, await asyncio.gather(*reviews), strict=True))
+        self.accepted.update({name: says for name, says in sentences.items() if not faults[name]})
+        remaining = self.remaining()
+        self.faults.update({name: faults[name] for name in remaining if name in faults})
+        complaints = [
+            f"{name}: {fault}" for name in remaining for fault in faults.get(name, ["it has no new sentence"])
+        ]
+        if remaining and self.accepted:
+            complaints.append(f"give sentences for these alone: {', '.join(remaining)}; the others are accepted")
+        return complaints
 
 
 class _Review:
-    """What speaks against the sentences of a blueprint's rules, by the audit and by the judge."""
+    """Finds what is wrong with the sentences of a blueprint's rules, by the audit and by the judge."""
 
     def __init__(
         self,
@@ -187,32 +227,32 @@ class _Review:
         self._common = common_words(blueprint)
 
     async def faults(self, rule: Rule, attempt: int) -> list[str]:
-        """In words for the author; `attempt` counts the sentences that the rule has had."""
-        found = differences(rule, self._blueprint, self._common)
+        """What is wrong with a rule's sentence, in words for the author; `attempt` counts its rewordings."""
+        faults = differences(rule, self._blueprint, self._common)
         if len(rule.says) == 1:
-            found += await self._contradictions(rule, attempt)
-        return found
+            faults += await self._contradictions(rule, attempt)
+        return faults
 
     async def _contradictions(self, rule: Rule, attempt: int) -> list[str]:
-        """The cases that the judge decides otherwise than the SQL; only a first sentence's verdicts are counted."""
+        """The cases that the judge decides otherwise than the SQL. Only verdicts on first sentences are counted."""
         cases, ctx = self._cases.get(rule.number, ()), self._ctx
         if not cases:
             return []
-        told = [case.text for case in cases]
+        texts = [case.text for case in cases]
         try:
             decisions = await ctx.ask(
                 self._decide,
                 key=f"{ctx.key}/{rule.number}" + (f"/{attempt}" if attempt else ""),
                 sentence=rule.says[0],
-                cases=told,
-                check=lambda answer: count_faults(answer, told),
+                cases=texts,
+                check=lambda answer: count_faults(answer, texts),
             )
         except AuthorError:
             decisions = [CaseDecision(holds=None, why="the judge gave no verdict") for _ in cases]
-        found = disagreements(cases, decisions)
+        contradictions = disagreements(cases, decisions)
         if not attempt:
             undecided = sum(decision.holds is None for decision in decisions)
             ctx.count("cases undecided", undecided)
-            ctx.count("cases disagreed", len(found))
-            ctx.count("cases agreed", len(cases) - undecided - len(found))
-        return found
+            ctx.count("cases disagreed", len(contradictions))
+            ctx.count("cases agreed", len(cases) - undecided - len(contradictions))
+        return contradictions

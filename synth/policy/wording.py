@@ -15,19 +15,23 @@ Unit = Literal["plain", "money", "share", "minutes", "months", "clock"]
 
 
 class Quantity(NamedTuple):
+    """A number with its unit, in normal form."""
+
     value: Fraction
     unit: Unit
 
 
 @dataclass(frozen=True)
 class StatedQuantity:
-    """A quantity in a sentence."""
+    """A quantity as a sentence states it."""
 
     readings: tuple[Quantity, ...]
     """What it can mean, the likeliest first."""
     start: int
+    """Where it begins in the sentence, in characters."""
     end: int
-    firm: bool
+    """Behind its last character."""
+    is_firm: bool
     """False for words that need not be numbers: `a day`, `once`, `one`, `no`."""
     text: str
 
@@ -39,7 +43,7 @@ WORDS = {
     "ten": 10, "eleven": 11, "twelve": 12, "fourteen": 14, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40,
     "sixty": 60, "ninety": 90, "once": 1, "twice": 2, "no": 0, "none": 0, "nothing": 0, "single": 1, "a": 1, "an": 1,
 }  # fmt: skip
-_WEAK = frozenset({"one", "once", "two", "twice", "no", "none", "nothing", "single", "a", "an", "zero"})
+_VAGUE_NUMBERS = frozenset({"one", "once", "two", "twice", "no", "none", "nothing", "single", "a", "an", "zero"})
 _ARTICLES = frozenset({"a", "an", "single"})
 _SHARES = {"half": Fraction(1, 2), "quarter": Fraction(1, 4), "third": Fraction(1, 3)}
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
@@ -58,9 +62,9 @@ _LIST = re.compile(r"\s*(?:,|,? ?or|,? ?and|to|-|/)\s*", re.IGNORECASE)
 
 def quantities(sentence: str) -> list[StatedQuantity]:
     """The quantities of a sentence, in order. `28, 56 or 84 days` gives three durations."""
-    found = [_read(match) for match in _TOKEN.finditer(sentence)]
-    kept = [one for one in found if one is not None]
-    return list(_shared_units(kept, sentence))
+    readable = [_quantity_at(match) for match in _TOKEN.finditer(sentence)]
+    stated = [quantity for quantity in readable if quantity is not None]
+    return list(_with_shared_units(stated, sentence))
 
 
 def duration(number: Fraction, unit: str) -> Quantity:
@@ -72,7 +76,7 @@ def duration(number: Fraction, unit: str) -> Quantity:
 
 
 def in_words(quantity: Quantity) -> str:
-    """`48 hours`, `15.00`, `25 %`, `3`: how a fault names it."""
+    """A quantity as messages name it: `48 hours`, `15.00`, `25 %`, `3`."""
     value, unit = quantity
     if unit == "money":
         return f"{float(value / 100):,.2f}"
@@ -89,11 +93,11 @@ def in_words(quantity: Quantity) -> str:
     return f"{float(value):g}"
 
 
-def _read(match: re.Match[str]) -> StatedQuantity | None:
-    readings, firm = _readings(match)
+def _quantity_at(match: re.Match[str]) -> StatedQuantity | None:
+    readings, is_firm = _readings(match)
     if not readings:
         return None
-    return StatedQuantity(tuple(readings), match.start(), match.end(), firm, match[0])
+    return StatedQuantity(tuple(readings), match.start(), match.end(), is_firm, match[0])
 
 
 def _readings(match: re.Match[str]) -> tuple[list[Quantity], bool]:
@@ -109,20 +113,20 @@ def _readings(match: re.Match[str]) -> tuple[list[Quantity], bool]:
         share = _SHARES[groups["share"].lower()]
         return [Quantity(share, "share"), Quantity(share, "plain")], False
     if groups["word"]:
-        return _of_word(groups["word"].lower(), groups["word_unit"])
-    return _of_digits(groups["number"], groups["unit"]), True
+        return _word_readings(groups["word"].lower(), groups["word_unit"])
+    return _digit_readings(groups["number"], groups["unit"]), True
 
 
-def _of_word(word: str, unit: str | None) -> tuple[list[Quantity], bool]:
+def _word_readings(word: str, unit: str | None) -> tuple[list[Quantity], bool]:
     value = Fraction(WORDS[word])
     if word in _ARTICLES and not unit:
         return [], False
     if unit:
-        return [duration(value, unit)], word not in _WEAK
-    return [Quantity(value, "plain"), Quantity(value * 100, "money")], word not in _WEAK
+        return [duration(value, unit)], word not in _VAGUE_NUMBERS
+    return [Quantity(value, "plain"), Quantity(value * 100, "money")], word not in _VAGUE_NUMBERS
 
 
-def _of_digits(number: str, unit: str | None) -> list[Quantity]:
+def _digit_readings(number: str, unit: str | None) -> list[Quantity]:
     value = _value(number)
     if unit is None:
         if re.search(r"\.\d\d$", number):
@@ -149,26 +153,30 @@ def _clock(text: str) -> Fraction:
     return Fraction(60 * int(hours) + int(minutes))
 
 
-def _shared_units(found: list[StatedQuantity], sentence: str) -> Iterator[StatedQuantity]:
-    """Give a bare number the unit of the next one where only a list's comma or conjunction stands between."""
+def _with_shared_units(quantities: list[StatedQuantity], sentence: str) -> Iterator[StatedQuantity]:
+    """Give a bare number the unit of the next one, if only a list's comma or conjunction stands between them."""
     shared: list[StatedQuantity] = []
     after: StatedQuantity | None = None
     unit: str | None = None
-    for one in reversed(found):
-        bare = one.readings[0].unit == "plain"
-        if not (bare and after is not None and _LIST.fullmatch(sentence[one.end : after.start])):
-            unit = _unit_of(one)
-        readings = (_with_unit(one.readings[0].value, unit), *one.readings) if bare and unit else one.readings
-        after = StatedQuantity(readings, one.start, one.end, one.firm, one.text)
+    for quantity in reversed(quantities):
+        is_bare = quantity.readings[0].unit == "plain"
+        if not (is_bare and after is not None and _LIST.fullmatch(sentence[quantity.end : after.start])):
+            unit = _unit_of(quantity)
+        readings = (
+            (_with_unit(quantity.readings[0].value, unit), *quantity.readings)
+            if is_bare and unit
+            else quantity.readings
+        )
+        after = StatedQuantity(readings, quantity.start, quantity.end, quantity.is_firm, quantity.text)
         shared.append(after)
     return reversed(shared)
 
 
-def _unit_of(found: StatedQuantity) -> str | None:
-    unit = found.readings[0].unit
+def _unit_of(stated: StatedQuantity) -> str | None:
+    unit = stated.readings[0].unit
     if unit == "share":
         return "%"
-    named = re.search(r"[a-z]+$", found.text.lower())
+    named = re.search(r"[a-z]+$", stated.text.lower())
     return named[0] if named and unit in ("minutes", "months") else None
 
 
@@ -181,34 +189,34 @@ _IRREGULAR = {
     "given": "give", "sold": "sell", "flown": "fly", "withdrawn": "withdraw", "written": "write", "driven": "drive",
     "made": "make", "lent": "lend", "spent": "spend", "broken": "break", "stolen": "steal", "shown": "show",
 }  # fmt: skip
-_ASIDE = frozenset({"not", "be", "been", "become", "becomes", "made", "than"})
-"""Words shortly before a value that make it an aside: `can be used`, `not one already used`."""
+_NOT_ASSERTING = frozenset({"not", "be", "been", "become", "becomes", "made", "than"})
+"""Words shortly before a value that show that it is not asserted: `can be used`, `not one already used`."""
 _ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "als", "al", "ers", "er", "ed", "es", "s", "e", "y")
 
 
 def names_value(sentence: str, value: str) -> bool:
-    """Whether the sentence names the value: `cancelled` also where it says `cancelling`."""
-    wanted, there = stems(value), stems(sentence)
-    return _runs(wanted, there)
+    """Whether a sentence names an enum value, in any form: `cancelled` also as `cancelling`."""
+    value_stems, sentence_stems = stems(value), stems(sentence)
+    return _contains_run(value_stems, sentence_stems)
 
 
 def places_of_value(sentence: str, value: str) -> list[tuple[int, int]]:
-    """Where the value's words stand in a sentence: (start, end) in characters."""
+    """Where an enum value's words stand in a sentence: (start, end) in characters."""
     words = [(match[0], match.start(), match.end()) for match in re.finditer(r"[a-z]+|\d+", sentence.lower())]
-    wanted, there = stems(value), [_stem(word) for word, _, _ in words]
-    count = len(wanted)
+    value_stems, word_stems = stems(value), [_stem(word) for word, _, _ in words]
+    count = len(value_stems)
     return [
         (words[at][1], words[at + count - 1][2])
         for at in range(len(words) - count + 1)
-        if tuple(there[at : at + count]) == wanted
+        if tuple(word_stems[at : at + count]) == value_stems
     ]
 
 
 def asserts_value(sentence: str, value: str) -> bool:
-    """Whether the value's very words stand in the sentence, as what is rather than what is not or is to be done."""
-    words, wanted = _words(sentence), _words(value)
-    for at in range(len(words) - len(wanted) + 1):
-        if words[at : at + len(wanted)] == wanted and not _ASIDE & set(words[max(0, at - 3) : at]):
+    """Whether a sentence says in the value's very words that something is so, not that it is not or may become so."""
+    words, value_words = _words(sentence), _words(value)
+    for at in range(len(words) - len(value_words) + 1):
+        if words[at : at + len(value_words)] == value_words and not _NOT_ASSERTING & set(words[max(0, at - 3) : at]):
             return True
     return False
 
@@ -224,8 +232,8 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[a-z]+|\d+", text.replace("_", " ").lower()))
 
 
-def _runs(wanted: Sequence[str], there: Sequence[str]) -> bool:
-    return any(tuple(there[at : at + len(wanted)]) == tuple(wanted) for at in range(len(there) - len(wanted) + 1))
+def _contains_run(run: Sequence[str], words: Sequence[str]) -> bool:
+    return any(tuple(words[at : at + len(run)]) == tuple(run) for at in range(len(words) - len(run) + 1))
 
 
 @cache

@@ -44,7 +44,7 @@ async def ask_partial(
     try:
         return await ctx.ask(question, key=key, check=check, **variables)
     except AuthorError:
-        kept, complaints = await check.sound()
+        kept, complaints = await check.drop_faulty()
         if not kept:
             raise
     for complaint in complaints:

@@ -12,20 +12,19 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from evaluator.report.results import LADDER, read_ladder
+from skillweave.base.command import counted
 from skillweave.base.errors import ArtifactError
 from skillweave.base.manifest import MANIFEST, Manifest
 from skillweave.schema.evaluation import AgentSummary, EvaluationSummary
 from skillweave.schema.reports import Diversity
 from skillweave.schema.task import Task
 from skillweave.world.dataset import QUERIES, Dataset
-from synth.cli.display import counted
 from synth.reports import card_sections as sections
 from synth.reports.card_sections import share, table, text
 from synth.reports.diversity import diversity_of
-from synth.reports.duplicates import Axis, is_undecided, overlaps
+from synth.reports.duplicates import Axis, families_in, is_undecided, overlaps
 from synth.reports.gate_rates import gate_rates
-from synth.verification.records import read_templates
-from synth.verification.worlds import read_rules
+from synth.reports.rule_coverage import read_rules
 
 CARD = "README.md"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
@@ -124,12 +123,8 @@ def _diversity(dataset: Dataset) -> Diversity:
 
 
 def _splits(dataset: Dataset, tasks: Sequence[Task], holdouts: Sequence[str]) -> list[str]:
-    families = {
-        template.id: template.base or template.id
-        for world in dataset.tasks.worlds
-        for template in read_templates(dataset.store, world).values()
-    }
-    shared: dict[Axis, int | str] = {axis: len(found) for axis, found in overlaps(tasks, families, holdouts).items()}
+    repeated = overlaps(tasks, families_in(dataset), holdouts)
+    shared: dict[Axis, int | str] = {axis: len(lines) for axis, lines in repeated.items()}
     if not holdouts:
         shared["domain"] = "none is held out"
     undecided = sum(map(is_undecided, tasks))

@@ -10,50 +10,70 @@ from evaluator.kinds import KINDS
 from skillweave.schema.evaluation import AgentSummary, Ladder, PassCount
 from skillweave.schema.record import Json
 from skillweave.schema.reports import CoverageCount, Diversity, RuleCoverage
-from skillweave.schema.task import Kind, Split, Task
-from synth.reports import legends
+from skillweave.schema.task import Split, Task
+from synth.gates import GATES
 from synth.reports.gate_rates import GateRate, GateRates
 
+SPLITS: tuple[Split, ...] = get_args(Split)
 _SPECIAL = re.compile(r"([\\`*{}\[\]<>|]|(?<!\w)_|_(?!\w))")
 
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """A table; nothing where it has no rows. Numbers, and all but the first column, are set to the right."""
-    cells = [[text(cell) for cell in row] for row in rows]
-    if not cells:
-        return []
-    rules = ["---", *["---:"] * (len(columns) - 1)]
-    return [*(f"| {' | '.join(row)} |" for row in [list(columns), rules, *cells]), ""]
-
-
-def text(value: object) -> str:
-    """A value as it is read, on one line; nothing in it is markup."""
-    if value is None:
-        return "-"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return _SPECIAL.sub(r"\\\1", " ".join(str(value).split()))
-
-
-def share(part: int, whole: int) -> str:
-    """A part of a whole in per cent."""
-    return f"{100 * part / whole:.1f} %" if whole else "-"
-
-
-TASK_KINDS: tuple[Kind, ...] = tuple(KINDS)
-SPLITS: tuple[Split, ...] = get_args(Split)
+KINDS_LEGEND = (
+    "`do` changes records; `inform` tells the user something; `refuse` must be recorded as declined, since a rule "
+    "forbids it; `clarify` leaves something unsaid that the agent has to ask for; `unavailable` is served by no tool "
+    "that is offered, and is handed over to a human."
+)
+GATES_LEGEND = (
+    "The source of an argument is what the user says, the session or the policy gives, or a field of an earlier "
+    "result. Wrong and right trajectories are made from the golden ones by execution; one that is judged wrongly "
+    "costs its task, which is the rate of tasks dropped. The second set, by other operators and another seed, drops "
+    "nothing, and its rates are of trajectories (`python -m evaluator selftest --held-out` measures them)."
+)
+SEARCH_STATES = {
+    "proved": "the golden end state, and the shortest ways there",
+    "undecided": "nothing before it came to its bound",
+    "never": "of what a rule forbids: no lawful way to what it would change",
+    "skipped": "not made: the tool itself refuses the request, or nothing is asked of a tool",
+    "by effects": "not made: no effect of an offered tool writes the columns in question",
+}
+"""What a search came to, and what that says."""
+COVERAGE_LEGEND = (
+    "Of what the contracts have: tools and effects that golden calls use, rules of the tools that they meet or that "
+    "forbid what is asked, pairs of tools that follow each other, values of arguments' enums. What a policy says of "
+    "effects is among the rules of the next table, and not of this one."
+)
+RULES_LEGEND = (
+    "A rule is kept by golden calls that meet it, and would be broken by what a `refuse` task asks for, or by leaving"
+    " out a call that it demands. Many only say what a call does, and cannot be broken by a request. "
+    "`rules/<world>.json` lists them all, with the reasons."
+)
+JUDGED_LEGEND = (
+    "In cases at the limit of a rule, one that just meets it and one that just breaks it, the judge decided from the "
+    "rule's sentence alone; a sentence that it decided otherwise than the SQL was worded anew."
+)
+NOT_JUDGED_LEGEND = (
+    "Not judged: figures and enum values of each rule's sentence were compared with its SQL, and no model read the "
+    "sentence (`llm.judge` named none)."
+)
+USERS_LEGEND = (
+    "Lost to the user: not scored, since the user said what it cannot know. Left: the user went while a question was "
+    "open, its request neither done, declined nor handed over; scored as it stands."
+)
+AGENTS_LEGEND = (
+    "`random` calls by chance; `careless` does what is golden and makes a slip; `policy_blind` does what is golden and "
+    "heeds no rule that the tools leave to it; `oracle` has read the golden calls."
+)
 
 
 def contents(tasks: Sequence[Task]) -> list[str]:
     """How many tasks there are of each kind, in each split and world."""
-    by_split = [(kind, *_row([task for task in tasks if task.kind == kind])) for kind in TASK_KINDS]
+    by_split = [(kind, *_row([task for task in tasks if task.kind == kind])) for kind in KINDS]
     worlds = sorted({task.world for task in tasks})
     by_world = [(world, *_kinds([task for task in tasks if task.world == world])) for world in worlds]
     return [
         *table(("kind", "tasks", *SPLITS), [row for row in [*by_split, ("all", *_row(tasks))] if row[1]]),
-        legends.KINDS,
+        KINDS_LEGEND,
         "",
-        *table(("world", "tasks", *TASK_KINDS), by_world),
+        *table(("world", "tasks", *KINDS), by_world),
     ]
 
 
@@ -62,7 +82,7 @@ def _row(tasks: Sequence[Task]) -> list[int]:
 
 
 def _kinds(tasks: Sequence[Task]) -> list[int]:
-    return [len(tasks), *(sum(task.kind == kind for task in tasks) for kind in TASK_KINDS)]
+    return [len(tasks), *(sum(task.kind == kind for task in tasks) for kind in KINDS)]
 
 
 def difficulty(tasks: Sequence[Task]) -> list[str]:
@@ -104,11 +124,8 @@ def gates(tasks: Sequence[Task], found: GateRates) -> list[str]:
         ("false pass, second set", _rate(found.second_false_pass)),
         ("false fail, second set", _rate(found.second_false_fail)),
     ]
-    return [
-        *table(("gate", "figure"), rows),
-        legends.GATES,
-        "",
-    ]
+    proofs = [(name, gate.proves) for name, gate in GATES.items()]
+    return [*table(("gate", "what each task had to show"), proofs), *table(("figure", "value"), rows), GATES_LEGEND, ""]
 
 
 def _passes_idle(task: Task) -> bool:
@@ -126,7 +143,7 @@ def _rate(rate: GateRate | None) -> str:
 def planner(tasks: Sequence[Task]) -> list[str]:
     """What the search over the contracts found."""
     states = Counter(str(task.gates.planner.get("status")) for task in tasks if task.gates.planner)
-    rows = [(name, legends.SEARCHES.get(name, ""), count) for name, count in sorted(states.items())]
+    rows = [(name, SEARCH_STATES.get(name, ""), count) for name, count in sorted(states.items())]
     return table(("search without the golden calls", "what it found", "tasks"), rows)
 
 
@@ -135,7 +152,7 @@ def coverage(found: Diversity) -> list[str]:
     names = ("tools", "rules", "effects", "pairs", "values")
     rows = [(world, *(_reach(getattr(one.coverage, name)) for name in names)) for world, one in found.worlds.items()]
     lines = table(("world", "tools", "rules", "effects", "pairs of tools", "values of enums"), rows)
-    return [*lines, legends.COVERAGE, ""] if lines else []
+    return [*lines, COVERAGE_LEGEND, ""] if lines else []
 
 
 def rules(found: Mapping[str, Sequence[RuleCoverage] | None]) -> list[str]:
@@ -152,15 +169,15 @@ def rules(found: Mapping[str, Sequence[RuleCoverage] | None]) -> list[str]:
         if one is not None
     ]
     lines = table(("world", "rules", "kept by a task", "broken by a request", "a reason why not both"), rows)
-    return [*lines, legends.RULES, ""] if lines else []
+    return [*lines, RULES_LEGEND, ""] if lines else []
 
 
 def sentences(verdicts: Mapping[str, int]) -> list[str]:
     """What a judge made of the rules' sentences; that none did, where there is no verdict."""
     if not verdicts:
-        return [legends.NOT_JUDGED, ""]
+        return [NOT_JUDGED_LEGEND, ""]
     rows = [(name.removeprefix("cases "), count) for name, count in verdicts.items()]
-    return [*table(("the judge and the SQL", "cases"), rows), legends.JUDGED, ""]
+    return [*table(("the judge and the SQL", "cases"), rows), JUDGED_LEGEND, ""]
 
 
 def floors(found: Sequence[AgentSummary]) -> list[str]:
@@ -188,7 +205,7 @@ def users(found: Sequence[AgentSummary]) -> list[str]:
         for one in found
     ]
     lines = table(("agent", "user", "conversations", "lost to the user", "left"), rows)
-    return [*lines, legends.USERS, ""] if lines else []
+    return [*lines, USERS_LEGEND, ""] if lines else []
 
 
 def _reach(found: CoverageCount) -> str:
@@ -227,7 +244,7 @@ def _decimal(value: float | None) -> str:
 
 def ladder(found: Ladder) -> list[str]:
     """How far the scripted agents get."""
-    kinds = [kind for kind in TASK_KINDS if any(kind in rung.by_kind for rung in found.rungs)]
+    kinds = [kind for kind in KINDS if any(kind in rung.by_kind for rung in found.rungs)]
     named = [
         f"{kind} ({max(rung.by_kind[kind].tasks for rung in found.rungs if kind in rung.by_kind):,})" for kind in kinds
     ]
@@ -238,7 +255,7 @@ def ladder(found: Ladder) -> list[str]:
     return [
         *table(("agent", "all", *named), rows),
         f"One conversation each in {found.tasks:,} tasks{_sampled(found)}. {_order(found)}",
-        legends.AGENTS,
+        AGENTS_LEGEND,
         "",
     ]
 
@@ -267,3 +284,26 @@ def authors(answered: Iterable[tuple[str, str, int]]) -> list[str]:
 def _whole(figures: dict[str, Json], name: str) -> int:
     value = figures.get(name)
     return value if isinstance(value, int) else 0
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """A table; nothing where it has no rows. Numbers, and all but the first column, are set to the right."""
+    cells = [[text(cell) for cell in row] for row in rows]
+    if not cells:
+        return []
+    rules = ["---", *["---:"] * (len(columns) - 1)]
+    return [*(f"| {' | '.join(row)} |" for row in [list(columns), rules, *cells]), ""]
+
+
+def text(value: object) -> str:
+    """A value as it is read, on one line; nothing in it is markup."""
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return _SPECIAL.sub(r"\\\1", " ".join(str(value).split()))
+
+
+def share(part: int, whole: int) -> str:
+    """A part of a whole in per cent."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"

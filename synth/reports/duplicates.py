@@ -12,12 +12,19 @@ from itertools import combinations
 from random import Random
 from typing import Literal, NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
+from skillweave.base.errors import ArtifactError
+from skillweave.base.store import Store
 from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.record import Json
 from skillweave.schema.reports import DuplicateCounts
 from skillweave.schema.task import Split, Task
-from synth.tasks.splits import STRICTEST_FIRST
+from skillweave.schema.template import TaskTemplate
+from skillweave.world.dataset import Dataset
+from synth.tasks.splits import STRICTEST_FIRST, family_of
 
+_TEMPLATES: TypeAdapter[list[TaskTemplate]] = TypeAdapter(list[TaskTemplate])
 Axis = Literal["template", "person", "instance", "message", "domain"]
 AXES: tuple[Axis, ...] = ("template", "person", "instance", "message", "domain")
 
@@ -215,3 +222,22 @@ def _permutations() -> list[tuple[int, int]]:
 def _drawn(random: Random) -> Iterator[tuple[int, int]]:
     for _ in range(BANDS * ROWS):
         yield random.randrange(1, PRIME), random.randrange(PRIME)
+
+
+def read_templates(store: Store, world: str) -> dict[str, TaskTemplate]:
+    """The templates of a world by id; none where they cannot be read."""
+    path = f"task_templates/{world}.json"
+    try:
+        found = _TEMPLATES.validate_json(store.read(path)) if store.exists(path) else []
+    except (ArtifactError, ValidationError):
+        return {}
+    return {template.id: template for template in found}
+
+
+def families_in(dataset: Dataset) -> dict[str, str]:
+    """Template -> the family that it belongs to, of all templates of a finished dataset."""
+    return {
+        template.id: family_of(template)
+        for world in dataset.tasks.worlds
+        for template in read_templates(dataset.store, world).values()
+    }

@@ -9,20 +9,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
+from evaluator.kinds import KINDS
+from skillweave.base.errors import ArtifactError
+from skillweave.base.store import Store
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.call import SESSION_TOOLS, CallResult
 from skillweave.schema.contract import Tool
 from skillweave.schema.reports import RuleCoverage, TemplateWithoutTasks
-from skillweave.schema.task import Kind, Task
+from skillweave.schema.task import Task
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.replay import replay
 from skillweave.world.world import World
 from synth.gates.interlock import refusable_bridge_rules
 
+_RULES: TypeAdapter[list[RuleCoverage]] = TypeAdapter(list[RuleCoverage])
 EXAMPLES = 5
 """Tasks that are named for one rule."""
-CARRIED_OUT: frozenset[Kind] = frozenset({"do", "inform", "clarify"})
-"""Kinds in which all that is asked for is done."""
 _EFFECT = "an effect cannot be broken by a request"
 _UNTOLD = "the tasks that would break it were left out when they were put into words"
 
@@ -88,6 +92,15 @@ def rules_of(
         world.close()
 
 
+def read_rules(store: Store, world: str) -> list[RuleCoverage] | None:
+    """What is on record; None where nothing is. Raises ArtifactError."""
+    path = f"rules/{world}.json"
+    try:
+        return _RULES.validate_json(store.read(path)) if store.exists(path) else None
+    except ValidationError as error:
+        raise ArtifactError(f"{path!r} is damaged: {str(error).splitlines()[0]}") from error
+
+
 def coverage_faults(world: World, tasks: Sequence[Task], recorded: Sequence[RuleCoverage]) -> list[str]:
     """What is wrong with the coverage on record: figures that the tasks do not show, gaps without a reason."""
     shown = {one.rule: one for one in rules_covered(world, tasks)}
@@ -109,7 +122,7 @@ def exercised(world: World, tasks: Sequence[Task]) -> RuleExercise:
     for task in tasks:
         for rule in _broken_by(task):
             found.broken[rule][task.id] = None
-        for result in replay(world, task).results if task.kind in CARRIED_OUT else ():
+        for result in replay(world, task).results if KINDS[task.kind].is_carried_out else ():
             if result.ok and result.call.tool not in SESSION_TOOLS:
                 found.called.add(result.call.tool)
                 for rule in _kept_in(world.blueprint.tool(result.call.tool), result):

@@ -44,8 +44,7 @@ def without_repeats(ctx: Context[P], tasks: Sequence[Task], families: Mapping[st
 
 async def write_rules(ctx: Context[P], blueprint: Blueprint, tasks: Sequence[Task]) -> None:
     """Write down which rules the tasks keep and break, and why the others are in none."""
-    is_fused = ctx.key in ctx.keys(CONTRACTS)
-    lacking = [*ctx.read(LACKING), *([] if is_fused else ctx.read(FALLEN))]
+    lacking = [*ctx.read(LACKING), *ctx.read(FALLEN)]
     templates = ctx.read(TEMPLATES)
     rules = await ctx.offload(rules_of, blueprint, ctx.path(DATABASE), ctx.now, [*tasks], templates, lacking)
     ctx.count("rules", len(rules))

@@ -1,7 +1,7 @@
-"""The search for arguments: a tool, a caller and a state in; calls that do what is asked of them out.
+"""The search for arguments: given a tool, a caller and a state, find calls that keep its guards, or break one of them.
 
-Parameters are bound one after the other, those whose values go together at once. A guard filters as soon as all that it
-reads is bound, in one query over all candidate values just bound. Bounds are counted in nodes, never in seconds.
+Parameters are bound one after the other; those whose values belong together are bound at once. A guard filters as soon
+as all that it reads is bound, in one query over all candidate values. Bounds are numbers of queries, never seconds.
 """
 
 import sqlite3
@@ -19,9 +19,9 @@ from synth.search.values import QueryableState, odd_values, plain_values
 Arguments = dict[str, Value]
 ParameterNames = tuple[str, ...]
 JointChoice = tuple[ParameterNames, list[tuple[Value, ...]]]
-"""Parameters that are bound together, with the values that they can take: mostly one alone."""
+"""Parameters that are bound together, with the values that they can take. Mostly one parameter alone."""
 WIDTHS = (4, 16, 64)
-"""Candidate values that one query looks at: few sizes, so that prepared statements are met again."""
+"""Candidate values in one query. There are few sizes, so that SQLite can reuse prepared statements."""
 MOST_ROWS = 5000
 """Rows of one table that are considered for a parameter."""
 
@@ -35,13 +35,13 @@ class DesiredGuard:
 
     @property
     def sql(self) -> str:
-        """What the database is asked, with `{}` for the guard."""
+        """The test that the database makes, with `{}` for the guard's own SQL."""
         return f"(\n{{}}\n) IS {'' if self.holds else 'NOT '}TRUE"
 
 
 @dataclass
 class ArgumentSearch:
-    """One tool in one state, for one caller at one time."""
+    """A search for one tool in one state, for one caller at one time. Its order is seeded."""
 
     blueprint: Blueprint
     tool: Tool
@@ -50,31 +50,35 @@ class ArgumentSearch:
     now: str
     random: Random
     fixed: Mapping[str, Value] = field(default_factory=dict)
-    """Arguments that are given."""
+    """Arguments that are not searched for."""
     optional: float = 0.5
-    """How often an optional parameter is filled in."""
+    """How often an optional parameter is given, 0 to 1."""
     nodes: int = 400
     """Bound on the queries of one search."""
     soon: bool = False
-    """Rows that have a time are taken by how near to now it is, not at random: the next free slot, the last bill."""
+    """Whether rows that have a time are tried by how near it is to now: the next slot, the last bill."""
     person: str | None = None
-    """The person whose key in the tool's own domain `caller` is; None: they are the same."""
+    """In a fused world the person whose key in the tool's own domain `caller` is; None: the same as `caller`."""
 
     def meeting(self) -> Iterator[Arguments]:
-        """Arguments with which every guard holds, tool's and agent's; the sensible ones first."""
+        """Arguments with which every guard holds, the tool's and the agent's. Sensible ones come first."""
         guards = [DesiredGuard(condition, True) for condition in guard_conditions(self.tool)]
-        wishes = [DesiredGuard(condition, True) for condition in sensible_conditions(self.tool)]
+        desired = [DesiredGuard(condition, True) for condition in sensible_conditions(self.tool)]
         preferred: list[Arguments] = []
-        if wishes:
-            for arguments in self._calls([*guards, *wishes]):
+        if desired:
+            for arguments in self._calls([*guards, *desired]):
                 preferred.append(arguments)
                 yield arguments
         yield from (arguments for arguments in self._calls(guards) if arguments not in preferred)
 
     def breaking(self, rule: str, *, alone: bool = False) -> Iterator[Arguments]:
-        """Arguments with which this rule is the first that does not hold; `alone`: and the only one.
+        """Arguments with which this rule is the first that does not hold.
 
-        KeyError where the tool has no such rule.
+        Args:
+            alone: Whether it must also be the only one.
+
+        Raises:
+            KeyError: The tool has no such rule.
         """
         guards = guard_conditions(self.tool)
         place = next((number for number, guard in enumerate(guards) if guard.rule == rule), None)
@@ -83,51 +87,50 @@ class ArgumentSearch:
         held = [*guards[:place], *(guards[place + 1 :] if alone else ())]
         return self._calls([DesiredGuard(guards[place], False), *(DesiredGuard(guard, True) for guard in held)])
 
-    def _calls(self, wishes: list[DesiredGuard]) -> Iterator[Arguments]:
-        """Values that one person gives together first; then each by itself, where a value is to break a guard, or is
-        given already."""
-        named = self._together()
+    def _calls(self, desired: list[DesiredGuard]) -> Iterator[Arguments]:
+        """First values that belong together; then each by itself, if one is to break a guard or is fixed already."""
+        named = self._joint_parameters()
         together = tuple(name for name in named if name not in self.fixed)
-        yield from self._bound(wishes, together)
-        broken = frozenset[str]().union(*(wish.condition.bindings for wish in wishes if not wish.holds))
+        yield from self._bound(desired, together)
+        broken = frozenset[str]().union(*(guard.condition.bindings for guard in desired if not guard.holds))
         if together and (len(together) < len(named) or broken & {*together}):
-            yield from self._bound(wishes, ())
+            yield from self._bound(desired, ())
 
-    def _together(self) -> ParameterNames:
-        """Parameters whose values go together."""
+    def _joint_parameters(self) -> ParameterNames:
+        """Parameters whose values belong together, by the tool's examples."""
         return tuple(dict.fromkeys(name for row in self.tool.examples for name in row))
 
-    def _bound(self, wishes: list[DesiredGuard], together: ParameterNames) -> Iterator[Arguments]:
+    def _bound(self, desired: list[DesiredGuard], together: ParameterNames) -> Iterator[Arguments]:
         person = self.caller if self.person is None else self.person
         bound: dict[str, Value] = {"now": self.now, "caller": self.caller, "person": person}
         known = slots(self.tool)
         bound |= {name: self.fixed[name] for name in known if name in self.fixed}
-        settled = [wish for wish in wishes if wish.condition.bindings <= bound.keys()]
-        if not self._agree(settled, bound):
+        settled = [guard for guard in desired if guard.condition.bindings <= bound.keys()]
+        if not self._hold(settled, bound):
             return
-        pending = [wish for wish in wishes if wish not in settled]
+        pending = [guard for guard in desired if guard not in settled]
         budget = [self.nodes]
-        broken = frozenset[str]().union(*(wish.condition.bindings for wish in wishes if not wish.holds))
+        broken = frozenset[str]().union(*(guard.condition.bindings for guard in desired if not guard.holds))
         order: list[JointChoice] = []
         alone = [(name,) for name in known if name not in self.fixed and name not in together]
         for names in [together, *alone] if together else alone:
-            own = [wish for wish in pending if wish.condition.bindings <= bound.keys() | {*names}]
+            own = [guard for guard in pending if guard.condition.bindings <= bound.keys() | {*names}]
             if names == together:
-                kept = self._given_together(names, own, bound, budget)
+                kept = self._joint_values(names, own, bound, budget)
             else:
                 kept = [(value,) for value in self._values(known[names[0]], own, bound, budget, names[0] in broken)]
             if not kept:
                 return
             order.append((names, kept))
-            pending = [wish for wish in pending if wish not in own]
+            pending = [guard for guard in pending if guard not in own]
         order.sort(key=lambda entry: len(entry[1]))
         for found in self._bind(order, pending, bound, budget):
             yield {name: found[name] for name in known if found[name] is not None}
 
-    def _given_together(
-        self, names: ParameterNames, wishes: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int]
+    def _joint_values(
+        self, names: ParameterNames, desired: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int]
     ) -> list[tuple[Value, ...]]:
-        """What one person gives for these parameters, beside what is given already, in a seeded order."""
+        """Values that belong together for these parameters, and fit what is bound already, in a seeded order."""
         rows = [row for row in self.tool.examples if all(bound.get(name, row[name]) == row[name] for name in row)]
         self.random.shuffle(rows)
         given = [tuple(row.get(name) for name in names) for row in rows]
@@ -135,56 +138,57 @@ class ArgumentSearch:
         if not required.issuperset(names):
             bare = [tuple(row.get(name) if name in required else None for name in names) for row in rows]
             given = [*given, *bare] if self.random.random() < self.optional else [*bare, *given]
-        return [*self._filter(names, [*dict.fromkeys(given)], wishes, bound, budget)]
+        return [*self._filter(names, [*dict.fromkeys(given)], desired, bound, budget)]
 
     def _values(
-        self, slot: Slot, wishes: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int], broken: bool
+        self, slot: Slot, desired: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int], broken: bool
     ) -> list[Value]:
-        """The values of a parameter that agree with what depends on it alone, in a seeded order."""
+        """The values of a parameter that meet all guards which depend on it alone, in a seeded order."""
         name = slot.parameter.name
         if slot.parameter.refers_to:
-            groups = [self._rows(slot, wishes, bound, budget)]
+            groups = [self._rows(slot, desired, bound, budget)]
         else:
             groups = [
-                self._agreeing_with(name, g, wishes, bound, budget) for g in plain_values(slot, self.state, self.now)
+                self._meeting_values(name, g, desired, bound, budget) for g in plain_values(slot, self.state, self.now)
             ]
         if broken:
-            strange = self._agreeing_with(name, odd_values(slot, self.state, self.now), wishes, bound, budget)
-            groups = [list(dict.fromkeys([*groups[0], *strange])), *groups[1:]] if groups else [strange]
+            odd = self._meeting_values(name, odd_values(slot, self.state, self.now), desired, bound, budget)
+            groups = [list(dict.fromkeys([*groups[0], *odd])), *groups[1:]] if groups else [odd]
         for group in groups:
             self.random.shuffle(group)
         if self.soon and slot.parameter.refers_to:
-            groups = [self._nearest(slot.parameter.refers_to, group) for group in groups]
+            groups = [self._by_nearness(slot.parameter.refers_to, group) for group in groups]
         found = list(dict.fromkeys(value for group in groups for value in group))
         if slot.parameter.required:
             return found
         # NULL counts too where it is all that a guard agrees with.
-        without = self._agreeing_with(name, [None], wishes, bound, budget)
+        without = self._meeting_values(name, [None], desired, bound, budget)
         return [*found, *without] if self.random.random() < self.optional else [*without, *found]
 
     def _rows(
-        self, slot: Slot, wishes: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int]
+        self, slot: Slot, desired: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int]
     ) -> list[Value]:
-        """Keys that agree, of all rows that a parameter may name, in one query."""
+        """Keys that meet the guards, of all rows that a parameter may name, in one query."""
         entity, attribute = self.blueprint.target(slot.parameter.refers_to or "")
         budget[0] -= 1
         tests = [
-            wish.sql.format(substitute(wish.condition.holds, slot.parameter.name, "candidate.value")) for wish in wishes
+            guard.sql.format(substitute(guard.condition.holds, slot.parameter.name, "candidate.value"))
+            for guard in desired
         ]
         listed = f"WITH candidate(value) AS (SELECT DISTINCT {attribute.name} FROM {entity.table})"
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         sql = f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
-        return [row["value"] for row in self._asked(sql, _used(wishes, (slot.parameter.name,), bound))]
+        return [row["value"] for row in self._queried(sql, _bindings(desired, (slot.parameter.name,), bound))]
 
-    def _asked(self, sql: str, given: Mapping[str, Value]) -> Sequence[Row]:
-        """What guards come to; nothing where their SQL fails, for no call goes through then."""
+    def _queried(self, sql: str, given: Mapping[str, Value]) -> Sequence[Row]:
+        """The result of a query; empty if a guard's SQL fails, since no call goes through then."""
         try:
             return list(self.state.query(sql, given))
         except sqlite3.Error:
             return []
 
-    def _nearest(self, reference: str, keys: list[Value]) -> list[Value]:
-        """Keys by how near to now their rows' first time is."""
+    def _by_nearness(self, reference: str, keys: list[Value]) -> list[Value]:
+        """The keys, sorted by how near to now their rows' first time is."""
         entity, attribute = self.blueprint.target(reference)
         time = next((a.name for a in entity.attributes if a.type in ("datetime", "date") and not a.nullable), None)
         if time is None:
@@ -201,69 +205,69 @@ class ArgumentSearch:
             yield bound
             return
         (names, values), rest = order[0], order[1:]
-        own = [wish for wish in pending if wish.condition.bindings <= bound.keys() | {*names}]
-        later = [wish for wish in pending if wish not in own]
+        own = [guard for guard in pending if guard.condition.bindings <= bound.keys() | {*names}]
+        later = [guard for guard in pending if guard not in own]
         for chosen in self._filter(names, values, own, bound, budget):
             yield from self._bind(rest, later, {**bound, **dict(zip(names, chosen, strict=True))}, budget)
             if budget[0] <= 0:
                 return
 
-    def _agreeing_with(
-        self, name: str, values: list[Value], wishes: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int]
+    def _meeting_values(
+        self, name: str, values: list[Value], desired: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int]
     ) -> list[Value]:
-        """The values of one parameter that agree."""
-        return [value for (value,) in self._filter((name,), [(value,) for value in values], wishes, bound, budget)]
+        """The values of one parameter that meet the guards."""
+        return [value for (value,) in self._filter((name,), [(value,) for value in values], desired, bound, budget)]
 
     def _filter(
         self,
         names: ParameterNames,
         values: list[tuple[Value, ...]],
-        wishes: list[DesiredGuard],
+        desired: list[DesiredGuard],
         bound: Mapping[str, Value],
         budget: list[int],
     ) -> Iterator[tuple[Value, ...]]:
-        """The values that agree, looked up a batch at a time."""
-        if not wishes:
+        """The values that meet the guards, tested a batch at a time."""
+        if not desired:
             yield from values
             return
         start = 0
         while start < len(values) and budget[0] > 0:
             width = next((width for width in WIDTHS if width >= len(values) - start), WIDTHS[-1])
             budget[0] -= 1
-            yield from self._agreeing(names, values[start : start + width], width, wishes, bound)
+            yield from self._meeting(names, values[start : start + width], width, desired, bound)
             start += width
 
-    def _agreeing(
+    def _meeting(
         self,
         names: ParameterNames,
         values: list[tuple[Value, ...]],
         width: int,
-        wishes: list[DesiredGuard],
+        desired: list[DesiredGuard],
         bound: Mapping[str, Value],
     ) -> list[tuple[Value, ...]]:
-        held = [wish.condition.holds for wish in wishes]
+        held = [guard.condition.holds for guard in desired]
         for place, name in enumerate(names):
             held = [substitute(sql, name, f"candidate.value_{place}") for sql in held]
-        tests = " AND ".join(wish.sql.format(sql) for wish, sql in zip(wishes, held, strict=True))
-        listed = _listed(width, len(names))
+        tests = " AND ".join(guard.sql.format(sql) for guard, sql in zip(desired, held, strict=True))
+        listed = _candidate_table(width, len(names))
         sql = f"{listed} SELECT number FROM candidate WHERE number < :candidates AND {tests} ORDER BY number"
-        given = _used(wishes, names, bound) | {"candidates": len(values)}
+        given = _bindings(desired, names, bound) | {"candidates": len(values)}
         for number in range(width):
             chosen = values[number] if number < len(values) else (None,) * len(names)
             given |= {f"candidate_{number}_{place}": value for place, value in enumerate(chosen)}
         try:
             return [values[int(row["number"] or 0)] for row in self.state.query(sql, given)]
         except sqlite3.Error:
-            # One value at which a guard fails must not cost the others.
+            # A guard whose SQL fails for one value must not cost the others.
             if len(values) == 1:
                 return []
-            return [one for value in values for one in self._agreeing(names, [value], WIDTHS[0], wishes, bound)]
+            return [one for value in values for one in self._meeting(names, [value], WIDTHS[0], desired, bound)]
 
-    def _agree(self, wishes: list[DesiredGuard], bound: Mapping[str, Value]) -> bool:
-        if not wishes:
+    def _hold(self, desired: list[DesiredGuard], bound: Mapping[str, Value]) -> bool:
+        if not desired:
             return True
-        tests = " AND ".join(wish.sql.format(wish.condition.holds) for wish in wishes)
-        return any(row["held"] for row in self._asked(f"SELECT {tests} AS held", _used(wishes, (), bound)))
+        tests = " AND ".join(guard.sql.format(guard.condition.holds) for guard in desired)
+        return any(row["held"] for row in self._queried(f"SELECT {tests} AS held", _bindings(desired, (), bound)))
 
 
 def argument_search(
@@ -276,7 +280,14 @@ def argument_search(
     nodes: int = 400,
     soon: bool = False,
 ) -> ArgumentSearch:
-    """A search for a tool's arguments in the state of a session, for whoever is signed in there."""
+    """A search for a tool's arguments in the state of a session, for whoever is signed in there.
+
+    Args:
+        fixed: Arguments that are not searched for.
+        optional: How often an optional parameter is given, 0 to 1.
+        nodes: Bound on the queries.
+        soon: Whether rows that have a time are tried by how near it is to now.
+    """
     return ArgumentSearch(
         session.world.blueprint,
         tool,
@@ -292,12 +303,12 @@ def argument_search(
     )
 
 
-def _used(wishes: list[DesiredGuard], names: ParameterNames, bound: Mapping[str, Value]) -> dict[str, Value]:
-    used = frozenset[str]().union(*(wish.condition.bindings for wish in wishes)) - {*names}
+def _bindings(desired: list[DesiredGuard], names: ParameterNames, bound: Mapping[str, Value]) -> dict[str, Value]:
+    used = frozenset[str]().union(*(guard.condition.bindings for guard in desired)) - {*names}
     return {key: bound[key] for key in sorted(used)}
 
 
-def _listed(width: int, columns: int) -> str:
+def _candidate_table(width: int, columns: int) -> str:
     rows = (", ".join(f":candidate_{number}_{place}" for place in range(columns)) for number in range(width))
     names = ", ".join(f"value_{place}" for place in range(columns))
     return f"WITH candidate(number, {names}) AS (VALUES {', '.join(f'({n}, {row})' for n, row in enumerate(rows))})"

@@ -13,7 +13,7 @@ from synth.search.slots import guard_conditions
 
 
 def broken_rules(session: ContractSession, tool: Tool, arguments: Mapping[str, Json]) -> list[str]:
-    """Rules of the guards that do not hold, in the order in which they are tried; the tool's and the agent's."""
+    """All rules that a call would break as things stand, the tool's and the agent's, in the order of the guards."""
     given = {name: value for name, value in arguments.items() if not isinstance(value, (list, dict))}
     bound = {
         **{parameter.name: given.get(parameter.name) for parameter in tool.parameters},
@@ -31,17 +31,19 @@ def broken_rules(session: ContractSession, tool: Tool, arguments: Mapping[str, J
 
 
 MOST_PERSONS = 20
-"""Persons of whom those are sought who come nearest."""
+"""Persons who are tried."""
 MOST_NODES = 120
-"""Bound on the queries for each person and rule."""
+"""Bound on the queries of one search, for one person and rule."""
 
 
 class BlockingRule(NamedTuple):
+    """The rule that stops those who come nearest to a lawful call."""
+
     guard: Guard
-    """The rule at which they fail."""
     persons: int
     """How many of those tried fail there, and not before."""
     tried: int
+    """How many persons were tried."""
 
     def __str__(self) -> str:
         who = "the one person who comes" if self.persons == 1 else f"the {self.persons} people who come"
@@ -50,7 +52,7 @@ class BlockingRule(NamedTuple):
 
 
 def blocking_guard(search: ArgumentSearch) -> int | None:
-    """The place of the last of the tool's guards at which a call can fail; None where no call has all its arguments."""
+    """The index of the last guard of the tool at which a call can fail; None if no call has all its arguments."""
     first = {guard.rule: place for place, guard in reversed([*enumerate(search.tool.guards)])}
     # The insertion order is from the last guard to the first.
     return next((at for rule, at in first.items() if next(search.breaking(rule), None) is not None), None)
@@ -59,7 +61,7 @@ def blocking_guard(search: ArgumentSearch) -> int | None:
 def blocking_rule(
     session: ContractSession, tool: Tool, callers: Sequence[str | None], random: Random
 ) -> BlockingRule | None:
-    """Where those fail who come nearest to a lawful call of a tool; None where no call has all its arguments."""
+    """The rule that stops those who come nearest to a lawful call of a tool; None if no call has all its arguments."""
     tried = callers[:MOST_PERSONS]
     places = []
     before = session.caller
@@ -71,13 +73,17 @@ def blocking_rule(
 
 
 def furthest_blocking_rule(tool: Tool, places: Sequence[int | None]) -> BlockingRule | None:
-    """Of the places at which so many people fail, the furthest."""
+    """The furthest rule of those at which persons fail.
+
+    Args:
+        places: For each person the index of the guard that stops them; None: no call has all its arguments.
+    """
     known = [place for place in places if place is not None]
     return BlockingRule(tool.guards[max(known)], known.count(max(known)), len(places)) if known else None
 
 
 def why_nobody_can(world: World, tool: Tool, random: Random) -> str:
-    """In words for an author why nobody can make a lawful call of a tool."""
+    """Why nobody can make a lawful call of a tool, in words for its author."""
     with world.session() as session:
         callers = [str(row[world.blueprint.core.key]) for row in session.rows(world.blueprint.core.table)]
         defect = _defect(session, tool, [None] if tool.kind == "auth" else callers, random)
@@ -88,7 +94,7 @@ def why_nobody_can(world: World, tool: Tool, random: Random) -> str:
 
 
 def _defect(session: ContractSession, tool: Tool, callers: Sequence[str | None], random: Random) -> str:
-    """What goes wrong in calls that keep every rule; empty where there are none, or nothing does."""
+    """What goes wrong in calls that keep every rule; empty if nothing does, or there are none."""
     for caller in callers[:MOST_PERSONS]:
         session.caller = caller
         arguments = next(argument_search(session, tool, random, nodes=MOST_NODES).meeting(), None)

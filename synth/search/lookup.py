@@ -20,13 +20,13 @@ from synth.search.row_words import distinguishing_columns
 from synth.search.slots import slots
 
 DEPTH = 3
-"""Look-ups that may stand behind one another."""
+"""Look-ups that may depend on each other in a row."""
 HOPS = 3
-"""References that are followed from a row to what people say of it, as to the shop of the optometrist of a slot."""
+"""References that are followed from a row to what people say of it: the shop of the optometrist of a slot."""
 TRIES = 24
-"""Calls of one read that are tried before it is given up."""
+"""Calls of one read that are tried at most."""
 MOST_KEYS = 500
-"""Rows of one table that are considered."""
+"""Keys of one table that are considered."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class LookupArgument:
     value: Json
     found: "RowLookup | None" = None
     column: str | None = None
-    """The column of the row found that holds the value; None: the one that was looked for."""
+    """The column of the row found that holds the value; None: the key that was looked for."""
     source: str = ""
-    """Where an earlier call has given the value; empty: nowhere ..."""
+    """The grounding in an earlier call that gave the value; empty: none did."""
     row: "RowLookup | None" = None
-    """... and the row that it is of, where the user has spoken of it."""
+    """The row that this value is of, if the user has spoken of it."""
 
 
 @dataclass(frozen=True)
 class RowLookup:
     """A read whose result shows one row, by columns that no other row of the result shares.
 
-    Where several rows hold the key looked for (a list of models and depots), they are one to the user: all that is
-    said, and all that is known of it, is what they have alike.
+    If several rows hold the key (a list of models and their depots), they are one to the user: what is said and known
+    of it is what they have in common.
     """
 
     read: str
@@ -59,19 +59,19 @@ class RowLookup:
     said: dict[str, Json]
     """Columns of the result by which the user refers to the row."""
     index: int
-    """Of the first row that holds the key."""
+    """The place in the result of the first row that holds the key."""
     row: Row
-    """What the rows that hold the key have alike."""
+    """What the rows that hold the key have in common."""
     entity: str
 
 
 class EarlierRow(NamedTuple):
-    """A row that the call at hand names, and that an earlier call has given."""
+    """A row that the present call names, and that an earlier call has given."""
 
     reference: str
     key: Json
     row: Mapping[str, Json]
-    """As that call has shown it; empty where it was not shown."""
+    """As that call has shown it; empty if it was not shown."""
     place: str
     """Where its columns stand: `call 3 [2].`."""
     lookup: RowLookup | None
@@ -80,25 +80,29 @@ class EarlierRow(NamedTuple):
 
 @dataclass
 class LookupFinder:
-    """Finds look-ups in the present state of a session."""
+    """Finds look-ups in the present state of a session, for one call of a template: the present call."""
 
     blueprint: Blueprint
     template: TaskTemplate
     session: ContractSession
     random: Random
     known: dict[str, LookupArgument] = field(default_factory=dict)
-    """Arguments already settled for the call at hand, by parameter; a look-up of it shares them."""
+    """Arguments of the present call that are settled; its look-ups are given the same."""
     seen: list[RowLookup] = field(default_factory=list)
-    """Rows already looked up for the call at hand; their other columns are known too."""
+    """Rows already looked up for the present call; their other columns are known too."""
     spoken: Sequence[RowLookup] = ()
-    """Rows that the user has spoken of for earlier calls, as they were then: the words for another fit none of them."""
+    """Rows that the user has spoken of for earlier calls. The words for another row must fit none of them."""
     given: list[EarlierRow] = field(default_factory=list)
-    """Rows that earlier calls have given the call at hand: what they hold and refer to is known too."""
+    """Rows that earlier calls have given the present call; what they hold and refer to is known too."""
     domain: str = ""
-    """The tool of the call at hand: what it is given is no argument for reads of another domain."""
+    """The tool of the present call. What it is given is no argument for reads of another domain."""
 
     def keys(self, reference: str, sources: Sequence[RowSource]) -> list[str]:
-        """Keys of rows that the sources may show: those that they do where they need nothing, else any."""
+        """Keys of rows that the sources may show: those shown by sources without required arguments, else all.
+
+        Args:
+            reference: The key, as `Entity.attribute`.
+        """
         asking = [
             source for source in sources if not any(p.required for p in self.blueprint.tool(source.tool).parameters)
         ]
@@ -112,9 +116,14 @@ class LookupFinder:
         return [key for key in dict.fromkeys(shown) if isinstance(key, str)]
 
     def find(self, reference: str, key: Json, sources: Sequence[RowSource], depth: int = DEPTH) -> RowLookup | None:
-        """The first source that shows the row of that key apart from all others."""
+        """A look-up of the row with a key, by the first source in whose result people can tell it apart.
+
+        Args:
+            reference: The key, as `Entity.attribute`.
+            depth: How many look-ups may depend on each other in a row.
+        """
         for source in sorted(sources, key=lambda source: self._cost(source)):
-            found = self._by(source, reference, key, depth)
+            found = self._look_up_by(source, reference, key, depth)
             if found:
                 return found
         return None
@@ -123,7 +132,7 @@ class LookupFinder:
         tool = self.blueprint.tool(source.tool)
         return sum(parameter.required for parameter in tool.parameters), source.tool
 
-    def _by(self, source: RowSource, reference: str, key: Json, depth: int) -> RowLookup | None:
+    def _look_up_by(self, source: RowSource, reference: str, key: Json, depth: int) -> RowLookup | None:
         tool = self.blueprint.tool(source.tool)
         columns = self.template.referred_by.get(tool.name, [])
         for arguments, rows in self.shown(source, reference, key, depth):
@@ -142,19 +151,19 @@ class LookupFinder:
     def shown(
         self, source: RowSource, reference: str, key: Json, depth: int = DEPTH
     ) -> Iterator[tuple[dict[str, LookupArgument], list[Row]]]:
-        """Ways to call a source that may show the row of that key, with what each shows."""
+        """Ways to call a source that may show the row with a key, each with the rows that it shows."""
         tool = self.blueprint.tool(source.tool)
         for arguments in islice(self._arguments(tool, reference, key, depth), TRIES):
             yield arguments, self.rows(tool.name, {name: given.value for name, given in arguments.items()})
 
     def _days(self, tool: Tool, columns: Sequence[str], row: Row, is_free: bool) -> list[str]:
-        """The day is always said of what is searched for by date, and of what is free and about to be taken."""
+        """Columns that are always said: the day, if the read searches by date or the row is free to be taken."""
         if not is_free and not any(parameter.type in ("date", "datetime") for parameter in tool.parameters):
             return []
         return [column for column in columns if _is_day(row.get(column))][:1]
 
     def _is_free(self, reference: str, key: Json) -> bool:
-        """Whether a row that the write at hand takes is nobody's yet: a slot, a departure."""
+        """Whether a row that the present call, a write, takes belongs to nobody yet: a slot, a departure."""
         if not self.domain or self.blueprint.tool(self.domain).kind != "write":
             return False
         entity, attribute = self.blueprint.target(reference)
@@ -164,7 +173,7 @@ class LookupFinder:
         return not is_owned_by_person(self.blueprint, entity) and people.isdisjoint(held)
 
     def rows(self, tool: str, arguments: Mapping[str, Json]) -> list[Row]:
-        """The rows that a read gives now, without a trace in the session."""
+        """The rows that a read gives now; the session keeps no trace of the call."""
         result = self.session.peek(tool, arguments)
         if not result.ok:
             return []
@@ -172,24 +181,24 @@ class LookupFinder:
         return [row for row in value if isinstance(row, dict)]  # type: ignore[misc]
 
     def _arguments(self, tool: Tool, reference: str, key: Json, depth: int) -> Iterator[dict[str, LookupArgument]]:
-        """Ways to call a read that may show the row: required parameters only, then one optional one beside."""
+        """Ways to call a read that may show the row: with required arguments alone, then with one optional one each."""
         row = self._row(reference, key)
         required = [parameter for parameter in tool.parameters if parameter.required]
         optional = [parameter for parameter in tool.parameters if not parameter.required]
         for extra in [None, *optional]:
             asked = [*required, *([extra] if extra else [])]
-            choices = [self._givens(tool, parameter, row, depth, (reference, key)) for parameter in asked]
+            choices = [self._argument_values(tool, parameter, row, depth, (reference, key)) for parameter in asked]
             for values in product(*choices):
                 yield {parameter.name: given for parameter, given in zip(asked, values, strict=True)}
 
-    def _givens(
+    def _argument_values(
         self, tool: Tool, parameter: Parameter, row: Row, depth: int, wanted: tuple[str, Json]
     ) -> list[LookupArgument]:
-        """Values for one parameter of a read that may show the `wanted` row, which `row` has the columns of."""
-        if parameter.name in self.known and self._is_at_hand(tool):
+        """Values for one parameter of a read that may show the `wanted` row; `row` holds its columns."""
+        if parameter.name in self.known and self._is_same_domain(tool):
             return [self.known[parameter.name]]
         if parameter.refers_to:
-            return self._referred(tool, parameter, row, depth)
+            return self._referred_rows(tool, parameter, row, depth)
         if parameter.enum:
             chosen = [str(value) for value in row.values() if value in parameter.enum]
             return [LookupArgument(value) for value in dict.fromkeys([*chosen, *parameter.enum])]
@@ -197,15 +206,17 @@ class LookupFinder:
         if parameter.type == "date":
             told = sorted((column not in {f"{t}.{c}" for t, c in compared}, column) for column in row)
             days = [str(row[column])[:10] for _, column in told if _is_day(row[column])]
-            return [LookupArgument(day) for day in dict.fromkeys(days)] or self._known_as(tool, parameter.name)
+            return [LookupArgument(day) for day in dict.fromkeys(days)] or self._known_values(tool, parameter.name)
         of_tables = [row[place] for table, column in compared if row.get(place := f"{table}.{column}") is not None]
         by_name = [value for column, value in row.items() if column in {name for _, name in compared}]
-        held = [value for value in [*of_tables, *by_name] if value is not None] or self._farther(*wanted, compared)
-        return [LookupArgument(value) for value in dict.fromkeys(held)] or self._known_as(tool, parameter.name)
+        held = [value for value in [*of_tables, *by_name] if value is not None] or self._farther_values(
+            *wanted, compared
+        )
+        return [LookupArgument(value) for value in dict.fromkeys(held)] or self._known_values(tool, parameter.name)
 
-    def _known_as(self, tool: Tool, name: str) -> list[LookupArgument]:
-        """What the rows that the call at hand names hold under that name: the days of a stay that is to move."""
-        if not self._is_at_hand(tool):
+    def _known_values(self, tool: Tool, name: str) -> list[LookupArgument]:
+        """Values of that name in rows that the present call names: the days of a stay that is to move."""
+        if not self._is_same_domain(tool):
             return []
         looked_up = [LookupArgument(one.row[name], one, name) for one in self.seen if one.row.get(name) is not None]
         earlier = [one for one in self.given if one.row.get(name) is not None]
@@ -214,8 +225,8 @@ class LookupFinder:
             *(LookupArgument(one.row[name], source=f"{one.place}{name}", row=one.lookup) for one in earlier),
         ]
 
-    def _farther(self, reference: str, key: Json, columns: Sequence[tuple[str, str]]) -> list[Value]:
-        """What these columns (table and name) hold in the rows that a row leads to, the nearest first."""
+    def _farther_values(self, reference: str, key: Json, columns: Sequence[tuple[str, str]]) -> list[Value]:
+        """Values of some columns, as (table, name), in the rows that a row refers to, the nearest first."""
         found: list[Value] = []
         ahead = [(reference, key)]
         for _ in range(HOPS):
@@ -229,31 +240,31 @@ class LookupFinder:
             ahead = further
         return found
 
-    def _referred(self, tool: Tool, parameter: Parameter, row: Row, depth: int) -> list[LookupArgument]:
+    def _referred_rows(self, tool: Tool, parameter: Parameter, row: Row, depth: int) -> list[LookupArgument]:
         reference = parameter.refers_to or ""
         entity, attribute = self.blueprint.target(reference)
-        for lookup in self.seen if self._is_at_hand(tool) else ():
+        for lookup in self.seen if self._is_same_domain(tool) else ():
             if isinstance(lookup.row.get(attribute.name), str):
                 return [LookupArgument(lookup.row[attribute.name], lookup, attribute.name)]
-        key = row.get(attribute.name) or self._beside(attribute.name)
+        key = row.get(attribute.name) or self._referenced_key(attribute.name)
         sources = self.template.lookups.get(tool.name, {}).get(parameter.name, [])
         if key is None or depth <= 1 or entity == self.blueprint.role(tool.name).own:
             return []
         found = self.find(reference, key, sources, depth - 1)
         return [LookupArgument(key, found)] if found else []
 
-    def _is_at_hand(self, tool: Tool) -> bool:
-        """Whether a read is of the domain of the call at hand."""
+    def _is_same_domain(self, tool: Tool) -> bool:
+        """Whether a read is of the domain of the present call."""
         return not self.domain or self.blueprint.role(tool.name) == self.blueprint.role(self.domain)
 
-    def _beside(self, column: str) -> Value:
-        """A key that a row already looked up references, though its read did not show it."""
+    def _referenced_key(self, column: str) -> Value:
+        """A key that a row already looked up refers to, although its read did not show it."""
         places = [(f"{lookup.entity}.{lookup.column}", lookup.key) for lookup in self.seen]
         rows = [self._row(reference, key) for reference, key in [*places, *(one[:2] for one in self.given)]]
         return next((row[column] for row in rows if row.get(column) is not None), None)
 
     def _row(self, reference: str, key: Json) -> Row:
-        """The row of a key with the columns of rows that it references (its own win), all also as `table.column`."""
+        """The row with a key, with columns of rows that it refers to; its own win. All stand as `table.column` too."""
         entity, attribute = self.blueprint.target(reference)
         found = self._table_row(entity.table, attribute.name, key)
         merged: Row = {}
@@ -274,7 +285,7 @@ class LookupFinder:
 
 
 def common_row(rows: Sequence[Row], column: str, key: Json) -> tuple[Row, list[Row]]:
-    """What the rows that hold a key have alike, empty where none holds it; and the others."""
+    """What the rows that hold a key have in common (empty if none holds it), and the other rows."""
     holding = [row for row in rows if row.get(column) == key]
     others = [row for row in rows if row.get(column) != key]
     first = holding[0] if holding else {}

@@ -4,7 +4,7 @@ The author names the columns for each read; the data show whether they tell its 
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from pathlib import Path
 from random import Random
@@ -16,6 +16,7 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Row
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
+from synth.artifacts import DATABASE
 from synth.contracts.visibility import column_origins
 from synth.engine.context import Context
 from synth.engine.step import Params
@@ -27,44 +28,44 @@ REFERENCES = question("tasks.references", returns=list[RowWords], most=128, unde
 NO_WORDS = "words for what no read returns"
 """Why a read's words are left out."""
 MOST_COLUMNS = 3
-"""Columns that a person names at most, beside those that they always name and one that they add for clearness."""
+"""Columns that a person names at most, beside those that they always name and one that they add to be clear."""
 
 PERSONS = 10
-"""Persons whose results are looked at."""
+"""Persons whose lists are looked at."""
 CALLS_PER_READ = 3
-"""Calls of each, of a read that has to be given something."""
+"""Calls for each person, of a read that takes required arguments."""
 MOST_PROPOSED = 3
-"""Columns that are proposed."""
+"""Columns that are proposed to the author."""
 AMBIGUOUS_SHARE = 0.25
-"""Share of a read's rows that cannot be told apart, from which on its author is told."""
+"""If at least this share of a read's rows cannot be told apart, its author is told."""
 
 
 P = TypeVar("P", bound=Params)
-WordJudge = Callable[[Mapping[str, Sequence[str]]], Awaitable[Mapping[str, str]]]
-"""Read -> the columns named for it; returns read -> a complaint about them, for the author."""
 
 
-async def ask_row_words(ctx: Context[P], blueprint: Blueprint, judge: WordJudge | None = None) -> dict[str, list[str]]:
+async def ask_row_words(ctx: Context[P], blueprint: Blueprint, *, on_data: bool = False) -> dict[str, list[str]]:
     """Ask the author by which columns people refer to the rows of each read.
 
     Args:
-        judge: Looks at the columns that exist and complains, for example if they leave rows alike.
+        on_data: Whether to try on the world's data if they tell rows apart. The step declares that it reads DATABASE.
 
     Returns:
         Read -> columns of its result, best first. Reads whose words stay faulty are left out.
     """
     reads = {tool.name: list(column_origins(tool)) for tool in blueprint.tools if tool.kind == "read"}
+    reported: set[str] = set()
 
     async def complaints(answer: Sequence[RowWords]) -> list[list[str]]:
         faults = [word_faults(words, reads) for words in answer]
-        if judge is None:
+        if not on_data:
             return faults
         sound = {words.read: words.columns for words, own in zip(answer, faults, strict=True) if not own}
-        vague = await judge(sound)
-        return [
-            own or ([vague[words.read]] if words.read in vague else [])
-            for words, own in zip(answer, faults, strict=True)
-        ]
+        seed = f"{ctx.seed}/referring"
+        ambiguous = await ctx.offload(ambiguous_reads, blueprint, ctx.path(DATABASE), ctx.now, sound, seed)
+        # Each read is reported once: the author knows whether people would say more.
+        new = {read: [fault] for read, fault in ambiguous.items() if read not in reported}
+        reported.update(new)
+        return [own or new.get(words.read, []) for words, own in zip(answer, faults, strict=True)]
 
     answer = await ask_partial(
         ctx, REFERENCES, complaints, NO_WORDS, name=lambda words: words.read, blueprint=blueprint, columns=reads
@@ -91,9 +92,17 @@ def word_faults(words: RowWords, reads: Mapping[str, Sequence[str]]) -> list[str
 def distinguishing_columns(
     rows: Sequence[Mapping[str, Json]], index: int, columns: Sequence[str], random: Random, always: Sequence[str] = ()
 ) -> dict[str, Json] | None:
-    """Columns of `rows[index]`, with their values, that no other row shares; None where there are none.
+    """The fewest columns of a row, with their values, that fit no other row of a list.
 
-    Often people say a little more than they must: half of the time one more column is added.
+    People often say a little more than they must: half of the time one more column is added.
+
+    Args:
+        index: Which of the rows.
+        columns: Columns that may be said, best first.
+        always: Columns among them that are said in any case.
+
+    Returns:
+        Column -> value; None if no such columns tell the row apart.
     """
     row = rows[index]
     usable = [*sayable_columns(row, columns)]
@@ -109,22 +118,26 @@ def distinguishing_columns(
 
 
 def sayable_columns(row: Mapping[str, Json], columns: Iterable[str]) -> dict[str, Json]:
-    """Those of the columns, with their values, that can be said of a row."""
-    found = {column: row.get(column) for column in columns}
-    return {column: value for column, value in found.items() if value is not None and not isinstance(value, bool)}
+    """The columns that can be said of a row, with their values: no empty ones, and no yes or no."""
+    values = {column: row.get(column) for column in columns}
+    return {column: value for column, value in values.items() if value is not None and not isinstance(value, bool)}
 
 
 def row_matches(row: Mapping[str, Json], words: Mapping[str, Json]) -> bool:
-    """Whether the words fit a row."""
+    """Whether a row has the values that are said."""
     return all(row.get(column) == value for column, value in words.items())
 
 
 def ambiguous_reads(
     blueprint: Blueprint, database: Path | bytes, now: str, referred_by: Mapping[str, Sequence[str]], seed: str
 ) -> dict[str, str]:
-    """Read -> that many of its rows cannot be told apart by its columns, and could be by others, in words.
+    """Reads of which many rows cannot be told apart by the columns named, but could be by others, tried on the data.
 
-    Columns that hold ids are none of these others.
+    Args:
+        referred_by: Read -> the columns that its author names.
+
+    Returns:
+        Read -> a complaint for its author, with other columns that would help. Columns that hold ids are not proposed.
     """
     world = World(blueprint, database, now=now)
     found = {}

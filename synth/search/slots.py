@@ -11,6 +11,7 @@ from sqlglot import TokenType, exp
 from skillweave.schema.contract import Parameter, Tool
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Like, exp.ILike, exp.Glob)
+_LOWER, _UPPER = (exp.GT, exp.GTE), (exp.LT, exp.LTE)
 
 
 @dataclass(frozen=True)
@@ -26,15 +27,17 @@ class Slot:
 
 @dataclass(frozen=True)
 class GuardCondition:
-    """A guard as the search sees it."""
+    """A condition on arguments, in SQL."""
 
     rule: str
+    """The rule that it states; empty if none does."""
     holds: str
     bindings: frozenset[str]
+    """Names that it binds."""
 
 
 def slots(tool: Tool) -> dict[str, Slot]:
-    """The slots of a tool by parameter."""
+    """Parameter -> slot, in the tool's order."""
     texts = (
         *(f"SELECT (\n{guard.holds}\n)" for guard in tool.guards),
         *(effect.sql for effect in tool.effects),
@@ -49,7 +52,7 @@ def slots(tool: Tool) -> dict[str, Slot]:
 
 
 def _exemplified(parameter: Parameter, tool: Tool) -> Parameter:
-    """A parameter whose examples are also those that go with others."""
+    """The parameter, with the examples that the tool gives of several parameters together."""
     given = [row[parameter.name] for row in tool.examples if row.get(parameter.name) is not None]
     return parameter.model_copy(update={"examples": [*parameter.examples, *given]}) if given else parameter
 
@@ -61,13 +64,13 @@ def guard_conditions(tool: Tool) -> tuple[GuardCondition, ...]:
 
 @cache
 def bound_names(sql: str) -> frozenset[str]:
-    """Names bound in a statement or expression."""
+    """The names after a colon in a statement or expression."""
     return frozenset(name for name, _, _ in _positions(sql))
 
 
 @cache
 def substitute(sql: str, name: str, expression: str) -> str:
-    """`sql` with each `:name` replaced by an expression, everything else as its author wrote it."""
+    """The SQL with each `:name` replaced by an expression; everything else stays as its author wrote it."""
     for found, start, end in reversed(_positions(sql)):
         if found == name:
             sql = sql[:start] + expression + sql[end:]
@@ -98,7 +101,7 @@ def _tree(text: str) -> exp.Expr:
 def _compared(
     texts: tuple[str, ...], parameter: str, is_key: bool
 ) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
-    """Columns and numbers that a parameter is compared with; a key's numbers say nothing."""
+    """Columns and numbers that a parameter is compared with. Numbers beside a key mean nothing, so it has none."""
     columns: dict[tuple[str, str], None] = {}
     literals: dict[float, None] = {}
     for text in texts:
@@ -111,7 +114,7 @@ def _compared(
 
 
 def _compared_with(placeholder: exp.Expr) -> list[exp.Expr]:
-    """The other sides of the comparison that a placeholder stands in, through functions and arithmetic."""
+    """The other sides of the comparison that a placeholder is part of, also within functions and arithmetic."""
     node: exp.Expr | None = placeholder
     while node is not None and not isinstance(node, (exp.Subquery, exp.Select)):
         parent = node.parent
@@ -133,7 +136,7 @@ def _columns(expression: exp.Expr) -> list[tuple[str, str]]:
 
 
 def table_of_column(column: exp.Column) -> str | None:
-    """The table that a column belongs to, by the FROM clauses around it; None where that cannot be told."""
+    """The table that a column belongs to, by the FROM clauses around it; None if that is not clear."""
     scope = column.find_ancestor(exp.Select, exp.Update, exp.Delete)
     while scope is not None:
         tables = [table for table in scope.find_all(exp.Table) if _owner(table) is scope]
@@ -155,11 +158,8 @@ def _numbers(expression: exp.Expr) -> list[float]:
     return [float(literal.this) for literal in expression.find_all(exp.Literal) if not literal.is_string]
 
 
-_LOWER, _UPPER = (exp.GT, exp.GTE), (exp.LT, exp.LTE)
-
-
 def sensible_conditions(tool: Tool) -> tuple[GuardCondition, ...]:
-    """What the arguments of a tool are to keep to."""
+    """Conditions that sensible arguments meet, beside guards: a span ends after it begins, a change is one."""
     names = {parameter.name for parameter in tool.parameters}
     days = {parameter.name for parameter in tool.parameters if parameter.type in ("date", "datetime")}
     texts = [*(f"SELECT (\n{guard.holds}\n)" for guard in tool.guards), tool.returns.select]
@@ -173,7 +173,7 @@ def sensible_conditions(tool: Tool) -> tuple[GuardCondition, ...]:
 
 @cache
 def _spans(text: str) -> frozenset[tuple[str, str]]:
-    """Pairs of parameters between which one column is sought: the first bounds it from below, the second from above."""
+    """Pairs of parameters that bound one column: the first from below, the second from above."""
     lower: dict[tuple[str | None, str], set[str]] = {}
     upper: dict[tuple[str | None, str], set[str]] = {}
     for column, low, high in _bounds(sqlglot.parse_one(text, dialect="sqlite")):
@@ -198,14 +198,14 @@ def _bounds(tree: exp.Expr) -> Iterator[tuple[exp.Column, set[str], set[str]]]:
 
 
 def _named(side: exp.Expr) -> set[str]:
-    """The parameter that is all that one side of a comparison reads."""
+    """The parameter that one side of a comparison consists of; empty if there is more to it."""
     names = {one.name for one in side.find_all(exp.Placeholder)}
     return names if len(names) == 1 and not side.find(exp.Column) else set()
 
 
 @cache
 def _changes(sql: str) -> str | None:
-    """That a statement finds some other value in a row than it is told to write there; None where it is told none."""
+    """The condition that an update changes some value of its row; None if it writes no argument as it is."""
     tree = sqlglot.parse_one(sql, dialect="sqlite")
     where = tree.args.get("where")
     if not isinstance(tree, exp.Update) or where is None:

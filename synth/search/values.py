@@ -16,21 +16,23 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.record import Row, Value
 from synth.search.slots import Slot
 
+AllowedValues = Mapping[str, Sequence[Value]]
+"""Columns of a row, with the values allowed."""
 DATETIME_FORMAT = "%Y-%m-%d %H:%M:%S"
 DAY_OFFSETS = (
     *range(9),
     *(10, 12, 14, 15, 18, 20, 21, 25, 28, 30, 31, 32, 40, 45, 60, 61, 75, 90, 91, 120, 180, 365),
     *(730, 1825, 3650, 6570, 7300, 10950, 14600),
 )
-"""Distances, in days from `now`, of candidate dates; both ways."""
+"""Candidate dates lie so many days before and after `now`."""
 PAST, AHEAD = 31, 62
-"""Days from now within which people name a day before any that is farther off."""
+"""People rather name a day within so many days of now than one that is farther off."""
 MONTHS, YEARS = 183, 800
-"""Days from now beyond which fewer do, and beyond which nobody does, unless nothing else will do."""
+"""Fewer people name a day beyond the first, and nobody one beyond the second, unless nothing else fits."""
 MISSING_KEY = "NONE-0000"
 """A key that no row has."""
 MOST_VALUES = 300
-"""Values of one column that are looked at."""
+"""Values of one column that are considered."""
 
 
 class QueryableState(Protocol):
@@ -40,7 +42,11 @@ class QueryableState(Protocol):
 
 
 def plain_values(slot: Slot, state: QueryableState, now: str) -> list[list[Value]]:
-    """Values that a person would give, without repeats, in groups of which the first is preferred."""
+    """Values that a person would give, without repeats, in groups; the first group is preferred.
+
+    Args:
+        now: The clock, `YYYY-MM-DD HH:MM:SS`.
+    """
     parameter = slot.parameter
     if parameter.enum:
         return [list(parameter.enum)]
@@ -65,7 +71,7 @@ def plain_values(slot: Slot, state: QueryableState, now: str) -> list[list[Value
 
 
 def odd_values(slot: Slot, state: QueryableState, now: str) -> list[Value]:
-    """Values that a guard is there to refuse."""
+    """Values that a guard is there to refuse: a key that no row has, an empty text, an amount out of bounds."""
     parameter = slot.parameter
     if parameter.refers_to:
         return [MISSING_KEY]
@@ -88,7 +94,7 @@ def odd_values(slot: Slot, state: QueryableState, now: str) -> list[Value]:
 
 
 def _column_values(slot: Slot, state: QueryableState) -> list[Value]:
-    """What the columns hold that a parameter is compared with."""
+    """The values in the columns that a parameter is compared with."""
     found: list[Value] = []
     for table, column in slot.columns:
         sql = f"SELECT DISTINCT {column} AS value FROM {table} WHERE {column} IS NOT NULL ORDER BY value DESC"
@@ -101,24 +107,29 @@ def _groups(*groups: list[Value]) -> list[list[Value]]:
 
 
 def _round_integers(slot: Slot) -> list[Value]:
-    """Numbers at and between those that the contract compares with."""
+    """Numbers at, beside and between those that the contract compares with."""
     numbers = sorted(int(number) for number in slot.literals)
     between = [(low * (4 - part) + high * part) // 4 for low, high in pairwise(numbers) for part in (1, 2, 3)]
     return [*between, *(number + shift for number in numbers for shift in (-1, 0, 1))]
 
 
 def _texts(slot: Slot) -> list[Value]:
-    """Something to say where nothing says what: the parameter's own name, or digits as many as the contract counts."""
+    """Made-up texts, if nothing shows what to say: the parameter's name, or as many digits as the contract counts."""
     counted = [int(number) for number in slot.literals if 0 < number <= 40]
     name = slot.parameter.name.replace("_", " ")
     return [*(f"{name} {number}" for number in range(1, 9)), *(("1234567890" * 4)[:length] for length in counted)]
 
 
 def _by_distance(given: list[Value], held: list[Value], invented: Sequence[str], now: str) -> list[list[Value]]:
-    """Days that people name today, then those farther off, last those that are years away and that nothing tells of.
+    """Days in groups, nearest first: near days, days within months, days on record, days within years, and all.
 
-    What their author `given` as far off comes first. Days to come stand before those of the past, unless all that is
-    known near by is past.
+    Examples that the contract's author gave and that are far off come first of all. Future days come before past ones,
+    unless all near days that are known are past.
+
+    Args:
+        given: Examples of the contract.
+        held: Days on record.
+        invented: Days around now.
     """
     today = datetime.strptime(now[:10], "%Y-%m-%d").date()
     days = {value: (day.date() - today).days for value in [*given, *held, *invented] if (day := day_of(value))}
@@ -152,7 +163,7 @@ def _times(now: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def day_of(value: Value) -> datetime | None:
-    """The day, or the time, that a value says; None where it is neither."""
+    """The day or time that a value is; None if it is neither."""
     if not isinstance(value, str) or len(value) not in (10, 19) or value[4:5] != "-":
         return None
     try:
@@ -165,14 +176,14 @@ def _is_date(value: Value) -> bool:
     return isinstance(value, str) and len(value) in (10, 19) and value[4:5] == "-" and value[7:8] == "-"
 
 
-AllowedValues = Mapping[str, Sequence[Value]]
-"""Columns of a row, with the values allowed."""
-
-
 def keys_of_matching_rows(
     blueprint: Blueprint, reference: str, columns: AllowedValues, state: QueryableState
 ) -> list[str]:
-    """Keys of the rows of `Entity.attribute` that have, in each of these columns, one of the values allowed."""
+    """Keys of the rows that have, in each of these columns, one of the values allowed.
+
+    Args:
+        reference: The key, as `Entity.attribute`.
+    """
     entity, attribute = blueprint.target(reference)
     bound: dict[str, Value] = {}
     tests = []
@@ -188,7 +199,11 @@ def keys_of_matching_rows(
 def row_choices(
     blueprint: Blueprint, tool: Tool, rows: Mapping[str, AllowedValues], state: QueryableState, random: Random
 ) -> Iterator[dict[str, Value]]:
-    """Keys for the arguments of a call that must name such rows, in a seeded order: `{}` where there are none."""
+    """Keys for the arguments of a call that must name rows of a certain kind, in a seeded order.
+
+    Args:
+        rows: Argument -> what its row must have. Without any, the one choice is `{}`.
+    """
     keys = [
         keys_of_matching_rows(blueprint, tool.parameter(name).refers_to or "", columns, state)
         for name, columns in rows.items()

@@ -1,19 +1,18 @@
-"""s13: reconcile the rules of the domains that were joined, write their one policy and tool list, and their server.
+"""s13: reconcile the rules of joined domains; write their joint policy, tool list and server.
 
-A mediator settles what contradicts, on record, and gives the rules between the domains. Each of those is met once and
-broken once by execution, with all of them on; what is still wrong with one after the author's repairs drops that rule.
+A mediator resolves contradictions, on record, and gives the rules between the domains. Each of these is met once and
+broken once by execution, with all of them on. A rule that is still wrong after the author's repairs is dropped.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from pydantic import Field
 
 from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
-from skillweave.schema.blueprint import FusedBlueprint
+from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.contract import Policy
-from skillweave.schema.fusion import Fusion, Mediation
+from skillweave.schema.fusion import Fusion, Mediation, PolicyConflict
 from skillweave.world.tools import tool_definitions
 from synth.artifacts import (
     CONTRACTS,
@@ -30,7 +29,7 @@ from synth.engine.artifact import every
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.bridge_rules import conflict_faults
-from synth.fusion.mediation import MediatedWorld, SettledBridges, mediation, settle_bridges
+from synth.fusion.mediation import MediationInputs, SettledBridges, mediation_record, settle_bridges
 from synth.policy.manual import JointParts, assemble_joint_manual, joint_manual_faults, sentences_of, stated_rules
 from synth.questions.types import Mediated
 from synth.servers.writing import QUESTIONS, SERVER_REPORTS, written_server
@@ -44,13 +43,6 @@ class MergeParams(Params):
     """Share of the bridge rules that the agent holds, not the tool."""
 
 
-class Agreed(NamedTuple):
-    """A mediator's answer, and which of its rules hold."""
-
-    answer: Mediated
-    rules: SettledBridges
-
-
 @step(
     each=DOMAIN_COMBINATIONS,
     reads=[FUSIONS, CONTRACTS, DATABASE, every(POLICIES)],
@@ -60,72 +52,68 @@ class Agreed(NamedTuple):
     mode="cross",
 )
 async def policy_merge(ctx: Context[MergeParams], key: str) -> None:
-    fusion, contract, database = ctx.read(FUSIONS), ctx.read(CONTRACTS), ctx.path(DATABASE).read_bytes()
-    made = await _mediation(ctx, MediatedWorld(contract, database, ctx.now, f"{ctx.seed}/{key}"), fusion)
-    whole = contract.with_bridges(made.bridges)
-    ctx.write(POLICIES, key, await _policy(ctx, whole, made))
-    ctx.write(MEDIATIONS, key, made)
+    contract, database = ctx.read(CONTRACTS), ctx.path(DATABASE).read_bytes()
+    mediation = await _mediation(ctx, MediationInputs(contract, database, ctx.now, f"{ctx.seed}/{key}"))
+    whole = contract.with_bridges(mediation.bridges)
+    ctx.write(POLICIES, key, await _policy(ctx, whole, mediation))
+    ctx.write(MEDIATIONS, key, mediation)
     ctx.write(TOOL_LISTS, key, tool_definitions(whole))
-    written = await written_server(ctx, whole, database, made.proofs)
-    ctx.write(SERVERS, key, written.source)
-    ctx.write(SERVER_TESTS, key, written.tests)
-    ctx.write(SERVER_REPORTS, key, written.report)
+    server = await written_server(ctx, whole, database, mediation.proofs)
+    ctx.write(SERVERS, key, server.source)
+    ctx.write(SERVER_TESTS, key, server.tests)
+    ctx.write(SERVER_REPORTS, key, server.report)
 
 
-async def _mediation(ctx: Context[MergeParams], ground: MediatedWorld, fusion: Fusion) -> Mediation:
-    agreed = await _agreed(ctx, ground, fusion)
-    proposed = [rule.rule for story in fusion.storylines for rule in story.bridges]
-    made = await ctx.offload(mediation, ground, agreed.rules, agreed.answer.conflicts, proposed, ctx.params.agent_rules)
-    for name, reason in made.dropped.items():
-        ctx.reject(f"{name} ({reason})", "bridge rule dropped")
-    ctx.count("conflicts", len(made.conflicts))
-    ctx.count("bridge rules", len(made.bridges))
-    ctx.count("bridge rules of the agent", sum(rule.enforced_by == "agent" for rule in made.bridges))
-    ctx.count("calls of single domains changed", sum(map(len, made.changed.values())))
-    return made
-
-
-async def _agreed(ctx: Context[MergeParams], ground: MediatedWorld, fusion: Fusion) -> Agreed:
-    """The last answer of the mediator, less the rules with which something was wrong to the end.
-
-    AuthorError where there is none, or none whose conflicts can be printed.
-    """
+async def _mediation(ctx: Context[MergeParams], inputs: MediationInputs) -> Mediation:
+    """The mediator's answer as a record: rules proven, numbered, and each with its holder."""
+    fusion = ctx.read(FUSIONS)
     proposed = {rule.rule: rule for story in fusion.storylines for rule in story.bridges}
-    last: list[Agreed] = []
+    conflicts, settled = await _answer(ctx, inputs, fusion, list(proposed.values()))
+    mediation = await ctx.offload(mediation_record, inputs, settled, conflicts, list(proposed), ctx.params.agent_rules)
+    for name, reason in mediation.dropped.items():
+        ctx.reject(f"{name} ({reason})", "bridge rule dropped")
+    ctx.count("conflicts", len(mediation.conflicts))
+    ctx.count("bridge rules", len(mediation.bridges))
+    ctx.count("bridge rules of the agent", sum(rule.enforced_by == "agent" for rule in mediation.bridges))
+    ctx.count("calls of single domains changed", sum(map(len, mediation.changed.values())))
+    return mediation
+
+
+async def _answer(
+    ctx: Context[MergeParams], inputs: MediationInputs, fusion: Fusion, proposed: list[BridgeRule]
+) -> tuple[list[PolicyConflict], SettledBridges]:
+    """The conflicts of the mediator's last answer, and its rules that hold. AuthorError if its conflicts are faulty."""
+    answers: list[tuple[Mediated, SettledBridges]] = []
 
     async def check(answer: Mediated) -> Sequence[str]:
-        known = [before.rules for before in last if before.answer.bridges == answer.bridges]
-        found = known[0] if known else await ctx.offload(settle_bridges, ground, answer.bridges)
-        last.append(Agreed(answer, found))
-        wrong = [f"bridge rule {name}: {reason}" for name, reason in found.dropped.items()]
-        return [*conflict_faults(answer.conflicts, ground.fused), *wrong]
+        known = [settled for earlier, settled in answers if earlier.bridges == answer.bridges]
+        settled = known[0] if known else await ctx.offload(settle_bridges, inputs, answer.bridges)
+        answers.append((answer, settled))
+        faults = [f"bridge rule {name}: {reason}" for name, reason in settled.dropped.items()]
+        return [*conflict_faults(answer.conflicts, inputs.fused), *faults]
 
     try:
-        await ctx.ask(
-            MEDIATE,
-            contract=ground.fused,
-            storylines=fusion.storylines,
-            proposed=list(proposed.values()),
-            check=check,
-        )
+        await ctx.ask(MEDIATE, contract=inputs.fused, storylines=fusion.storylines, proposed=proposed, check=check)
     except AuthorError:
-        if not last or conflict_faults(last[-1].answer.conflicts, ground.fused):
+        if not answers or conflict_faults(answers[-1][0].conflicts, inputs.fused):
             raise
-    return last[-1]
+    answer, settled = answers[-1]
+    return answer.conflicts, settled
 
 
-async def _policy(ctx: Context[MergeParams], whole: FusedBlueprint, made: Mediation) -> str:
+async def _policy(ctx: Context[MergeParams], whole: FusedBlueprint, mediation: Mediation) -> str:
+    """The fused world's policy, worded by an author."""
+    policies = {
+        member.title: Policy(world=member.server, text=ctx.read(POLICIES, member.server)) for member in whole.members
+    }
     manual = await ctx.ask(
         MERGE,
         contract=whole,
         rules={tool.name: list(stated_rules(tool)) for tool in whole.tools},
         sentences=sentences_of(whole),
-        manuals={
-            member.title: Policy(world=member.server, text=ctx.read(POLICIES, member.server)).introduction
-            for member in whole.members
-        },
-        conflicts=made.conflicts,
-        bridges=made.bridges,
+        manuals={title: policy.introduction for title, policy in policies.items()},
+        conflicts=mediation.conflicts,
+        bridges=mediation.bridges,
         check=lambda answer: joint_manual_faults(answer, whole),
     )
-    return assemble_joint_manual(manual, whole, made.conflicts, made.bridges)
+    return assemble_joint_manual(manual, whole, mediation.conflicts, mediation.bridges)

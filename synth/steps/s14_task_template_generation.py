@@ -1,11 +1,11 @@
 """s14: turn goals and stories into task templates over the tool graph.
 
-Authors say what people want; the graph says how each row that it takes can be found. Each goal is tried on the data as
-it comes. One whose tools, links or rows are not there, or that nobody can have, goes back to its author with the
-reason, and is left out where it stays so. Writes of which nobody wants anything are asked about once more.
+Authors say what people want; the graph says how each row that it takes can be found. Each goal is tried on the data at
+once. A goal whose tools, links or rows do not exist, or that nobody can have, goes back to its author with the reason,
+and is left out if that remains. The author is asked once more for goals of writes that no goal needs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pydantic import Field
 
@@ -19,7 +19,7 @@ from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.gates.interlock import refusable_bridge_rules
 from synth.questions.partial import ask_partial
-from synth.search.row_words import REFERENCES, ambiguous_reads, ask_row_words
+from synth.search.row_words import REFERENCES, ask_row_words
 from synth.steps.item_world import fused_contract, is_fused
 from synth.stories.proof import NoTemplateError, template_of
 from synth.tasks.feasibility import GoalTrials, persons_able
@@ -44,27 +44,27 @@ class TemplateParams(Params):
 )
 async def task_template_generation(ctx: Context[TemplateParams], key: str) -> None:
     templates = await (_stories(ctx) if is_fused(ctx) else _goals(ctx))
-    for made in templates:
-        ctx.count(f"{made.kind} templates")
+    for template in templates:
+        ctx.count(f"{template.kind} templates")
     ctx.write(TEMPLATES, key, templates)
 
 
 async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
-    """What people want of one domain, and what follows from it."""
+    """The templates of what people want of one domain, and those that follow from them."""
     blueprint, graph = ctx.read(BLUEPRINTS), ctx.read(TOOL_GRAPHS)
-    trials = GoalTrials(ctx, blueprint, graph, await _referred_by(ctx, blueprint))
-    goals = await _asked(ctx, trials, [])
+    trials = GoalTrials(ctx, blueprint, graph, await ask_row_words(ctx, blueprint, on_data=True))
+    goals = await _ask_goals(ctx, trials, [])
     if _unwanted(goals, blueprint) and len(goals) < ctx.params.goals:
         try:
-            goals += await _asked(ctx, trials, goals)
+            goals += await _ask_goals(ctx, trials, goals)
         except AuthorError as error:
             ctx.log(f"no goals for {', '.join(tool.name for tool in _unwanted(goals, blueprint))}: {error}")
     templates = [trials.template(goal) for goal in goals]
     return [*templates, *derived_templates(templates, TemplateSource(blueprint, graph, trials.referred_by))]
 
 
-async def _asked(ctx: Context[TemplateParams], trials: GoalTrials[TemplateParams], known: list[Goal]) -> list[Goal]:
-    """Sound goals; with some known, further ones that need the writes that those leave out."""
+async def _ask_goals(ctx: Context[TemplateParams], trials: GoalTrials[TemplateParams], known: list[Goal]) -> list[Goal]:
+    """Ask for goals; if some are known, for further ones that need the writes which those leave out."""
     blueprint, summary = trials.blueprint, ctx.read(SUMMARIES)
     able_to, persons = await ctx.offload(persons_able, blueprint, ctx.path(DATABASE), ctx.now)
     most = ctx.params.goals - len(known)
@@ -103,7 +103,7 @@ def _unwanted(goals: Sequence[Goal], blueprint: Blueprint) -> list[Tool]:
 
 
 async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
-    """The stories of a fused world whose bridge rules were all kept, and requests that such a rule forbids."""
+    """The templates of a fused world's stories whose bridge rules were all kept, and those that follow from them."""
     contract, graph = fused_contract(ctx), ctx.read(TOOL_GRAPHS)
     referred_by = await ask_row_words(ctx, contract)
     numbers = ctx.read(MEDIATIONS).numbers
@@ -115,19 +115,3 @@ async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
             ctx.reject(f"{story.name} ({fault})", "a bridge rule that it leans on was not kept")
     source = TemplateSource(contract, graph, referred_by, refusable_bridge_rules(contract))
     return [*kept, *derived_templates(kept, source)]
-
-
-async def _referred_by(ctx: Context[TemplateParams], blueprint: Blueprint) -> dict[str, list[str]]:
-    """Read -> the columns by which people refer to its rows, tried on the data."""
-    reported: set[str] = set()
-
-    async def ambiguous(columns: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
-        faults = await ctx.offload(
-            ambiguous_reads, blueprint, ctx.path(DATABASE), ctx.now, columns, f"{ctx.seed}/referring"
-        )
-        # Each read is reported once: the author knows whether people would say more.
-        new = {read: fault for read, fault in faults.items() if read not in reported}
-        reported.update(new)
-        return new
-
-    return await ask_row_words(ctx, blueprint, ambiguous)

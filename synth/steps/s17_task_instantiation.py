@@ -1,8 +1,8 @@
 """s17: put every validated task into words, and write it down whole.
 
-A persona is drawn, the author tells the task in that person's manner, several tasks in one answer, and what was told is
-checked: every figure that the person knows is said where it is marked as said, and nothing that nobody knows. A task
-whose words stay faulty is left out alone; so is what repeats other tasks, or would be in two splits.
+A persona is drawn, the author tells the task in that person's manner, several tasks in one answer, and the words are
+checked: they say the figures that the person knows where they are marked as said, and no others. A task whose words
+stay faulty is left out; so is one that repeats another task, or would be in two splits.
 """
 
 from collections.abc import Iterator
@@ -36,16 +36,15 @@ from synth.artifacts import (
 )
 from synth.engine.context import Context
 from synth.engine.step import Params, step
-from synth.gates.noise import check_noise
+from synth.gates.noise import noisy_task
 from synth.planner.problem import DEFAULT_BOUNDS
 from synth.planner.solutions import step_truths
 from synth.reports.task_set import without_repeats, write_diversity, write_rules
 from synth.steps.item_world import contract_of, servers_of
 from synth.tasks.assembly import TaskAssembler
-from synth.tasks.noise import with_planted_faults
 from synth.tasks.replay import Rejected
 from synth.tasks.splits import family_of, splits_of
-from synth.tasks.tellings import TELL, UntoldTask, tell_tasks, untold_task
+from synth.tasks.tellings import TELL, tell_tasks, untold_task
 
 
 class InstantiationParams(Params):
@@ -78,19 +77,19 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
     splits = splits_of(templates.values(), servers_of(blueprint), ctx.splits, str(ctx.seed))
 
     validated = {one.combination.id: one for one in _offered(ctx)}
-    untold: dict[str, UntoldTask] = {}
-    for name, combination in ((name, one.combination) for name, one in validated.items()):
-        request = assembler.request(templates[combination.template], combination, ctx.random(name))
-        untold[name] = untold_task(combination, request, blueprint)
-    tellings = await tell_tasks(ctx, blueprint, [*untold.values()])
-    tasks = [
-        _with_noise(
-            ctx, world, assembler.task(one, untold[name].request, tellings[name], splits[one.combination.template])
-        )
+    requests = {
+        name: assembler.request(templates[one.combination.template], one.combination, ctx.random(name))
+        for name, one in validated.items()
+    }
+    untold = [untold_task(one.combination, requests[name], blueprint) for name, one in validated.items()]
+    tellings = await tell_tasks(ctx, blueprint, untold)
+    told = [
+        assembler.task(one, requests[name], tellings[name], splits[one.combination.template])
         for name, one in validated.items()
         if name in tellings
     ]
-    tasks = without_repeats(ctx, tasks, {name: family_of(template) for name, template in templates.items()})
+    families = {name: family_of(template) for name, template in templates.items()}
+    tasks = without_repeats(ctx, [_with_noise(ctx, world, task) for task in told], families)
     for task in tasks:
         ctx.count(f"{task.kind} tasks")
         ctx.count(f"{task.split} tasks")
@@ -119,10 +118,9 @@ def _with_noise(ctx: Context[InstantiationParams], world: World, task: Task) -> 
     if random.random() >= ctx.params.noise or not KINDS[task.kind].is_carried_out:
         return task
     try:
-        noisy = with_planted_faults(world, task, random)
-        golden = {**task.gates.golden, **check_noise(world, noisy)}
+        noisy = noisy_task(world, task, random)
     except Rejected as rejected:
         ctx.count(f"left without noise: {rejected.reason}")
         return task
     ctx.count("tasks with planted faults")
-    return noisy.model_copy(update={"gates": task.gates.model_copy(update={"golden": golden})})
+    return noisy

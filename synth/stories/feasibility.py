@@ -98,7 +98,8 @@ class FeasibilityTrials:
 
         reached_before = sum(call.server == dead_end.server for call in storyline.calls[: dead_end.place])
         builder = FixtureBuilder(self.worlds[dead_end.server], template, self.seed)
-        return builder.lead(account[dead_end.server], min(reached_before, len(calls) - 1), calls_reached)
+        patches = builder.patches(account[dead_end.server], min(reached_before, len(calls) - 1), calls_reached)
+        return next(patches, None) is not None
 
 
 @dataclass

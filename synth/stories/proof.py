@@ -4,9 +4,9 @@ Pure: the same arguments give the same record, so it can run in another process.
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedEntity
@@ -18,8 +18,10 @@ from synth.contracts.dependencies import lookup_sources, row_sources
 from synth.contracts.visibility import subject_entity, subject_keys
 from synth.fusion.persons import fused_state
 from synth.gates.interlock import crossings
-from synth.gates.judging import InstanceMaker
 from synth.stories.feasibility import FeasibilityTrials
+from synth.tasks.kinds import NoInstance
+from synth.tasks.replay import Rejected
+from synth.tasks.selection import CandidateFinder
 
 
 class NoTemplateError(Exception):
@@ -191,9 +193,13 @@ def _prove(
         template = template_of(story, fused, inputs.graph, inputs.referred_by, names)
     except NoTemplateError as fault:
         return str(fault), 0
-    maker = InstanceMaker(world, template, partial(crossings, world), 1, f"{inputs.seed}/trial")
-    maker.make()
-    tries = maker.reasons.total() + len(maker.passed)
-    if maker.passed:
-        return maker.passed[0], tries
-    return max(sorted(maker.reasons), key=maker.reasons.__getitem__, default="nobody is in all domains"), tries
+    reasons: Counter[str] = Counter()
+    for candidate in CandidateFinder(world, template, 1, f"{inputs.seed}/trial").candidates():
+        if isinstance(candidate, NoInstance):
+            reasons[str(candidate)] += 1
+            continue
+        try:
+            return crossings(world, candidate), reasons.total() + 1
+        except Rejected as rejected:
+            reasons[rejected.reason] += 1
+    return max(sorted(reasons), key=reasons.__getitem__, default="nobody is in all domains"), reasons.total()

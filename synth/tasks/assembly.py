@@ -43,7 +43,12 @@ from synth.tasks.requests import request_of
 
 
 def persona_of(row: Row, now: str, random: Random) -> Persona:
-    """The persona of a person in the data."""
+    """The persona of a person: name and age are their own in the data, the manner is drawn.
+
+    Args:
+        row: The person's row.
+        now: The clock, from which the age is counted.
+    """
     style, patience = draw_style(random)
     return Persona(
         name=str(row.get("full_name") or "the caller"),
@@ -72,7 +77,11 @@ class TaskAssembler:
             self._digest = session.digest()
 
     def person(self, caller: str) -> Row:
-        """The caller's own row; KeyError where there is none."""
+        """The caller's own row.
+
+        Raises:
+            KeyError: There is no such person.
+        """
         row = self._world.original(self._world.people.table, caller)
         if row is None:
             raise KeyError(caller)
@@ -84,7 +93,11 @@ class TaskAssembler:
         return request_of(self._world.blueprint, template, combination, persona, random)
 
     def task(self, validated: ValidatedTask, request: UserRequest, telling: Telling, split: Split) -> Task:
-        """The whole record."""
+        """The whole record of a task.
+
+        Args:
+            telling: The author's words for the request.
+        """
         combination, blueprint = validated.combination, self._world.blueprint
         scenario, golden = scenario_of(request, telling, blueprint), golden_of(combination)
         signed_in = combination.login == "session"
@@ -151,37 +164,37 @@ def golden_of(combination: Combination) -> list[GoldenCall]:
 
 
 def _asking(criteria: Criteria, combination: Combination, request: UserRequest) -> Criteria:
-    """The criteria with the facts that have to be asked for, under their ids."""
-    left_out = [thing.id for thing in request.known if thing.withheld]
+    """The criteria with the ids of the facts that the agent has to ask for."""
+    left_out = [fact.id for fact in request.known if fact.withheld]
     tools = [combination.golden[one.call].tool for one in combination.withheld]
     return criteria.model_copy(update={"must_ask": [MustAsk(facts=left_out, tool=tools[0])] if left_out else []})
 
 
 def scenario_of(request: UserRequest, telling: Telling, blueprint: Blueprint) -> Scenario:
-    """The goal, the reason, and all that the user knows, what they do not want included."""
+    """The goal, the reason, and all that the user knows, including what they do not want."""
     words = {fact.id: fact for fact in telling.facts}
     facts = [
-        Fact(id=thing.id, text=thing.says, value=thing.value, tell="asked")
-        if thing.secret
+        Fact(id=fact.id, text=fact.says, value=fact.value, tell="asked")
+        if fact.secret
         else Fact(
-            id=thing.id,
-            text=words[thing.id].text.replace(VALUE_PLACEHOLDER, thing.words),
-            value=thing.value,
-            tell=words[thing.id].tell,
+            id=fact.id,
+            text=words[fact.id].text.replace(VALUE_PLACEHOLDER, fact.words),
+            value=fact.value,
+            tell=words[fact.id].tell,
         )
-        for thing in request.known
+        for fact in request.known
     ]
-    for wish in request.wishes:
-        for parameter in wish.unwanted:
+    for intent in request.wishes:
+        for parameter in intent.unwanted:
             text = f"I want nothing special as to the {name_in_words(parameter)}; leave it out."
             facts.append(
-                Fact(id=f"{short_tool_name(blueprint, wish.tool)}.{parameter}", text=text, value=None, tell="asked")
+                Fact(id=f"{short_tool_name(blueprint, intent.tool)}.{parameter}", text=text, value=None, tell="asked")
             )
     return Scenario(goal=telling.goal, reason=telling.reason or "", facts=facts)
 
 
 def info_of(golden: Sequence[GoldenCall], scenario: Scenario, combo: str) -> TaskInfo:
-    """The task in short."""
+    """A short form of the task, for readers of other formats."""
     return TaskInfo(
         trajectory=[call.tool for call in golden],
         instruction=scenario.goal,
@@ -202,23 +215,23 @@ def _digest(combination: Combination) -> str:
 
 
 def hash_of(value: object) -> str:
-    """sha256 of a value as JSON."""
+    """The sha256 of a value's JSON, in hexadecimal."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 CACHED_WORLDS = 8
-"""Worlds whose state's digest is remembered."""
+"""Worlds whose assembler, with the digest of its state, is cached."""
 LONGEST_WORDS = 200
-"""Characters of one value's words."""
+"""Characters of one value's words at most."""
 MOST_FIRST_FACTS = 12
-"""Facts that the first message says; the rest stands in the scenario."""
+"""Facts that the first message says at most; the rest stands in the scenario."""
 
 
 def provisional_task(
     world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, gates: Gates
 ) -> Task:
-    """The task with bare words. The same combination gives the same task."""
+    """The task in bare words. The same combination gives the same task."""
     assembly, random = _assembly(world), Random(f"{combination.id}/provisional")
     request = assembly.request(template, combination, random)
     validated = ValidatedTask(combination=combination, criteria=criteria, gates=gates)
@@ -226,19 +239,19 @@ def provisional_task(
 
 
 def _bare_telling(request: UserRequest) -> Telling:
-    """What is known, thing by thing; what is given only when asked for is left out of the first message."""
+    """A telling that lists what is known, fact by fact, without what is given only when asked for."""
     facts = [
-        FactWords(id=thing.id, text=_words(thing), tell="asked" if thing.withheld else "first")
-        for thing in request.known
-        if not thing.secret
+        FactWords(id=fact.id, text=_words(fact), tell="asked" if fact.withheld else "first")
+        for fact in request.known
+        if not fact.secret
     ]
     said = " ".join([fact.text for fact in facts if fact.tell == "first"][:MOST_FIRST_FACTS])
     goal = request.title or "Something is to be done."
     return Telling(id="1", reason=request.reason, first_message=f"{goal}. {said}".strip(), goal=goal, facts=facts)
 
 
-def _words(thing: KnownFact) -> str:
-    return f"{thing.about}: {thing.words[:LONGEST_WORDS]}."
+def _words(fact: KnownFact) -> str:
+    return f"{fact.about}: {fact.words[:LONGEST_WORDS]}."
 
 
 @lru_cache(maxsize=CACHED_WORLDS)
@@ -247,7 +260,7 @@ def _assembly(world: World) -> TaskAssembler:
 
 
 def _domains(blueprint: Blueprint) -> list[Domain]:
-    """The domains as the contract knows them."""
+    """The domains of a world, as far as its contract knows them."""
     if isinstance(blueprint, FusedBlueprint):
         named = [(member.server, member.domain) for member in blueprint.members]
     else:

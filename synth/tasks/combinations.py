@@ -1,4 +1,7 @@
-"""Combinations: instances of one template, for different persons, with both ways of signing in."""
+"""Combinations: instances of one template, for different persons, with both ways of signing in.
+
+The functions are pure: the same arguments give the same combinations.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
@@ -16,11 +19,11 @@ from synth.tasks.builder import InstanceBuilder
 from synth.tasks.kinds import KINDS, InstanceSetting, NoInstance
 
 MOST_BACKTRACKS = 16
-"""Calls that are taken back, in a fused world, to look for an instance of one caller."""
+"""Calls that may be undone, in a fused world, to find an instance for one caller."""
 COMPOUND_CALLERS = 8
-"""Callers of whom a rule may be broken together with those that it brings with it."""
+"""If nobody breaks a rule alone, so many callers may break it together with rules that it implies."""
 MOST_MISFITS = 12
-"""Combinations of one template that will not do before it is given up."""
+"""A template is given up after so many misfits."""
 
 
 def combinations_of(
@@ -32,41 +35,38 @@ def combinations_of(
     *,
     misfit: Callable[[Combination], str | None] | None = None,
 ) -> Iterator[Combination | NoInstance]:
-    """Up to `count` combinations, and for each caller without one the reason. Pure: same arguments, same result.
+    """The combinations of a template, and for each caller without one the reason.
 
-    `misfit`: why a combination will not do, beside what its kind says of it; others are then looked for, up to a bound.
+    Args:
+        callers: Persons who may have an instance.
+        count: Combinations at most.
+        misfit: Says why a combination will not do, beside what its kind says; others are then looked for.
     """
-    made = misfits = 0
-    everybody = [*callers_of(template, callers, seed)]
-    tried = [(*one, True) for one in everybody] + [
-        (*one, False) for one in everybody[: _compound_callers(world, template)]
-    ]
-    for caller, login, alone in tried:
-        if made == count or misfits == MOST_MISFITS or (made and not alone):
+    combinations = misfits = 0
+    persons = [*callers_of(template, callers, seed)]
+    compound = persons[: _compound_callers(world, template)]
+    for caller, login, alone in [*((*one, True) for one in persons), *((*one, False) for one in compound)]:
+        if combinations == count or misfits == MOST_MISFITS or (combinations and not alone):
             return
         try:
-            found = combination_for(world, template, caller, login, seed, number=made, alone=alone)
+            combination = combination_for(world, template, caller, login, seed, number=combinations, alone=alone)
         except NoInstance as reason:
             yield reason
             continue
-        fault = KINDS[template.kind].misfit(world, found) or (misfit(found) if misfit else None)
+        fault = KINDS[template.kind].misfit(world, combination) or (misfit(combination) if misfit else None)
         if fault:
             misfits += 1
             yield NoInstance(fault)
             continue
-        made += 1
-        yield found
+        combinations += 1
+        yield combination
 
 
 def _compound_callers(world: World, template: TaskTemplate) -> int:
-    """Callers who are tried again where nobody breaks a rule alone: they may break what it brings along, if a tool
-    tells."""
+    """How many callers are tried again if nobody breaks a rule alone; 0 unless a tool upholds the rule."""
     guards = world.blueprint.tool(template.calls[-1].tool).guards if template.forbidden else []
-    return (
-        COMPOUND_CALLERS
-        if any(guard.rule == template.forbidden and guard.enforced_by == "tool" for guard in guards)
-        else 0
-    )
+    is_held_by_tool = any(guard.rule == template.forbidden and guard.enforced_by == "tool" for guard in guards)
+    return COMPOUND_CALLERS if is_held_by_tool else 0
 
 
 def callers_of(template: TaskTemplate, callers: Sequence[str], seed: str) -> Iterator[tuple[str, Login]]:
@@ -87,15 +87,21 @@ def combination_for(
     patch: Sequence[RowChange] = (),
     alone: bool = True,
 ) -> Combination:
-    """The combination of one caller, on the world's data with a patch; NoInstance where there is none.
+    """The combination of one caller.
 
-    `alone`: a call that a rule is to forbid breaks that rule only.
+    Args:
+        number: Distinguishes it from the template's other combinations.
+        patch: Changes to the world's data that it is built on.
+        alone: Whether a call that a rule is to forbid must break that rule only.
+
+    Raises:
+        NoInstance: The caller has none.
     """
     backtracks = MOST_BACKTRACKS if len(world.blueprint.roles) > 1 else 0
     with world.session(caller=caller, patch=patch) as session:
-        own = Random(f"{seed}/{template.id}/{caller}")
-        instance = InstanceBuilder(world, template, session, own, alone=alone, backtracks=backtracks).build()
-        hidden = KINDS[template.kind].finish(instance, InstanceSetting(world, template, session.diff(), own))
+        random = Random(f"{seed}/{template.id}/{caller}")
+        instance = InstanceBuilder(world, template, session, random, alone=alone, backtracks=backtracks).build()
+        hidden = KINDS[template.kind].finish(instance, InstanceSetting(world, template, session.diff(), random))
     auth = auth_tool(world, template)
     credentials = _credentials(world, caller, auth) if login == "conversation" else {}
     shift = 1 if credentials else 0
@@ -123,24 +129,24 @@ def combination_for(
 
 
 def auth_tool(world: World, template: TaskTemplate) -> Tool:
-    """The tool that signs in: that of the domain that is called first."""
+    """The tool with which a template's caller signs in: that of the domain that is called first."""
     first = world.role(template.calls[0].tool)
     return next(tool for tool in world.blueprint.tools if tool.kind == "auth" and world.role(tool.name) == first)
 
 
 def _credentials(world: World, caller: str, auth: Tool) -> dict[str, Json]:
-    """What the person gives to sign in: the columns of their own row that the auth tool compares."""
+    """What a person gives to sign in: the columns of their own row that the auth tool compares."""
     row, tables = world.row_of(caller, auth.name) or {}, person_tables(world, auth.name)
-    found: dict[str, Json] = {}
+    credentials: dict[str, Json] = {}
     for name, slot in slots(auth).items():
         column = next((column for table, column in slot.columns if table in tables and column in row), None)
         if column is not None and slot.parameter.required:
-            found[name] = row[column]
-    return found
+            credentials[name] = row[column]
+    return credentials
 
 
 def person_tables(world: World, tool: str) -> set[str]:
-    """What statements of a tool's domain call the tables of its persons."""
+    """The names that statements of a tool's domain use for the tables of its persons."""
     role = world.role(tool)
     return {role.own.table, role.entity.table, world.people.table}
 
@@ -152,12 +158,14 @@ def _signing_in(auth: Tool, credentials: dict[str, Json]) -> list[GoldenCall]:
 
 
 def _shifted(call: GoldenCall, shift: int) -> GoldenCall:
+    """The call with its references to earlier calls moved by `shift`."""
+
     def moved(source: str) -> str:
-        found = result_reference(source)
-        if found is None:
+        reference = result_reference(source)
+        if reference is None:
             return source
-        place = f"call {found.call + shift} {found.path}"
-        return f"computed date({place})" if found.as_date else place
+        place = f"call {reference.call + shift} {reference.path}"
+        return f"computed date({place})" if reference.as_date else place
 
     return call.model_copy(update={"grounding": {name: moved(source) for name, source in call.grounding.items()}})
 

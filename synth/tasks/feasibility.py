@@ -1,4 +1,7 @@
-"""Trials of goals: whether anybody can have what a template wants, and if not, why, in words for the goal's author."""
+"""Feasibility of goals: whether anybody can have what a goal wants and, if not, why, in words for its author.
+
+Goals are tried on the data by building an instance, as is done later, with the same seed.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,7 +29,7 @@ from synth.tasks.templates import goal_faults, template_of_goal
 
 WORTH_TELLING = "name amounts, dates or names that differ from row to row"
 CALLS_PER_PERSON = 4
-"""Lawful calls of one person among which one is sought whose rows they are shown."""
+"""Lawful calls of one person that are looked at to find one whose rows they can see."""
 
 
 P = TypeVar("P", bound=Params)
@@ -84,21 +87,29 @@ class GoalTrials(Generic[P]):
 
 
 def persons_able(blueprint: Blueprint, database: Path | bytes, now: str) -> tuple[dict[str, int], int]:
-    """For each write how many persons can make it as things stand, on rows that they are shown; and of how many."""
+    """How many persons can make each write as things stand, on rows that reads show them.
+
+    Returns:
+        Write -> number of persons; and how many persons there are.
+    """
     world = World(blueprint, database, now=now)
-    sight = RowVisibility(blueprint)
+    visibility = RowVisibility(blueprint)
     callers = _callers(world)
-    return {tool.name: _able(world, tool, callers, sight) for tool in blueprint.tools if tool.kind == "write"}, len(
-        callers
-    )
+    return {
+        tool.name: _able(world, tool, callers, visibility) for tool in blueprint.tools if tool.kind == "write"
+    }, len(callers)
 
 
 def infeasible_templates(
     blueprint: Blueprint, database: Path | bytes, now: str, templates: Sequence[TaskTemplate], seed: str
 ) -> dict[str, str]:
-    """Template -> why nobody has an instance; templates that somebody can have are left out.
+    """The templates of which nobody has an instance.
 
-    Pure; `seed` is that with which instances are chosen later, so that the first one is the same.
+    Args:
+        seed: The seed with which instances are chosen later, so that the first one is the same.
+
+    Returns:
+        Template -> why nobody has one, in words for the goal's author.
     """
     world = World(blueprint, database, now=now)
     callers = _callers(world)
@@ -114,15 +125,15 @@ def _callers(world: World) -> list[str]:
         return [str(row[world.blueprint.core.key]) for row in session.rows(world.blueprint.core.table)]
 
 
-def _able(world: World, tool: Tool, callers: Sequence[str], sight: RowVisibility) -> int:
-    found = 0
+def _able(world: World, tool: Tool, callers: Sequence[str], visibility: RowVisibility) -> int:
+    count = 0
     for caller in callers:
         with world.session(caller=caller) as session:
             search = argument_search(session, tool, Random(f"{tool.name}/{caller}"), nodes=MOST_NODES)
-            found += any(
-                sight.shows(session, tool, arguments) for arguments in islice(search.meeting(), CALLS_PER_PERSON)
+            count += any(
+                visibility.shows(session, tool, arguments) for arguments in islice(search.meeting(), CALLS_PER_PERSON)
             )
-    return found
+    return count
 
 
 def _why(world: World, template: TaskTemplate, callers: Sequence[str], seed: str) -> str:
@@ -140,7 +151,7 @@ def _why(world: World, template: TaskTemplate, callers: Sequence[str], seed: str
     reached = [one for one in stuck if one[0][:2] == furthest]
     stop, reason = max(reached, key=lambda one: one[0].why)
     if stop.call == len(template.calls):
-        return _untold([stop for stop, _ in reached], len(stuck))
+        return _nothing_to_tell([stop for stop, _ in reached], len(stuck))
     tool = world.blueprint.tool(template.calls[stop.call].tool)
     where = f"call {stop.call + 1}, {tool.name}"
     if stop.why:
@@ -153,8 +164,8 @@ def _why(world: World, template: TaskTemplate, callers: Sequence[str], seed: str
     return f"{where}: no lawful call; {near}; as things stand, {count} of {len(callers)} people can make one"
 
 
-def _untold(stops: Sequence[FailurePoint], tried: int) -> str:
-    """Why those who can make all calls have nothing to be told: the commonest cause, with a value."""
+def _nothing_to_tell(stops: Sequence[FailurePoint], tried: int) -> str:
+    """Why those who can make all calls have nothing to be told: the commonest reason, with an example."""
     why, times = Counter(stop.why for stop in stops).most_common(1)[0]
     example = next((f" (such as {stop.example})" for stop in stops if stop.why == why and stop.example), "")
     most = "" if times == len(stops) else f" for {times} of them"

@@ -1,10 +1,10 @@
-"""Creation: rows that a task needs and the data lack are brought about, in a patch of the task's own.
+"""Fixtures: rows that a task needs and the data lack, created in a patch of the task's own.
 
-They come about as all rows of a world do: by lawful calls of the person, days before, and by what the back office then
-makes of them. Nothing of it is ever written into the shared database.
+They are created as all rows of a world are: by lawful calls of the person, days before, and by the back office's events
+that follow. Nothing of it is ever written into the shared database.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -21,63 +21,72 @@ from synth.search.values import DATETIME_FORMAT
 from synth.simulation.events import InvariantMonitor, apply_event, rows_for_event
 
 MOST_STEPS = 12
-"""Calls of one person that are tried."""
+"""Steps that are tried for one person."""
 MOST_USELESS_STEPS = 3
-"""Calls in a row that may lead nowhere before they are taken back."""
+"""After so many useless steps in a row they are undone."""
 DAYS_AGO = (2, 3, 5, 8, 12)
-"""How long ago a call may lie."""
+"""Days before now at which a step may take place."""
 TOOLS_PER_STEP = 4
-"""Tools of which one is sought that the person can call at that time."""
+"""Tools that are tried for one step."""
 
 CallsReached = Callable[[list[RowChange]], int]
-"""How far a template's calls get with a patch; all of them: as many as there are."""
+"""Given a patch, the number of the template's calls that can be made with it."""
 
 
 @dataclass
 class FixtureBuilder:
-    """Gives persons a past with which a template's calls become possible."""
+    """Builds patches that give persons a past with which a template's calls become possible."""
 
     world: World
     template: TaskTemplate
     seed: str
 
     def __post_init__(self) -> None:
-        self._watch = InvariantMonitor(self.world.blueprint)
+        self._invariants = InvariantMonitor(self.world.blueprint)
 
-    def lead(self, caller: str, stuck: int, reached: CallsReached) -> bool:
-        """Try pasts of a person who does not get beyond the template's call `stuck`; whether one got through them all.
+    def patches(self, caller: str, stuck: int, reached: CallsReached) -> Iterator[list[RowChange]]:
+        """Try pasts of a person. A past that leads further is continued.
 
-        A past that leads further is gone on with.
+        Whoever asks for another patch had no use for the last one.
+
+        Args:
+            stuck: The template's call, counted from 0, beyond which the person does not get without a patch.
+            reached: Says how far a patch leads.
+
+        Yields:
+            Patches with which all calls of the template can be made.
         """
+        whole = len(self.template.calls)
         random = Random(f"{self.seed}/{self.template.id}/{caller}/past")
         with self.world.session(caller=caller) as session:
-            kept, astray = session.mark(), 0
-            writes, events = self._bearing(stuck)
+            kept, useless = session.mark(), 0
+            writes, events = self._relevant_actions(stuck)
             for _ in range(MOST_STEPS if writes else 0):
                 if not self._step(session, writes, events, random):
                     continue
-                far = reached(session.diff())
-                if far == len(self.template.calls):
-                    return True
-                astray = 0 if far > stuck else astray + 1
+                patch = session.diff()
+                far = reached(patch)
+                if far == whole:
+                    yield patch
+                    far = whole - 1
+                useless = 0 if far > stuck else useless + 1
                 if far > stuck:
                     kept, stuck = session.mark(), far
-                    writes, events = self._bearing(stuck)
-                elif astray == MOST_USELESS_STEPS:
+                    writes, events = self._relevant_actions(stuck)
+                elif useless == MOST_USELESS_STEPS:
                     session.undo(kept)
-                    astray = 0
-        return False
+                    useless = 0
 
-    def _bearing(self, stuck: int) -> tuple[list[Tool], list[Event]]:
-        """Writes and events that bear on the guards of the calls up to that one, and on rows that they name."""
-        found: set[tuple[str, str | None]] = set()
+    def _relevant_actions(self, stuck: int) -> tuple[list[Tool], list[Event]]:
+        """Writes and events that can change what guards of the calls up to that one read, or rows that they name."""
+        read: set[tuple[str, str | None]] = set()
         for call in self.template.calls[: stuck + 1]:
             for guard in self.world.blueprint.tool(call.tool).guards:
-                found |= columns_read(guard.holds)
+                read |= columns_read(guard.holds)
             for reference in call.names.values():
                 entity, _ = self.world.blueprint.target(reference)
-                found |= {(entity.table, attribute.name) for attribute in entity.attributes}
-        wanted: AccessedColumns = frozenset(found)
+                read |= {(entity.table, attribute.name) for attribute in entity.attributes}
+        wanted: AccessedColumns = frozenset(read)
         writes = [
             tool
             for tool in self.world.blueprint.tools
@@ -88,7 +97,7 @@ class FixtureBuilder:
         ]
 
     def _step(self, session: ContractSession, writes: Sequence[Tool], events: Sequence[Event], random: Random) -> bool:
-        """One lawful call days ago, and what the back office has made of it since; False, and nothing, without one."""
+        """Make one lawful call days ago, and the events that follow; False, with nothing done, if there is none."""
         before = session.mark()
         session.now = self._ago(timedelta(days=random.choice(DAYS_AGO)))
         for tool in random.sample(writes, min(TOOLS_PER_STEP, len(writes))):
@@ -97,17 +106,17 @@ class FixtureBuilder:
             result = session.call(tool.name, arguments) if arguments is not None else None
             if result is not None and result.ok and not result.violations:
                 session.now = self._ago(timedelta(hours=1))
-                self._happens(session, events)
+                self._apply_events(session, events)
                 session.now = self.world.now
-                if self._watch.broken(session) is None:
+                if self._invariants.broken(session) is None:
                     return True
             session.undo(before)
             session.now = self._ago(timedelta(days=random.choice(DAYS_AGO)))
         session.undo(before)
         return False
 
-    def _happens(self, session: ContractSession, events: Sequence[Event]) -> None:
-        """The back office deals with the rows that have come about."""
+    def _apply_events(self, session: ContractSession, events: Sequence[Event]) -> None:
+        """Apply the back office's events to the rows that were created."""
         for event in events:
             for row in rows_for_event(session, event):
                 if _is_about(row, session.minted) and row in rows_for_event(session, event):

@@ -1,6 +1,6 @@
-"""Noise in tasks: faults planted on the golden calls of a finished task, and the golden calls that come through them.
+"""Noise in tasks: faults planted on the golden calls of a finished task, and the golden calls that overcome them.
 
-Which golden calls are befallen is not reasoned out but seen: they are made in a session with the faults in it.
+Which golden calls a fault hits is not computed but observed: they are made in a session that has the faults.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,28 +18,31 @@ from synth.tasks.assembly import hash_of
 from synth.tasks.replay import Rejected
 
 FAULT_COUNTS = (1, 1, 2, 3)
-"""Golden calls that are befallen: one of these."""
+"""Golden calls that are hit; one of these numbers is drawn."""
 TWICE_SHARE = 0.25
-"""Share of the calls that are not carried out which are not carried out a second time either."""
+"""Share of the failing calls that fail a second time."""
 TRAP_SHARE = 1 / 3
-"""Share of the tasks in which a read made again behind a write is stale, though no golden call makes it again."""
+"""Share of the tasks with a trap: a read that is stale if it is repeated after a write, which no golden call does."""
 MOST_ATTEMPTS = 4
-"""Of one golden call."""
+"""How often one golden call is made at most."""
 
 
 def with_planted_faults(world: World, task: Task, random: Random) -> Task:
-    """Plant faults in a task. The result is another task with an id of its own; its gates are still those of the first.
+    """Plant faults in a task.
+
+    Returns:
+        Another task, with an id of its own. Its gates' figures are still those of the first task.
 
     Raises:
-        Rejected: No fault fits, or the golden calls do not come through.
+        Rejected: No fault fits, or the golden calls do not overcome the faults.
     """
     calm = replay(world, task)
-    faults = [*_drawn(world, task, calm, random)]
+    faults = [*_drawn_faults(world, task, calm, random)]
     if not faults:
         raise Rejected("planted fault befalls nothing")
     noise = Noise(seed=random.getrandbits(32), faults=faults)
     planted = task.model_copy(update={"noise": noise})
-    golden, places = _carried_through(world, planted, noise, calm)
+    golden, places = _overcoming_calls(world, planted, noise, calm)
     asked = task.criteria.asked
     return planted.model_copy(
         update={
@@ -57,26 +60,28 @@ def with_planted_faults(world: World, task: Task, random: Random) -> Task:
     )
 
 
-def _drawn(world: World, task: Task, calm: Replay, random: Random) -> Iterator[PlantedFault]:
-    """Faults on some golden calls; the first making of each such call is befallen."""
-    fitting = {place: _fitting(world, calm.results, place) for place in range(len(calm.results))}
+def _drawn_faults(world: World, task: Task, calm: Replay, random: Random) -> Iterator[PlantedFault]:
+    """Faults on some golden calls; the first time that such a call is made is hit."""
+    fitting = {place: _fitting_faults(world, calm.results, place) for place in range(len(calm.results))}
     places = [place for place, faults in fitting.items() if faults]
     chosen = sorted(random.sample(places, min(len(places), random.choice(FAULT_COUNTS))))
     for place in chosen:
         fault = random.choice(fitting[place])
-        result, making = calm.results[place], _making(calm.results, place)
+        result, first = calm.results[place], _occurrence(calm.results, place)
         # Words in an argument of a write are the agent's own, and so are ids that are minted on its way.
         is_any = (fault in ERRORS and bool(result.changed)) or _holds_minted(calm.results, place)
         arguments = None if is_any else result.call.arguments
-        last = making + (fault in ERRORS and random.random() < TWICE_SHARE)
-        for occurrence in range(making, last + 1):
+        last = first + (fault in ERRORS and random.random() < TWICE_SHARE)
+        for occurrence in range(first, last + 1):
             yield PlantedFault(tool=result.call.tool, arguments=arguments, occurrence=occurrence, fault=fault)
     if random.random() < TRAP_SHARE:
-        yield from _trap(world, calm.results, chosen, random)
+        yield from _trap_fault(world, calm.results, chosen, random)
 
 
-def _trap(world: World, results: Sequence[CallResult], taken: Sequence[int], random: Random) -> Iterator[PlantedFault]:
-    """A read that is stale if it is made once more than the golden calls make it, behind a write."""
+def _trap_fault(
+    world: World, results: Sequence[CallResult], taken: Sequence[int], random: Random
+) -> Iterator[PlantedFault]:
+    """A read that is stale if it is made once more after a write than the golden calls make it."""
     last = max((place for place, result in enumerate(results) if result.changed), default=0)
     calls = {dump(results[place].call.arguments): place for place in taken}
     reads = [
@@ -87,12 +92,12 @@ def _trap(world: World, results: Sequence[CallResult], taken: Sequence[int], ran
     ]
     if reads:
         call = results[random.choice(reads)].call
-        makings = sum(result.call == call for result in results)
-        yield PlantedFault(tool=call.tool, arguments=call.arguments, occurrence=makings + 1, fault="stale_read")
+        times = sum(result.call == call for result in results)
+        yield PlantedFault(tool=call.tool, arguments=call.arguments, occurrence=times + 1, fault="stale_read")
 
 
-def _fitting(world: World, results: Sequence[CallResult], place: int) -> list[FaultKind]:
-    """The faults that show in a call's result."""
+def _fitting_faults(world: World, results: Sequence[CallResult], place: int) -> list[FaultKind]:
+    """The faults that would show in a call's result."""
     result = results[place]
     if not _is_open(world, result.call):
         return []
@@ -111,8 +116,8 @@ def _is_open(world: World, call: Call) -> bool:
     return call.tool not in SESSION_TOOLS and call.tool not in world.sign_ins
 
 
-def _making(results: Sequence[CallResult], place: int) -> int:
-    """How often the very same call was made, this one with it."""
+def _occurrence(results: Sequence[CallResult], place: int) -> int:
+    """How often the same call was made up to this place."""
     return sum(result.call == results[place].call for result in results[: place + 1])
 
 
@@ -121,8 +126,12 @@ def _holds_minted(results: Sequence[CallResult], place: int) -> bool:
     return any(id in written for result in results[:place] for id in result.minted)
 
 
-def _carried_through(world: World, task: Task, noise: Noise, calm: Replay) -> tuple[list[GoldenCall], dict[int, int]]:
-    """The golden calls in a session with the faults, each made until it is carried out; and where each stands now."""
+def _overcoming_calls(world: World, task: Task, noise: Noise, calm: Replay) -> tuple[list[GoldenCall], dict[int, int]]:
+    """Make the golden calls in a session that has the faults, each until it is carried out.
+
+    Returns:
+        The calls that were made, and the new place of each golden call.
+    """
     faults = ToolNoise(noise)
     golden: list[GoldenCall] = []
     places: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Templates: goals laid over the tool graph, which says how each row that a call needs can be found."""
+"""Task templates: goals combined with the tool graph, which says how each row that a call names can be found."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,7 +12,11 @@ from synth.tasks.kinds import KINDS
 def template_of_goal(
     goal: Goal, blueprint: Blueprint, graph: ToolGraph, referred_by: Mapping[str, Sequence[str]]
 ) -> TaskTemplate:
-    """The template of a goal."""
+    """The template of a goal.
+
+    Args:
+        referred_by: Read -> columns of its result by which people refer to its rows, best first.
+    """
     calls = [
         TemplateCall(
             tool=call.tool, same=call.same, found_by=row_sources(blueprint.tool(call.tool), blueprint, graph, call.same)
@@ -35,16 +39,20 @@ def template_of_goal(
 def goal_faults(
     goals: Sequence[Goal], blueprint: Blueprint, graph: ToolGraph, columns: Mapping[str, Sequence[str]]
 ) -> list[list[str]]:
-    """Why each goal cannot be a template, in words for its author; empty where it can."""
+    """Why each goal cannot become a template, in words for its author; empty if it can.
+
+    Args:
+        columns: Tool -> the columns of its result.
+    """
     names: set[str] = set()
-    found = []
+    complaints = []
     for goal in goals:
         faults = ["there is another goal of that name"] if goal.name in names else []
         faults += _call_faults(goal, blueprint, graph, columns)
         faults += [*KINDS[goal.kind].goal_faults(goal, blueprint), *_tell_faults(goal, columns)]
-        found.append([f"goal {goal.name!r}: {fault}" for fault in faults])
+        complaints.append([f"goal {goal.name!r}: {fault}" for fault in faults])
         names.add(goal.name)
-    return found
+    return complaints
 
 
 def _call_faults(

@@ -3,21 +3,35 @@
 Nothing is written, and jobs do not depend on each other, so any number of processes finds the same faults.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from skillweave.base.errors import ArtifactError
+from pydantic import TypeAdapter, ValidationError
+
+from skillweave.base.errors import ArtifactError, SkillweaveError
 from skillweave.base.processes import process_pool
+from skillweave.plugins import load_plugins, loaded_plugins
+from skillweave.schema.reports import Diversity, DuplicateCounts
 from skillweave.schema.task import Task
 from skillweave.world.dataset import QUERIES, Dataset
-from synth.reports.duplicates import split_faults
-from synth.verification.records import WorldRecords, read_templates
+from synth.reports.card import CARD, card_of
+from synth.reports.diversity import diversity_of
+from synth.reports.duplicates import families_in, split_faults
+from synth.verification.records import WorldRecords
 from synth.verification.servers import server_faults
 from synth.verification.task import faults_of, id_in
 from synth.verification.worlds import contract_faults, rule_faults, world_faults
 
+REPORT, REMOVED = "report/diversity.json", "report/duplicates.json"
+_LICENSE = re.compile(r"^license: (\S+)$", re.MULTILINE)
+_OF_EVALUATIONS = ("## Floors", "## Scripted agents")
+"""Sections of a card that tell of evaluations: these may be made, and made again, after it."""
+_MEASURED = ("| false pass, second set", "| false fail, second set")
+"""Rows of its table that do."""
+_REMOVED: TypeAdapter[dict[str, DuplicateCounts]] = TypeAdapter(dict[str, DuplicateCounts])
 SHARD = 100
 """Tasks that one process takes at a time."""
 
@@ -41,6 +55,8 @@ class ProofJob(NamedTuple):
     start: int | None
     """The first of `SHARD` lines of the world's file of tasks; None: its server, and the rules that its tasks meet."""
     against: ProofScope = "itself"
+    plugins: tuple[str, ...] = ()
+    """Modules that the process has to load: gates of one's own are among the gates."""
 
 
 def verify_tasks(outputs: Path, workers: int = 1) -> Verified:
@@ -52,7 +68,8 @@ def verify_tasks(outputs: Path, workers: int = 1) -> Verified:
 
 def task_jobs(outputs: Path, world: str, against: ProofScope = "itself") -> list[ProofJob]:
     """The tasks of a world, shard by shard."""
-    return [ProofJob(outputs, world, start, against) for start in range(0, _count(Dataset(outputs), world), SHARD)]
+    starts = range(0, _count(Dataset(outputs), world), SHARD)
+    return [ProofJob(outputs, world, start, against, loaded_plugins()) for start in starts]
 
 
 def task_count(outputs: Path) -> int:
@@ -86,15 +103,11 @@ def _split(dataset: Dataset) -> list[str]:
     for world in dataset.tasks.worlds:
         with suppress(ArtifactError):
             tasks.extend(dataset.tasks.of(world))
-    families = {
-        template.id: template.base or template.id
-        for world in dataset.tasks.worlds
-        for template in read_templates(dataset.store, world).values()
-    }
-    return [f"{QUERIES}: {fault}" for fault in split_faults(tasks, families)]
+    return [f"{QUERIES}: {fault}" for fault in split_faults(tasks, families_in(dataset))]
 
 
 def _do(job: ProofJob) -> list[str]:
+    load_plugins(job.plugins)
     if job.start is None:
         return [*server_faults(job.outputs, job.world), *rule_faults(job.outputs, job.world)]
     return _shard(job.outputs, job.world, job.start, job.against)
@@ -123,3 +136,47 @@ def _repeated(outputs: Path, worlds: list[str]) -> list[str]:
             if first.setdefault(id, place) != place:
                 found.append(f"{path}: {id}: stands in {first[id]} already")
     return found
+
+
+def card_faults(dataset: Dataset) -> list[str]:
+    """What of the card is not so; nothing where there is no card."""
+    try:
+        if not dataset.store.exists(CARD):
+            return []
+        told = dataset.store.read(CARD).decode("utf-8", "replace")
+        license = _LICENSE.search(told)
+        made = card_of(dataset, license[1] if license else "")
+    except SkillweaveError as error:
+        return [f"{CARD}: {error}"]
+    if list(_lasting(told)) == list(_lasting(made)):
+        return []
+    return [f"{CARD}: does not tell what the files hold; if all else is right, make it anew with: python -m synth card"]
+
+
+def report_faults(dataset: Dataset) -> list[str]:
+    """What of the report on diversity is not so; nothing where there is none."""
+    try:
+        if not dataset.store.exists(REPORT):
+            return []
+        told = Diversity.model_validate_json(dataset.store.read(REPORT))
+        removed = _REMOVED.validate_json(dataset.store.read(REMOVED)) if dataset.store.exists(REMOVED) else {}
+        worlds = dataset.tasks.worlds
+        made = diversity_of(
+            {world: list(dataset.tasks.of(world)) for world in worlds},
+            {world: dataset.blueprint(world) for world in worlds},
+            removed,
+            told.holdout_domains,
+        )
+    except (SkillweaveError, ValidationError) as error:
+        return [f"{REPORT}: {str(error).splitlines()[0]}"]
+    return [] if made == told else [f"{REPORT}: is not what the tasks give"]
+
+
+def _lasting(card: str) -> Iterator[str]:
+    """Lines that tell of the dataset itself."""
+    is_evaluated = False
+    for line in card.splitlines():
+        if line.startswith("## "):
+            is_evaluated = line in _OF_EVALUATIONS
+        if not is_evaluated and not line.startswith(_MEASURED):
+            yield line

@@ -5,10 +5,9 @@ The id of a task is a digest of its combination, so no other combination can tak
 
 from collections.abc import Collection, Iterator
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from skillweave.base.errors import ArtifactError
-from skillweave.base.store import Store
 from skillweave.schema.combination import ValidatedTask
 from skillweave.schema.task import Criteria, Gates, Task
 from skillweave.schema.template import TaskTemplate
@@ -22,6 +21,7 @@ from synth.gates.judging import validate_combination
 from synth.gates.noise import check_noise
 from synth.gates.reachable import bounds_in
 from synth.gates.variants import tried_template_variants
+from synth.reports.duplicates import read_templates
 from synth.tasks.assembly import hash_of, info_of, provisional_task
 from synth.tasks.replay import Rejected
 
@@ -139,19 +139,6 @@ def _retold(world: World, task: Task, made: Task) -> Iterator[str]:
 def _short(value: object) -> str:
     text = dump(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-
-
-_TEMPLATES: TypeAdapter[list[TaskTemplate]] = TypeAdapter(list[TaskTemplate])
-
-
-def read_templates(store: Store, world: str) -> dict[str, TaskTemplate]:
-    """The templates of a world by id; none where they cannot be read."""
-    path = f"task_templates/{world}.json"
-    try:
-        found = _TEMPLATES.validate_json(store.read(path)) if store.exists(path) else []
-    except (ArtifactError, ValidationError):
-        return {}
-    return {template.id: template for template in found}
 
 
 class WorldRecords:

@@ -24,6 +24,7 @@ from synth.gates import GATES
 from synth.gates.gate import JudgedTask, TaskGate
 from synth.tasks.assembly import golden_of
 from synth.tasks.criteria import criteria_of
+from synth.tasks.kinds import is_transferred
 from synth.tasks.knowledge import KnownValue
 from synth.tasks.replay import Rejected
 from synth.verification.records import WorldRecords, figure_faults
@@ -84,6 +85,9 @@ def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
 
 def _repeated_gates(judged: JudgedTask, recorded: Gates) -> Iterator[str]:
     """Figures of gates that come out otherwise than on the task's record. Raises Rejected."""
+    for name in recorded.own:
+        if name not in GATES:
+            yield f"the gate {name!r} is not known here; name the module that registers it in `plugins`"
     for gate in GATES.values():
         if isinstance(gate, TaskGate):
             yield from figure_faults(recorded, gate.check(judged), "comes out as")
@@ -119,7 +123,7 @@ def _request_faults(world: World, task: Task) -> Iterator[str]:
     known = {dump(fact.value) for fact in task.scenario.facts}
     tool = world.blueprint.tool(asked.tool)
     for name, value in asked.arguments.items():
-        is_row = task.kind == "unavailable" and tool.parameter(name).refers_to is not None
+        is_row = is_transferred(task) and tool.parameter(name).refers_to is not None
         if name not in asked.grounding:
             yield f"{asked.tool}.{name} has no source"
         elif asked.grounding[name] == "user" and not is_row and dump(value) not in known:

@@ -5,18 +5,16 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from skillweave.base.errors import ArtifactError, SkillweaveError
-from skillweave.base.store import Store
+from skillweave.base.errors import SkillweaveError
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json, Row
-from skillweave.schema.reports import RuleCoverage
 from skillweave.world.canonical import dump
 from skillweave.world.dataset import Dataset
 from skillweave.world.tools import tool_definitions
 from skillweave.world.world import World
 from synth.fusion.blueprint import fuse
-from synth.reports.rule_coverage import coverage_faults
+from synth.reports.rule_coverage import coverage_faults, read_rules
 
 _ROWS: TypeAdapter[list[Row]] = TypeAdapter(list[Row])
 _TOOLS: TypeAdapter[list[dict[str, Json]]] = TypeAdapter(list[dict[str, Json]])
@@ -87,18 +85,6 @@ def contract_faults(outputs: Path) -> list[str]:
             found.append(f"{path}: is not what the blueprints of its domains come to")
     dataset.close()
     return found
-
-
-_RULES: TypeAdapter[list[RuleCoverage]] = TypeAdapter(list[RuleCoverage])
-
-
-def read_rules(store: Store, world: str) -> list[RuleCoverage] | None:
-    """What is on record; None where nothing is. Raises ArtifactError."""
-    path = f"rules/{world}.json"
-    try:
-        return _RULES.validate_json(store.read(path)) if store.exists(path) else None
-    except ValidationError as error:
-        raise ArtifactError(f"{path!r} is damaged: {str(error).splitlines()[0]}") from error
 
 
 def rule_faults(outputs: Path, world: str) -> list[str]:

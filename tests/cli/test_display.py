@@ -8,7 +8,8 @@ from rich.console import Console, Group
 from skillweave.base.manifest import ItemRecord
 from skillweave.llm.ledger import Ledger, LedgerKey
 from skillweave.schema.question_metrics import QuestionMetrics
-from synth.cli.display import QuestionUsage, _table, cost_of, usage_note
+from synth.cli.display import LiveProgress
+from synth.cli.usage import QuestionUsage, cost_of, usage_note
 
 HERE = LedgerKey("s02_entities", "entities.extract", "openai/m")
 
@@ -22,7 +23,7 @@ def ledger() -> Ledger:
 
 def shown(spent: QuestionUsage) -> str:
     console = Console(file=StringIO(), width=160, force_terminal=False)
-    progress = _table(spent)
+    progress = LiveProgress(spent)
     progress.add_task("s01_domains", total=1, rate="", note="")
     progress.add_task("s02_entities", total=3, rate="", note="")
     console.print(Group(*progress.get_renderables()))
@@ -47,8 +48,8 @@ def test_where_no_model_is_asked_nothing_is_said_of_cost() -> None:
 def test_items_that_were_done_elsewhere_count_by_their_records() -> None:
     spent = QuestionUsage(Ledger())
     asking = QuestionMetrics(question="q", author="openai/m", requests=1, input_tokens=10, unpriced=1)
-    spent.settled(ItemRecord(step="s02_entities", key="a", state="done", askings=[asking, asking]))
-    spent.settled(ItemRecord(step="s03_graph", key="a", state="done", askings=[asking]))
+    spent.add(ItemRecord(step="s02_entities", key="a", state="done", askings=[asking, asking]))
+    spent.add(ItemRecord(step="s03_graph", key="a", state="done", askings=[asking]))
     assert (usage_note(spent.of("s02_entities")), usage_note(spent.of("s03_graph"))) == (
         "20 tokens, unknown",
         "10 tokens, unknown",
@@ -58,7 +59,7 @@ def test_items_that_were_done_elsewhere_count_by_their_records() -> None:
 
 def test_items_that_were_done_here_are_not_counted_twice(ledger: Ledger) -> None:
     spent = QuestionUsage(ledger)
-    spent.settled(ItemRecord(step=HERE.step, key="a", state="done", askings=ledger.askings()))
+    spent.add(ItemRecord(step=HERE.step, key="a", state="done", askings=ledger.askings()))
     assert spent.total().input_tokens == 1_000
 
 

@@ -33,7 +33,7 @@ def test_every_record_of_the_schema_is_on_the_page_once_with_every_field() -> No
 
 def test_the_docstring_under_a_field_is_its_meaning() -> None:
     assert (
-        '| `prefix` | `Label, length ≤ 200` | `""` | Of its ids; unique in the whole run, allocated by s05. |'
+        '| `prefix` | `Label, length ≤ 200` | `""` | Prefix of its ids, unique in the whole run; s05 allocates it. |'
         in formats.page()
     )
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from skillweave.base.errors import ConfigError, ProviderError
 from skillweave.config.sections import Config
+from skillweave.llm import wrappers
 from skillweave.llm.ask import ask
 from skillweave.llm.backends.backend import Backend, Request
 from skillweave.llm.connections import Connections, check_authors
@@ -20,8 +21,10 @@ from skillweave.schema.record import Json
 from skillweave.schema.trajectory import Message
 
 MODULE = '''
+import asyncio
 import json
 
+from skillweave.base.errors import ProviderError
 from skillweave.llm.backends.backend import Reply, Request
 from skillweave.schema.trajectory import FunctionCall, ToolCall
 
@@ -46,6 +49,20 @@ class Painter:
 class Broken(Painter):
     async def complete(self, request: Request) -> Reply:
         raise ZeroDivisionError("no paint")
+
+
+class Slow(Painter):
+    now = most = failures = 0
+
+    async def complete(self, request: Request) -> Reply:
+        Slow.now += 1
+        Slow.most = max(Slow.most, Slow.now)
+        await asyncio.sleep(0.01)
+        Slow.now -= 1
+        if not Slow.failures:
+            Slow.failures = 1
+            raise ProviderError("the brush fell", transient=True)
+        return await super().complete(request)
 '''
 TOOL: dict[str, Json] = {"type": "function", "function": {"name": "paint_wall", "parameters": {"type": "object"}}}
 
@@ -155,3 +172,18 @@ def test_a_budget_needs_its_price() -> None:
     config = a_config("painting:Painter/x", budget_usd=1.0)
     with pytest.raises(ConfigError, match=r"give llm\.prices\.painting:Painter/x"):
         check_authors(config.llm, [config.llm.textual])
+
+
+@pytest.mark.usefixtures("folder")
+def test_it_keeps_the_limits_of_its_name_and_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wrappers, "FIRST_DELAY", 0.001)
+    config = a_config("painting:Slow/x", endpoints={"painting:Slow": {"max_concurrency": 2}})
+    backend = connected(config)
+
+    async def all_at_once() -> None:
+        requests = [Request(messages=(Message(role="user", content=str(n)),), key=str(n)) for n in range(6)]
+        await asyncio.gather(*(backend.complete(request) for request in requests))
+
+    asyncio.run(all_at_once())
+    slow = sys.modules["painting"].Slow
+    assert (slow.most, slow.failures) == (2, 1)

@@ -7,7 +7,7 @@ from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint
 from skillweave.schema.record import Row
 from skillweave.world import database
 from synth.fusion.blueprint import fuse
-from synth.fusion.mediation import MediatedWorld
+from synth.fusion.mediation import MediationInputs
 from synth.fusion.persons import fused_rows
 from synth.simulation.generation import state_of
 
@@ -157,7 +157,7 @@ def joint() -> FusedBlueprint:
 
 
 @cache
-def ground() -> MediatedWorld:
+def ground() -> MediationInputs:
     """Both, with their data."""
     databases = {"Library": state_of(_library(), LIBRARY), "Airline": state_of(_airline(), AIRLINE)}
     people: list[Row] = [
@@ -165,7 +165,7 @@ def ground() -> MediatedWorld:
         for number in range(PERSONS)
     ]
     state = state_of(fused_rows(joint(), databases, people), joint())
-    return MediatedWorld(joint(), database.to_bytes(state, joint()), NOW, "seed")
+    return MediationInputs(joint(), database.to_bytes(state, joint()), NOW, "seed")
 
 
 def a_rule(name: str, tool: str, holds: str, says: str, **more: Any) -> BridgeRule:

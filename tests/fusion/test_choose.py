@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillweave.schema.fusion import Link
-from synth.fusion.combinations import Candidate, choose_combinations, world_names
+from synth.fusion.combinations import CandidateCombination, choose_combinations, world_names
 
 Pair = tuple[str, str]
 PATIENT = [f"Clinic{letter}" for letter in "ABCDEF"]
@@ -79,7 +79,7 @@ def test_sets_that_no_links_join_are_counted_and_left_out() -> None:
 def test_of_equals_the_one_with_more_links_is_taken() -> None:
     links = {**linked([("ClinicA", "ClinicB")]), **linked([("ClinicC", "ClinicD")], 3)}
     (best,) = choose_combinations({"Patient": PATIENT}, links, 1, 2).combinations
-    assert best == Candidate("Patient", ("ClinicC", "ClinicD"), tuple(links["ClinicC", "ClinicD"]))
+    assert best == CandidateCombination("Patient", ("ClinicC", "ClinicD"), tuple(links["ClinicC", "ClinicD"]))
 
 
 PAIRS = list(combinations(PATIENT, 2))

@@ -8,7 +8,7 @@ from skillweave.schema.blueprint import BridgeRule
 from skillweave.schema.fusion import PolicyConflict
 from skillweave.world.world import World
 from synth.fusion.bridge_rules import conflict_faults
-from synth.fusion.mediation import agent_rules, mediation, settle_bridges
+from synth.fusion.mediation import agent_rules, mediation_record, settle_bridges
 from tests.fusion.companies import FINES_FIRST, ILL, OPEN, PLANS_ONLY, a_rule, ground, joint
 
 CANCEL = "airline__cancel_booking"
@@ -25,7 +25,7 @@ def result(bridges: Sequence[BridgeRule], record: dict[str, Any], *, before: boo
 
 def test_a_rule_is_met_and_broken_by_the_calls_of_its_proof() -> None:
     found = settle_bridges(ground(), [PLANS_ONLY, ILL])
-    made = mediation(ground(), found, [], [PLANS_ONLY.rule, ILL.rule], 0.4)
+    made = mediation_record(ground(), found, [], [PLANS_ONLY.rule, ILL.rule], 0.4)
     assert found.dropped == {}
     assert made.numbers == {PLANS_ONLY.rule: "B1", ILL.rule: "B2"}
     tools = [rule.model_copy(update={"enforced_by": "tool"}) for rule in made.bridges]
@@ -39,7 +39,7 @@ def test_a_rule_is_met_and_broken_by_the_calls_of_its_proof() -> None:
 
 def test_what_an_agent_holds_goes_through_and_is_seen_to_be_broken() -> None:
     found = settle_bridges(ground(), [PLANS_ONLY, ILL])
-    made = mediation(ground(), found, [], [], 0.4)
+    made = mediation_record(ground(), found, [], [], 0.4)
     agents = [rule.rule for rule in made.bridges if rule.enforced_by == "agent"]
     assert len(agents) == 1
     proof = next(proof for proof in made.proofs if proof.rule in agents)
@@ -79,18 +79,20 @@ def test_a_rule_that_another_always_breaks_with_it_is_not_proven() -> None:
 
 
 def test_proposed_rules_that_the_mediator_leaves_out_are_on_record() -> None:
-    made = mediation(ground(), settle_bridges(ground(), [PLANS_ONLY]), [], [PLANS_ONLY.rule, ILL.rule], 0.4)
+    made = mediation_record(ground(), settle_bridges(ground(), [PLANS_ONLY]), [], [PLANS_ONLY.rule, ILL.rule], 0.4)
     assert made.dropped == {ILL.rule: "the mediator left it out"}
 
 
 def test_calls_that_a_rule_changes_are_named_by_it() -> None:
-    made = mediation(ground(), settle_bridges(ground(), [FINES_FIRST]), [], [], 0.4)
+    made = mediation_record(ground(), settle_bridges(ground(), [FINES_FIRST]), [], [], 0.4)
     # The one without an open fine is not concerned.
     assert made.changed == {"B1": [f"{CANCEL} of PER-{number}" for number in range(1, 6)]}
 
 
 def test_the_same_rules_are_settled_in_the_same_way() -> None:
-    first, second = (mediation(ground(), settle_bridges(ground(), [PLANS_ONLY, ILL]), [], [], 0.4) for _ in range(2))
+    first, second = (
+        mediation_record(ground(), settle_bridges(ground(), [PLANS_ONLY, ILL]), [], [], 0.4) for _ in range(2)
+    )
     assert first == second
 
 

@@ -1,12 +1,12 @@
-"""Names in fused worlds: told apart whatever the domains are called."""
+"""NameAllocator in fused worlds: told apart whatever the domains are called."""
 
 import pytest
 
-from synth.fusion.blueprint import LONGEST_NAMESPACE, Names, namespaces, table_names
+from synth.fusion.blueprint import MAX_NAMESPACE, NameAllocator, namespaces, table_names
 
 
 def test_what_joins_to_the_same_name_is_told_apart() -> None:
-    names = Names()
+    names = NameAllocator()
     assert [names.allocate("Vet__Clinic__Payment"), names.allocate("Vet__Clinic__Payment")] == [
         "Vet__Clinic__Payment",
         "Vet__Clinic__Payment_2",
@@ -14,13 +14,13 @@ def test_what_joins_to_the_same_name_is_told_apart() -> None:
 
 
 def test_case_alone_tells_nothing_apart() -> None:
-    names = Names(["email"])
+    names = NameAllocator(["email"])
     assert names.allocate("EMAIL") == "EMAIL_2"
     assert names.allocate("Email") == "Email_3"
 
 
 def test_a_number_does_not_make_a_name_longer_than_allowed() -> None:
-    names = Names()
+    names = NameAllocator()
     found = [names.allocate("a" * 20, 8) for _ in range(12)]
     assert len(set(found)) == 12
     assert max(map(len, found)) == 8
@@ -49,4 +49,4 @@ def test_namespaces_are_short_and_no_two_are_alike() -> None:
     servers = ["VET", "Vet", "VetClinic", "Vet_Clinic", "CornerPharmacy", "CornerPharmacyNorth", "V" * 48, "v" * 48]
     found = namespaces(servers)
     assert len({name.lower() for name in found.values()}) == len(servers)
-    assert all(0 < len(name) <= LONGEST_NAMESPACE and "__" not in name for name in found.values())
+    assert all(0 < len(name) <= MAX_NAMESPACE and "__" not in name for name in found.values())

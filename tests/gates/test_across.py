@@ -10,12 +10,12 @@ from skillweave.schema.template import TaskTemplate, ToolGraph
 from skillweave.world.world import World
 from synth.contracts.dependencies import auth_edges, data_edges
 from synth.gates.interlock import check_interlock, refusable_bridge_rules
-from synth.gates.judging import JudgedInstances, judged_instances, validate_combination
+from synth.gates.judging import Judgement, validate_combination
 from synth.tasks.combinations import combinations_of
 from synth.tasks.kinds import KINDS, TemplateSource
 from synth.tasks.replay import Rejected
 from tests.gates.services import PAID_FIRST, world
-from tests.tasks.test_stories import BRIDGED, REFERRED, rules
+from tests.tasks.test_stories import BRIDGED, REFERRED, chosen_and_judged, rules
 
 PEOPLE = ["PER-P001", "PER-P002", "PER-P003"]
 DEAR = BridgeRule(
@@ -167,12 +167,8 @@ def test_nothing_asked_for_interlocks_nothing() -> None:
     assert reason(JOINED, asked().model_copy(update={"asked": None})) == "not interlocked"
 
 
-def made_in(joined: World, folder: Path, most: int) -> JudgedInstances:
-    file = folder / "world.sqlite"
-    file.write_bytes(joined.content)
-    told = templates(joined)
-    counts = {one.id: most for one in told}
-    return judged_instances(joined.blueprint, file, joined.now, told, rules(joined), counts, "7")
+def made_in(joined: World, folder: Path, most: int) -> Judgement:
+    return chosen_and_judged(joined, folder, templates(joined), most)[1]
 
 
 def test_as_many_refusals_are_made_as_are_wanted(tmp_path: Path) -> None:
@@ -183,15 +179,14 @@ def test_as_many_refusals_are_made_as_are_wanted(tmp_path: Path) -> None:
 
 
 def test_a_template_of_which_none_is_wanted_is_left_out(tmp_path: Path) -> None:
-    found = made_in(JOINED, tmp_path, 0)
-    assert (found.validated, found.fallen, found.lacking) == ([], [], [])
+    assert chosen_and_judged(JOINED, tmp_path, templates(JOINED), 0) == (([], []), ([], []))
 
 
 def test_a_refusal_that_a_lawful_call_lifts_is_not_made(tmp_path: Path) -> None:
     """The open bill of the clinic can be settled first."""
     joined = world("Clinic", "Insurer", bridges=[SETTLED_FIRST])
     found = made_in(joined, tmp_path, 2)
-    assert {reason for _, reason, _ in found.fallen} == {"lawful after another call"}
+    assert {reason for _, reason, _ in found.rejected} == {"lawful after another call"}
     assert not {"PER-P001", "PER-P002"} & {one.combination.caller for one in found.validated}
 
 

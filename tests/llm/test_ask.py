@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -170,3 +171,15 @@ def test_an_empty_answer_is_sent_back_once(a_question: Maker) -> None:
     with pytest.raises(AuthorError, match="in 2 answers; last: the answer is empty"):
         put(a_question(int), script, repairs=5)
     assert "cut off at the token limit" in str(script.requests[1].messages[-1].content)
+
+
+def test_a_judge_that_answers_nonsense_is_warned_of_once(a_question: Maker, caplog: pytest.LogCaptureFixture) -> None:
+    opinion, run = replace(a_question(list[int]), role="judge"), Ledger()
+    for _ in range(3):
+        with pytest.raises(AuthorError):
+            put(opinion, Script("hello", "hello"), ledger=Ledger(run), step="s04")
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert warning.startswith("the judge offline/script gives no usable answer, and the run goes on without it: ")
+    with pytest.raises(AuthorError):
+        put(a_question(list[int]), Script("hello", "hello"))
+    assert len(caplog.records) == 1

@@ -18,7 +18,7 @@ URL = "http://models.example/v1"
 REQUEST = Request(messages=(Message(role="user", content="Hello?"),), model="m")
 
 
-def lanes(**endpoints: Any) -> EndpointLimiters:
+def limiters(**endpoints: Any) -> EndpointLimiters:
     return EndpointLimiters(LlmConfig.model_validate({"endpoints": endpoints}), 50)
 
 
@@ -41,7 +41,7 @@ def most_at_once(limiter: EndpointLimiter) -> int:
 
 
 def test_authors_of_one_endpoint_share_its_lane() -> None:
-    found = lanes()
+    found = limiters()
     assert found.of(spec(model="a")) is found.of(spec(model="b"))
     assert found.of(spec(base_url=URL)) is found.of(spec(base_url=f"{URL}/"))
     assert found.of(spec()) is not found.of(spec(base_url=URL))
@@ -49,7 +49,7 @@ def test_authors_of_one_endpoint_share_its_lane() -> None:
 
 
 def test_limits_are_set_by_provider_or_more_closely_by_address() -> None:
-    found = lanes(vllm={"max_concurrency": 3}, **{f"{URL}/": {"max_concurrency": 2}})
+    found = limiters(vllm={"max_concurrency": 3}, **{f"{URL}/": {"max_concurrency": 2}})
     assert most_at_once(found.of(spec("vllm"))) == 3
     assert most_at_once(found.of(spec("vllm", "http://elsewhere.example/v1"))) == 3
     assert most_at_once(found.of(spec("vllm", URL))) == 2
@@ -58,22 +58,22 @@ def test_limits_are_set_by_provider_or_more_closely_by_address() -> None:
 
 def test_a_providers_own_address_is_its_endpoint() -> None:
     own = "http://127.0.0.1:8000/v1"
-    found = lanes(**{own: {"max_concurrency": 2}})
+    found = limiters(**{own: {"max_concurrency": 2}})
     assert most_at_once(found.of(spec("vllm"))) == 2
     assert found.of(spec("vllm")) is found.of(spec("vllm", f"{own}/"))
 
 
 def test_limits_a_minute_are_kept() -> None:
-    assert most_at_once(lanes(openai={"requests_per_minute": 80}).of(spec())) == 4
+    assert most_at_once(limiters(openai={"requests_per_minute": 80}).of(spec())) == 4
 
 
 def test_limits_of_what_is_no_endpoint_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"llm.endpoints.opena1 .*did you mean 'openai'"):
-        lanes(opena1={"max_concurrency": 3})
+        limiters(opena1={"max_concurrency": 3})
 
 
 def test_a_password_in_an_address_is_not_shown() -> None:
-    assert lanes().of(spec(base_url="http://me:secret@models.example/v1")).name == URL
+    assert limiters().of(spec(base_url="http://me:secret@models.example/v1")).name == URL
 
 
 def test_who_is_followed_by_another_author_does_not_wait_for_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,7 @@ def test_what_stays_faulty_or_does_not_come_again_is_left_out_with_its_reason(pu
     script = Script(said(a=1, b=0, c=0, d="x"), said(b=-1), said(b=-2))
     with pytest.raises(AuthorError, match="in 3 answers"):
         put(taken, script)
-    kept, left_out = asyncio.run(taken.sound())
+    kept, left_out = asyncio.run(taken.drop_faulty())
     assert kept == [Goal(name="a")]
     assert [reason.partition(":")[0] for reason in left_out] == ["things.3 (d).calls", "things", "b", "c"]
 
@@ -145,7 +145,7 @@ def test_what_leant_on_something_left_out_goes_with_it(put: Any) -> None:
     taken: ElementCheck[list[Goal]] = ElementCheck(leaning, lambda goal: goal.name)
     with pytest.raises(AuthorError):
         put(taken, Script(said(a=1, b=0)), repairs=0)
-    assert asyncio.run(taken.sound()) == ([], ["b: 0 calls", "a needs b"])
+    assert asyncio.run(taken.drop_faulty()) == ([], ["b: 0 calls", "a needs b"])
 
 
 @pytest.mark.parametrize(

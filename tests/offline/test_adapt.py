@@ -12,7 +12,7 @@ DOMAIN = next(domain for domain in domains_of(MADE.service, "dental clinic") if 
 
 
 def asked(question: str, **variables: object) -> OfflineQuestion:
-    return OfflineQuestion(question=question, key="DentalClinic", variables={"domain": DOMAIN, **variables}, seed=7)
+    return OfflineQuestion(name=question, key="DentalClinic", variables={"domain": DOMAIN, **variables}, seed=7)
 
 
 def without(entity: str, attribute: str) -> list[Entity]:

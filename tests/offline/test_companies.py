@@ -143,8 +143,8 @@ def test_a_row_s_words_leave_out_the_company_that_the_phrase_names(ferry_and_hot
     _, companies = talk_of_all(ferry_and_hotel, talks)
     words = "my reservation with The Calder House Hotel from 3 May"
     phrase = "give up {reservation_id} at The Calder House Hotel"
-    assert companies.said_with(phrase, "CityHotel__Reservation", words) == "my reservation from 3 May"
-    assert companies.said_with("give up {reservation_id}", "CityHotel__Reservation", words) == words
+    assert companies.without_title(phrase, "CityHotel__Reservation", words) == "my reservation from 3 May"
+    assert companies.without_title("give up {reservation_id}", "CityHotel__Reservation", words) == words
 
 
 def test_a_tool_that_nobody_has_words_for_goes_by_its_own_name(ferry_and_hotel: FusedBlueprint) -> None:

@@ -12,8 +12,7 @@ from skillweave.world.dataset import Dataset
 from synth.cli.app import main
 from synth.cli.options import PipelineSource
 from synth.policy.manual import stated_rules
-from synth.verification.card import report_faults
-from synth.verification.dataset import verify_tasks
+from synth.verification.dataset import report_faults, verify_tasks
 from synth.verification.records import WorldRecords
 from synth.verification.task import faults_of
 

@@ -36,7 +36,12 @@ def test_a_unit_at_the_end_of_a_list_is_that_of_all_its_numbers() -> None:
 
 
 def test_words_that_need_not_be_numbers_are_not_firm() -> None:
-    assert [one.firm for one in quantities("no more than once a day, but three times")] == [False, False, False, True]
+    assert [one.is_firm for one in quantities("no more than once a day, but three times")] == [
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_digits_within_a_name_are_no_quantity() -> None:

@@ -39,5 +39,5 @@ def _force(wanted: Strength, monkeypatch: pytest.MonkeyPatch) -> Strength:
         pytest.skip("this kernel or container allows no user namespaces")
     program = here.program if wanted == "bubblewrap" else None
     kernel = [] if wanted == "limits" else here.kernel
-    monkeypatch.setattr("skillweave.sandbox.jail.offer", lambda: MachineSupport(wanted, program, kernel))
+    monkeypatch.setattr("skillweave.sandbox.jail.machine_support", lambda: MachineSupport(wanted, program, kernel))
     return wanted

@@ -21,6 +21,7 @@ from synth.artifacts import (
     FUSIONS,
     MEDIATIONS,
     POLICIES,
+    QUOTAS,
     TEMPLATES,
     TOOL_GRAPHS,
     VALIDATED,
@@ -32,6 +33,7 @@ from synth.engine.executor import ItemExecutor
 from synth.engine.step import PipelineStep
 from synth.steps.s14_task_template_generation import task_template_generation
 from synth.steps.s15_instance_combos_selection import instance_combos_selection
+from synth.steps.s16_task_filtering import task_filtering
 from tests.gates.services import NOW, PAID_FIRST, contract, world
 from tests.tasks.test_stories import BRIDGED, PAID, REFERRED, rules
 
@@ -121,11 +123,14 @@ def test_stories_become_validated_tasks(tmp_path: Path) -> None:
     assert [one.id for one in run.read(TEMPLATES)] == [f"{NAME}/story"]
     record = run.run(instance_combos_selection)
     assert record.state == "done", record.reasons
+    assert record.figures == {"candidates": len(run.read(COMBINATIONS))}
+    assert run.read(QUOTAS) == {f"{NAME}/story": 8}
+    record = run.run(task_filtering)
+    assert record.state == "done", record.reasons
     made = run.read(VALIDATED)
     assert {one.combination.caller for one in made} == {"PER-P001", "PER-P002", "PER-P003"}
     assert all(one.gates.interlock["crossings"] for one in made)
     assert record.figures == {"validated": 3, "validated on created rows": 1}
-    assert not run.store.exists(COMBINATIONS.path(NAME))
 
 
 def test_a_story_whose_bridge_rule_was_dropped_is_rejected_with_the_reason(tmp_path: Path) -> None:
@@ -141,6 +146,7 @@ def test_a_task_whose_rules_the_merged_policy_does_not_state_is_rejected(tmp_pat
     stated = [rule for rule in rules(BRIDGED) if rule != unstated]
     run._put(POLICIES, "\n".join(f"[{rule}] So it is." for rule in stated).encode())
     run.run(task_template_generation)
-    record = run.run(instance_combos_selection)
+    run.run(instance_combos_selection)
+    record = run.run(task_filtering)
     assert record.rejected["rule not in the policy"] >= 3
     assert run.read(VALIDATED) == []

@@ -14,13 +14,14 @@ from skillweave.schema.template import TaskTemplate, ToolGraph
 from skillweave.world.world import World
 from synth.contracts.dependencies import auth_edges, data_edges
 from synth.gates.interlock import check_interlock
-from synth.gates.judging import judged_instances, validate_combination
+from synth.gates.judging import Judgement, judge_combinations, validate_combination
 from synth.policy.manual import stated_rules
 from synth.stories.proof import NoTemplateError, template_of
 from synth.tasks.combinations import combination_for
 from synth.tasks.knowledge import KnownValue
 from synth.tasks.replay import Rejected
 from synth.tasks.requests import request_of
+from synth.tasks.selection import Selection, find_candidates
 from tests.gates.services import PAID_FIRST, bill, world
 
 NAMED = PAID_FIRST.model_copy(update={"rule": "paid_first"})
@@ -205,19 +206,38 @@ def test_the_user_asks_for_the_end_and_agrees_to_what_it_needs() -> None:
 
 
 def test_rows_that_a_person_lacks_are_created_for_the_task_alone(tmp_path: Path) -> None:
-    file = tmp_path / "world.sqlite"
-    file.write_bytes(BRIDGED.content)
-    paid = template(PAID, BRIDGED)
-    made = judged_instances(BRIDGED.blueprint, file, BRIDGED.now, [paid], rules(BRIDGED), {paid.id: 3}, "7")
-    created = [one for one in made.validated if one.combination.caller == "PER-P003"]
-    assert (len(made.validated), len(created), made.created) == (3, 1, 1)
-    assert {(change.table, change.op) for change in created[0].combination.patch} == {("Clinic__Bill", "insert")}
-    assert file.read_bytes() == BRIDGED.content
+    _, judgement = chosen_and_judged(BRIDGED, tmp_path, [template(PAID, BRIDGED)], 3)
+    created = [one.combination for one in judgement.validated if one.combination.patch]
+    assert (len(judgement.validated), [one.caller for one in created]) == (3, ["PER-P003"])
+    assert {(change.table, change.op) for change in created[0].patch} == {("Clinic__Bill", "insert")}
+    assert (tmp_path / "world.sqlite").read_bytes() == BRIDGED.content
+
+
+def test_of_a_persons_candidates_one_is_kept_and_ids_count_what_was_judged(tmp_path: Path) -> None:
+    selection, judgement = chosen_and_judged(BRIDGED, tmp_path, [template(PAID, BRIDGED)], 3)
+    assert len(selection.combinations) > 3
+    assert [one.combination.id[-3:] for one in judgement.validated] == ["000", "001", "002"]
+    assert len({one.combination.caller for one in judgement.validated}) == 3
+    _, fewer = chosen_and_judged(BRIDGED, tmp_path, [template(PAID, BRIDGED)], 1)
+    assert len(fewer.validated) == 1
 
 
 def test_instances_are_the_same_each_time(tmp_path: Path) -> None:
-    file = tmp_path / "world.sqlite"
-    file.write_bytes(BRIDGED.content)
-    paid = template(PAID, BRIDGED)
-    arguments = (BRIDGED.blueprint, file, BRIDGED.now, [paid], rules(BRIDGED), {paid.id: 3}, "7")
-    assert judged_instances(*arguments) == judged_instances(*arguments)
+    first, again = (chosen_and_judged(BRIDGED, tmp_path, [template(PAID, BRIDGED)], 3) for _ in range(2))
+    assert first == again
+
+
+def chosen_and_judged(
+    joined: World, folder: Path, templates: list[TaskTemplate], most: int
+) -> tuple[Selection, Judgement]:
+    """What s15 chooses of a fused world, and s16 keeps."""
+    file = folder / "world.sqlite"
+    file.write_bytes(joined.content)
+    quotas = {one.id: most for one in templates}
+    selection = find_candidates(
+        joined.blueprint, file, joined.now, templates, quotas, "7", dict.fromkeys(quotas, "train")
+    )
+    combinations = selection.combinations
+    return selection, judge_combinations(
+        joined.blueprint, file, joined.now, templates, combinations, rules(joined), quotas
+    )

@@ -1,1 +1,1 @@
-"""Who answers: one module a provider."""
+"""Backends: what answers a request, one module a provider, and what they share."""

@@ -28,7 +28,7 @@ class Sampling:
     max_tokens: int | None = None
     seed: int | None = None
 
-    def given(self) -> dict[str, float | int]:
+    def settings(self) -> dict[str, float | int]:
         """The settings that are not None, by name."""
         return {name: value for name, value in sorted(vars(self).items()) if value is not None}
 
@@ -98,7 +98,7 @@ class Request:
 
     def digest(self) -> str:
         """SHA-256 of all that decides the answer: equal only if one answer may stand for the other."""
-        return _digest([self._conversation(), self.model, {**self.sampling.given()}])
+        return _digest([self._conversation(), self.model, {**self.sampling.settings()}])
 
     def _conversation(self) -> Json:
         messages: list[Json] = [message.model_dump(mode="json", exclude_none=True) for message in self.messages]
@@ -171,6 +171,17 @@ class Backend(Protocol):
     async def close(self) -> None:
         """Release connections and files. A closed backend is not used again."""
         ...
+
+
+class BackendWrapper:
+    """The base of backends around a backend: it has the inner one's name, and is closed with it."""
+
+    def __init__(self, inner: Backend) -> None:
+        self.name = inner.name
+        self._inner = inner
+
+    async def close(self) -> None:
+        await self._inner.close()
 
 
 OfflineAnswer = Callable[[Request], str | Reply]

@@ -1,7 +1,8 @@
 """OpenAI's chat API, which most endpoints speak: the request body, and the reply, whole or as a stream.
 
 Replies are validated by our own types, since the SDK's do not validate: a body of another shape is an error here.
-A stream that ends without a finish reason was cut off, and is no answer.
+So chunks are joined here as well, with the quirks of endpoints that only resemble the original. A stream that ends
+without a finish reason was cut off, and is no answer.
 """
 
 import json
@@ -18,14 +19,16 @@ from skillweave.llm.backends.json_schema import response_format
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 
-ENDPOINT = "https://api.openai.com/v1"
-KEY_VARIABLE = "OPENAI_API_KEY"
+MEANT = "chat completion"
+"""What errors call a body."""
 
 
 class OpenAIEndpoint(SdkBackend):
+    """What OpenAI's two APIs have in common."""
+
     provider = "openai"
-    home = ENDPOINT
-    key_variable: ClassVar[str | None] = KEY_VARIABLE
+    home = "https://api.openai.com/v1"
+    key_variable: ClassVar[str | None] = "OPENAI_API_KEY"
 
     def _sdk(self) -> Any:
         import openai
@@ -44,8 +47,72 @@ class OpenAIEndpoint(SdkBackend):
         )
 
 
+class ChatBackend(OpenAIEndpoint):
+    """A model behind the chat API."""
+
+    path = "/chat/completions"
+    schema_path = ("response_format",)
+    optional_fields: ClassVar[Sequence[OptionalField]] = (
+        OptionalField(("stream_options",), r"\bstream_options\b"),
+        OptionalField(("max_tokens",), r"\bmax_tokens\b", is_limit=True, instead="max_completion_tokens"),
+        OptionalField(("max_completion_tokens",), r"\bmax_(completion_)?tokens\b", is_limit=True),
+        OptionalField(("top_p",), r"\btop_p\b"),
+        OptionalField(("temperature",), r"\btemperature\b"),
+        OptionalField(("seed",), r"\bseed\b"),
+        OptionalField(("reasoning_effort",), r"\breasoning[_ ]?effort\b|\bthinking\b"),
+        OptionalField(("logprobs",), r"\blogprobs\b"),
+        OptionalField(
+            ("response_format",), r"response_format|json_schema|\bschema\b|\bstrict\b|\bgrammar\b|structured|guided"
+        ),
+    )
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        settings = self._settings
+        body: dict[str, Any] = {
+            "model": request.model,
+            "messages": [self._message(message) for message in request.messages],
+            **request.sampling.settings(),
+        }
+        if self._is_openai and "max_tokens" in body:
+            # OpenAI's newer models know only the new name; other servers often know only the old one.
+            body["max_completion_tokens"] = body.pop("max_tokens")
+        if settings.reasoning_effort is not None:
+            body["reasoning_effort"] = settings.reasoning_effort
+        if request.tools:
+            body |= {"tools": self._tools(request.tools), "tool_choice": request.tool_choice}
+        if request.schema is not None and settings.structured:
+            body["response_format"] = self._format(request.schema)
+        if settings.record_tokens:
+            body["logprobs"] = True
+        if settings.stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        return body
+
+    @property
+    def _is_openai(self) -> bool:
+        return self.provider == "openai" and self._is_home
+
+    def _message(self, message: Message) -> dict[str, Any]:
+        return wire_message(message)
+
+    def _tools(self, tools: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
+        return list(tools)
+
+    def _format(self, schema: Mapping[str, Json]) -> dict[str, Json]:
+        return response_format(schema)
+
+    def _read(self, body: Json, request: Request) -> Reply:
+        return read_completion(body, tokens=self._settings.record_tokens)
+
+    def _read_events(self, events: Events, request: Request) -> Reply:
+        return read_chunks(events, tokens=self._settings.record_tokens)
+
+
 def wire_message(message: Message) -> dict[str, Any]:
-    """The fields that chat endpoints know; records carry more."""
+    """A message with the fields that chat endpoints know.
+
+    Written out, since dumping the records of a long conversation would cost more than all else in a call.
+    """
     wire: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
@@ -55,7 +122,7 @@ def wire_message(message: Message) -> dict[str, Any]:
 
 
 def strict_tool(tool: Mapping[str, Json]) -> dict[str, Json]:
-    """The tool with arguments that are held to its schema while they are decoded."""
+    """A tool whose arguments are held to its schema while they are decoded."""
     function = tool.get("function")
     return {**tool, "function": {**function, "strict": True}} if isinstance(function, dict) else dict(tool)
 
@@ -66,9 +133,6 @@ def _wire_call(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": call.type, "function": {"name": call.function.name, "arguments": text}}
 
 
-MEANT = "chat completion"
-
-
 class ChatFunction(WireModel):
     name: str | None = None
     arguments: str | dict[str, Json] | None = None
@@ -76,7 +140,7 @@ class ChatFunction(WireModel):
 
 class ChatCall(WireModel):
     index: int | None = None
-    """In streams only: which call a piece belongs to."""
+    """In streams only: the call that a piece belongs to."""
     id: str | None = None
     function: ChatFunction = ChatFunction()
 
@@ -94,7 +158,7 @@ class ChatMessage(WireModel):
 
     @property
     def text(self) -> str:
-        """What was said aloud."""
+        """The content as one text."""
         if isinstance(self.content, list):
             return "".join(part.text or "" for part in self.content)
         return self.content or ""
@@ -133,37 +197,54 @@ class ChatCompletion(WireModel):
     prompt_token_ids: list[int] | None = None
 
 
+class _ChunkChoice(WireModel):
+    """A piece of a choice."""
+
+    index: int = 0
+    delta: ChatMessage | None = None
+    finish_reason: str | None = None
+    logprobs: ChatLogprobs | None = None
+    token_ids: list[int] | None = None
+
+
+class _Chunk(WireModel):
+    choices: list[_ChunkChoice] | None = None
+    model: str | None = None
+    usage: ChatUsage | None = None
+    prompt_token_ids: list[int] | None = None
+
+
 def read_completion(body: Json, *, tokens: bool = False) -> Reply:
-    """The reply in `body`. Raises BodyError where it is no completion."""
-    return reply_of(read(ChatCompletion, body, MEANT), tokens=tokens)
+    """Read a completion; `tokens` keeps token ids and log probabilities. Raises BodyError if it is none."""
+    return _reply(read(ChatCompletion, body, MEANT), tokens=tokens)
 
 
-def reply_of(completion: ChatCompletion, *, tokens: bool = False) -> Reply:
-    """The reply that the first choice is."""
+def _reply(completion: ChatCompletion, *, tokens: bool = False) -> Reply:
+    """The first choice as a reply."""
     choice, usage = completion.choices[0], completion.usage or ChatUsage()
-    said, cached = choice.message, usage.prompt_tokens_details or ChatCachedTokens()
+    message, cached = choice.message, usage.prompt_tokens_details or ChatCachedTokens()
     return Reply(
-        text=said.text,
+        text=message.text,
         input_tokens=usage.prompt_tokens,
         cached_input_tokens=cached.cached_tokens,
         cache_write_tokens=cached.cache_write_tokens,
         output_tokens=usage.completion_tokens,
         model=completion.model or "",
         stop=_stop(choice),
-        tool_calls=tuple(_tool_call(call) for call in said.tool_calls or ()),
-        reasoning=said.reasoning_content or said.reasoning,
-        refusal=said.refusal or None,
+        tool_calls=tuple(_tool_call(call) for call in message.tool_calls or ()),
+        reasoning=message.reasoning_content or message.reasoning,
+        refusal=message.refusal or None,
         tokens=_tokens(completion) if tokens else None,
     )
 
 
 def _stop(choice: ChatChoice) -> Stop:
-    said = choice.message
-    if said.refusal or choice.finish_reason == "content_filter":
+    message = choice.message
+    if message.refusal or choice.finish_reason == "content_filter":
         return "content_filter"
     if choice.finish_reason == "length":
         return "length"
-    return "tool_calls" if said.tool_calls else "stop"
+    return "tool_calls" if message.tool_calls else "stop"
 
 
 def _tool_call(call: ChatCall) -> ToolCall:
@@ -181,25 +262,8 @@ def _tokens(completion: ChatCompletion) -> Tokens:
     )
 
 
-class _ChunkChoice(WireModel):
-    """Of a choice."""
-
-    index: int = 0
-    delta: ChatMessage | None = None
-    finish_reason: str | None = None
-    logprobs: ChatLogprobs | None = None
-    token_ids: list[int] | None = None
-
-
-class _Chunk(WireModel):
-    choices: list[_ChunkChoice] | None = None
-    model: str | None = None
-    usage: ChatUsage | None = None
-    prompt_token_ids: list[int] | None = None
-
-
 def read_chunks(events: Sequence[Json], *, tokens: bool = False) -> Reply:
-    """The reply that a whole stream gives. Raises BodyError where it is none, or is cut off."""
+    """Read the chunks of a whole stream, as `read_completion`. Raises BodyError if they are none, or were cut off."""
     chunks = [read(_Chunk, event, MEANT) for event in events]
     pieces = [piece for chunk in chunks for piece in chunk.choices or () if piece.index == 0]
     reason = next((piece.finish_reason for piece in reversed(pieces) if piece.finish_reason), None)
@@ -208,17 +272,17 @@ def read_chunks(events: Sequence[Json], *, tokens: bool = False) -> Reply:
     choice = ChatChoice(
         message=_joined_message([piece.delta for piece in pieces if piece.delta is not None]),
         finish_reason=reason,
-        logprobs=ChatLogprobs(content=_sampled(pieces)),
+        logprobs=ChatLogprobs(content=_joined_logprobs(pieces)),
         token_ids=[token for piece in pieces for token in piece.token_ids or ()],
     )
     completion = ChatCompletion(
         choices=[choice],
         model=next((chunk.model for chunk in chunks if chunk.model), ""),
-        # Some endpoints send it with every chunk, growing.
+        # Some endpoints send it with every chunk; the last one counts.
         usage=next((chunk.usage for chunk in reversed(chunks) if chunk.usage), None),
         prompt_token_ids=next((chunk.prompt_token_ids for chunk in chunks if chunk.prompt_token_ids), None),
     )
-    return reply_of(completion, tokens=tokens)
+    return _reply(completion, tokens=tokens)
 
 
 def _joined_message(deltas: Sequence[ChatMessage]) -> ChatMessage:
@@ -230,15 +294,15 @@ def _joined_message(deltas: Sequence[ChatMessage]) -> ChatMessage:
     )
 
 
-def _sampled(pieces: Sequence[_ChunkChoice]) -> list[ChatLogprob]:
+def _joined_logprobs(pieces: Sequence[_ChunkChoice]) -> list[ChatLogprob]:
     return [token for piece in pieces if piece.logprobs for token in piece.logprobs.content or ()]
 
 
 def _joined_calls(deltas: Sequence[ChatCall]) -> list[ChatCall]:
-    """The calls that the deltas are pieces of, in the order in which they began."""
+    """Put calls together from their pieces, in the order in which they began."""
     calls: list[ChatCall] = []
     for delta in deltas:
-        place = _place(calls, delta)
+        place = _call_of(calls, delta)
         if place is None:
             calls.append(delta)
         else:
@@ -246,8 +310,8 @@ def _joined_calls(deltas: Sequence[ChatCall]) -> list[ChatCall]:
     return calls
 
 
-def _place(calls: Sequence[ChatCall], delta: ChatCall) -> int | None:
-    """The call that a delta goes on with; None where it begins one."""
+def _call_of(calls: Sequence[ChatCall], delta: ChatCall) -> int | None:
+    """The index of the call that a piece belongs to; None if it begins a new one."""
     if delta.index is None:
         same = len(calls) - 1 if calls else None
     else:
@@ -264,62 +328,3 @@ def _extended(call: ChatCall, delta: ChatCall) -> ChatCall:
     arguments = begun + more if isinstance(begun, str) and isinstance(more, str) else more or begun
     function = ChatFunction(name=call.function.name or delta.function.name, arguments=arguments)
     return ChatCall(index=call.index, id=call.id or delta.id, function=function)
-
-
-class ChatBackend(OpenAIEndpoint):
-    path = "/chat/completions"
-    schema_path = ("response_format",)
-    optional_fields: ClassVar[Sequence[OptionalField]] = (
-        OptionalField(("stream_options",), r"\bstream_options\b"),
-        OptionalField(("max_tokens",), r"\bmax_tokens\b", is_limit=True, instead="max_completion_tokens"),
-        OptionalField(("max_completion_tokens",), r"\bmax_(completion_)?tokens\b", is_limit=True),
-        OptionalField(("top_p",), r"\btop_p\b"),
-        OptionalField(("temperature",), r"\btemperature\b"),
-        OptionalField(("seed",), r"\bseed\b"),
-        OptionalField(("reasoning_effort",), r"\breasoning[_ ]?effort\b|\bthinking\b"),
-        OptionalField(("logprobs",), r"\blogprobs\b"),
-        OptionalField(
-            ("response_format",), r"response_format|json_schema|\bschema\b|\bstrict\b|\bgrammar\b|structured|guided"
-        ),
-    )
-
-    def _body(self, request: Request) -> dict[str, Any]:
-        settings = self._settings
-        body: dict[str, Any] = {
-            "model": request.model,
-            "messages": [self._message(said) for said in request.messages],
-            **request.sampling.given(),
-        }
-        if self._is_openai and "max_tokens" in body:
-            # OpenAI's newer models know only the new name, other servers often only the old one.
-            body["max_completion_tokens"] = body.pop("max_tokens")
-        if settings.reasoning_effort is not None:
-            body["reasoning_effort"] = settings.reasoning_effort
-        if request.tools:
-            body |= {"tools": self._tools(request.tools), "tool_choice": request.tool_choice}
-        if request.schema is not None and settings.structured:
-            body["response_format"] = self._format(request.schema)
-        if settings.record_tokens:
-            body["logprobs"] = True
-        if settings.stream:
-            body |= {"stream": True, "stream_options": {"include_usage": True}}
-        return body
-
-    @property
-    def _is_openai(self) -> bool:
-        return self.provider == "openai" and self._is_home
-
-    def _message(self, message: Message) -> dict[str, Any]:
-        return wire_message(message)
-
-    def _tools(self, tools: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
-        return list(tools)
-
-    def _format(self, schema: Mapping[str, Json]) -> dict[str, Json]:
-        return response_format(schema)
-
-    def _read(self, body: Json, request: Request) -> Reply:
-        return read_completion(body, tokens=self._settings.record_tokens)
-
-    def _read_events(self, events: Events, request: Request) -> Reply:
-        return read_chunks(events, tokens=self._settings.record_tokens)

@@ -16,18 +16,72 @@ from skillweave.llm.backends.openai_chat import OpenAIEndpoint
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 
+ENCRYPTED_REASONING = "reasoning.encrypted_content"
+LOGPROBS = "message.output_text.logprobs"
 ITEMS = "thinking_blocks"
-"""The field of an assistant's message that holds the items it came as."""
+"""The field of an assistant's message that holds the items in which it came."""
+END_EVENTS = ("response.completed", "response.incomplete", "response.failed")
+STOPS: dict[str, Stop] = {"max_output_tokens": "length", "content_filter": "content_filter"}
+"""Reasons why a response is incomplete."""
+UNFINISHED = ("queued", "in_progress", "cancelled")
+
+
+class ResponsesBackend(OpenAIEndpoint):
+    """A model behind the Responses API."""
+
+    path = "/responses"
+    schema_path = ("text", "format")
+    optional_fields = (
+        OptionalField(("include",), r"[`'\"]include[`'\"]|encrypted[_ ]content"),
+        OptionalField(("max_output_tokens",), r"\bmax_(output_)?tokens\b", is_limit=True),
+        OptionalField(("top_p",), r"\btop_p\b"),
+        OptionalField(("temperature",), r"\btemperature\b"),
+        OptionalField(("reasoning",), r"\breasoning\b"),
+        OptionalField(("text", "format"), r"text\.format|response_format|json_schema|\bschema\b|\bstrict\b|structured"),
+    )
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        settings, sampling = self._settings, request.sampling
+        sampled = {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "max_output_tokens": sampling.max_tokens,
+        }
+        body: dict[str, Any] = {
+            "model": request.model,
+            "input": input_items(request.messages),
+            "store": False,
+            "include": [ENCRYPTED_REASONING, *([LOGPROBS] if settings.record_tokens else [])],
+            **{name: value for name, value in sampled.items() if value is not None},
+        }
+        system = instructions(request.messages)
+        if system:
+            body["instructions"] = system
+        if settings.reasoning_effort is not None:
+            body["reasoning"] = {"effort": settings.reasoning_effort}
+        if request.tools:
+            body |= {"tools": wire_tools(request.tools), "tool_choice": request.tool_choice}
+        if request.schema is not None and settings.structured:
+            body["text"] = {"format": text_format(request.schema)}
+        if settings.stream:
+            body["stream"] = True
+        return body
+
+    def _read(self, body: Json, request: Request) -> Reply:
+        return read_response(body, tokens=self._settings.record_tokens)
+
+    def _read_events(self, events: Events, request: Request) -> Reply:
+        return read_response_events(events, tokens=self._settings.record_tokens)
 
 
 def instructions(messages: Iterable[Message]) -> str:
-    """What the system messages say."""
-    return "\n\n".join(said.content for said in messages if said.role == "system" and said.content)
+    """The text of all system messages."""
+    return "\n\n".join(message.content for message in messages if message.role == "system" and message.content)
 
 
 def input_items(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """All other messages."""
-    return [item for said in messages if said.role != "system" for item in _items(said)]
+    """All other messages, as a flat list of items."""
+    return [item for message in messages if message.role != "system" for item in _items(message)]
 
 
 def wire_tools(tools: Sequence[Mapping[str, Json]]) -> list[dict[str, Any]]:
@@ -37,37 +91,41 @@ def wire_tools(tools: Sequence[Mapping[str, Json]]) -> list[dict[str, Any]]:
 
 def _wire_tool(tool: Mapping[str, Json]) -> dict[str, Any]:
     function = tool.get("function")
-    given = function if isinstance(function, dict) else dict(tool)
-    # The chat API holds no arguments to their schema unless told to; this one does unless told not to.
-    return {"type": "function", "parameters": None, "strict": False, **given}
+    definition = function if isinstance(function, dict) else dict(tool)
+    # As in the chat API: there arguments are not held to their schema by default, here they are.
+    return {"type": "function", "parameters": None, "strict": False, **definition}
 
 
-def _items(said: Message) -> list[dict[str, Any]]:
-    if said.role == "tool":
-        return [{"type": "function_call_output", "call_id": said.tool_call_id or "", "output": said.content or ""}]
-    if said.role == "user":
-        return [{"role": "user", "content": said.content or ""}]
-    kept = _kept(said)
-    if kept:
-        return kept
-    spoken: list[dict[str, Any]] = [{"role": "assistant", "content": said.content}] if said.content else []
-    return spoken + [_wire_call(call) for call in said.tool_calls or ()]
+def _items(message: Message) -> list[dict[str, Any]]:
+    content = message.content or ""
+    if message.role == "tool":
+        return [{"type": "function_call_output", "call_id": message.tool_call_id or "", "output": content}]
+    if message.role == "user":
+        return [{"role": "user", "content": content}]
+    items = _original_items(message)
+    if items:
+        return items
+    texts: list[dict[str, Any]] = [{"role": "assistant", "content": content}] if content else []
+    return texts + [_wire_call(call) for call in message.tool_calls or ()]
 
 
-def _kept(said: Message) -> list[dict[str, Any]]:
-    """The items that a message came as, while it still says what they say; else none."""
-    found = (said.model_extra or {}).get(ITEMS)
-    items = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+def _original_items(message: Message) -> list[dict[str, Any]]:
+    """The items in which a message came, reasoning included; none if it was changed since.
+
+    The API refuses reasoning that is torn from the items that followed it.
+    """
+    extra = (message.model_extra or {}).get(ITEMS)
+    items = [item for item in extra if isinstance(item, dict)] if isinstance(extra, list) else []
     if not any(item.get("type") == "reasoning" for item in items):
         return []
-    text = "".join(text_of(item) for item in items)
+    text = "".join(_item_text(item) for item in items)
     calls = [item.get("call_id") for item in items if item.get("type") == "function_call"]
-    is_same = text == (said.content or "") and calls == [call.id for call in said.tool_calls or ()]
+    is_same = text == (message.content or "") and calls == [call.id for call in message.tool_calls or ()]
     return items if is_same else []
 
 
-def text_of(item: Mapping[str, Any]) -> str:
-    """What an output item says aloud."""
+def _item_text(item: Mapping[str, Any]) -> str:
+    """The text of an output item; empty if it is no message."""
     parts = item.get("content") if item.get("type") == "message" else None
     texts = [part.get("text") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     return "".join(text for text in texts if isinstance(text, str))
@@ -77,13 +135,6 @@ def _wire_call(call: ToolCall) -> dict[str, Any]:
     arguments = call.function.arguments
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return {"type": "function_call", "call_id": call.id, "name": call.function.name, "arguments": text}
-
-
-MEANT = "response"
-ENDS = ("response.completed", "response.incomplete", "response.failed")
-STOPS: dict[str, Stop] = {"max_output_tokens": "length", "content_filter": "content_filter"}
-"""By the reason why a response is incomplete."""
-UNFINISHED = ("queued", "in_progress", "cancelled")
 
 
 class _ResponseLogprob(WireModel):
@@ -140,8 +191,8 @@ class _ResponseEvent(WireModel):
 
 
 def read_response(body: Json, *, tokens: bool = False) -> Reply:
-    """The reply in `body`. Raises BodyError where it is no response, AnswerError where it is a failed one."""
-    response = read(_Response, body, MEANT)
+    """Read a response; `tokens` keeps log probabilities. Raises BodyError if it is none, SentError if it failed."""
+    response = read(_Response, body, "response")
     if response.status == "failed" or response.error:
         raise SentError(response.error or "the response failed, and nothing says why")
     if response.status in UNFINISHED:
@@ -150,27 +201,30 @@ def read_response(body: Json, *, tokens: bool = False) -> Reply:
 
 
 def read_response_events(events: Sequence[Json], *, tokens: bool = False) -> Reply:
-    """The reply that a whole stream gives. Raises BodyError where it is none, or is cut off; AnswerError."""
-    found = [read(_ResponseEvent, event, "event of a response") for event in events]
-    end = next((event.response for event in reversed(found) if event.type in ENDS), None)
+    """Read a whole stream, as `read_response`. Raises BodyError if it is none, or was cut off; SentError.
+
+    The last event holds the whole response. Its items are taken from the events that end them, since reasoning is
+    encrypted whole only there.
+    """
+    parts = [read(_ResponseEvent, event, "event of a response") for event in events]
+    end = next((event.response for event in reversed(parts) if event.type in END_EVENTS), None)
     if end is None:
         raise BodyError(f"the stream ended after {len(events)} events without the end of the response")
-    done = {event.output_index: event.item for event in found if event.type == "response.output_item.done"}
+    done = {event.output_index: event.item for event in parts if event.type == "response.output_item.done"}
     items: list[Json] = [item for _, item in sorted(done.items(), key=lambda pair: pair[0]) if item is not None]
     return read_response({**end, "output": items or end.get("output") or []}, tokens=tokens)
 
 
 def _reply(response: _Response, *, tokens: bool) -> Reply:
     items = [read(_Item, item, "item of a response") for item in response.output]
-    said = [part for item in items if item.type == "message" for part in item.content or ()]
-    refusal = "".join(part.refusal for part in said) or None
-    text = "".join(part.text for part in said)
+    texts = [part for item in items if item.type == "message" for part in item.content or ()]
+    refusal = "".join(part.refusal for part in texts) or None
     calls = () if refusal else tuple(_tool_call(item) for item in items if item.type == "function_call")
-    thoughts = [item for item in items if item.type == "reasoning"]
+    reasoning = [item for item in items if item.type == "reasoning"]
     usage = response.usage or _ResponseUsage()
     cached = usage.input_tokens_details or _ResponseCachedTokens()
     return Reply(
-        text=text,
+        text="".join(part.text for part in texts),
         input_tokens=usage.input_tokens,
         cached_input_tokens=cached.cached_tokens,
         cache_write_tokens=cached.cache_write_tokens,
@@ -178,11 +232,11 @@ def _reply(response: _Response, *, tokens: bool) -> Reply:
         model=response.model or "",
         stop=_stop(response, is_refusal=refusal is not None, has_calls=bool(calls)),
         tool_calls=calls,
-        reasoning=_thought(thoughts),
+        reasoning=_reasoning_text(reasoning),
         refusal=refusal,
-        tokens=_tokens(said) if tokens else None,
-        # All of them, since reasoning goes back among what it led to.
-        blocks=tuple(response.output) if thoughts else (),
+        tokens=_tokens(texts) if tokens else None,
+        # All items, since reasoning goes back together with what followed it.
+        blocks=tuple(response.output) if reasoning else (),
     )
 
 
@@ -195,7 +249,7 @@ def _stop(response: _Response, *, is_refusal: bool, has_calls: bool) -> Stop:
     return "tool_calls" if has_calls else "stop"
 
 
-def _thought(items: Sequence[_Item]) -> str | None:
+def _reasoning_text(items: Sequence[_Item]) -> str | None:
     texts = [part.text for item in items for part in (item.summary or item.content or ())]
     return "\n".join(text for text in texts if text) or None
 
@@ -204,56 +258,6 @@ def _tool_call(item: _Item) -> ToolCall:
     return ToolCall(id=item.call_id, function=FunctionCall(name=item.name, arguments=item.arguments))
 
 
-def _tokens(said: Sequence[_ResponseText]) -> Tokens:
-    sampled: list[Any] = [token for part in said for token in part.logprobs or ()]
+def _tokens(texts: Sequence[_ResponseText]) -> Tokens:
+    sampled = [token for part in texts for token in part.logprobs or ()]
     return Tokens(logprobs=tuple(token.logprob for token in sampled))
-
-
-SEALED = "reasoning.encrypted_content"
-LOGPROBS = "message.output_text.logprobs"
-
-
-class ResponsesBackend(OpenAIEndpoint):
-    path = "/responses"
-    schema_path = ("text", "format")
-    optional_fields = (
-        OptionalField(("include",), r"[`'\"]include[`'\"]|encrypted[_ ]content"),
-        OptionalField(("max_output_tokens",), r"\bmax_(output_)?tokens\b", is_limit=True),
-        OptionalField(("top_p",), r"\btop_p\b"),
-        OptionalField(("temperature",), r"\btemperature\b"),
-        OptionalField(("reasoning",), r"\breasoning\b"),
-        OptionalField(("text", "format"), r"text\.format|response_format|json_schema|\bschema\b|\bstrict\b|structured"),
-    )
-
-    def _body(self, request: Request) -> dict[str, Any]:
-        settings, sampling = self._settings, request.sampling
-        given = {
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "max_output_tokens": sampling.max_tokens,
-        }
-        body: dict[str, Any] = {
-            "model": request.model,
-            "input": input_items(request.messages),
-            "store": False,
-            "include": [SEALED, *([LOGPROBS] if settings.record_tokens else [])],
-            **{name: value for name, value in given.items() if value is not None},
-        }
-        system = instructions(request.messages)
-        if system:
-            body["instructions"] = system
-        if settings.reasoning_effort is not None:
-            body["reasoning"] = {"effort": settings.reasoning_effort}
-        if request.tools:
-            body |= {"tools": wire_tools(request.tools), "tool_choice": request.tool_choice}
-        if request.schema is not None and settings.structured:
-            body["text"] = {"format": text_format(request.schema)}
-        if settings.stream:
-            body["stream"] = True
-        return body
-
-    def _read(self, body: Json, request: Request) -> Reply:
-        return read_response(body, tokens=self._settings.record_tokens)
-
-    def _read_events(self, events: Events, request: Request) -> Reply:
-        return read_response_events(events, tokens=self._settings.record_tokens)

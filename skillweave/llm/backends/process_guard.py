@@ -12,28 +12,35 @@ import sys
 import threading
 
 GRACE_S = 10.0
-"""Between being asked to end and being killed."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 
 def main(command: list[str]) -> int:
-    """The exit status of the command. Signals go to the group, so that they reach what it started as well."""
+    """Run a command to its end, or until our standard input ends.
+
+    Signals go to the process group, so that they reach what the command has started as well.
+
+    Returns:
+        The exit status of the command.
+    """
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-    # Only now, since a child inherits what is ignored.
+    # After the start, since a child inherits ignored signals.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    is_cut = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(child, is_cut), daemon=True)
+    has_input_ended = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(child, has_input_ended), daemon=True)
     watcher.start()
     status = child.wait()
-    if is_cut.is_set():
+    if has_input_ended.is_set():
         watcher.join()
     os.killpg(0, signal.SIGTERM)
     return status if status >= 0 else 128 - status
 
 
-def _watch(child: "subprocess.Popen[bytes]", is_cut: threading.Event) -> None:
+def _watch(child: "subprocess.Popen[bytes]", has_input_ended: threading.Event) -> None:
+    """Wait for the end of standard input; then end the group."""
     while os.read(0, 1024):
         pass
-    is_cut.set()
+    has_input_ended.set()
     os.killpg(0, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(GRACE_S)

@@ -11,11 +11,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Self
 
 from skillweave.base.errors import ConfigError
-from skillweave.llm.backends import process_guard as tether
+from skillweave.llm.backends import process_guard
 from skillweave.llm.backends.backend import Request
 from skillweave.llm.backends.errors import OptionalField
 from skillweave.llm.backends.json_schema import guided_format
@@ -24,15 +26,46 @@ from skillweave.schema.record import Json
 from skillweave.schema.trajectory import Message
 
 HOST = "127.0.0.1"
-LOOK_EVERY_S = 0.2
-TELL_EVERY_S = 10.0
+POLL_S = 0.2
+"""Seconds between two looks whether the server is ready."""
+HEALTH_TIMEOUT_S = 5.0
+PROGRESS_S = 10.0
+"""Seconds between two messages about its start."""
 LAST_LINES = 5
-LINE = 200
-"""Longest line of the log that is shown."""
+"""Lines of its log that an error shows."""
+LONGEST_LINE = 200
+
+
+class VllmBackend(ChatBackend):
+    """A model behind a vLLM server."""
+
+    provider = "vllm"
+    home = "http://127.0.0.1:8000/v1"
+    key_variable = None
+    optional_fields = (*ChatBackend.optional_fields, OptionalField(("return_token_ids",), r"\breturn_token_ids\b"))
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body = super()._body(request)
+        if self._settings.record_tokens:
+            body["return_token_ids"] = True
+        return body
+
+    def _message(self, message: Message) -> dict[str, Any]:
+        wire = super()._message(message)
+        if message.role == "assistant" and message.reasoning_content:
+            # Which of the two a chat template, or a version of the server, reads differs.
+            wire |= {"reasoning": message.reasoning_content, "reasoning_content": message.reasoning_content}
+        return wire
+
+    def _tools(self, tools: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
+        return [strict_tool(tool) for tool in tools]
+
+    def _format(self, schema: Mapping[str, Json]) -> dict[str, Json]:
+        return guided_format(schema)
 
 
 class VllmServer:
-    """`async with VllmServer("org/model", log=...) as server:` and then `server.base_url`."""
+    """A vLLM server of our own: `async with VllmServer("org/model", log=...) as server:`, then `server.base_url`."""
 
     def __init__(
         self,
@@ -48,7 +81,20 @@ class VllmServer:
         start_limit_s: float = 900.0,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        """`arguments` are added to those of `vllm serve`, `environment` to our own; `command` stands before `serve`."""
+        """Nothing is started yet.
+
+        Args:
+            model: The model to serve.
+            log: The file that its output goes to.
+            tool_parser: vLLM's parser of tool calls.
+            reasoning_parser: vLLM's parser of reasoning; None for models that do not reason.
+            arguments: Further arguments of `vllm serve`.
+            command: How vLLM is called, before `serve`.
+            environment: Variables that are added to our own.
+            port: None is any free one.
+            start_limit_s: Seconds until it has to answer.
+            progress: Gets a line about its start now and then.
+        """
         self.model = model
         self.port = port or _free_port()
         reasoning = () if reasoning_parser is None else ("--reasoning-parser", reasoning_parser)
@@ -66,7 +112,11 @@ class VllmServer:
         return f"http://{HOST}:{self.port}/v1"
 
     async def __aenter__(self) -> Self:
-        """Raises ConfigError where it is not installed, ends early, or takes too long."""
+        """Start the server, and wait until it answers.
+
+        Raises:
+            ConfigError: It is not installed, ends early, or takes too long.
+        """
         if shutil.which(self.command[0]) is None:
             raise ConfigError(
                 f"there is no program {self.command[0]!r} to serve {self.model!r} with; install vLLM "
@@ -95,82 +145,54 @@ class VllmServer:
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("wb") as stream:
             return subprocess.Popen(
-                [sys.executable, "-I", tether.__file__, *self.command],
+                [sys.executable, "-I", process_guard.__file__, *self.command],
                 env={**os.environ, **self._environment},
                 stdin=subprocess.PIPE,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
-                # A group of its own: to be ended as a whole, and out of reach of an interrupt at the keyboard.
+                # A process group of its own: it ends as a whole, and no interrupt at the keyboard reaches it.
                 start_new_session=True,
             )
 
     async def _wait(self, process: "subprocess.Popen[bytes]") -> None:
         loop = asyncio.get_running_loop()
-        began = told = loop.time()
-        while not await _is_healthy(self.port):
+        began = reported = loop.time()
+        while not await asyncio.to_thread(_is_healthy, self.port):
             status, waited = process.poll(), loop.time() - began
             if status is not None:
-                raise self._complaint(f"ended with status {status} before it was ready")
+                raise self._error(f"ended with status {status} before it was ready")
             if waited > self._limit:
-                raise self._complaint(f"was not ready within {self._limit:g} seconds")
-            if loop.time() - told >= TELL_EVERY_S:
-                told = loop.time()
+                raise self._error(f"was not ready within {self._limit:g} seconds")
+            if loop.time() - reported >= PROGRESS_S:
+                reported = loop.time()
                 last = self._last_lines(1)
                 self._progress(f"vllm: {self.model} is starting, {waited:.0f} s" + (f": {last}" if last else ""))
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_S)
         self._progress(f"vllm: {self.model} is ready after {loop.time() - began:.0f} s at {self.base_url}")
 
-    def _complaint(self, what: str) -> ConfigError:
+    def _error(self, what: str) -> ConfigError:
         last = self._last_lines(LAST_LINES)
-        said = f"; it last said: {last}" if last else ""
-        return ConfigError(f"vLLM's server for {self.model!r} {what}; its log is {str(self._log)!r}{said}")
+        output = f"; it last said: {last}" if last else ""
+        return ConfigError(f"vLLM's server for {self.model!r} {what}; its log is {str(self._log)!r}{output}")
 
     def _last_lines(self, count: int) -> str:
         lines = [line.strip() for line in self._log.read_text("utf-8", "replace").splitlines() if line.strip()]
-        return " | ".join(line[:LINE] for line in lines[-count:])
+        return " | ".join(line[:LONGEST_LINE] for line in lines[-count:])
 
 
-async def _is_healthy(port: int) -> bool:
+def _is_healthy(port: int) -> bool:
+    connection = HTTPConnection(HOST, port, timeout=HEALTH_TIMEOUT_S)
     try:
-        async with asyncio.timeout(5):
-            reader, writer = await asyncio.open_connection(HOST, port)
-            try:
-                writer.write(f"GET /health HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode())
-                return b" 200 " in await reader.readline()
-            finally:
-                writer.close()
-    except (OSError, TimeoutError, ValueError):
+        connection.request("GET", "/health")
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
         return False
+    finally:
+        connection.close()
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind((HOST, 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        port: int = listener.getsockname()[1]
         return port
-
-
-class VllmBackend(ChatBackend):
-    provider = "vllm"
-    home = "http://127.0.0.1:8000/v1"
-    key_variable = None
-    optional_fields = (*ChatBackend.optional_fields, OptionalField(("return_token_ids",), r"\breturn_token_ids\b"))
-
-    def _body(self, request: Request) -> dict[str, Any]:
-        body = super()._body(request)
-        if self._settings.record_tokens:
-            body["return_token_ids"] = True
-        return body
-
-    def _message(self, message: Message) -> dict[str, Any]:
-        wire = super()._message(message)
-        if message.role == "assistant" and message.reasoning_content:
-            # Templates of models that reason read the one or the other, as does the server from version to version.
-            wire |= {"reasoning": message.reasoning_content, "reasoning_content": message.reasoning_content}
-        return wire
-
-    def _tools(self, tools: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
-        return [strict_tool(tool) for tool in tools]
-
-    def _format(self, schema: Mapping[str, Json]) -> dict[str, Json]:
-        return guided_format(schema)

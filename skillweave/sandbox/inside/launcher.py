@@ -187,6 +187,7 @@ def _told(line: socket.socket, report: str | None) -> bool:
 
 
 def _delete(folder: str) -> None:
+    # Only needed when the caller has died; importing it would make every start slower.
     import shutil
 
     shutil.rmtree(folder, ignore_errors=True)

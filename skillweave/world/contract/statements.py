@@ -11,7 +11,7 @@ from skillweave.world.contract.entities import ContractProblem
 from skillweave.world.forbidden_sql import SqlForm, refused_in
 from skillweave.world.interpreter import guard_query
 from skillweave.world.lineage import ColumnLineage
-from skillweave.world.pool import LIMITS
+from skillweave.world.prepared import LIMITS
 from skillweave.world.sql import parse
 
 NOW = frozenset({"now"})

@@ -16,6 +16,7 @@ from skillweave.world.ids import is_new, minted_by
 from skillweave.world.sql import parse
 
 RESERVED_BINDINGS = frozenset({"caller", "now", "person"})
+"""Bindings that sessions set; no parameter may have these names."""
 RESERVED_ERRORS = frozenset(
     {
         "unknown_tool",
@@ -27,6 +28,7 @@ RESERVED_ERRORS = frozenset(
         "no_account_here",
     }
 )
+"""Error codes of sessions; no guard may use them."""
 
 
 def tool_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
@@ -47,9 +49,9 @@ def _tool(blueprint: Blueprint, tool: Tool, statements: StatementChecker) -> Ite
         yield from _parameter(blueprint, where, parameter)
     yield from _examples(f"{where}, examples", tool)
     yield from _kind(where, tool)
-    found = list(_statements(where, tool, statements))
-    yield from found
-    if not found:
+    faults = list(_statements(where, tool, statements))
+    yield from faults
+    if not faults:
         yield from _unused(where, tool)
         yield from _returned(blueprint, where, tool, statements)
         yield from _new_ids(blueprint, where, tool)

@@ -2,7 +2,7 @@
 manual (s10, s11, s13).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from skillweave.base.errors import AuthorError
 from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint
@@ -17,59 +17,53 @@ from synth.policy.manual import JointParts
 from synth.questions.types import Mediated
 
 
-def links(asked: OfflineQuestion) -> list[Link]:
-    """What the stories of the catalogue between two companies take from the one and give to the other."""
-    fused = fuse(asked.many("blueprints", Blueprint))
-    found = (link for story in stories_between(fused, asked.seed) for link in links_of(story, fused))
-    return list({link.model_copy(update={"why": ""}): link for link in found}.values())
+def links(question: OfflineQuestion) -> list[Link]:
+    """The links that the catalogue's stories between two companies need."""
+    fused = fuse(question.many("blueprints", Blueprint))
+    needed = (link for story in stories_between(fused, question.seed) for link in links_of(story, fused))
+    return list({link.model_copy(update={"why": ""}): link for link in needed}.values())
 
 
-def stories(asked: OfflineQuestion) -> list[Storyline]:
-    """The stories that join all the companies by links that are offered."""
-    fused = asked.get("blueprint", FusedBlueprint)
-    offered = {_ends(link) for link in asked.many("links", Link)}
-    found = list(_fitting(stories_between(fused, asked.seed), fused, offered))
-    if not found:
+def stories(question: OfflineQuestion) -> list[Storyline]:
+    """The stories that join all companies by links that are offered. AuthorError if there are none."""
+    fused = question.get("blueprint", FusedBlueprint)
+    offered = {_ends(link) for link in question.many("links", Link)}
+    candidates = stories_between(fused, question.seed)
+    storylines = [story for story in candidates if offered & {_ends(link) for link in links_of(story, fused)}]
+    if not storylines:
         names = ", ".join(member.server for member in fused.members)
         raise AuthorError(f"the offline author knows no story that joins {names}; for more name a model in llm.textual")
-    return found[: asked.get("count", int)]
-
-
-def _fitting(stories: list[Storyline], fused: FusedBlueprint, offered: set[tuple[str, ...]]) -> Iterator[Storyline]:
-    for story in stories:
-        own = {_ends(link) for link in links_of(story, fused)}
-        if own & offered:
-            yield story
+    return storylines[: question.get("count", int)]
 
 
 def _ends(link: Link) -> tuple[str, ...]:
     return link.kind, link.source, link.target, link.consumer
 
 
-def mediate(asked: OfflineQuestion) -> Mediated:
-    """What the contract leaves open is settled; the stories' bridge rules are kept."""
-    contract = asked.get("contract", FusedBlueprint)
-    proposed = [rule for story in asked.many("storylines", Storyline) for rule in story.bridges]
+def mediate(question: OfflineQuestion) -> Mediated:
+    """Settle what the companies' contracts leave open, and keep the stories' bridge rules."""
+    contract = question.get("contract", FusedBlueprint)
+    proposed = [rule for story in question.many("storylines", Storyline) for rule in story.bridges]
     return Mediated(
-        conflicts=Mediator(contract, asked.random).conflicts(),
-        bridges=_told_apart(list({rule.rule: rule for rule in proposed}.values()), contract),
+        conflicts=Mediator(contract, question.random).conflicts(),
+        bridges=_with_own_errors(list({rule.rule: rule for rule in proposed}.values()), contract),
     )
 
 
-def merge(asked: OfflineQuestion) -> JointParts:
-    """The manual of all companies."""
-    return JointManualWriter(asked.get("contract", FusedBlueprint), asked.random).parts()
+def merge(question: OfflineQuestion) -> JointParts:
+    """The joint manual of all companies."""
+    return JointManualWriter(question.get("contract", FusedBlueprint), question.random).parts()
 
 
-def _told_apart(rules: Sequence[BridgeRule], contract: FusedBlueprint) -> list[BridgeRule]:
+def _with_own_errors(rules: Sequence[BridgeRule], contract: FusedBlueprint) -> list[BridgeRule]:
     """The rules, with error codes that no other rule of their tool has."""
     taken = {(tool.name, guard.error) for tool in contract.tools for guard in tool.guards}
-    found = []
+    renamed = []
     for rule in rules:
         error, number = rule.error, 1
         while (rule.tool, error) in taken:
             number += 1
             error = f"{rule.error[:44]}_{number}"
         taken.add((rule.tool, error))
-        found.append(rule.model_copy(update={"error": error}))
-    return found
+        renamed.append(rule.model_copy(update={"error": error}))
+    return renamed

@@ -16,59 +16,61 @@ from synth.questions.types import RowWords, Story
 from synth.tasks.tellings import UntoldTask, numbered_tasks
 
 
-def stories(asked: OfflineQuestion) -> list[Story]:
-    """Pairs of tools that one of the catalogue's goals uses one after the other."""
-    blueprint = asked.get("blueprint", Blueprint)
-    there = {tool.name for tool in blueprint.tools}
-    found: dict[tuple[str, str], Story] = {}
-    for goal in asked.variant(blueprint.server).rendered.goals:
+def stories(question: OfflineQuestion) -> list[Story]:
+    """Pairs of tools that a goal of the catalogue uses one after the other."""
+    blueprint = question.get("blueprint", Blueprint)
+    names = {tool.name for tool in blueprint.tools}
+    pairs: dict[tuple[str, str], Story] = {}
+    for goal in question.variant(blueprint.server).rendered.goals:
         for first, second in zip(goal.calls, goal.calls[1:], strict=False):
-            if {first.tool, second.tool} <= there:
+            if {first.tool, second.tool} <= names:
                 story = Story(source=first.tool, target=second.tool, reason=goal.title)
-                found.setdefault((first.tool, second.tool), story)
-    return list(found.values())
+                pairs.setdefault((first.tool, second.tool), story)
+    return list(pairs.values())
 
 
-def goals(asked: OfflineQuestion) -> list[Goal]:
-    """The goals whose tools, result columns, stories and rows are there."""
-    blueprint = asked.get("blueprint", Blueprint)
-    columns = asked.get("columns", dict)
-    counts = asked.get("counts", dict)
-    linked = {(edge.source, edge.target) for edge in asked.many("stories", ToolEdge)}
-    known = asked.variant(blueprint.server).rendered.goals
+def goals(question: OfflineQuestion) -> list[Goal]:
+    """The goals that the blueprint, its results, stories and rows allow."""
+    blueprint = question.get("blueprint", Blueprint)
+    columns = question.get("columns", dict)
+    counts = question.get("counts", dict)
+    linked = {(edge.source, edge.target) for edge in question.many("stories", ToolEdge)}
+    known = question.variant(blueprint.server).rendered.goals
     fitting = [goal for goal in known if _fits(goal, blueprint, columns, linked)]
     if not any(counts.values()):
         return []
-    if unwanted := {tool.name for tool in asked.many("unwanted", Tool)}:
-        told = {goal.name for name in ("known", "failed") for goal in asked.many(name, Goal)}
-        fitting = [goal for goal in fitting if goal.name not in told and unwanted & {call.tool for call in goal.calls}]
-    return fitting[: asked.get("count", int)]
+    if unwanted := {tool.name for tool in question.many("unwanted", Tool)}:
+        known_goals = {goal.name for name in ("known", "failed") for goal in question.many(name, Goal)}
+        fitting = [
+            goal for goal in fitting if goal.name not in known_goals and unwanted & {call.tool for call in goal.calls}
+        ]
+    return fitting[: question.get("count", int)]
 
 
-def references(asked: OfflineQuestion) -> list[RowWords]:
-    """By which columns of each read people refer to its rows: those that the catalogue has words for."""
-    blueprint = asked.get("blueprint", Blueprint)
-    columns = asked.get("columns", dict)
-    found = []
+def references(question: OfflineQuestion) -> list[RowWords]:
+    """The columns of each read by which people refer to its rows: those that the catalogue has words for."""
+    blueprint = question.get("blueprint", Blueprint)
+    columns = question.get("columns", dict)
+    row_words = []
     for read, names in columns.items():
-        talk, about = _talk_and_subject(asked, blueprint, read)
-        # Its own words first; amounts last, since few people know a thing by its price.
+        talk, about = _talk_and_subject(question, blueprint, read)
+        # The entity's own words first, amounts last: few people know a thing by its price.
         entities = sorted(talk.entities, key=lambda entity: entity != about)
-        said = [column for entity in entities for column in talk.entities[entity].qualifiers if column in names]
-        if said:
-            ordered = sorted(dict.fromkeys(said), key=lambda column: column.endswith("_cents"))
-            found.append(RowWords(read=read, columns=ordered))
-    return found
+        sayable = [column for entity in entities for column in talk.entities[entity].qualifiers if column in names]
+        if sayable:
+            ordered = sorted(dict.fromkeys(sayable), key=lambda column: column.endswith("_cents"))
+            row_words.append(RowWords(read=read, columns=ordered))
+    return row_words
 
 
-def _talk_and_subject(asked: OfflineQuestion, blueprint: Blueprint, read: str) -> tuple[Talk, str | None]:
-    """The words of the company that offers a read, and which of its entities the rows are, by its own name for it."""
+def _talk_and_subject(question: OfflineQuestion, blueprint: Blueprint, read: str) -> tuple[Talk, str | None]:
+    """The words of the company that offers a read, and the entity that its rows are, by the company's own name."""
     about = subject_entity(blueprint, blueprint.tool(read))
     if not isinstance(blueprint, FusedBlueprint):
-        return asked.variant(blueprint.server).rendered.talk, about
+        return question.variant(blueprint.server).rendered.talk, about
     origins = {entity.name: entity.origin for entity in [*blueprint.entities, *blueprint.relationships]}
     server = blueprint.member_of(read).server
-    return asked.variant(server).rendered.talk, origins.get(about) if about else None
+    return question.variant(server).rendered.talk, origins.get(about) if about else None
 
 
 def _fits(goal: Goal, blueprint: Blueprint, columns: Mapping[str, list[str]], linked: set[tuple[str, str]]) -> bool:
@@ -76,27 +78,28 @@ def _fits(goal: Goal, blueprint: Blueprint, columns: Mapping[str, list[str]], li
     for call in goal.calls:
         if call.tool not in tools or not call.same.keys() <= {p.name for p in tools[call.tool].parameters}:
             return False
-    if any(told.column not in columns[goal.calls[told.call - 1].tool] for told in goal.tell):
+    if any(fact.column not in columns[goal.calls[fact.call - 1].tool] for fact in goal.tell):
         return False
     pairs = zip(goal.calls, goal.calls[1:], strict=False)
     return all((first.tool, second.tool) in linked for first, second in pairs)
 
 
-def tell(asked: OfflineQuestion) -> list[Telling]:
-    """Each task in its persona's words, which it draws by itself: whatever else is told in the same question."""
-    talk, companies = _words(asked)
+def tell(question: OfflineQuestion) -> list[Telling]:
+    """Tell each task in its persona's words. They do not depend on the other tasks of the question."""
+    talk, companies = _words(question)
     return [
-        Teller(task.request, talk, _random(asked, task), companies, number).tell()
-        for number, task in numbered_tasks(asked.many("tasks", UntoldTask)).items()
+        Teller(task.request, talk, _random(question, task), companies, number).tell()
+        for number, task in numbered_tasks(question.many("tasks", UntoldTask)).items()
     ]
 
 
-def _random(asked: OfflineQuestion, task: UntoldTask) -> Random:
-    return Random(f"{asked.seed}/{asked.question}/{task.combination.id}")
+def _random(question: OfflineQuestion, task: UntoldTask) -> Random:
+    return Random(f"{question.seed}/{question.name}/{task.combination.id}")
 
 
-def _words(asked: OfflineQuestion) -> tuple[Talk, CompanyWords]:
-    blueprint = asked.variables.get("blueprint")
+def _words(question: OfflineQuestion) -> tuple[Talk, CompanyWords]:
+    blueprint = question.variables.get("blueprint")
     if not isinstance(blueprint, FusedBlueprint):
-        return asked.variant(asked.get("server", str)).rendered.talk, CompanyWords()
-    return talk_of_all(blueprint, {one.server: asked.variant(one.server).rendered.talk for one in blueprint.members})
+        return question.variant(question.get("server", str)).rendered.talk, CompanyWords()
+    talks = {member.server: question.variant(member.server).rendered.talk for member in blueprint.members}
+    return talk_of_all(blueprint, talks)

@@ -28,16 +28,16 @@ from synth.trial.generator import write_generator
 from synth.trial.rule_book import book_of, contract_of
 
 SIMILAR = 0.6
-"""Share of attribute names that makes an unknown entity a renamed one."""
+"""Share of common attribute names from which on an unknown entity is taken as a renamed one."""
 
 
 @dataclass(frozen=True)
 class AvailableEntities:
-    """The entities at hand, as tables, and the names by which the catalogue knows them."""
+    """The entities that the question gives, and the names by which the catalogue knows them."""
 
     tables: tuple[Entity, ...]
     renamed: dict[str, str]
-    """Catalogue's entity name -> the name at hand, where they differ."""
+    """The catalogue's entity name -> the given name, if they differ."""
 
     @cached_property
     def _connection(self) -> sqlite3.Connection:
@@ -47,15 +47,15 @@ class AvailableEntities:
         return connection
 
     def supports(self, sql: str) -> bool:
-        """Whether a statement prepares on the tables at hand."""
+        """Whether SQLite can prepare a statement on the given tables."""
         try:
             self._connection.execute(f"EXPLAIN {sql}", dict.fromkeys(bound_names(sql)))
         except sqlite3.Error:
             return False
         return True
 
-    def named(self, sql: str) -> str:
-        """A statement with the tables of renamed entities called by their new names."""
+    def translate(self, sql: str) -> str:
+        """The statement with the tables of renamed entities under their new names."""
         changes = {table_of(old): table_of(new) for old, new in self.renamed.items()}
         tokens = sqlglot.tokenize(sql, dialect="sqlite")
         for place in range(len(tokens) - 1, -1, -1):
@@ -66,7 +66,7 @@ class AvailableEntities:
         return sql
 
     def reference(self, reference: str | None) -> str | None:
-        """`Entity.attribute` by the names at hand; None where there is no such thing."""
+        """`Entity.attribute` by the given names; None if there is no such attribute."""
         if reference is None:
             return None
         old, _, attribute = reference.partition(".")
@@ -78,196 +78,214 @@ class AvailableEntities:
 
 
 def match_entities(known: Sequence[Entity], given: Sequence[Entity]) -> AvailableEntities:
-    """Match the catalogue's entities with those at hand: by name, else by what they have in common."""
+    """Match the catalogue's entities with given ones: by name, else by the attributes that they share.
+
+    Args:
+        known: The catalogue's entities.
+        given: The entities of the question.
+    """
     names = {entity.name for entity in given}
     free = [entity for entity in given if entity.name not in {entity.name for entity in known}]
     renamed = {}
     for entity in known:
         if entity.name not in names and free:
-            best = max(free, key=lambda other: _likeness(entity, other))
-            if _likeness(entity, best) >= SIMILAR:
+            best = max(free, key=lambda other: _similarity(entity, other))
+            if _similarity(entity, best) >= SIMILAR:
                 renamed[entity.name] = best.name
                 free.remove(best)
     return AvailableEntities(tuple(given), renamed)
 
 
-def adapted_relationship(entity: Entity, on: AvailableEntities) -> Entity:
-    """A relationship without references to what is not there any more."""
-    there = {table.name for table in on.tables}
+def adapted_relationship(entity: Entity, available: AvailableEntities) -> Entity:
+    """The relationship without references to entities that are missing."""
+    names = {table.name for table in available.tables}
     kept = []
     for attribute in entity.attributes:
         target = (attribute.references or "").partition(".")[0]
-        name = on.renamed.get(target, target)
-        if not attribute.references or name in there:
+        name = available.renamed.get(target, target)
+        if not attribute.references or name in names:
             references = f"{name}.{attribute.references.partition('.')[2]}" if attribute.references else None
             kept.append(attribute.model_copy(update={"references": references}))
     return entity.model_copy(update={"attributes": kept})
 
 
-def adapted_tool(tool: Tool, on: AvailableEntities) -> Tool | None:
-    """A tool on the entities at hand; None where its effects or its result cannot be had there."""
-    effects = [effect.model_copy(update={"sql": on.named(effect.sql)}) for effect in tool.effects]
-    if not all(on.supports(effect.sql) for effect in effects):
+def adapted_tool(tool: Tool, available: AvailableEntities) -> Tool | None:
+    """The tool on the given entities; None if its effects or its result are not possible there."""
+    effects = [effect.model_copy(update={"sql": available.translate(effect.sql)}) for effect in tool.effects]
+    if not all(available.supports(effect.sql) for effect in effects):
         return None
-    select = _carried_select(on.named(tool.returns.select), on)
+    select = _adapted_select(available.translate(tool.returns.select), available)
     if select is None:
         return None
-    guards = [guard.model_copy(update={"holds": on.named(guard.holds)}) for guard in tool.guards]
-    guards = [guard for guard in guards if on.supports(f"SELECT (\n{guard.holds}\n)")]
+    guards = [guard.model_copy(update={"holds": available.translate(guard.holds)}) for guard in tool.guards]
+    guards = [guard for guard in guards if available.supports(f"SELECT (\n{guard.holds}\n)")]
     used = bound_names(select).union(*(bound_names(e.sql) for e in effects), *(bound_names(g.holds) for g in guards))
-    parameters = [carried for p in tool.parameters if p.name in used and (carried := _carried_parameter(p, on))]
+    parameters = [adapted for p in tool.parameters if p.name in used and (adapted := _adapted_parameter(p, available))]
     if used & {p.name for p in tool.parameters} - {p.name for p in parameters}:
         return None
     returns = tool.returns.model_copy(update={"select": select})
     return tool.model_copy(update={"effects": effects, "guards": guards, "returns": returns, "parameters": parameters})
 
 
-def adapted_invariants(invariants: Sequence[Invariant], on: AvailableEntities) -> list[Invariant]:
-    """The invariants that still speak of something."""
-    named = [invariant.model_copy(update={"never": on.named(invariant.never)}) for invariant in invariants]
-    return [invariant for invariant in named if on.supports(invariant.never)]
+def adapted_invariants(invariants: Sequence[Invariant], available: AvailableEntities) -> list[Invariant]:
+    """The invariants whose tables and columns are there."""
+    translated = [item.model_copy(update={"never": available.translate(item.never)}) for item in invariants]
+    return [invariant for invariant in translated if available.supports(invariant.never)]
 
 
-def adapted_events(events: Sequence[Event], on: AvailableEntities) -> list[Event]:
-    """The events that can still happen."""
-    named = [
-        event.model_copy(update={"pick": on.named(event.pick), "effects": [on.named(sql) for sql in event.effects]})
+def adapted_events(events: Sequence[Event], available: AvailableEntities) -> list[Event]:
+    """The events whose tables and columns are there."""
+    translated = [
+        event.model_copy(
+            update={
+                "pick": available.translate(event.pick),
+                "effects": [available.translate(sql) for sql in event.effects],
+            }
+        )
         for event in events
     ]
-    return [event for event in named if all(on.supports(sql) for sql in [event.pick, *event.effects])]
+    return [event for event in translated if all(available.supports(sql) for sql in [event.pick, *event.effects])]
 
 
-def _carried_parameter(parameter: Parameter, on: AvailableEntities) -> Parameter | None:
-    reference = on.reference(parameter.refers_to)
+def _adapted_parameter(parameter: Parameter, available: AvailableEntities) -> Parameter | None:
+    reference = available.reference(parameter.refers_to)
     if parameter.refers_to and reference is None:
         return None
     return parameter.model_copy(update={"refers_to": reference})
 
 
-def _carried_select(select: str, on: AvailableEntities) -> str | None:
-    """A SELECT without the result columns that cannot be had; None where nothing sensible is left."""
-    if on.supports(select):
+def _adapted_select(select: str, available: AvailableEntities) -> str | None:
+    """The SELECT without the result columns that are not possible; None if nothing is left."""
+    if available.supports(select):
         return select
     tree = sqlglot.parse_one(select, dialect="sqlite")
     if not isinstance(tree, exp.Select):
         return None
-    kept = [p for p in tree.expressions if on.supports(tree.copy().select(p, append=False).sql("sqlite"))]
+    kept = [p for p in tree.expressions if available.supports(tree.copy().select(p, append=False).sql("sqlite"))]
     left = tree.copy().select(*kept, append=False).sql("sqlite") if kept else ""
-    return left if left and on.supports(left) else None
+    return left if left and available.supports(left) else None
 
 
-def _likeness(one: Entity, other: Entity) -> float:
+def _similarity(one: Entity, other: Entity) -> float:
     first, second = ({a.name for a in entity.attributes} for entity in (one, other))
     return len(first & second) / len(first | second)
 
 
-def expand(asked: OfflineQuestion) -> list[Domain]:
+def expand(question: OfflineQuestion) -> list[Domain]:
     """Domains near a seed that are not known yet."""
-    known = set(asked.many("known", str))
-    topic = asked.get("seed", str)
-    found = [domain for service in services_for(topic) for domain in domains_of(service, topic)]
-    return [domain for domain in found if domain.name not in known][: asked.get("count", int)]
+    known = set(question.many("known", str))
+    topic = question.get("seed", str)
+    domains = [domain for service in services_for(topic) for domain in domains_of(service, topic)]
+    return [domain for domain in domains if domain.name not in known][: question.get("count", int)]
 
 
-def entities(asked: OfflineQuestion) -> list[Entity]:
+def entities(question: OfflineQuestion) -> list[Entity]:
     """The entities of a domain, its core person first."""
-    rendered = asked.variant(asked.get("domain", Domain).name).rendered
+    rendered = _variant(question).rendered
     ordered = sorted(rendered.entities, key=lambda entity: entity.name != rendered.core_entity)
-    return ordered[: asked.get("count", int)]
+    return ordered[: question.get("count", int)]
 
 
-def relations(asked: OfflineQuestion) -> list[Relation]:
-    """Which of the given entities are related: by a reference, or through a relationship that names both."""
-    made = asked.variant(asked.get("domain", Domain).name)
-    given = asked.many("entities", Entity)
-    on = match_entities(made.rendered.entities, given)
-    core = on.renamed.get(made.rendered.core_entity, made.rendered.core_entity)
+def relations(question: OfflineQuestion) -> list[Relation]:
+    """Which of the given entities are related: by a reference, or through a relationship that refers to both."""
+    rendered = _variant(question).rendered
+    given = question.many("entities", Entity)
+    available = match_entities(rendered.entities, given)
+    core = available.renamed.get(rendered.core_entity, rendered.core_entity)
     names = {entity.name for entity in given}
-    found = [
+    direct = [
         Relation(source=target, target=entity.name, cardinality="one_to_many", label="has")
         for entity in given
-        for target in _targets(entity, on)
+        for target in _targets(entity, available)
         if target in names
     ]
-    names |= {relationship.name for relationship in made.rendered.relationships}
-    for relationship in made.rendered.relationships:
-        targets = [target for target in dict.fromkeys(_targets(relationship, on)) if target in names]
-        others = [target for target in targets if target != core]
-        if core in targets and others:
-            found += [
-                Relation(source=core, target=other, cardinality="many_to_many", through=relationship.name, label="has")
-                for other in others
-            ]
-        else:
-            found += [
-                Relation(source=end, target=relationship.name, cardinality="one_to_many", through=relationship.name)
-                for end in targets
-            ]
-    return found
+    names |= {relationship.name for relationship in rendered.relationships}
+    indirect: list[Relation] = []
+    for relationship in rendered.relationships:
+        targets = [target for target in dict.fromkeys(_targets(relationship, available)) if target in names]
+        indirect += _relations_through(relationship.name, core, targets)
+    return [*direct, *indirect]
 
 
-def book(asked: OfflineQuestion) -> RuleBook:
-    """The company, its tools and rules, as far as the tables at hand carry them."""
-    made, on = _on(asked, asked.many("tables", Entity))
-    tools = [carried for tool in made.rendered.tools if (carried := adapted_tool(tool, on))]
-    return book_of(made.setting.title, tools)
+def _relations_through(name: str, core: str, targets: list[str]) -> list[Relation]:
+    """What a relationship relates: the core person with each other entity it refers to, or else each with itself."""
+    others = [target for target in targets if target != core]
+    if core in targets and others:
+        return [
+            Relation(source=core, target=other, cardinality="many_to_many", through=name, label="has")
+            for other in others
+        ]
+    return [Relation(source=end, target=name, cardinality="one_to_many", through=name) for end in targets]
 
 
-def relationships(asked: OfflineQuestion) -> list[Entity]:
+def book(question: OfflineQuestion) -> RuleBook:
+    """The company, its tools and rules, as far as the given tables allow."""
+    variant = _variant(question)
+    available = _available(variant, question.many("tables", Entity))
+    tools = [adapted for tool in variant.rendered.tools if (adapted := adapted_tool(tool, available))]
+    return book_of(variant.setting.title, tools)
+
+
+def relationships(question: OfflineQuestion) -> list[Entity]:
     """The relationships that the graph's relations go through."""
-    made = asked.variant(asked.get("domain", Domain).name)
-    given = asked.many("entities", Entity)
-    wanted = {relation.through for relation in asked.many("relations", Relation) if relation.through}
-    kept = [entity for entity in made.rendered.relationships if entity.name in wanted]
-    on = match_entities([*made.rendered.entities, *kept], [*given, *kept])
-    return [adapted_relationship(entity, on) for entity in kept]
+    rendered = _variant(question).rendered
+    wanted = {relation.through for relation in question.many("relations", Relation) if relation.through}
+    kept = [entity for entity in rendered.relationships if entity.name in wanted]
+    available = match_entities([*rendered.entities, *kept], [*question.many("entities", Entity), *kept])
+    return [adapted_relationship(entity, available) for entity in kept]
 
 
-def contracts(asked: OfflineQuestion) -> list[Contract]:
+def contracts(question: OfflineQuestion) -> list[Contract]:
     """The contracts of some tools."""
-    draft = asked.get("draft", Blueprint)
-    made, on = _on(asked, draft.tables)
-    wanted = asked.many("asked", str)
-    found = (adapted_tool(tool, on) for tool in made.rendered.tools if tool.name in wanted)
-    return [contract_of(tool) for tool in found if tool]
+    variant = _variant(question)
+    available = _available(variant, question.get("draft", Blueprint).tables)
+    wanted = question.many("asked", str)
+    tools = (adapted_tool(tool, available) for tool in variant.rendered.tools if tool.name in wanted)
+    return [contract_of(tool) for tool in tools if tool]
 
 
-def rules(asked: OfflineQuestion) -> Rules:
-    """What is never true of the data, and what the back office does."""
-    made, on = _on(asked, asked.many("tables", Entity))
+def rules(question: OfflineQuestion) -> Rules:
+    """The invariants of the data, and the events of the back office."""
+    variant = _variant(question)
+    available = _available(variant, question.many("tables", Entity))
     return Rules(
-        invariants=adapted_invariants(made.rendered.invariants, on), events=adapted_events(made.rendered.events, on)
+        invariants=adapted_invariants(variant.rendered.invariants, available),
+        events=adapted_events(variant.rendered.events, available),
     )
 
 
-def mend(asked: OfflineQuestion) -> Mended:
-    """Nothing: the catalogue has no other parts than those that were given."""
+def mend(question: OfflineQuestion) -> Mended:
+    """Nothing: the catalogue has no other parts than those that it gave before."""
     return Mended()
 
 
-def _on(asked: OfflineQuestion, tables: list[Entity]) -> tuple[ServiceVariant, AvailableEntities]:
-    made = asked.variant(asked.get("domain", Domain).name)
-    return made, match_entities([*made.rendered.entities, *made.rendered.relationships], tables)
+def _variant(question: OfflineQuestion) -> ServiceVariant:
+    return question.variant(question.get("domain", Domain).name)
 
 
-def _targets(entity: Entity, on: AvailableEntities) -> list[str]:
+def _available(variant: ServiceVariant, tables: list[Entity]) -> AvailableEntities:
+    return match_entities([*variant.rendered.entities, *variant.rendered.relationships], tables)
+
+
+def _targets(entity: Entity, available: AvailableEntities) -> list[str]:
+    """The entities that an entity refers to, by the given names."""
     references = [attribute.references.partition(".")[0] for attribute in entity.attributes if attribute.references]
-    return [on.renamed.get(name, name) for name in references]
+    return [available.renamed.get(name, name) for name in references]
 
 
-def table_generator(asked: OfflineQuestion) -> str:
-    """The script that draws the rows of the tables that no tool fills."""
-    blueprint = asked.get("blueprint", Blueprint)
-    return write_generator(blueprint.server, blueprint.core_entity, asked.many("filled", Entity), blueprint.tables)
+def table_generator(question: OfflineQuestion) -> str:
+    """The script that generates the rows of tables that no tool fills."""
+    blueprint = question.get("blueprint", Blueprint)
+    return write_generator(blueprint.server, blueprint.core_entity, question.many("filled", Entity), blueprint.tables)
 
 
-def policy_manual(asked: OfflineQuestion) -> ManualParts:
+def policy_manual(question: OfflineQuestion) -> ManualParts:
     """The manual of a company."""
-    return ManualWriter(asked.get("blueprint", Blueprint), asked.random).parts()
+    return ManualWriter(question.get("blueprint", Blueprint), question.random).parts()
 
 
-def policy_sentences(asked: OfflineQuestion) -> RewordedRules:
-    """The sentences as they are: the catalogue has no others."""
+def policy_sentences(question: OfflineQuestion) -> RewordedRules:
+    """The sentences unchanged: the catalogue has no others."""
     return RewordedRules(
-        sentences=[RewordedRule(rule=rule.rule, says=rule.sentence) for rule in asked.many("rules", FaultyRule)]
+        sentences=[RewordedRule(rule=rule.rule, says=rule.sentence) for rule in question.many("rules", FaultyRule)]
     )

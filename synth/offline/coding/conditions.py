@@ -1,7 +1,7 @@
-"""Conditions in Python, two-valued: one that holds iff the SQL it was made from is exactly true.
+"""Conditions in Python with two truth values: each holds if and only if its SQL is exactly true.
 
-NULL is pushed into the leaves: `x < y` of SQL becomes `x is not None and x < y`, and what refuses a call is its
-opposite, `x is None or x >= y`. Where an earlier part has shown that a value is not None, the check is left out.
+NULL is handled in the leaves: `x < y` in SQL becomes `x is not None and x < y`, and its opposite, which refuses a call,
+`x is None or x >= y`. The check is left out if an earlier part has shown that the value is not None.
 """
 
 from collections.abc import Sequence
@@ -13,40 +13,40 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<", 
 
 @dataclass(frozen=True)
 class Operand:
-    """A value in Python, and what must be known before it is looked at."""
+    """A value in Python, and what must be known before it is read."""
 
     code: str
     kind: Literal["text", "number"]
     nullable: bool = False
     needs: tuple[str, ...] = ()
-    """What must not be None for `code` to be evaluated: the row that it is read from."""
+    """What must not be None before `code` is evaluated: the row that it is read from."""
 
 
 @dataclass(frozen=True)
 class PythonCondition:
-    """Both readings of a condition, each as alternatives or requirements joined by one word."""
+    """A condition and its opposite, each as parts that are joined by one word."""
 
     holds: tuple[str, ...]
     broken: tuple[str, ...]
     joined: Literal["and", "or"] = "and"
-    """What joins the parts of `holds`; `broken` is joined by the other word."""
+    """The word that joins the parts of `holds`. The parts of `broken` are joined by the other one."""
     facts: frozenset[str] = frozenset()
-    """What is not None where it holds."""
+    """What is not None if it holds."""
     facts_broken: frozenset[str] = frozenset()
-    """What is not None where it is broken."""
+    """What is not None if it is broken."""
     queries: bool = field(default=False)
-    """Asks the database in place."""
+    """Whether it asks the database."""
 
 
 def compare(left: Operand, operator: str, right: Operand, known: frozenset[str]) -> PythonCondition:
-    """`left operator right`, true only where both are values."""
+    """`left operator right`, true only if both are values. `known` is what is not None."""
     needs = [code for operand in (left, right) for code in operand.needs if code not in known]
-    open_sides = [side.code for side in (left, right) if side.nullable and side.code not in known]
-    facts = frozenset([*needs, *open_sides, *left.needs, *right.needs])
-    if operator == "==" and open_sides:
-        # None equals no value, so one side that is a value is enough.
-        open_sides = open_sides[1:]
-    checks = [*dict.fromkeys([*needs, *open_sides])]
+    nullable_sides = [side.code for side in (left, right) if side.nullable and side.code not in known]
+    facts = frozenset([*needs, *nullable_sides, *left.needs, *right.needs])
+    if operator == "==" and nullable_sides:
+        # None equals no value, so it is enough if one side is a value.
+        nullable_sides = nullable_sides[1:]
+    checks = [*dict.fromkeys([*needs, *nullable_sides])]
     return PythonCondition(
         holds=(*(f"{code} is not None" for code in checks), f"{left.code} {operator} {right.code}"),
         broken=(*(f"{code} is None" for code in checks), f"{left.code} {OPPOSITE[operator]} {right.code}"),
@@ -69,18 +69,18 @@ def among(operand: Operand, literals: Sequence[str], negated: bool, known: froze
 
 
 def is_null(operand: Operand, negated: bool, known: frozenset[str]) -> PythonCondition:
-    """`operand IS NULL`, or IS NOT NULL. A value of a row that is not there is NULL too."""
+    """`operand IS NULL`, or IS NOT NULL. A value of a missing row is NULL too."""
     checks = [code for code in operand.needs if code not in known]
-    there = (*(f"{code} is not None" for code in checks), f"{operand.code} is not None")
+    present = (*(f"{code} is not None" for code in checks), f"{operand.code} is not None")
     absent = (*(f"{code} is None" for code in checks), f"{operand.code} is None")
     facts = frozenset([*operand.needs, operand.code])
     if negated:
-        return PythonCondition(holds=there, broken=absent, facts=facts)
-    return PythonCondition(holds=absent, broken=there, joined="or", facts_broken=facts)
+        return PythonCondition(holds=present, broken=absent, facts=facts)
+    return PythonCondition(holds=absent, broken=present, joined="or", facts_broken=facts)
 
 
 def truth(operand: Operand, negated: bool, known: frozenset[str]) -> PythonCondition:
-    """A number that stands alone: true iff it is not zero."""
+    """A number alone: true if it is not zero."""
     if negated:
         return compare(operand, "==", Operand("0", "number"), known)
     checks = [code for code in operand.needs if code not in known]
@@ -92,12 +92,12 @@ def truth(operand: Operand, negated: bool, known: frozenset[str]) -> PythonCondi
 
 
 def query(code: str) -> PythonCondition:
-    """A condition that the database decides: a call that gives True or False."""
+    """A condition that the database decides: a call that returns True or False."""
     return PythonCondition(holds=(code,), broken=(f"not {code}",), queries=True)
 
 
 def join(parts: Sequence[PythonCondition], word: Literal["and", "or"]) -> PythonCondition:
-    """The parts joined; each was made knowing what the former ones show."""
+    """Join parts. Each was made with what the earlier ones have shown."""
     if len(parts) == 1:
         return parts[0]
     other: Literal["and", "or"] = "or" if word == "and" else "and"

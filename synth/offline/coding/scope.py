@@ -19,20 +19,20 @@ RESERVED = frozenset(
 )
 RESERVED |= {"People", "Member"}
 GIVEN = frozenset({"caller", "person", "now"})
-"""Bindings that the session itself gives."""
+"""Bindings that the session provides."""
 TEXT_TYPES = frozenset({"string", "date", "datetime"})
 NUMBER_TYPES = frozenset({"integer", "number", "boolean"})
 
 
 @dataclass
 class FetchedRow:
-    """A row found by its key; the columns are those that later lines read."""
+    """A row that is fetched by its key, with the columns that later lines read."""
 
     variable: str
     entity: Entity
     binding: str
     value: str
-    """The Python expression that is bound."""
+    """The Python expression that is bound to the key."""
     columns: list[str] = field(default_factory=list)
 
     def statement(self) -> list[str]:
@@ -45,7 +45,7 @@ class FetchedRow:
 
 @dataclass
 class FetchedValue:
-    """A single value fetched by a query."""
+    """A single value that is fetched by a query."""
 
     variable: str
     sql: str
@@ -71,7 +71,7 @@ class Scope:
         self._names = {parameter.name for parameter in tool.parameters} | RESERVED
 
     def parameter(self, name: str) -> Operand | None:
-        """What `:name` stands for, where it has a plain Python value."""
+        """What `:name` stands for; None if it has no plain Python value."""
         if name == "now":
             return Operand("db.now", "text")
         if name in GIVEN and self.tool.kind != "auth":
@@ -84,13 +84,19 @@ class Scope:
         return None
 
     def lookup(self, entity: Entity, binding: str, value: str) -> FetchedRow:
-        """The row of that key, fetched before the guard that is being written unless it was before."""
+        """The row of a key. It is fetched before the guard that is being written, unless an earlier line fetched it.
+
+        Args:
+            entity: The row's table.
+            binding: The name to which the key is bound in SQL.
+            value: The Python expression of the key.
+        """
         place = (entity.table, value)
         if place not in self.lookups:
             stem = binding.removesuffix("_id") if binding.endswith("_id") else stem_of(entity)
-            found = FetchedRow(self.name(stem if binding != entity.key else stem_of(entity)), entity, binding, value)
-            self.lookups[place] = found
-            self.pending.append(found)
+            row = FetchedRow(self.name(stem if binding != entity.key else stem_of(entity)), entity, binding, value)
+            self.lookups[place] = row
+            self.pending.append(row)
         return self.lookups[place]
 
     def column(self, row: FetchedRow, name: str) -> Operand | None:
@@ -105,27 +111,27 @@ class Scope:
         return None
 
     def fetch(self, sql: str, bound: list[str], name: str) -> str:
-        """The variable that holds the query's value."""
+        """The variable that holds a query's value; `name` is what it is called if it is new."""
         if sql not in self.fetches:
-            found = FetchedValue(self.name(name), sql, bound)
-            self.fetches[sql] = found
-            self.pending.append(found)
+            value = FetchedValue(self.name(name), sql, bound)
+            self.fetches[sql] = value
+            self.pending.append(value)
         return self.fetches[sql].variable
 
     def mark(self) -> "ScopeMark":
-        """What is fetched so far, to return to."""
+        """A mark of what is fetched so far, for `undo`."""
         columns = [(row, list(row.columns)) for row in self.lookups.values()]
         return ScopeMark(dict(self.lookups), dict(self.fetches), list(self.pending), columns, set(self._names))
 
     def undo(self, mark: "ScopeMark") -> None:
-        """Forget what was fetched since the mark."""
+        """Forget what was fetched after the mark."""
         self.lookups, self.fetches, self.pending = dict(mark.lookups), dict(mark.fetches), list(mark.pending)
         for row, columns in mark.columns:
             row.columns[:] = columns
         self._names = set(mark.names)
 
     def name(self, stem: str) -> str:
-        """A name that is not taken, like `stem`."""
+        """A name that is not used yet: `stem`, or `stem_2`, ..."""
         name, number = stem, 2
         while name in self._names:
             name, number = f"{stem}_{number}", number + 1
@@ -134,11 +140,13 @@ class Scope:
 
 
 def stem_of(entity: Entity) -> str:
-    """What a row of a table is called in Python: as its own domain calls the table."""
+    """What a row of a table is called in Python: the name that its own domain has for the table."""
     return table_of(entity.origin) if isinstance(entity, FusedEntity) else entity.table
 
 
 class ScopeMark(NamedTuple):
+    """What a scope had fetched at some point."""
+
     lookups: dict[tuple[str, str], FetchedRow]
     fetches: dict[str, FetchedValue]
     pending: list[FetchedRow | FetchedValue]
@@ -148,22 +156,24 @@ class ScopeMark(NamedTuple):
 
 @dataclass(frozen=True)
 class RowQuery:
+    """A subquery that finds one row by its key: `(SELECT status FROM loan WHERE loan_id = :loan_id AND ...)`."""
+
     entity: Entity
     alias: str
     column: str | None
-    """The only column selected, if it is a column."""
+    """The selected column; None if an expression is selected."""
     key: list[str]
-    """What the key is compared with."""
+    """The tokens that the key is compared with."""
     rest: list[list[str]]
-    """The other conditions."""
+    """The tokens of each other condition."""
 
     def bare(self, tokens: Sequence[str]) -> list[str]:
-        """The tokens with `alias.` taken off the columns of this row."""
+        """The tokens without `alias.` before the columns of this row."""
         return _bare(tokens, self.alias)
 
 
 def row_query(tokens: Sequence[str], tables: Mapping[str, Entity]) -> RowQuery | None:
-    """The subquery in `tokens` (with its parentheses), or None where it is not of this form."""
+    """Read the subquery in `tokens`, which have its parentheses. Returns None if it has another form."""
     inner = list(tokens[1:-1])
     words = {token.upper(): place for place, token in reversed(list(top_level(inner)))}
     unfit = {"GROUP", "ORDER", "LIMIT", "JOIN", "UNION", "EXCEPT", "INTERSECT", "HAVING", "DISTINCT"}

@@ -16,89 +16,40 @@ from synth.offline.coding.sql_text import call, closing, is_word, refusal, text_
 from synth.offline.coding.translator import Translator, bound
 from synth.offline.question import OfflineQuestion
 from synth.servers.own_tests import CallExample
-from synth.servers.skeleton import BODY_WIDTH, booleans, function_head, registry, string
+from synth.servers.skeleton import BODY_WIDTH, LINE_WIDTH, booleans, function_head, registry, string
 
 Line = str | FetchedRow | FetchedValue
-"""A line of source; what is fetched is written out last, when its columns are known."""
-
-
-def write_guard(guard: Guard, scope: Scope) -> list[Line]:
-    """The statements that refuse a call which breaks the guard."""
-    scope.pending.clear()
-    before = scope.mark()
-    condition = Translator(scope).condition(guard.holds)
-    test = _guard_test(condition)
-    if test is None:
-        scope.undo(before)
-        test = _asked(guard.holds)
-    else:
-        scope.facts |= condition.facts
-    return [*scope.pending, *test, *refusal(guard.error, guard.says, guard.rule)]
-
-
-def _guard_test(condition: PythonCondition) -> list[str] | None:
-    """The `if` of a broken guard; None where it would not read well."""
-    word = "or" if condition.joined == "and" else "and"
-    flat = f"if {f' {word} '.join(condition.broken)}:"
-    if len(flat) <= BODY_WIDTH:
-        return [flat]
-    if any(len(part) > BODY_WIDTH - 12 for part in condition.broken) or condition.broken[-1].endswith(")"):
-        return None
-    first, *others = condition.broken
-    return ["if (", f"    {first}", *(f"    {word} {part}" for part in others), "):"]
-
-
-def _asked(sql: str) -> list[str]:
-    """The `if` of a guard that the database decides as a whole."""
-    tokens = unwrap(tokens_of(sql))
-    negated = is_word(tokens[0], "NOT") and len(tokens) > 1 and is_word(tokens[1], "EXISTS")
-    inner = tokens[1:] if negated else tokens
-    if is_word(inner[0], "EXISTS") and closing(inner, 1) == len(inner) - 1:
-        opening = "if db.exists(" if negated else "if not db.exists("
-        return call(opening, text_of(inner[2:-1]), bound(inner), "):")
-    return call("if not db.true(", text_of(tokens), bound(tokens), "):")
-
-
-def write_function(blueprint: Blueprint, tool: Tool) -> list[str]:
-    """The lines of the tool's function, decorator first."""
-    body = [line for text in _body(blueprint, tool) for line in ([text] if isinstance(text, str) else text.statement())]
-    return [*function_head(blueprint, tool), *(f"    {line}".rstrip() for line in body)]
-
-
-def _body(blueprint: Blueprint, tool: Tool) -> list[Line]:
-    scope = Scope(blueprint, tool)
-    lines: list[Line] = []
-    for guard in tool.guards:
-        if guard.enforced_by == "tool":
-            lines += write_guard(guard, scope)
-    minted = minted_by(tool, blueprint)
-    if lines and (minted or tool.effects):
-        lines.append("")
-    lines += [f'{binding} = db.new_id("{entity.table}")' for binding, entity in minted.items()]
-    for effect in tool.effects:
-        lines += call("db.run(", effect.sql, bound(tokens_of(effect.sql)), ")")
-    return [*lines, *_result(blueprint, tool, scope)]
-
-
-def _result(blueprint: Blueprint, tool: Tool, scope: Scope) -> list[str]:
-    select = tool.returns.select
-    flags = booleans(blueprint, tool)
-    arguments = [*([f"[{', '.join(string(flag) for flag in flags)}]"] if flags else []), *bound(tokens_of(select))]
-    if tool.kind != "auth":
-        return call("return db.only(" if tool.returns.rows == "one" else "return db.all(", select, arguments, ")")
-    role = blueprint.role(tool.name)
-    person = scope.name(stem_of(role.own))
-    signed_in = f'db.sign_in({person}["{role.key}"])'
-    return [*call(f"{person} = db.only(", select, arguments, ")"), signed_in, f"return {person}"]
-
-
+"""A line of source. What is fetched is written out last, when its columns are known."""
 DEFAULT_NOW = "2025-01-20 09:00:00"
-SERVER_WIDTH = 120
+TEST_HEAD = '''"""Tests of the server {name}: each tool succeeds, and each rule that it holds refuses what breaks it."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from {name} import server  # noqa: E402
+
+
+def call(tool, arguments, caller=None, patch=()):
+    """Call a tool in a session of its own, on the world's database with these rows changed."""
+    return server.session(caller=caller, patch=patch).call(tool, arguments)
+'''
+
+
+def answer_server(question: OfflineQuestion) -> str:
+    """Answer the question for a server."""
+    return write_server(question.get("blueprint", Blueprint), question.get("now", str))
+
+
+def answer_server_tests(question: OfflineQuestion) -> str:
+    """Answer the question for a server's tests, one for each example."""
+    return write_tests(question.get("blueprint", Blueprint), question.many("examples", CallExample))
 
 
 def write_server(blueprint: Blueprint, now: str = DEFAULT_NOW) -> str:
-    """The server's Python source. `now` is the clock of a session that is opened without a task."""
-    functions = ["\n".join(write_function(blueprint, tool)) for tool in blueprint.tools]
+    """The Python source of a server. `now` is the clock of a session that is opened without a task."""
+    functions = ["\n".join(_function_lines(blueprint, tool)) for tool in blueprint.tools]
     return "\n\n\n".join([_head(blueprint, now, "\n".join(functions)), *functions, _tail()]) + "\n"
 
 
@@ -128,35 +79,88 @@ def _tail() -> str:
     return 'if __name__ == "__main__":\n    server.run()'
 
 
-TEST_WIDTH = 120
-TEST_HEAD = '''"""Tests of the server {name}: each tool succeeds, and each rule that it holds refuses what breaks it."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from {name} import server  # noqa: E402
+def _function_lines(blueprint: Blueprint, tool: Tool) -> list[str]:
+    """The lines of the tool's function, decorator first."""
+    body = [line for text in _body(blueprint, tool) for line in ([text] if isinstance(text, str) else text.statement())]
+    return [*function_head(blueprint, tool), *(f"    {line}".rstrip() for line in body)]
 
 
-def call(tool, arguments, caller=None, patch=()):
-    """Call a tool in a session of its own, on the world's database with these rows changed."""
-    return server.session(caller=caller, patch=patch).call(tool, arguments)
-'''
+def _body(blueprint: Blueprint, tool: Tool) -> list[Line]:
+    scope = Scope(blueprint, tool)
+    lines: list[Line] = []
+    for guard in tool.guards:
+        if guard.enforced_by == "tool":
+            lines += _guard_lines(guard, scope)
+    minted = minted_by(tool, blueprint)
+    if lines and (minted or tool.effects):
+        lines.append("")
+    lines += [f'{binding} = db.new_id("{entity.table}")' for binding, entity in minted.items()]
+    for effect in tool.effects:
+        lines += call("db.run(", effect.sql, bound(tokens_of(effect.sql)), ")")
+    return [*lines, *_result(blueprint, tool, scope)]
+
+
+def _result(blueprint: Blueprint, tool: Tool, scope: Scope) -> list[str]:
+    select = tool.returns.select
+    flags = booleans(blueprint, tool)
+    arguments = [*([f"[{', '.join(string(flag) for flag in flags)}]"] if flags else []), *bound(tokens_of(select))]
+    if tool.kind != "auth":
+        return call("return db.only(" if tool.returns.rows == "one" else "return db.all(", select, arguments, ")")
+    role = blueprint.role(tool.name)
+    person = scope.name(stem_of(role.own))
+    signed_in = f'db.sign_in({person}["{role.key}"])'
+    return [*call(f"{person} = db.only(", select, arguments, ")"), signed_in, f"return {person}"]
+
+
+def _guard_lines(guard: Guard, scope: Scope) -> list[Line]:
+    """The statements that refuse a call which breaks the guard."""
+    scope.pending.clear()
+    before = scope.mark()
+    condition = Translator(scope).condition(guard.holds)
+    test = _refusal_test(condition)
+    if test is None:
+        scope.undo(before)
+        test = _queried_test(guard.holds)
+    else:
+        scope.facts |= condition.facts
+    return [*scope.pending, *test, *refusal(guard.error, guard.says, guard.rule)]
+
+
+def _refusal_test(condition: PythonCondition) -> list[str] | None:
+    """The `if` of a broken guard; None if it would not read well."""
+    word = "or" if condition.joined == "and" else "and"
+    flat = f"if {f' {word} '.join(condition.broken)}:"
+    if len(flat) <= BODY_WIDTH:
+        return [flat]
+    if any(len(part) > BODY_WIDTH - 12 for part in condition.broken) or condition.broken[-1].endswith(")"):
+        return None
+    first, *others = condition.broken
+    return ["if (", f"    {first}", *(f"    {word} {part}" for part in others), "):"]
+
+
+def _queried_test(sql: str) -> list[str]:
+    """The `if` of a guard that the database decides as a whole."""
+    tokens = unwrap(tokens_of(sql))
+    negated = is_word(tokens[0], "NOT") and len(tokens) > 1 and is_word(tokens[1], "EXISTS")
+    inner = tokens[1:] if negated else tokens
+    if is_word(inner[0], "EXISTS") and closing(inner, 1) == len(inner) - 1:
+        opening = "if db.exists(" if negated else "if not db.exists("
+        return call(opening, text_of(inner[2:-1]), bound(inner), "):")
+    return call("if not db.true(", text_of(tokens), bound(tokens), "):")
 
 
 def write_tests(blueprint: Blueprint, examples: Sequence[CallExample]) -> str:
-    """The source of the tests."""
+    """The source of a server's tests: one function of plain pytest for each example."""
     names: dict[str, int] = {}
     parts = [TEST_HEAD.format(name=blueprint.server)]
     for example in examples:
         stem = f"test_{example.tool}_{f'refuses_{example.error.code}' if example.error else 'succeeds'}"
         names[stem] = names.get(stem, 0) + 1
-        parts.append(_tests_test(example, stem if names[stem] == 1 else f"{stem}_{names[stem]}"))
+        parts.append(_test(example, stem if names[stem] == 1 else f"{stem}_{names[stem]}"))
     return "\n\n".join(parts)
 
 
-def _tests_test(example: CallExample, name: str) -> str:
+def _test(example: CallExample, name: str) -> str:
     arguments = [string(example.tool), _literal(example.arguments, 8)]
     if example.caller is not None:
         arguments.append(f"caller={string(example.caller)}")
@@ -171,7 +175,7 @@ def _tests_test(example: CallExample, name: str) -> str:
     else:
         expected = {"ok": True, "value": example.value}
     flat = f"    result = call({', '.join(arguments)})"
-    if len(flat) <= TEST_WIDTH and "\n" not in flat:
+    if len(flat) <= LINE_WIDTH and "\n" not in flat:
         lines.append(flat)
     else:
         lines += ["    result = call(", *(f"        {argument}," for argument in arguments), "    )"]
@@ -180,9 +184,9 @@ def _tests_test(example: CallExample, name: str) -> str:
 
 
 def _literal(value: Json, indent: int, taken: int = 0) -> str:
-    """A Python literal: on one line where it fits behind `indent` and `taken` columns, else an item a line."""
+    """A Python literal: on one line if it fits after `indent` and `taken` columns, else one item on each line."""
     flat = _flat(value)
-    if len(flat) + indent + taken < TEST_WIDTH or not isinstance(value, list | dict) or not value:
+    if len(flat) + indent + taken < LINE_WIDTH or not isinstance(value, list | dict) or not value:
         return flat
     margin = " " * (indent + 4)
     if isinstance(value, dict):
@@ -203,13 +207,3 @@ def _flat(value: Json) -> str:
 
 def _docstring(text: str) -> str:
     return f'"""{text}"""' if not set('\\"') & set(text) else string(text)
-
-
-def answer_server(asked: OfflineQuestion) -> str:
-    """The source of a server that keeps the blueprint's contract."""
-    return write_server(asked.get("blueprint", Blueprint), asked.get("now", str))
-
-
-def answer_server_tests(asked: OfflineQuestion) -> str:
-    """Tests of that server: the examples that the question gives, each as a function of plain pytest."""
-    return write_tests(asked.get("blueprint", Blueprint), asked.many("examples", CallExample))

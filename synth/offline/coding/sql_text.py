@@ -28,7 +28,7 @@ COMPARISONS = {"=": "==", "==": "==", "<>": "!=", "!=": "!=", "<": "<", "<=": "<
 
 
 def tokens_of(sql: str) -> list[str]:
-    """The tokens of `sql`, spaces and comments left out."""
+    """The tokens of `sql`, without spaces and comments."""
     return [match.group() for match in TOKEN.finditer(sql) if match.lastgroup != "space"]
 
 
@@ -43,7 +43,7 @@ def text_of(tokens: Sequence[str]) -> str:
 
 
 def _tight(previous: str, token: str) -> bool:
-    """Whether no space stands between the two."""
+    """Whether there is no space between two tokens."""
     if not previous or previous in ("(", ".") or token in (")", ",", ".", ";"):
         return True
     return token == "(" and previous.isidentifier() and previous.upper() not in BEFORE_PARENTHESIS
@@ -54,7 +54,7 @@ BEFORE_PARENTHESIS = frozenset(
     | {"BETWEEN", "VALUES", "SET", "UNION", "ALL", "EXCEPT", "INTERSECT", "LIKE", "HAVING", "BY", "LIMIT", "OFFSET"}
     | {"IS", "OVER", "DISTINCT"}
 )
-"""Words that are no function names: a space stands between them and a parenthesis."""
+"""Words that are no function names: a space comes between them and a parenthesis."""
 
 
 def is_word(token: str, *words: str) -> bool:
@@ -63,12 +63,12 @@ def is_word(token: str, *words: str) -> bool:
 
 
 def bindings(tokens: Sequence[str]) -> list[str]:
-    """Names bound, in order of their first use."""
+    """The names that are bound, in the order of their first use."""
     return list(dict.fromkeys(token[1:] for token in tokens if token.startswith(":") and len(token) > 1))
 
 
 def top_level(tokens: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Tokens outside every parenthesis and CASE, with their places."""
+    """Tokens outside every parenthesis and CASE, with their positions."""
     depth = 0
     for place, token in enumerate(tokens):
         if token == ")" or is_word(token, "END"):
@@ -80,7 +80,7 @@ def top_level(tokens: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def split(tokens: Sequence[str], word: str) -> list[list[str]]:
-    """The parts between top-level `AND`s or `OR`s; the AND of a BETWEEN divides nothing."""
+    """The parts between top-level `AND`s or `OR`s. The AND of a BETWEEN does not count."""
     parts: list[list[str]] = []
     start = 0
     between = False
@@ -96,7 +96,7 @@ def split(tokens: Sequence[str], word: str) -> list[list[str]]:
 
 
 def unwrap(tokens: Sequence[str]) -> list[str]:
-    """The tokens without parentheses round the whole of them; those of a subquery stay."""
+    """The tokens without parentheses around all of them. Those of a subquery stay."""
     inner = list(tokens)
     while (
         len(inner) > 2
@@ -109,7 +109,7 @@ def unwrap(tokens: Sequence[str]) -> list[str]:
 
 
 def closing(tokens: Sequence[str], opening: int) -> int:
-    """The place of the parenthesis that closes the one at `opening`."""
+    """The position of the parenthesis that closes the one at `opening`."""
     depth = 0
     for place in range(opening, len(tokens)):
         if tokens[place] == "(":
@@ -125,11 +125,11 @@ CLAUSES = frozenset(
     {"SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "SET", "VALUES", "UNION", "EXCEPT", "INTERSECT"}
     | {"AND", "OR", "WHEN", "ELSE", "JOIN", "LEFT", "INNER", "CROSS"}
 )
-"""Words that begin a line where a statement does not fit on one."""
+"""Words that begin a line if a statement does not fit on one line."""
 
 
 def lay_out(sql: str, width: int) -> list[str]:
-    """The lines of a statement, none longer than `width` where that can be had."""
+    """The lines of a statement, none longer than `width` as far as that is possible."""
     return _lines(tokens_of(sql), width)
 
 
@@ -143,13 +143,13 @@ def _lines(tokens: Sequence[str], width: int) -> list[str]:
 
 
 def _clause(tokens: Sequence[str], width: int) -> list[str]:
-    """The lines of a clause; what continues a condition stands a little further in."""
+    """The lines of a clause. What continues a condition is indented a little more."""
     inset = "  " if is_word(tokens[0], "AND", "OR") else ""
     return [inset + line for line in _lines(tokens, width - len(inset))]
 
 
 def _clauses(tokens: Sequence[str]) -> list[list[str]]:
-    """The tokens cut before each clause word that stands outside parentheses and CASE."""
+    """The tokens, cut before each clause word outside parentheses and CASE."""
     parts: list[list[str]] = [[]]
     depth = 0
     between = False
@@ -165,14 +165,14 @@ def _clauses(tokens: Sequence[str]) -> list[list[str]]:
 
 
 def _step(token: str) -> int:
-    """How much deeper the tokens behind this one are."""
+    """By how much a token changes the depth of the tokens after it."""
     if token == "(" or is_word(token, "CASE"):
         return 1
     return -1 if token == ")" or is_word(token, "END") else 0
 
 
 def _fill(tokens: Sequence[str], width: int) -> list[str]:
-    """A clause over several lines: at its commas, and where a piece is too long, inside its parentheses."""
+    """A clause on several lines: cut at its commas, and inside the parentheses of pieces that are too long."""
     pieces: list[list[str]] = [[]]
     depth = 0
     for token in tokens:
@@ -194,7 +194,7 @@ def _fill(tokens: Sequence[str], width: int) -> list[str]:
 
 
 def _open(piece: Sequence[str], width: int) -> list[str]:
-    """A piece with the contents of its longest parenthesis, or CASE, on lines of their own."""
+    """A piece with the content of its longest parenthesis, or CASE, on lines of its own."""
     spans: list[tuple[int, int]] = []
     opened: list[int] = []
     for place, token in enumerate(piece):
@@ -212,7 +212,14 @@ def _open(piece: Sequence[str], width: int) -> list[str]:
 
 
 def call(opening: str, sql: str, arguments: Sequence[str], closing: str) -> list[str]:
-    """A call whose first argument is a statement: `opening` statement, arguments `closing`."""
+    """The lines of a call whose first argument is a statement.
+
+    Args:
+        opening: What comes before the statement: `db.run(`.
+        sql: The statement.
+        arguments: The other arguments, as code.
+        closing: What comes after them: `)`.
+    """
     flat = f"{opening}{', '.join([string(text_of(tokens_of(sql))), *arguments])}{closing}"
     if len(flat) <= BODY_WIDTH:
         return [flat]

@@ -1,8 +1,8 @@
-"""Guards in Python: an SQL condition taken apart as far as Python says it better, the rest asked of the database.
+"""Guards in Python: an SQL condition is taken apart as far as Python reads better; the database decides the rest.
 
-Exactly equivalent, NULL included. What is taken apart: AND, OR, NOT, comparisons of values whose kinds are known and
-alike, IN, BETWEEN, IS NULL, existence of a row by its key, columns of such rows, counts, CASE over literals.
-Arithmetic, functions and all else stay SQL: SQLite's overflow and affinity are not Python's.
+The result is exactly equivalent, also for NULL. Taken apart are AND, OR, NOT, comparisons of values of one known type,
+IN, BETWEEN, IS NULL, existence of a row by its key, columns of such rows, counts, and CASE over literals. Arithmetic,
+functions and all else stay SQL, because SQLite's overflow and affinity differ from Python's.
 """
 
 import re
@@ -45,7 +45,7 @@ class Translator:
         self.scope = scope
 
     def condition(self, sql: str) -> PythonCondition:
-        """The guard `sql` as a condition; what must be fetched first is left in `scope.pending`."""
+        """The guard `sql` as a condition. What must be fetched first is left in `scope.pending`."""
         return self._condition(tokens_of(sql), negated=False, row=None)
 
     def _condition(self, tokens: Tokens, negated: bool, row: FetchedRow | None) -> PythonCondition:
@@ -58,31 +58,31 @@ class Translator:
         if is_word(tokens[0], "NOT"):
             return self._condition(tokens[1:], not negated, row)
         before = self.scope.mark()
-        found = self._leaf(tokens, negated, row)
-        if found is not None:
-            return found
+        leaf = self._leaf(tokens, negated, row)
+        if leaf is not None:
+            return leaf
         self.scope.undo(before)
         if row is not None:
             raise Untranslatable
-        return self._asked(tokens, negated)
+        return self._queried(tokens, negated)
 
     def _joined(
         self, parts: list[list[str]], word: Literal["and", "or"], negated: bool, row: FetchedRow | None
     ) -> PythonCondition:
         before = self.scope.facts
-        made: list[PythonCondition] = []
+        conditions: list[PythonCondition] = []
         for part in parts:
-            made.append(self._condition(part, negated, row))
-            self.scope.facts |= made[-1].facts if word == "and" else made[-1].facts_broken
+            conditions.append(self._condition(part, negated, row))
+            self.scope.facts |= conditions[-1].facts if word == "and" else conditions[-1].facts_broken
         self.scope.facts = before
-        return join(made, word)
+        return join(conditions, word)
 
-    def _asked(self, tokens: Tokens, negated: bool) -> PythonCondition:
+    def _queried(self, tokens: Tokens, negated: bool) -> PythonCondition:
         """A part that the database decides."""
         inner = unwrap(tokens)
         if is_word(inner[0], "EXISTS") and closing(inner, 1) == len(inner) - 1:
-            made = query(self._call("exists", inner[2:-1]))
-            return PythonCondition(made.broken, made.holds, queries=True) if negated else made
+            exists = query(self._call("exists", inner[2:-1]))
+            return PythonCondition(exists.broken, exists.holds, queries=True) if negated else exists
         return query(self._call("true", ["NOT", "(", *tokens, ")"] if negated else tokens))
 
     def _call(self, method: str, tokens: Tokens) -> str:
@@ -146,10 +146,9 @@ class Translator:
 
     def _exists(self, tokens: Tokens, negated: bool) -> PythonCondition | None:
         select = row_query(tokens[1:], self.scope.tables)
-        found = self._row(select) if select is not None else None
-        if select is None or found is None or (negated and select.rest):
+        row = self._row(select) if select is not None else None
+        if select is None or row is None or (negated and select.rest):
             return None
-        row = found
         there = PythonCondition(
             holds=(f"{row.variable} is not None",),
             broken=(f"{row.variable} is None",),
@@ -172,7 +171,7 @@ class Translator:
         return join(parts, "and")
 
     def _row(self, select: RowQuery) -> FetchedRow | None:
-        """The lookup of a row by its key, where the key's value is at hand."""
+        """The row that a subquery finds, if Python has the value of its key."""
         key = self.operand(select.key, None)
         if key is None or key.kind != "text" or any(need not in self.scope.facts for need in key.needs):
             return None
@@ -180,7 +179,7 @@ class Translator:
         return self.scope.lookup(select.entity, binding, key.code)
 
     def operand(self, tokens: Tokens, row: FetchedRow | None) -> Operand | None:
-        """A value that Python has at hand; None where only the database knows it."""
+        """A value that Python has; None if only the database knows it."""
         tokens = unwrap(tokens)
         if not tokens:
             return None
@@ -215,14 +214,14 @@ class Translator:
         select = row_query(tokens, self.scope.tables)
         if select is None or select.rest or select.column is None:
             return None
-        found = self._row(select)
-        return self.scope.column(found, select.column) if found is not None else None
+        row = self._row(select)
+        return self.scope.column(row, select.column) if row is not None else None
 
     def _fetched(self, tokens: Tokens, name: str) -> str:
         return self.scope.fetch(text_of(tokens), bound(tokens), name)
 
     def _case(self, tokens: Tokens, row: FetchedRow | None) -> Operand | None:
-        """`CASE x WHEN 'a' THEN 1 ... ELSE 2 END` as a look into a dictionary."""
+        """`CASE x WHEN 'a' THEN 1 ... ELSE 2 END` as a dictionary look-up."""
         marks = [(at, token.upper()) for at, token in top_level(tokens[1:-1]) if is_word(token, "WHEN", "THEN", "ELSE")]
         body = tokens[1:-1]
         if not marks or not is_word(tokens[-1], "END") or marks[-1][1] != "ELSE":
@@ -230,27 +229,27 @@ class Translator:
         subject = self.operand(body[: marks[0][0]], row)
         ends = [at for at, _ in marks[1:]] + [len(body)]
         parts = [(word, self.literal(body[at + 1 : end])) for (at, word), end in zip(marks, ends, strict=True)]
-        values = [made for word, made in parts if word != "WHEN"]
-        keys = [made for word, made in parts if word == "WHEN"]
-        if subject is None or any(made is None for _, made in parts):
+        values = [operand for word, operand in parts if word != "WHEN"]
+        keys = [operand for word, operand in parts if word == "WHEN"]
+        if subject is None or any(operand is None for _, operand in parts):
             return None
-        kinds = {made.kind for made in values if made is not None}
-        if len(kinds) != 1 or any(made is not None and made.kind != subject.kind for made in keys):
+        kinds = {operand.kind for operand in values if operand is not None}
+        if len(kinds) != 1 or any(operand is not None and operand.kind != subject.kind for operand in keys):
             return None
         if any(need not in self.scope.facts for need in subject.needs) or subject.kind != "text":
             return None
-        codes = [made.code for made in values if made is not None]
+        codes = [operand.code for operand in values if operand is not None]
         pairs = [f"{key.code}: {code}" for key, code in zip(keys, codes, strict=False) if key is not None]
         return Operand(f"{{{', '.join(pairs)}}}.get({subject.code}, {codes[-1]})", kinds.pop())
 
 
 def bound(tokens: Tokens) -> list[str]:
-    """Arguments that give a statement its bindings; the session itself gives the caller and the clock."""
+    """Arguments that give a statement its bindings. The session provides the caller and the clock."""
     return [f"{name}={name}" for name in bindings(tokens) if name not in GIVEN]
 
 
 class Untranslatable(Exception):
-    """A condition on a row that Python cannot put."""
+    """A condition on a row that Python cannot express."""
 
 
 def _items(tokens: Tokens) -> list[list[str]]:

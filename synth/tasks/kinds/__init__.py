@@ -5,7 +5,11 @@ Everything in making tasks that depends on their kind goes over `KINDS`.
 
 from collections.abc import Sequence
 
+from evaluator.kinds import KINDS as SCORED_KINDS
 from skillweave.plugins import Registry
+from skillweave.schema.call import DECLINE, TRANSFER
+from skillweave.schema.combination import Combination
+from skillweave.schema.task import Task
 from skillweave.schema.template import TaskTemplate
 from synth.tasks.kinds.clarify import ClarifyRecipe
 from synth.tasks.kinds.do import DoRecipe
@@ -23,6 +27,8 @@ __all__ = [
     "NoInstance",
     "TemplateSource",
     "derived_templates",
+    "is_declined",
+    "is_transferred",
 ]
 
 KINDS: Registry[KindRecipe] = Registry(
@@ -45,3 +51,13 @@ def derived_templates(goals: Sequence[TaskTemplate], source: TemplateSource) -> 
     is_fused = source.bridge_rules is not None
     recipes = [recipe for recipe in KINDS.values() if recipe.is_for_fused_worlds or not is_fused]
     return [template for recipe in recipes for template in recipe.templates(goals, source)] if goals else []
+
+
+def is_declined(made: Combination | Task) -> bool:
+    """Whether the request of a task is declined, because a rule forbids it."""
+    return SCORED_KINDS[made.kind].ending == DECLINE
+
+
+def is_transferred(made: Combination | Task) -> bool:
+    """Whether the request of a task is transferred to a human, because no offered tool serves it."""
+    return SCORED_KINDS[made.kind].ending == TRANSFER

@@ -1,4 +1,4 @@
-"""Clarifications: goals of which something is left unsaid that decides what is meant."""
+"""Kind `clarify`: the user leaves something out of the request that decides what is meant, and has to be asked."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,11 +9,11 @@ from skillweave.schema.template import OmittedSlot, TaskTemplate, TemplateCall
 from synth.tasks.kinds.recipe import KindRecipe, TemplateSource
 
 PER_GOAL = 2
-"""Things left out of one goal, each in a template of its own."""
+"""Slots that are left out of one goal, each in a template of its own."""
 GOALS = 2
-"""Goals of which the same argument of the same tool is left out."""
+"""Goals of which the same parameter of the same tool is left out, at most."""
 _WHY = ("reason", "cause", "why")
-"""Of arguments that say why: people say why of their own accord."""
+"""Words in names of parameters that people fill without being asked."""
 _SORTS: tuple[ParameterType, ...] = ("string", "date", "datetime", "integer", "number")
 
 
@@ -21,6 +21,7 @@ class ClarifyRecipe(KindRecipe):
     """Goals of which one value or row is left out of the request."""
 
     limit = "per_clarification"
+    withholds = True
 
     def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> list[TaskTemplate]:
         """The goals of which something can be left out, each with what that is.
@@ -43,7 +44,7 @@ def _without(goal: TaskTemplate, omitted: OmittedSlot) -> TaskTemplate:
 
 
 def _omitted_slots(goal: TaskTemplate, blueprint: Blueprint, used: Counter[tuple[str, str]]) -> list[OmittedSlot]:
-    """What is left out of a goal: a row and a value where it has both."""
+    """The slots to leave out of a goal: a row and a value if it has both."""
     rows: dict[str, OmittedSlot] = {}
     values: dict[str, OmittedSlot] = {}
     tools = Counter(call.tool for call in goal.calls)
@@ -57,7 +58,7 @@ def _omitted_slots(goal: TaskTemplate, blueprint: Blueprint, used: Counter[tuple
                 sort = rows if parameter.refers_to else values
                 sort.setdefault(parameter.name, OmittedSlot(call=place, parameter=parameter.name))
     figures = [one for one in values.values() if _is_figure(goal, one, blueprint)]
-    # A day or a figure is never to be guessed from what else is said; a kind may be.
+    # Nobody can guess a day or a figure from what else is said; an enum value may be guessed.
     ordered = [*figures, *(one for one in values.values() if one not in figures)]
     first = [*[*rows.values()][:1], *ordered[:1]]
     return [*first, *(one for one in [*rows.values(), *ordered] if one not in first)][:PER_GOAL]
@@ -68,7 +69,7 @@ def _is_figure(goal: TaskTemplate, one: OmittedSlot, blueprint: Blueprint) -> bo
 
 
 def _said(call: TemplateCall, parameters: Sequence[Parameter]) -> Iterator[Parameter]:
-    """Parameters that need something that the user alone can say, and would not say unasked."""
+    """Parameters whose values the user alone knows, and would not say without being asked."""
     settled = {*call.same, *call.given, *call.names}
     for parameter in parameters:
         if not parameter.required or parameter.name in settled or parameter.type not in _SORTS:

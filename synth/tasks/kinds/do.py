@@ -10,6 +10,8 @@ from synth.tasks.kinds.recipe import KindRecipe
 class DoRecipe(KindRecipe):
     """Calls of which one writes at least."""
 
+    changes_state = True
+
     def goal_faults(self, goal: Goal, blueprint: Blueprint) -> Iterator[str]:
         """A goal that only asks is of the kind `inform`."""
         writes = {tool.name for tool in blueprint.tools if tool.kind == "write"}

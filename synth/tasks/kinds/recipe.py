@@ -11,7 +11,7 @@ A kind of one's own is a subclass. Its module registers an instance, beside the 
 
     KINDS.register("callback", CallbackRecipe())
 
-Whatever it does not override holds as for `do`.
+Whatever it does not override holds as for `inform`: reads and writes whose results are told.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -104,6 +104,11 @@ class KindRecipe:
     `per_template`, or `per_storyline` in a fused world."""
     is_for_fused_worlds: ClassVar[bool] = False
     """Whether templates of this kind also follow from the stories of a fused world."""
+
+    changes_state: ClassVar[bool] = False
+    """Whether the golden calls of each task must change something, so that doing nothing fails."""
+    withholds: ClassVar[bool] = False
+    """Whether the user leaves something out of the request that has to be asked for."""
 
     def goal_faults(self, goal: Goal, blueprint: Blueprint) -> Iterator[str]:
         """Why a goal that an author gave this kind cannot have it, in words for the author."""

@@ -40,6 +40,22 @@ REASONS = (
     "I want to have it settled before I forget.",
 )
 """Why somebody wants anything at all."""
+MOST_TRIED = 600
+"""Calls that break a rule and are considered, to find those that somebody would ask for."""
+MOST_RANKED = 24
+"""Sayable calls that are ranked by how odd they are."""
+NEAR_DAYS, FAR_DAYS = 62, 400
+"""Most requests lie within the first number of days from now, nearly all within the second."""
+LEAST_CENTS = 100
+"""The least amount that somebody would speak of."""
+ADULT_DAYS = 18 * 365
+"""Days since birth: whoever asks for something is an adult."""
+UNBORN_DAYS = 270
+"""Days until birth at most, of a child that is expected."""
+LAWFUL_CALLS = 8
+"""Lawful calls that show whether a day always lies in the future."""
+MOST_BREAKING = 60
+"""Calls of one caller that show which rules another rule implies."""
 
 
 class RefuseRecipe(KindRecipe):
@@ -59,7 +75,7 @@ class RefuseRecipe(KindRecipe):
             _breaking_template(tool, rule, goals, source, lookups)
             for rule in rules
             # What people ask for anyway goes first; the sort keeps the tools' own order.
-            for tool in sorted(_tools_with(rule, tools), key=lambda tool: _base(tool, goals) is None)[:TOOLS]
+            for tool in sorted(_tools_with(rule, tools), key=lambda tool: _goal_of(tool, goals) is None)[:TOOLS]
         ]
 
     def criteria(self, world: World, combination: Combination, criteria: Criteria) -> Criteria:
@@ -88,7 +104,7 @@ def _breaking_template(
     source: TemplateSource,
     lookups: dict[str, dict[str, list[RowSource]]],
 ) -> TaskTemplate:
-    blueprint, base = source.blueprint, _base(tool, goals)
+    blueprint, base = source.blueprint, _goal_of(tool, goals)
     return TaskTemplate(
         id=f"{blueprint.server}/refuse_{tool.name}_{rule}",
         server=blueprint.server,
@@ -98,8 +114,8 @@ def _breaking_template(
         calls=[TemplateCall(tool=tool.name, found_by=row_sources(tool, blueprint, source.graph, []))],
         forbidden=rule,
         lookups=lookups,
-        referred_by=_unsuspecting(blueprint, tool, rule, source.referred_by),
-        reasons=base.reasons if base and not _wants_another(blueprint, tool, rule) else [*REASONS],
+        referred_by=_unsuspecting_words(blueprint, tool, rule, source.referred_by),
+        reasons=base.reasons if base and not _demands_change(blueprint, tool, rule) else [*REASONS],
     )
 
 
@@ -109,32 +125,34 @@ def _title(tool: Tool) -> str:
 
 
 def _guards(tool: Tool) -> Iterator[Guard]:
-    """Guards whose rules can be broken by a request: of writes all; of reads those of substance, since what merely
-    bounds a search keeps nobody from searching otherwise."""
+    """Guards that a request can break: all of writes; of reads no structural ones.
+
+    A guard that merely bounds a search keeps nobody from searching in another way.
+    """
     for guard in tool.guards:
         if tool.kind == "write" or (tool.kind == "read" and guard.concern not in STRUCTURAL):
             yield guard
 
 
-def _base(tool: Tool, goals: Sequence[TaskTemplate]) -> TaskTemplate | None:
-    """The goal of people who want just this tool."""
+def _goal_of(tool: Tool, goals: Sequence[TaskTemplate]) -> TaskTemplate | None:
+    """The goal that needs this tool alone; None if there is none."""
     return next((goal for goal in goals if [call.tool for call in goal.calls] == [tool.name]), None)
 
 
-def _wants_another(blueprint: Blueprint, tool: Tool, rule: str) -> bool:
-    """Whether a rule wants another value than a row has now, or a later one: reasons for a change do not fit then."""
+def _demands_change(blueprint: Blueprint, tool: Tool, rule: str) -> bool:
+    """Whether a rule demands another value than a row has now, or a later one; then reasons for a change do not fit."""
     guard = next(guard for guard in tool.guards if guard.rule == rule)
     given = {parameter.name for parameter in tool.parameters}
     keys = {entity.table: entity.key for entity in blueprint.tables}
     for unequal in parse(f"SELECT (\n{guard.holds}\n)").tree.find_all(exp.NEQ, exp.GT, exp.LT, exp.GTE, exp.LTE):
         for value, other in ((unequal.left, unequal.right), (unequal.right, unequal.left)):
-            if isinstance(value, exp.Placeholder) and value.name in given and _is_told(other, keys):
+            if isinstance(value, exp.Placeholder) and value.name in given and _is_plain_column(other, keys):
                 return True
     return False
 
 
-def _is_told(side: exp.Expr, keys: Mapping[str, str]) -> bool:
-    """Whether a side of a comparison is a column that tells something of a row, and not which row it is."""
+def _is_plain_column(side: exp.Expr, keys: Mapping[str, str]) -> bool:
+    """Whether one side of a comparison is a column that describes a row, and no key."""
     column = side.this.selects[0] if isinstance(side, exp.Subquery) else side
     if not isinstance(column, exp.Column) or column.parent_select is None:
         return False
@@ -143,10 +161,10 @@ def _is_told(side: exp.Expr, keys: Mapping[str, str]) -> bool:
     return bool(named) and all(keys.get(name) != column.name for name in named)
 
 
-def _unsuspecting(
+def _unsuspecting_words(
     blueprint: Blueprint, tool: Tool, rule: str, referred_by: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Words for rows without the kinds that the rule turns on: nobody asks to pay `the invoice that is paid`."""
+    """Words for rows without the columns that decide the rule: nobody asks to pay `the invoice that is paid`."""
     guard = next(guard for guard in tool.guards if guard.rule == rule)
     kinds = {
         (entity.table, attribute.name)
@@ -161,55 +179,41 @@ def _unsuspecting(
     }
 
 
-MOST_TRIED = 600
-"""Calls that are looked at to find those that somebody would ask for."""
-MOST_RANKED = 24
-"""Calls of which those go first whose days are not far off."""
-NEAR_DAYS, FAR_DAYS = 62, 400
-"""Days from now within which most wishes lie, and nearly all."""
-LEAST_CENTS = 100
-"""The least amount that somebody would speak of."""
-ADULT_DAYS = 18 * 365
-"""Days since the birth of whoever asks for something."""
-UNBORN_DAYS = 270
-"""Days to the birth of whoever is expected."""
-LAWFUL_CALLS = 8
-"""Lawful calls that show whether a day lies ahead."""
-MOST_BREAKING = 60
-"""Calls that break a rule that are looked at, of one caller."""
-
-
 def is_rule_visible(blueprint: Blueprint, template: TaskTemplate) -> bool:
-    """Whether an agent that may look at all can see what decides the rule that a template's last call breaks."""
+    """Whether reads show all that decides the rule which a template's last call is to break."""
     wanted = columns_to_look_up(blueprint, blueprint.tool(template.calls[-1].tool), template.forbidden or "")
     return not wanted.difference(*(columns_shown(read) for read in blueprint.tools if read.kind == "read"))
 
 
 def breaking_calls(search: ArgumentSearch, session: ContractSession, rule: str, *, alone: bool) -> Iterator[Arguments]:
-    """Calls that break a rule and nothing else; or, not `alone`, nothing that another such call would not break."""
-    usual = TypicalValues(search.tool, session, search.now)
-    found = search.breaking(rule, alone=alone) if alone else _bound_to_break(search, session, rule)
-    sayable = [*islice(filter(usual.is_sayable, islice(found, MOST_TRIED)), MOST_RANKED)]
-    ahead = _future_days(search) if sayable else frozenset()
-    yield from sorted(sayable, key=lambda one: usual.oddity(one, ahead))
+    """Calls that break a rule, such as somebody may ask for in good faith; the least odd ones first.
+
+    Args:
+        alone: Whether they must break no other rule. If not, they may break what every such call breaks, too.
+    """
+    typical = TypicalValues(search.tool, session, search.now)
+    calls = search.breaking(rule, alone=alone) if alone else _breaking_with_implied(search, session, rule)
+    sayable = [*islice(filter(typical.is_sayable, islice(calls, MOST_TRIED)), MOST_RANKED)]
+    future = _future_days(search) if sayable else frozenset()
+    yield from sorted(sayable, key=lambda arguments: typical.oddity(arguments, future))
 
 
 def implied_rules(search: ArgumentSearch, session: ContractSession, rule: str) -> set[str]:
-    """Rules that every call breaks which breaks this one first, as things stand."""
+    """Rules that are broken, as things stand, by every call whose first broken rule is this one."""
     broken = [{*broken_rules(session, search.tool, one)} for one in islice(search.breaking(rule), MOST_BREAKING)]
     return broken[0].intersection(*broken) if broken else set()
 
 
-def _bound_to_break(search: ArgumentSearch, session: ContractSession, rule: str) -> Iterator[Arguments]:
-    """Calls that break a rule and those that go with it, and none else."""
-    found = [*islice(search.breaking(rule), MOST_BREAKING)]
-    broken = [{*broken_rules(session, search.tool, one)} for one in found]
+def _breaking_with_implied(search: ArgumentSearch, session: ContractSession, rule: str) -> Iterator[Arguments]:
+    """Calls that break a rule and those that it implies, and no others."""
+    calls = [*islice(search.breaking(rule), MOST_BREAKING)]
+    broken = [{*broken_rules(session, search.tool, arguments)} for arguments in calls]
     implied = broken[0].intersection(*broken) if broken else set()
-    yield from (one for one, rules in zip(found, broken, strict=True) if rules == implied)
+    yield from (arguments for arguments, rules in zip(calls, broken, strict=True) if rules == implied)
 
 
 class TypicalValues:
-    """What people say for a tool's parameters, in one state; each is looked up once."""
+    """What people usually say for a tool's parameters, in one state."""
 
     def __init__(self, tool: Tool, state: QueryableState, now: str) -> None:
         self._tool, self._state, self._now = tool, state, now
@@ -217,16 +221,20 @@ class TypicalValues:
         self._groups: dict[str, list[list[Value]]] = {}
 
     def is_sayable(self, arguments: Arguments) -> bool:
-        """Whether people would say such values: no made-up texts, nothing of which there is less than one."""
+        """Whether people would say such values: no made-up texts, no key without a row, no amount of zero or less."""
         return all(self._is_sayable(name, value) for name, value in arguments.items())
 
-    def oddity(self, arguments: Arguments, ahead: frozenset[str]) -> int:
-        """How odd a wish is: days gone by where lawful ones lie ahead, figures unlike those on record, far-off days."""
+    def oddity(self, arguments: Arguments, future: frozenset[str]) -> int:
+        """How odd a request is: past days where lawful ones lie ahead, figures unlike those on record, distant days.
+
+        Args:
+            future: Parameters of days that lie in the future in lawful calls.
+        """
         days = {name: _days_to(value, self._now) for name, value in arguments.items() if _is_day(self._tool, name)}
-        gone = sum(days[name] < 0 for name in ahead & days.keys())
+        past = sum(days[name] < 0 for name in future & days.keys())
         unlike = sum(self._is_unlike(name, value) for name, value in arguments.items())
-        off = max(map(abs, days.values()), default=0)
-        return 4 * (gone + unlike) + (off > NEAR_DAYS) + (off > FAR_DAYS)
+        distance = max(map(abs, days.values()), default=0)
+        return 4 * (past + unlike) + (distance > NEAR_DAYS) + (distance > FAR_DAYS)
 
     def _is_sayable(self, name: str, value: Value) -> bool:
         parameter = self._slots[name].parameter
@@ -256,7 +264,7 @@ class TypicalValues:
 
 
 def _future_days(search: ArgumentSearch) -> frozenset[str]:
-    """Parameters of days that lie ahead in all lawful calls that are found."""
+    """Parameters of days that lie in the future in all lawful calls that are found."""
     days = [name for name in slots(search.tool) if _is_day(search.tool, name)]
     lawful = [*islice(search.meeting(), LAWFUL_CALLS)] if days else []
     given = {name: [_days_to(one[name], search.now) for one in lawful if one.get(name)] for name in days}
@@ -268,5 +276,5 @@ def _is_day(tool: Tool, name: str) -> bool:
 
 
 def _days_to(value: Value, now: str) -> int:
-    """Days from now; negative where they are gone by."""
+    """Days from now to a day; negative if it is past."""
     return (date.fromisoformat(str(value)[:10]) - date.fromisoformat(now[:10])).days

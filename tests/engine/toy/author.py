@@ -13,5 +13,8 @@ class ToyAuthor:
         word = str(request.variables["word"])
         return f'"{word} is a word"' if word != "mute" else "no"
 
+    def check_seeds(self, seeds: Sequence[str]) -> None:
+        return None
+
     def digest(self, key: str, questions: Sequence[str]) -> str:
         return f"toy-{self._seed}"

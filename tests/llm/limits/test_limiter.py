@@ -49,7 +49,7 @@ class Traffic:
         await asyncio.gather(*(self.send(limiter, number) for number in range(count)))
 
 
-def test_a_lane_has_slots_of_its_own_beside_the_common_ones() -> None:
+def test_an_endpoint_has_slots_of_its_own_beside_the_common_ones() -> None:
     async def scenario() -> None:
         gate, first, second = SharedSemaphore(5), Traffic(), Traffic()
         narrow, wide = EndpointLimiter("narrow", gate, max_concurrency=2), EndpointLimiter("wide", gate)

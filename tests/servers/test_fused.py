@@ -14,10 +14,10 @@ from synth.offline.coding.server import write_server
 from synth.servers.cases import ServerCase, observe
 from synth.servers.static_check import static_faults
 from synth.servers.suite import DifferentialSuite, prepare_suite, run_suite
-from tests.codegen.fused import BOTH, FINED, ONLY_NORTH, two_libraries
-from tests.codegen.mutants import mutants
 from tests.fusion.awkward import READS, WRITES
 from tests.fusion.libraries import NOW, fused_world, library
+from tests.servers.fused import BOTH, FINED, ONLY_NORTH, two_libraries
+from tests.servers.mutants import mutants
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ from synth.servers.runtime import runtime_files
 from synth.servers.suite import DifferentialSuite, prepare_suite
 from synth.servers.writing import written_server
 from synth.steps.s09_mcp_server_implementation import ServerParams, mcp_server_implementation, write_runtime
-from tests.codegen.fused import two_libraries
+from tests.servers.fused import two_libraries
 
 R = TypeVar("R")
 KNOWN: dict[str, object] = {}

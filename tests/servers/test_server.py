@@ -19,8 +19,8 @@ from mcp.client.stdio import stdio_client
 
 from skillweave.schema.call import DECLINE, TRANSFER
 from skillweave.schema.record import Json
-from tests.codegen.served import a_task, serve_from
-from tests.codegen.wire import INITIALIZE, conversation, listening
+from tests.servers.served import a_task, serve_from
+from tests.servers.wire import INITIALIZE, conversation, listening
 from tests.world.clinic import a_world
 
 

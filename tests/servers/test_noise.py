@@ -12,10 +12,10 @@ from skillweave.schema.task import FaultKind, Task
 from skillweave.world.noise import FIELDS, INSTRUCTIONS
 from skillweave.world.tools import result_text
 from skillweave.world.world import World
-from tests.codegen.fused import BOTH, ONLY_NORTH, serve_libraries, two_libraries
-from tests.codegen.served import serve_from
 from tests.evaluator.tasks import a_task
 from tests.fusion.libraries import NOW
+from tests.servers.fused import BOTH, ONLY_NORTH, serve_libraries, two_libraries
+from tests.servers.served import serve_from
 from tests.world.clinic import a_world
 
 _ANSWERS = """

@@ -15,9 +15,9 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER
-from tests.codegen.fused import BOTH, FINED, NAME, ONLY_NORTH, serve_libraries
-from tests.codegen.test_server import over_stdio, told
-from tests.codegen.wire import listening
+from tests.servers.fused import BOTH, FINED, NAME, ONLY_NORTH, serve_libraries
+from tests.servers.test_server import over_stdio, told
+from tests.servers.wire import listening
 from tests.world.clinic import a_world
 
 NORTH, SOUTH = {"email": "p3@example.org"}, {"email": "p1@example.org"}

@@ -12,7 +12,7 @@ from skillweave.world.world import World
 from synth.offline.coding.server import write_server
 from synth.servers.differential import ExpectedAnswers
 from synth.servers.suite import DifferentialSuite, prepare_suite, run_suite
-from tests.codegen.mutants import Mutant, mutants
+from tests.servers.mutants import Mutant, mutants
 from tests.world.clinic import ROWS, a_blueprint, blueprint_data
 
 EQUIVALENT = ("LIMIT 50", "SELECT 1 FROM")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillweave.schema.record import Json
-from tests.codegen.served import a_task, serve_from
+from tests.servers.served import a_task, serve_from
 from tests.world.clinic import a_world
 
 

@@ -8,8 +8,8 @@ from skillweave.world.world import World
 from synth.fusion.blueprint import fuse
 from synth.fusion.persons import fused_rows
 from synth.simulation.generation import state_of
-from tests.codegen.served import serve_from
 from tests.fusion.libraries import NOW, databases, library, people
+from tests.servers.served import serve_from
 
 NAME = "North__South"
 BOTH = "PER-P003"

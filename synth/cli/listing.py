@@ -1,4 +1,6 @@
-"""`init-config`: the configuration file with every default, commented from the models' own docstrings."""
+"""What there is to choose from: the steps (`list-steps`), the offline author's services (`list-services`) and every key
+of the configuration with its default (`init-config`), commented from the models' own docstrings.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -10,14 +12,37 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from skillweave.base.errors import ConfigError
-from skillweave.config.sections import Config
+from skillweave.config.sections import Config, TaskMode
 from synth.cli.options import PipelineSource
+from synth.cli.text import show_table
+from synth.engine.artifact import Every
 from synth.engine.pipeline import load_pipeline
+from synth.offline.services import catalogue
 
 
-def write_config(place: PipelineSource, path: Path) -> None:
-    """Write it. Raises ConfigError where the file is there already."""
-    text = config_text(place.package)
+def show_steps(source: PipelineSource, mode: TaskMode) -> None:
+    """Print each step of a task mode with what it reads and writes."""
+    for step in load_pipeline(source.package).restricted(mode).steps:
+        reads = [read.artifact if isinstance(read, Every) else read for read in step.reads]
+        patterns = dict.fromkeys(artifact.pattern for artifact in [*step.listed, *reads])
+        print(f"{step.name}: {step.title}")
+        print(f"    reads  {', '.join(patterns) or 'domains.seeds'}")
+        print(f"    writes {', '.join(artifact.pattern for artifact in (*step.writes, *step.join_writes))}")
+
+
+def show_services() -> None:
+    """Print the services that the offline author knows: their domains, and the words that seeds are matched with."""
+    rows = [
+        [name, ", ".join(setting.topic for setting in service.header.settings), ", ".join(service.header.keywords)]
+        for name, service in catalogue().items()
+    ]
+    show_table(["service", "seed domains", "also matched by"], rows)
+    print("for other services name a model in llm.textual; next: python -m synth preview 'SEED DOMAIN'")
+
+
+def write_config(source: PipelineSource, path: Path) -> None:
+    """Write the configuration with every default; `-` is standard output. Raises ConfigError if the file exists."""
+    text = config_text(source.package)
     if str(path) == "-":
         sys.stdout.write(text)
         return
@@ -32,7 +57,7 @@ def write_config(place: PipelineSource, path: Path) -> None:
 
 
 def config_text(package: str = "synth.steps") -> str:
-    """The file's text."""
+    """The text of the configuration with every default."""
     lines = ["# Every key, with its default. What is left out has the same value.", ""]
     for name, field in Config.model_fields.items():
         if name == "steps":

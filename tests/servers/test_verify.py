@@ -7,8 +7,8 @@ import pytest
 
 from synth.servers.runtime import runtime_files
 from synth.verification.servers import runtime_faults, server_faults
-from tests.codegen.mutants import mutants
-from tests.codegen.served import serve_from
+from tests.servers.mutants import mutants
+from tests.servers.served import serve_from
 from tests.world.clinic import a_world
 
 WORLD = a_world()

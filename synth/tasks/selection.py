@@ -1,0 +1,196 @@
+"""Selection: which instances a world's templates get, for which persons. Persons of two splits are different persons.
+
+In a world of one domain as many are chosen as are wanted. In a fused world few persons have all that a story needs, so
+*candidates* are found, in the order in which they are to be judged: rows that a person lacks are created for them, in
+a patch of the task's own. The gates decide which of them are kept.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.call import RowChange
+from skillweave.schema.combination import Combination
+from skillweave.schema.reports import TemplateWithoutTasks
+from skillweave.schema.task import Login, Split
+from skillweave.schema.template import TaskTemplate
+from skillweave.world.world import World
+from synth.tasks.combinations import callers_of, combination_for, combinations_of
+from synth.tasks.fixtures import FixtureBuilder
+from synth.tasks.kinds import NoInstance
+from synth.tasks.splits import SPARE_FACTOR, SplitDemand, allot_persons, balanced_combinations
+
+MOST_CREATED = 6
+"""Persons for whom rows are created, for one template."""
+
+Misfit = Callable[[World, Combination], str | None]
+"""Why a combination cannot pass the gates; None if it may."""
+
+
+class Selection(NamedTuple):
+    combinations: list[Combination]
+    lacking: list[TemplateWithoutTasks]
+    """Templates that have none, each with the commonest reason."""
+
+
+def choose_instances(
+    blueprint: Blueprint,
+    database: Path,
+    now: str,
+    templates: list[TaskTemplate],
+    most: Mapping[str, int],
+    seed: str,
+    splits: Mapping[str, Split],
+    misfit: Misfit,
+) -> Selection:
+    """Choose the instances of a single domain's templates.
+
+    If the other kinds outnumber goals, goals get further instances, as far as there are any. Pure: the same arguments
+    give the same instances.
+
+    Args:
+        most: Template -> instances that are wanted of it.
+        splits: Template -> its split.
+        misfit: What is cheaper to see than by all gates.
+    """
+    world = World(blueprint, database, now=now)
+    tried = {
+        template.id: list(
+            combinations_of(
+                world,
+                template,
+                world.callers,
+                SPARE_FACTOR * most[template.id],
+                seed,
+                misfit=lambda combination: misfit(world, combination),
+            )
+        )
+        for template in templates
+    }
+    demands = [
+        SplitDemand(splits[name], frozenset(one.caller for one in found if isinstance(one, Combination)), most[name])
+        for name, found in tried.items()
+    ]
+    split_of = allot_persons(world.callers, demands)
+    world.close()
+    fitting: dict[str, list[Combination]] = {}
+    lacking: list[TemplateWithoutTasks] = []
+    for name, found in tried.items():
+        combinations = [one for one in found if isinstance(one, Combination)]
+        fitting[name] = [one for one in combinations if split_of[one.caller] == splits[name]]
+        reasons = [str(one) for one in found if isinstance(one, NoInstance)]
+        reasons = ["other splits have everybody who could have it"] if combinations else reasons
+        if not fitting[name] and reasons:
+            lacking.append(TemplateWithoutTasks(template=name, reason=_commonest(reasons)))
+    return Selection(balanced_combinations(templates, fitting, most), lacking)
+
+
+def find_candidates(
+    blueprint: Blueprint,
+    database: Path,
+    now: str,
+    templates: list[TaskTemplate],
+    most: Mapping[str, int],
+    seed: str,
+    splits: Mapping[str, Split],
+) -> Selection:
+    """Find the candidates of a fused world's templates, each template's in the order in which they are to be judged.
+
+    A person may have several on created rows, of which one is to be kept. Pure.
+
+    Args:
+        most: Template -> instances that will be kept of it; none are sought where that is 0.
+        splits: Template -> its split.
+    """
+    world = World(blueprint, database, now=now)
+    finders = [CandidateFinder(world, template, most[template.id], seed) for template in templates if most[template.id]]
+    demands = [SplitDemand(splits[one.template.id], one.able_callers(), one.count) for one in finders]
+    split_of = allot_persons(world.callers, demands)
+    selection = Selection([], [])
+    for finder in finders:
+        name = finder.template.id
+        found = list(finder.candidates([caller for caller in world.callers if split_of[caller] == splits[name]]))
+        combinations = [one for one in found if isinstance(one, Combination)]
+        selection.combinations.extend(combinations)
+        if not combinations:
+            reasons = [str(one) for one in found] or ["nobody is in all domains"]
+            selection.lacking.append(TemplateWithoutTasks(template=name, reason=_commonest(reasons)))
+    world.close()
+    return selection
+
+
+@dataclass
+class CandidateFinder:
+    """Finds candidates for instances of one template, lazily: who has enough of them asks for no more."""
+
+    world: World
+    template: TaskTemplate
+    count: int
+    """Instances that are wanted."""
+    seed: str
+    _on_data: dict[str, Combination | NoInstance] = field(default_factory=dict)
+
+    def able_callers(self) -> frozenset[str]:
+        """Callers who have an instance on the data as they are, up to more of them than are wanted."""
+        callers: list[str] = []
+        for caller, login in callers_of(self.template, self.world.callers, self.seed):
+            if len(callers) < SPARE_FACTOR * self.count and isinstance(self._found(caller, login), Combination):
+                callers.append(caller)
+        return frozenset(callers)
+
+    def candidates(self, callers: Collection[str] | None = None) -> Iterator[Combination | NoInstance]:
+        """Candidates on the data as they are, and a reason for each caller who has none; then on created rows.
+
+        Args:
+            callers: Whose; None: everybody's.
+        """
+        number = 0
+        stuck: list[tuple[int, str, Login]] = []
+        for caller, login in callers_of(self.template, self.world.callers, self.seed):
+            if callers is not None and caller not in callers:
+                continue
+            found = self._found(caller, login)
+            if isinstance(found, Combination):
+                yield found.model_copy(update={"id": f"{self.template.id}/{number:03d}"})
+                number += 1
+            else:
+                yield found
+                stuck.append((found.call, caller, login))
+        fixtures = FixtureBuilder(self.world, self.template, self.seed)
+        # Whoever got furthest lacks least.
+        for call, caller, login in sorted(stuck, key=lambda one: -one[0])[:MOST_CREATED]:
+            for created in self._created(fixtures, caller, login, call):
+                yield created.model_copy(update={"id": f"{self.template.id}/{number:03d}"})
+                number += 1
+
+    def _created(self, fixtures: FixtureBuilder, caller: str, login: Login, stuck: int) -> Iterator[Combination]:
+        """Combinations of a caller on created rows."""
+        found: list[Combination] = []
+
+        def calls_reached(patch: list[RowChange]) -> int:
+            try:
+                found.append(self._combination(caller, login, patch))
+            except NoInstance as reason:
+                return reason.call
+            return len(self.template.calls)
+
+        for _ in fixtures.patches(caller, stuck, calls_reached):
+            yield found[-1]
+
+    def _found(self, caller: str, login: Login) -> Combination | NoInstance:
+        """A caller's combination on the data as they are, sought once."""
+        if caller not in self._on_data:
+            try:
+                self._on_data[caller] = self._combination(caller, login)
+            except NoInstance as reason:
+                self._on_data[caller] = reason
+        return self._on_data[caller]
+
+    def _combination(self, caller: str, login: Login, patch: Sequence[RowChange] = ()) -> Combination:
+        return combination_for(self.world, self.template, caller, login, self.seed, number=0, patch=patch)
+
+
+def _commonest(reasons: Sequence[str]) -> str:
+    return max(sorted(set(reasons)), key=reasons.count)
