@@ -93,7 +93,7 @@ class DatasetEvaluator:
         return False
 
     def recorded(self, job: EvaluationJob) -> RecordedTrajectory:
-        """The trajectory. Raises UnreadableError."""
+        """Read a trajectory. Raises UnreadableTrajectoryError."""
         if self._open is None or self._open[0] != job.path:
             if self._open is not None:
                 self._open[1].close()

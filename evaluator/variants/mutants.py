@@ -46,7 +46,7 @@ _WRONG: frozenset[FailureClass] = frozenset({"told_wrong"})
 
 
 def mutants(executor: VariantExecutor) -> Iterator[Variant]:
-    """Each that turns on the values and rows of this task."""
+    """Variants that depend on the values and rows of this task."""
     yield from _left_out(executor)
     yield from _demanded_left_out(executor)
     yield from _half_batches(executor)
