@@ -88,7 +88,15 @@ def make_calls(
     without: Collection[int] = (),
     instead: ReplacedArguments | None = None,
 ) -> list[CallResult]:
-    """Make golden calls in an open session; `without` and `instead` are those of `run_golden`."""
+    """Make golden calls in a session; what came from earlier results is taken from these results again.
+
+    Args:
+        without: Places of calls that are left out.
+        instead: (place, parameter) -> a value that replaces or adds an argument.
+
+    Returns:
+        One result for each call; a call that was left out, or could not be made any more, counts as failed.
+    """
     results: list[CallResult] = []
     for place, call in enumerate(calls):
         results.append(_call(session, place, call, results, without, instead or {}))
