@@ -1,8 +1,8 @@
-"""Seccomp: system calls that generated code has no use for are refused: sockets, new processes, mounts, tracing.
+"""Seccomp: refuse system calls that generated code does not need: sockets, new processes, mounts, tracing.
 
-A classic BPF program over the architecture, the number and one argument. Threads are allowed, processes are not, and
-signals go to the code itself alone. clone3, whose flags a filter cannot see, answers ENOSYS, upon which C libraries
-use clone.
+The filter is a classic BPF program over the architecture, the number and one argument. Threads are allowed, processes
+are not, and the code can send signals only to itself. A filter cannot see the flags of clone3, so that answers ENOSYS,
+and C libraries then use clone.
 """
 
 import ctypes
@@ -20,14 +20,14 @@ ALLOW, FAIL, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 REFUSE, UNKNOWN = FAIL | errno.EPERM, FAIL | errno.ENOSYS
 
 THREAD = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100
-"""Flags of clone that make a thread: in this process, with its signals, files, folder and memory."""
+"""Flags of clone that make a thread: it shares signals, files, folder and memory with this process."""
 AF_UNIX = 1
 FOREIGN_OPTIONS = (1, 4, 0x59616D61)
-"""Of prctl: to outlive the parent, to hide from it, to be traced."""
+"""Refused options of prctl: to outlive the parent, to hide from it, to be traced."""
 FOREIGN_COMMANDS = (8, 10, 15, 1024, 1026)
-"""Of fcntl: to have the kernel send signals to others, leases, watches."""
+"""Refused commands of fcntl: to have the kernel send signals to others, leases, watches."""
 FOREIGN_CONTROLS = (0x5412, 0x8901, 0x8902)
-"""Of ioctl: to type into a terminal, to have the kernel send signals to others."""
+"""Refused requests of ioctl: to type into a terminal, to have the kernel send signals to others."""
 
 Steps = list[bytes]
 
@@ -37,12 +37,12 @@ class Program(ctypes.Structure):
 
 
 def is_known() -> bool:
-    """Whether there is a filter for this machine."""
+    """Whether there is a filter for this machine's architecture."""
     return os.uname().machine in MACHINES
 
 
 def restrict() -> None:
-    """Refuse the calls from here on; no_new_privs must be set."""
+    """Refuse the calls from now on. no_new_privs must be set. Raises OSError if the kernel refuses the filter."""
     code = b"".join(_program(os.uname().machine, os.getpid()))
     program = Program(len(code) // 8, code)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -58,7 +58,7 @@ def _program(machine: str, own: int) -> Steps:
         _step(JUMP_EQUAL, MACHINES[machine], yes=1),
         _step(RETURN, KILL),
         _step(LOAD, NUMBER),
-        # The x32 doors to the same calls of x86-64 are up there as well.
+        # The numbers of the x32 variants of the same calls are above it as well.
         _step(JUMP_ABOVE, NEWEST, no=1),
         _step(RETURN, UNKNOWN),
     ]
@@ -77,18 +77,18 @@ def _program(machine: str, own: int) -> Steps:
 
 
 def _for(number: int, then: Steps) -> Steps:
-    """Steps for one call alone; they have to return."""
+    """Steps for one call only; they have to return."""
     return [_step(JUMP_EQUAL, number, no=len(then)), *then]
 
 
 def _if_among(values: tuple[int, ...], found: int, otherwise: int) -> Steps:
-    """Return `found` if what is loaded is one of the values, else `otherwise`."""
+    """Return `found` if the loaded value is among the values, otherwise `otherwise`."""
     compared = [_step(JUMP_EQUAL, value, yes=len(values) - place) for place, value in enumerate(values)]
     return [*compared, _step(RETURN, otherwise), _step(RETURN, found)]
 
 
 def _argument(place: int) -> bytes:
-    """Load the lower half of an argument; the kernel looks at no more of those that are judged."""
+    """Load the lower half of an argument; the kernel uses no more of the arguments that are checked."""
     return _step(LOAD, ARGUMENTS + 8 * place)
 
 

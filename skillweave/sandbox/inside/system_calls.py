@@ -1,13 +1,13 @@
-"""System calls by name with their numbers, and which of them generated code has no use for.
+"""System calls by name with their numbers, and which of them generated code does not need.
 
 Numbers are of x86-64 and of aarch64; a call that a machine does not have is None. From 424 on they are the same
 everywhere.
 """
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""Machine to its audit architecture; the columns below, in this order."""
+"""Machine -> audit architecture; the columns below are in this order."""
 NEWEST = 456
-"""Calls with higher numbers came after this list was made; they are refused as if the kernel did not know them."""
+"""Calls with higher numbers are newer than this list; they are refused as if the kernel did not know them."""
 
 Numbers = tuple[int | None, int | None]
 
@@ -129,10 +129,10 @@ JUDGED: dict[str, Numbers] = {
     "fcntl": (72, 25),
     "ioctl": (16, 29),
 }
-"""Calls whose arguments are looked at."""
+"""Calls whose arguments the filter checks."""
 
 
 def numbers(table: dict[str, Numbers], machine: str) -> dict[str, int]:
-    """Name to number of the calls that a machine has."""
+    """Name -> number of the calls that a machine has."""
     column = list(MACHINES).index(machine)
     return {name: number for name, row in table.items() if (number := row[column]) is not None}
