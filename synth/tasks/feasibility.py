@@ -126,50 +126,62 @@ def _callers(world: World) -> list[str]:
 
 
 def _able(world: World, tool: Tool, callers: Sequence[str], visibility: RowVisibility) -> int:
+    """How many of the callers can make a lawful call of a tool, on rows that reads show them."""
     count = 0
     for caller in callers:
         with world.session(caller=caller) as session:
             search = argument_search(session, tool, Random(f"{tool.name}/{caller}"), nodes=MOST_NODES)
-            count += any(
-                visibility.shows(session, tool, arguments) for arguments in islice(search.meeting(), CALLS_PER_PERSON)
-            )
+            calls = islice(search.meeting(), CALLS_PER_PERSON)
+            count += any(visibility.shows(session, tool, arguments) for arguments in calls)
     return count
 
 
 def _why(world: World, template: TaskTemplate, callers: Sequence[str], seed: str) -> str:
-    stuck: list[tuple[FailurePoint, str]] = []
+    """Why nobody has an instance: what stops those who get furthest."""
+    failures = _failures(world, template, callers, seed)
+    if not failures:
+        return "nobody is there who could want it"
+    furthest = max(failure[:2] for failure, _ in failures)
+    stopped_there = [one for one in failures if one[0][:2] == furthest]
+    failure, reason = max(stopped_there, key=lambda one: one[0].why)
+    if failure.call == len(template.calls):
+        return _nothing_to_tell([failure for failure, _ in stopped_there], len(failures))
+    tool = world.blueprint.tool(template.calls[failure.call].tool)
+    where = f"call {failure.call + 1}, {tool.name}"
+    if failure.why:
+        return f"{where}: {failure.why}"
+    if failure.guard < 0:
+        detail = "" if reason.startswith("no lawful call") else f": {reason}"
+        return f"{where}: nobody has rows or values for its arguments{detail}"
+    guards = [other.guard if other.call == failure.call else None for other, _ in failures]
+    count = _able(world, tool, callers, RowVisibility(world.blueprint))
+    return (
+        f"{where}: no lawful call; {furthest_blocking_rule(tool, guards)}; as things stand, {count} of {len(callers)} "
+        "people can make one"
+    )
+
+
+def _failures(
+    world: World, template: TaskTemplate, callers: Sequence[str], seed: str
+) -> list[tuple[FailurePoint, str]]:
+    """Where some callers got stuck, each with the reason that is counted."""
+    failures = []
     for caller, _ in islice(callers_of(template, callers, seed), MOST_PERSONS):
         with world.session(caller=caller) as session:
             random = Random(f"{seed}/{template.id}/{caller}")
             try:
                 InstanceBuilder(world, template, session, random, explains=True).build()
             except NoInstance as none:
-                stuck.append((none.stop or FailurePoint(none.call, -1), str(none)))
-    if not stuck:
-        return "nobody is there who could want it"
-    furthest = max(stop[:2] for stop, _ in stuck)
-    reached = [one for one in stuck if one[0][:2] == furthest]
-    stop, reason = max(reached, key=lambda one: one[0].why)
-    if stop.call == len(template.calls):
-        return _nothing_to_tell([stop for stop, _ in reached], len(stuck))
-    tool = world.blueprint.tool(template.calls[stop.call].tool)
-    where = f"call {stop.call + 1}, {tool.name}"
-    if stop.why:
-        return f"{where}: {stop.why}"
-    if stop.guard < 0:
-        detail = "" if reason.startswith("no lawful call") else f": {reason}"
-        return f"{where}: nobody has rows or values for its arguments{detail}"
-    near = furthest_blocking_rule(tool, [found.guard if found.call == stop.call else None for found, _ in stuck])
-    count = _able(world, tool, callers, RowVisibility(world.blueprint))
-    return f"{where}: no lawful call; {near}; as things stand, {count} of {len(callers)} people can make one"
+                failures.append((none.stop or FailurePoint(none.call, -1), str(none)))
+    return failures
 
 
-def _nothing_to_tell(stops: Sequence[FailurePoint], tried: int) -> str:
+def _nothing_to_tell(failures: Sequence[FailurePoint], tried: int) -> str:
     """Why those who can make all calls have nothing to be told: the commonest reason, with an example."""
-    why, times = Counter(stop.why for stop in stops).most_common(1)[0]
-    example = next((f" (such as {stop.example})" for stop in stops if stop.why == why and stop.example), "")
-    most = "" if times == len(stops) else f" for {times} of them"
+    why, times = Counter(failure.why for failure in failures).most_common(1)[0]
+    examples = (f" (such as {failure.example})" for failure in failures if failure.why == why and failure.example)
+    most = "" if times == len(failures) else f" for {times} of them"
     return (
-        f"of {tried} people tried, {len(stops)} can make its calls, and none has a value to be told:{most} "
-        f"{why}{example}; {WORTH_TELLING}"
+        f"of {tried} people tried, {len(failures)} can make its calls, and none has a value to be told:{most} "
+        f"{why}{next(examples, '')}; {WORTH_TELLING}"
     )
