@@ -34,7 +34,7 @@ class Bench:
         places = sorted(found.places.items())[:: -(-len(found.places) // most)]
         self._jobs = [EvaluationJob(id, found.files[place.file], place, "") for id, place in places]
 
-    def desk(self, *, cache: bool, prune: bool = True) -> DatasetEvaluator:
+    def evaluator(self, *, cache: bool, prune: bool = True) -> DatasetEvaluator:
         """One that keeps golden executions, or makes each anew."""
         return DatasetEvaluator(EvaluationSetup(self._outputs, self._outputs, CheckSettings(cache=cache, prune=prune)))
 
@@ -42,15 +42,15 @@ class Bench:
         """By second of this process's CPU. An evaluation goes from a place in a file to a line of results."""
         return {
             "golden_replays": _rate(self._replays()),
-            "evaluations_golden_anew": _rate(self._evaluations(self.desk(cache=False, prune=False))),
-            "evaluations_golden_anew_and_pruned": _rate(self._evaluations(self.desk(cache=False))),
-            "evaluations_golden_cached": _rate(self._evaluations(self.desk(cache=True))),
+            "evaluations_golden_anew": _rate(self._evaluations(self.evaluator(cache=False, prune=False))),
+            "evaluations_golden_anew_and_pruned": _rate(self._evaluations(self.evaluator(cache=False))),
+            "evaluations_golden_cached": _rate(self._evaluations(self.evaluator(cache=True))),
         }
 
     def outcomes(self) -> dict[str, int]:
         """How many passed, and how often each class of failure and each error was found."""
-        desk = self.desk(cache=True)
-        results = [desk.result(job) for job in self._jobs]
+        evaluator = self.evaluator(cache=True)
+        results = [evaluator.result(job) for job in self._jobs]
         found = Counter("passed" if result.passed else "failed" for result in results if result.error is None)
         found.update(f"failed: {result.failure.class_}" for result in results if result.failure)
         found.update(f"error: {result.error.kind}" for result in results if result.error)
@@ -61,18 +61,18 @@ class Bench:
 
         `rest` is what the whole takes beside its stages: to look things up, the result as a record and as a line.
         """
-        stages = self._median(_stages, self.desk(cache=True))
-        whole = self._median(_whole, self.desk(cache=False))["whole"]
+        stages = self._median(_stages, self.evaluator(cache=True))
+        whole = self._median(_whole, self.evaluator(cache=False))["whole"]
         return {**stages, "rest": round(whole - sum(stages.values()), 1), "whole": whole}
 
     def _median(
-        self, run: Callable[[DatasetEvaluator, Sequence[EvaluationJob]], Counter[str]], desk: DatasetEvaluator
+        self, run: Callable[[DatasetEvaluator, Sequence[EvaluationJob]], Counter[str]], evaluator: DatasetEvaluator
     ) -> dict[str, float]:
-        rounds = [run(desk, self._jobs) for _ in range(ROUNDS + 1)][1:]
+        rounds = [run(evaluator, self._jobs) for _ in range(ROUNDS + 1)][1:]
         return {name: round(median(one[name] for one in rounds) / 1e3 / len(self._jobs), 1) for name in rounds[0]}
 
     def _replays(self) -> Callable[[], int]:
-        data = self.desk(cache=False).tasks
+        data = self.evaluator(cache=False).tasks
         tasks = [(data.world(task), task) for task in data.tasks.values()]
 
         def run() -> int:
@@ -83,10 +83,10 @@ class Bench:
 
         return run
 
-    def _evaluations(self, desk: DatasetEvaluator) -> Callable[[], int]:
+    def _evaluations(self, evaluator: DatasetEvaluator) -> Callable[[], int]:
         def run() -> int:
             for job in self._jobs:
-                finished_job(job, desk.result(job))
+                finished_job(job, evaluator.result(job))
             return len(self._jobs)
 
         return run
@@ -115,21 +115,21 @@ class _Clock:
         self.spent[name] += time.process_time_ns() - begun
 
 
-def _whole(desk: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str]:
+def _whole(evaluator: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str]:
     clock = _Clock()
     with clock.stage("whole"):
         for job in jobs:
-            finished_job(job, desk.result(job))
+            finished_job(job, evaluator.result(job))
     return clock.spent
 
 
-def _stages(desk: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str]:
+def _stages(evaluator: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str]:
     """Each stage by itself. What comes before one in the same evaluation is looked up where it is kept."""
     clock = _Clock()
     for job in jobs:
         with clock.stage("read"):
-            recorded = desk.recorded(job)
-        trial = desk.evaluator.trial(recorded)
+            recorded = evaluator.recorded(job)
+        trial = evaluator.evaluator.trial(recorded)
         task, world = trial.task, trial.world
         with clock.stage("golden"):
             golden_execution_of(world, task, prune=False)

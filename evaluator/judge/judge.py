@@ -53,6 +53,8 @@ LONGEST_FAULT = 400
 _MOST_UNREACHED = 8
 """Conversations in a row of which no answer came; after so many the endpoint is taken to be down."""
 _VERSION = 12
+MOST_WAITING = 256
+"""Conversations that wait for their judgement."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,60 @@ def _one_line(error: Exception) -> str:
     return shortened(" ".join(str(error).split()), LONGEST_FAULT)
 
 
+class JudgeQueue:
+    """Adds judgements to results."""
+
+    def __init__(self, judge: Judge, evaluator: DatasetEvaluator, loop: asyncio.AbstractEventLoop) -> None:
+        self._judge = judge
+        self._evaluator = evaluator
+        self._loop = loop
+        self.faults = 0
+        """Conversations of which no usable answer came."""
+
+    def added(self, results: Iterator[FinishedJob]) -> Iterator[FinishedJob]:
+        """The results with their judgements, as these come in. Raises StopError, ProviderError."""
+        waiting: dict[Future[JudgeVerdict], tuple[FinishedJob, Task]] = {}
+        for done in results:
+            if done.is_error:
+                yield done
+                continue
+            task = self._evaluator.tasks.tasks[done.job.place.task_id]
+            work = self._judge.judge(task, self._messages(done))
+            waiting[asyncio.run_coroutine_threadsafe(work, self._loop)] = done, task
+            ended = wait(waiting, return_when=FIRST_COMPLETED).done if len(waiting) >= MOST_WAITING else ()
+            for future in ended or [future for future in waiting if future.done()]:
+                yield self._with(future.result(), *waiting.pop(future))
+        while waiting:
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                yield self._with(future.result(), *waiting.pop(future))
+
+    def _messages(self, done: FinishedJob) -> list[Message]:
+        """The conversation, with the results that the replay gave: what is recorded of results is no evidence."""
+        return replayed_messages(self._evaluator.evaluator.trial(self._evaluator.recorded(done.job)))
+
+    def _with(self, judged: JudgeVerdict, done: FinishedJob, task: Task) -> FinishedJob:
+        self.faults += judged.fault is not None
+        result = with_judgement(Result.model_validate_json(done.line), task, judged)
+        # A judgement that failed is asked for again by the next run.
+        digest = "" if judged.fault is not None else result.trajectory_digest
+        return finished_job(done.job, result.model_copy(update={"trajectory_digest": digest}))
+
+
+@contextmanager
+def judge_queue(judge: Judge, evaluator: DatasetEvaluator) -> Iterator[JudgeQueue]:
+    """The stage, with its loop; the judge is closed on leaving."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="judge", daemon=True)
+    thread.start()
+    try:
+        yield JudgeQueue(judge, evaluator, loop)
+    finally:
+        asyncio.run_coroutine_threadsafe(judge.close(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
 def with_judgement(result: Result, task: Task, judged: JudgeVerdict) -> Result:
     """The result with what the judge says. One that could not be scored stays as it is."""
     if result.error is not None:
@@ -214,61 +270,3 @@ def _unmet(rubric: JudgedCheck) -> FailureRecord | None:
             place = Divergence(turn=None, message=None, call=None, expected=answer.question, got=answer.why)
             return FailureRecord(class_="other", first_divergence=place)
     return None
-
-
-MOST_WAITING = 256
-"""Conversations that wait for their judgement."""
-
-
-class JudgeQueue:
-    """Adds judgements to results."""
-
-    def __init__(self, judge: Judge, desk: DatasetEvaluator, loop: asyncio.AbstractEventLoop) -> None:
-        self._judge = judge
-        self._desk = desk
-        self._loop = loop
-        self.faults = 0
-        """Conversations of which no usable answer came."""
-
-    def added(self, results: Iterator[FinishedJob]) -> Iterator[FinishedJob]:
-        """The results with their judgements, as these come in. Raises StopError, ProviderError."""
-        waiting: dict[Future[JudgeVerdict], tuple[FinishedJob, Task]] = {}
-        for done in results:
-            if done.is_error:
-                yield done
-                continue
-            task = self._desk.tasks.tasks[done.job.place.task_id]
-            work = self._judge.judge(task, self._messages(done))
-            waiting[asyncio.run_coroutine_threadsafe(work, self._loop)] = done, task
-            ended = wait(waiting, return_when=FIRST_COMPLETED).done if len(waiting) >= MOST_WAITING else ()
-            for future in ended or [future for future in waiting if future.done()]:
-                yield self._with(future.result(), *waiting.pop(future))
-        while waiting:
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                yield self._with(future.result(), *waiting.pop(future))
-
-    def _messages(self, done: FinishedJob) -> list[Message]:
-        """The conversation, with the results that the replay gave: what is recorded of results is no evidence."""
-        return replayed_messages(self._desk.evaluator.trial(self._desk.recorded(done.job)))
-
-    def _with(self, judged: JudgeVerdict, done: FinishedJob, task: Task) -> FinishedJob:
-        self.faults += judged.fault is not None
-        result = with_judgement(Result.model_validate_json(done.line), task, judged)
-        # A judgement that failed is asked for again by the next run.
-        digest = "" if judged.fault is not None else result.trajectory_digest
-        return finished_job(done.job, result.model_copy(update={"trajectory_digest": digest}))
-
-
-@contextmanager
-def judge_queue(judge: Judge, desk: DatasetEvaluator) -> Iterator[JudgeQueue]:
-    """The stage, with its loop; the judge is closed on leaving."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="judge", daemon=True)
-    thread.start()
-    try:
-        yield JudgeQueue(judge, desk, loop)
-    finally:
-        asyncio.run_coroutine_threadsafe(judge.close(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()

@@ -27,6 +27,89 @@ MOST_REPLAYS = 200
 """Replays of one task's golden calls; what is not tried by then is needed."""
 _FROM_CALL = re.compile(r"\bcall (\d+)\b")
 _LEFT_OUT = CallResult(call=Call(tool=""), ok=False)
+CACHED_EXECUTIONS = 4096
+"""Golden executions that are kept."""
+
+
+class GoldenExecution(NamedTuple):
+    """A task's golden calls, carried out."""
+
+    execution: Execution
+    pruned: frozenset[int]
+    """Positions of calls that change nothing in the outcome, or that a planted fault spoils: not demanded."""
+    fault: str | None
+    """Why the task cannot be scored: its golden calls do not do what they should."""
+
+
+class GoldenCache:
+    """The most recent golden executions, by the content of world and task."""
+
+    def __init__(self, *, prune: bool = True, keeps: int = CACHED_EXECUTIONS) -> None:
+        """With `keeps=0` every one is made anew."""
+        self._prune = prune
+        self._keeps = keeps
+        self._held: OrderedDict[tuple[str, str], GoldenExecution] = OrderedDict()
+
+    def of(self, world: World, task: Task, task_digest: str) -> GoldenExecution:
+        """The golden execution of a task; `task_digest` is that of its record."""
+        key = (world.digest, task_digest)
+        if key in self._held:
+            self._held.move_to_end(key)
+            return self._held[key]
+        found = golden_execution_of(world, task, prune=self._prune)
+        if self._keeps:
+            self._held[key] = found
+            if len(self._held) > self._keeps:
+                self._held.popitem(last=False)
+        return found
+
+
+def golden_execution_of(world: World, task: Task, *, prune: bool = True) -> GoldenExecution:
+    """Carry the golden calls out in a fresh session."""
+    with world.session(task) as session:
+        execution = execute_golden(session, task.golden)
+    fault = _fault(world, task, execution)
+    spoiled = spoiled_calls(task.golden)
+    return GoldenExecution(
+        execution, spoiled | (_needless(world, task, execution) if prune and fault is None else set()), fault
+    )
+
+
+def digest_of_task(task: Task) -> str:
+    """sha256 of a task's record, as trajectories name it."""
+    return digest_text(task.model_dump_json())
+
+
+def _fault(world: World, task: Task, execution: Execution) -> str | None:
+    """Why the golden calls prove nothing; None where they do what the task says."""
+    if execution.defects:
+        return execution.defects[0]
+    for step, call in zip(execution.calls, task.golden, strict=False):
+        planted = ERRORS.get(call.fault) if call.fault else None
+        if planted is not None and step.ok:
+            return f"call {step.position} ({step.tool}) is not befallen by a {call.fault}"
+        if step.result.error is not None and step.result.error != planted:
+            return f"call {step.position} ({step.tool}) fails: {step.result.error.code}, {step.result.error.message}"
+    broken = violations([step.result for step in execution.calls])
+    if broken:
+        return f"it breaks a rule: {broken[0]}"
+    found = compare(task.criteria.state, execution.changes, world.comparison)
+    if not found.is_empty:
+        row = next(iter([*found.missing, *found.unexpected]))
+        what = "is demanded and does not happen" if found.missing else "happens and is not demanded"
+        return f"{row.op} of {row.table} {json.dumps(row.key)} {what}"
+    return None
+
+
+def _needless(world: World, task: Task, execution: Execution) -> set[int]:
+    """Golden calls that change nothing in the outcome; of a noisy task those that would not without its faults."""
+    if task.noise is None:
+        return {*needless_calls(world, task, execution)}
+    calm = without_noise(task)
+    with world.session(calm) as session:
+        found = needless_calls(world, calm, execute_golden(session, calm.golden))
+    kept = sorted({*range(len(task.golden))} - spoiled_calls(task.golden))
+    return {kept[place] for place in found}
 
 
 def needless_calls(world: World, task: Task, execution: Execution) -> frozenset[int]:
@@ -162,88 +245,3 @@ def _known(task: Task) -> str:
     given = [env.CURRENT_DATE, env.LOGGED_IN_USER or "", env.LOGGED_IN_NAME or "", task.now]
     texts = [scenario.goal, scenario.reason, task.user_system_prompt, task.task_info.known_info]
     return "\n".join([*facts, *said, *given, *texts, task.task_info.instruction]).casefold()
-
-
-CACHED_EXECUTIONS = 4096
-"""Golden executions that are kept."""
-
-
-class GoldenExecution(NamedTuple):
-    """A task's golden calls, carried out."""
-
-    execution: Execution
-    pruned: frozenset[int]
-    """Positions of calls that change nothing in the outcome, or that a planted fault spoils: not demanded."""
-    fault: str | None
-    """Why the task cannot be scored: its golden calls do not do what they should."""
-
-
-class GoldenCache:
-    """The most recent golden executions, by the content of world and task."""
-
-    def __init__(self, *, prune: bool = True, keeps: int = CACHED_EXECUTIONS) -> None:
-        """With `keeps=0` every one is made anew."""
-        self._prune = prune
-        self._keeps = keeps
-        self._held: OrderedDict[tuple[str, str], GoldenExecution] = OrderedDict()
-
-    def of(self, world: World, task: Task, task_digest: str) -> GoldenExecution:
-        """The golden execution of a task; `task_digest` is that of its record."""
-        key = (world.digest, task_digest)
-        if key in self._held:
-            self._held.move_to_end(key)
-            return self._held[key]
-        found = golden_execution_of(world, task, prune=self._prune)
-        if self._keeps:
-            self._held[key] = found
-            if len(self._held) > self._keeps:
-                self._held.popitem(last=False)
-        return found
-
-
-def golden_execution_of(world: World, task: Task, *, prune: bool = True) -> GoldenExecution:
-    """Carry the golden calls out in a fresh session."""
-    with world.session(task) as session:
-        execution = execute_golden(session, task.golden)
-    fault = _fault(world, task, execution)
-    spoiled = spoiled_calls(task.golden)
-    return GoldenExecution(
-        execution, spoiled | (_needless(world, task, execution) if prune and fault is None else set()), fault
-    )
-
-
-def _needless(world: World, task: Task, execution: Execution) -> set[int]:
-    """Golden calls that change nothing in the outcome; of a noisy task those that would not without its faults."""
-    if task.noise is None:
-        return {*needless_calls(world, task, execution)}
-    calm = without_noise(task)
-    with world.session(calm) as session:
-        found = needless_calls(world, calm, execute_golden(session, calm.golden))
-    kept = sorted({*range(len(task.golden))} - spoiled_calls(task.golden))
-    return {kept[place] for place in found}
-
-
-def _fault(world: World, task: Task, execution: Execution) -> str | None:
-    """Why the golden calls prove nothing; None where they do what the task says."""
-    if execution.defects:
-        return execution.defects[0]
-    for step, call in zip(execution.calls, task.golden, strict=False):
-        planted = ERRORS.get(call.fault) if call.fault else None
-        if planted is not None and step.ok:
-            return f"call {step.position} ({step.tool}) is not befallen by a {call.fault}"
-        if step.result.error is not None and step.result.error != planted:
-            return f"call {step.position} ({step.tool}) fails: {step.result.error.code}, {step.result.error.message}"
-    broken = violations([step.result for step in execution.calls])
-    if broken:
-        return f"it breaks a rule: {broken[0]}"
-    found = compare(task.criteria.state, execution.changes, world.comparison)
-    if not found.is_empty:
-        row = next(iter([*found.missing, *found.unexpected]))
-        what = "is demanded and does not happen" if found.missing else "happens and is not demanded"
-        return f"{row.op} of {row.table} {json.dumps(row.key)} {what}"
-    return None
-
-
-def digest_of_task(task: Task) -> str:
-    """sha256 of a task's record, as trajectories name it."""
-    return digest_text(task.model_dump_json())

@@ -25,6 +25,238 @@ from skillweave.world.tools import result_text
 from skillweave.world.world import World
 
 Raw = dict[str, Any]
+LONGEST_ID = 512
+MOST_CALLS = 2_000
+"""Calls of one trajectory that are made again."""
+
+
+class UnreadableTrajectoryError(Exception):
+    """A line that is no trajectory; in words."""
+
+
+class _Lean(BaseModel):
+    """Takes what it needs, and lets be what it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", protected_namespaces=())
+
+
+class RecordedSpeaker(_Lean):
+    backend: str | None = None
+
+
+class RecordedError(_Lean):
+    kind: str = "infrastructure"
+    message: str = ""
+
+
+class RecordedTrajectory(_Lean):
+    """What is read of a trajectory."""
+
+    id: str = Field(min_length=1, max_length=LONGEST_ID)
+    task_id: str = Field(default="", max_length=LONGEST_ID)
+    trial: int = 0
+    world: str = ""
+    domains: list[str] = Field(default_factory=list)
+    dataset: str | None = None
+    task_digest: str | None = None
+    messages: list[Message] = Field(default_factory=list)
+    stop_reason: str | None = None
+    error: RecordedError | None = None
+    agent: RecordedSpeaker | None = None
+    model: str | None = None
+    """Who the agent was, where `agent` does not say."""
+    user: RecordedSpeaker | None = None
+    usage: RolloutUsage | None = None
+    user_turns: list[UserTurn] | None = None
+    metadata: dict[str, Json] | None = None
+
+    @property
+    def agent_name(self) -> str | None:
+        """`provider/model` of the agent."""
+        return (self.agent.backend if self.agent else None) or self.model
+
+    @property
+    def calls(self) -> int:
+        """How many calls it holds."""
+        return sum(len(message.tool_calls or ()) for message in self.messages if message.role == "assistant")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A session of a task and the conversation held in it: what every check can look at."""
+
+    task: Task
+    execution: Execution
+    """The agent's calls, executed."""
+    comparison: ComparisonLookup
+    """How each column is compared."""
+    transcript: Sequence[Message] | None
+    """The conversation as recorded; None: unknown."""
+    user_records: Sequence[UserTurn] | None
+    """What the user recorded of its messages; None: nothing."""
+    confirmation_in_reward: bool = False
+    """Whether a write without the user's agreement breaks the policy."""
+
+    @cached_property
+    def messages(self) -> Sequence[Message]:
+        """The conversation until the user left; empty where it is unknown."""
+        return until_end(self.transcript or (), self.user_records or ())
+
+    @cached_property
+    def turns(self) -> list[UserTurn]:
+        """What each message of the user means, in order."""
+        return user_turns_of(self.task, self.messages, self.user_records)
+
+    @property
+    def after_the_end(self) -> int:
+        """Number of recorded messages after the user left."""
+        return len(self.transcript or ()) - len(self.messages)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayedTrial(Trial):
+    """A recorded trajectory, its calls made again, beside the golden execution of its task."""
+
+    world: World
+    golden: GoldenExecution
+    recorded: RecordedTrajectory
+
+
+@dataclass(frozen=True)
+class ScoredTrial:
+    """A trial with what the checks say of it."""
+
+    trial: ReplayedTrial
+    checks: Checks
+    reward: float | None
+    """None where a check that counts was not made."""
+
+    @property
+    def passed(self) -> bool | None:
+        """The reward is 1; None where it could not be said."""
+        return None if self.reward is None else self.reward == 1
+
+
+def replayed_trial(
+    task: Task,
+    world: World,
+    golden: GoldenExecution,
+    recorded: RecordedTrajectory,
+    execution: Execution,
+    *,
+    confirmation_in_reward: bool = False,
+) -> ReplayedTrial:
+    """The trial of a trajectory.
+
+    Args:
+        execution: The recorded calls, made again.
+        confirmation_in_reward: Whether a write without the user's agreement breaks the policy.
+    """
+    return ReplayedTrial(
+        task=task,
+        execution=execution,
+        comparison=world.comparison,
+        transcript=recorded.messages,
+        user_records=recorded.user_turns,
+        confirmation_in_reward=confirmation_in_reward,
+        world=world,
+        golden=golden,
+        recorded=recorded,
+    )
+
+
+def replayed_messages(trial: ReplayedTrial) -> list[Message]:
+    """The conversation, each call followed by what the replay answered; what is recorded of results is left out."""
+    steps = iter(trial.execution.calls)
+    found: list[Message] = []
+    for message in trial.messages:
+        if message.role == "tool":
+            continue
+        found.append(message)
+        for call in (message.tool_calls or ()) if message.role == "assistant" else ():
+            found.append(Message(role="tool", tool_call_id=call.id, content=result_text(next(steps).result)))
+    return found
+
+
+_RECORDED = TypeAdapter(RecordedTrajectory)
+
+
+def read_trajectory(line: bytes) -> RecordedTrajectory:
+    """The trajectory in a line. Raises UnreadableError."""
+    try:
+        found = _RECORDED.validate_json(line)
+    except ValidationError:
+        found = _read_leniently(line)
+    if any("function_call" in (message.model_extra or ()) for message in found.messages):
+        found = _read_leniently(line)
+    if not found.task_id:
+        task_id, _, trial = found.id.rpartition("#")
+        given = {"task_id": task_id or found.id, "trial": int(trial) if trial.isdecimal() else found.trial}
+        found = found.model_copy(update=given)
+    if found.calls > MOST_CALLS:
+        raise UnreadableTrajectoryError(f"it holds {found.calls} calls; at most {MOST_CALLS} are made again")
+    return found
+
+
+def _read_leniently(line: bytes) -> RecordedTrajectory:
+    """What other programs write in other ways, written as we do; what is of no use to a score is let go."""
+    try:
+        record = from_json(line, allow_inf_nan=False)
+    except ValueError as error:
+        raise UnreadableTrajectoryError(f"it is not JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise UnreadableTrajectoryError("it is no JSON object")
+    record["id"] = ids_of(record)[0]
+    record["agent"] = {"backend": agent_of(record)}
+    for name in ("usage", "metadata", "user", "domains", "model"):
+        record[name] = _kept(name, record.get(name))
+    turns = record.get("user_turns")
+    record["user_turns"] = _turns(turns) if isinstance(turns, list) else None
+    if isinstance(record.get("messages"), list):
+        record["messages"] = in_openai_form(record["messages"])
+    for name in ("task_id", "world"):
+        record[name] = record.get(name) if isinstance(record.get(name), str) else ""
+    record["trial"] = record.get("trial") if isinstance(record.get("trial"), int) else 0
+    try:
+        return _RECORDED.validate_json(json.dumps(record))
+    except (ValidationError, ValueError) as error:
+        raise UnreadableTrajectoryError(_first(error)) from None
+
+
+def _kept(name: str, value: Any) -> Any:
+    """The value where it is one that can be used."""
+    try:
+        return RecordedTrajectory.__pydantic_validator__.validate_python({"id": "x", name: value}).model_dump()[name]
+    except ValidationError:
+        return [] if name == "domains" else None
+
+
+def _turns(records: list[Any]) -> list[Any]:
+    """The user's records that can be used: a bad one takes no other with it."""
+    return [kept for one in records for kept in _kept("user_turns", [one]) or ()]
+
+
+def _first(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return str(error)
+
+
+def ids_of(record: dict[str, Any]) -> tuple[str, str]:
+    """The ids of a trajectory and of its task, where one of them says the other; empty where nothing does."""
+    id, task_id, trial = record.get("id"), record.get("task_id"), record.get("trial")
+    task_id = task_id if isinstance(task_id, str) else ""
+    if not isinstance(id, str) or not id:
+        id = f"{task_id}#{trial}" if task_id and isinstance(trial, int) else ""
+    return id, task_id or id.rpartition("#")[0] or id
+
+
+def agent_of(record: dict[str, Any]) -> str | None:
+    """`provider/model` of the agent, as the record says it: in `agent.backend`, or in `agent` or `model` as a text."""
+    agent = record.get("agent")
+    name = (agent.get("backend") if isinstance(agent, dict) else agent) or record.get("model")
+    return name if isinstance(name, str) else None
 
 
 def in_openai_form(messages: list[Any]) -> list[Any]:
@@ -87,237 +319,3 @@ def _as_call(part: Raw) -> Raw:
 
 def _with_id(call: Any, id: str) -> Any:
     return {**call, "id": call.get("id") or id} if isinstance(call, dict) else call
-
-
-LONGEST_ID = 512
-MOST_CALLS = 2_000
-"""Calls of one trajectory that are made again."""
-
-
-class UnreadableTrajectoryError(Exception):
-    """A line that is no trajectory; in words."""
-
-
-class _Lean(BaseModel):
-    """Takes what it needs, and lets be what it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", protected_namespaces=())
-
-
-class RecordedSpeaker(_Lean):
-    backend: str | None = None
-
-
-class RecordedError(_Lean):
-    kind: str = "infrastructure"
-    message: str = ""
-
-
-class RecordedTrajectory(_Lean):
-    """What is read of a trajectory."""
-
-    id: str = Field(min_length=1, max_length=LONGEST_ID)
-    task_id: str = Field(default="", max_length=LONGEST_ID)
-    trial: int = 0
-    world: str = ""
-    domains: list[str] = Field(default_factory=list)
-    dataset: str | None = None
-    task_digest: str | None = None
-    messages: list[Message] = Field(default_factory=list)
-    stop_reason: str | None = None
-    error: RecordedError | None = None
-    agent: RecordedSpeaker | None = None
-    model: str | None = None
-    """Who the agent was, where `agent` does not say."""
-    user: RecordedSpeaker | None = None
-    usage: RolloutUsage | None = None
-    user_turns: list[UserTurn] | None = None
-    metadata: dict[str, Json] | None = None
-
-    @property
-    def agent_name(self) -> str | None:
-        """`provider/model` of the agent."""
-        return (self.agent.backend if self.agent else None) or self.model
-
-    @property
-    def calls(self) -> int:
-        """How many calls it holds."""
-        return sum(len(message.tool_calls or ()) for message in self.messages if message.role == "assistant")
-
-
-_RECORDED = TypeAdapter(RecordedTrajectory)
-
-
-def read_trajectory(line: bytes) -> RecordedTrajectory:
-    """The trajectory in a line. Raises UnreadableError."""
-    try:
-        found = _RECORDED.validate_json(line)
-    except ValidationError:
-        found = _read_leniently(line)
-    if any("function_call" in (message.model_extra or ()) for message in found.messages):
-        found = _read_leniently(line)
-    if not found.task_id:
-        task_id, _, trial = found.id.rpartition("#")
-        given = {"task_id": task_id or found.id, "trial": int(trial) if trial.isdecimal() else found.trial}
-        found = found.model_copy(update=given)
-    if found.calls > MOST_CALLS:
-        raise UnreadableTrajectoryError(f"it holds {found.calls} calls; at most {MOST_CALLS} are made again")
-    return found
-
-
-def _read_leniently(line: bytes) -> RecordedTrajectory:
-    """What other programs write in other ways, written as we do; what is of no use to a score is let go."""
-    try:
-        record = from_json(line, allow_inf_nan=False)
-    except ValueError as error:
-        raise UnreadableTrajectoryError(f"it is not JSON: {error}") from None
-    if not isinstance(record, dict):
-        raise UnreadableTrajectoryError("it is no JSON object")
-    record["id"] = ids_of(record)[0]
-    record["agent"] = {"backend": agent_of(record)}
-    for name in ("usage", "metadata", "user", "domains", "model"):
-        record[name] = _kept(name, record.get(name))
-    turns = record.get("user_turns")
-    record["user_turns"] = _turns(turns) if isinstance(turns, list) else None
-    if isinstance(record.get("messages"), list):
-        record["messages"] = in_openai_form(record["messages"])
-    for name in ("task_id", "world"):
-        record[name] = record.get(name) if isinstance(record.get(name), str) else ""
-    record["trial"] = record.get("trial") if isinstance(record.get("trial"), int) else 0
-    try:
-        return _RECORDED.validate_json(json.dumps(record))
-    except (ValidationError, ValueError) as error:
-        raise UnreadableTrajectoryError(_first(error)) from None
-
-
-def _kept(name: str, value: Any) -> Any:
-    """The value where it is one that can be used."""
-    try:
-        return RecordedTrajectory.__pydantic_validator__.validate_python({"id": "x", name: value}).model_dump()[name]
-    except ValidationError:
-        return [] if name == "domains" else None
-
-
-def _turns(records: list[Any]) -> list[Any]:
-    """The user's records that can be used: a bad one takes no other with it."""
-    return [kept for one in records for kept in _kept("user_turns", [one]) or ()]
-
-
-def ids_of(record: dict[str, Any]) -> tuple[str, str]:
-    """The ids of a trajectory and of its task, where one of them says the other; empty where nothing does."""
-    id, task_id, trial = record.get("id"), record.get("task_id"), record.get("trial")
-    task_id = task_id if isinstance(task_id, str) else ""
-    if not isinstance(id, str) or not id:
-        id = f"{task_id}#{trial}" if task_id and isinstance(trial, int) else ""
-    return id, task_id or id.rpartition("#")[0] or id
-
-
-def agent_of(record: dict[str, Any]) -> str | None:
-    """`provider/model` of the agent, as the record says it: in `agent.backend`, or in `agent` or `model` as a text."""
-    agent = record.get("agent")
-    name = (agent.get("backend") if isinstance(agent, dict) else agent) or record.get("model")
-    return name if isinstance(name, str) else None
-
-
-def _first(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return str(error)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """A session of a task and the conversation held in it: what every check can look at."""
-
-    task: Task
-    execution: Execution
-    """The agent's calls, executed."""
-    comparison: ComparisonLookup
-    """How each column is compared."""
-    transcript: Sequence[Message] | None
-    """The conversation as recorded; None: unknown."""
-    user_records: Sequence[UserTurn] | None
-    """What the user recorded of its messages; None: nothing."""
-    confirmation_in_reward: bool = False
-    """Whether a write without the user's agreement breaks the policy."""
-
-    @cached_property
-    def messages(self) -> Sequence[Message]:
-        """The conversation until the user left; empty where it is unknown."""
-        return until_end(self.transcript or (), self.user_records or ())
-
-    @cached_property
-    def turns(self) -> list[UserTurn]:
-        """What each message of the user means, in order."""
-        return user_turns_of(self.task, self.messages, self.user_records)
-
-    @property
-    def after_the_end(self) -> int:
-        """Number of recorded messages after the user left."""
-        return len(self.transcript or ()) - len(self.messages)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReplayedTrial(Trial):
-    """A recorded trajectory, its calls made again, beside the golden execution of its task."""
-
-    world: World
-    golden: GoldenExecution
-    recorded: RecordedTrajectory
-
-
-def replayed_trial(
-    task: Task,
-    world: World,
-    golden: GoldenExecution,
-    recorded: RecordedTrajectory,
-    execution: Execution,
-    *,
-    confirmation_in_reward: bool = False,
-) -> ReplayedTrial:
-    """The trial of a trajectory.
-
-    Args:
-        execution: The recorded calls, made again.
-        confirmation_in_reward: Whether a write without the user's agreement breaks the policy.
-    """
-    return ReplayedTrial(
-        task=task,
-        execution=execution,
-        comparison=world.comparison,
-        transcript=recorded.messages,
-        user_records=recorded.user_turns,
-        confirmation_in_reward=confirmation_in_reward,
-        world=world,
-        golden=golden,
-        recorded=recorded,
-    )
-
-
-@dataclass(frozen=True)
-class ScoredTrial:
-    """A trial with what the checks say of it."""
-
-    trial: ReplayedTrial
-    checks: Checks
-    reward: float | None
-    """None where a check that counts was not made."""
-
-    @property
-    def passed(self) -> bool | None:
-        """The reward is 1; None where it could not be said."""
-        return None if self.reward is None else self.reward == 1
-
-
-def replayed_messages(trial: ReplayedTrial) -> list[Message]:
-    """The conversation, each call followed by what the replay answered; what is recorded of results is left out."""
-    steps = iter(trial.execution.calls)
-    found: list[Message] = []
-    for message in trial.messages:
-        if message.role == "tool":
-            continue
-        found.append(message)
-        for call in (message.tool_calls or ()) if message.role == "assistant" else ():
-            found.append(Message(role="tool", tool_call_id=call.id, content=result_text(next(steps).result)))
-    return found

@@ -21,6 +21,10 @@ from skillweave.base.store import Store
 from skillweave.schema.evaluation import Ladder
 from skillweave.schema.result import FAILURE_CLASSES, Result, SpeakerNames
 
+LADDER = "ladder.json"
+SampleKey = tuple[str, str, str]
+"""Digest of the id, the id, and the digest of the trajectory."""
+
 
 class KeptResults(NamedTuple):
     """What an earlier run left."""
@@ -129,9 +133,6 @@ def _read(line: bytes) -> Result | None:
         return None
 
 
-LADDER = "ladder.json"
-
-
 def read_ladder(store: Store, path: str = LADDER) -> Ladder | None:
     """The ladder that stands in the folder; None where there is none, or none that can be read."""
     try:
@@ -143,10 +144,6 @@ def read_ladder(store: Store, path: str = LADDER) -> Ladder | None:
 def write_ladder(store: Store, ladder: Ladder, path: str = LADDER) -> None:
     """Put it there."""
     store.write(path, ladder.model_dump_json(indent=2).encode() + b"\n")
-
-
-SampleKey = tuple[str, str, str]
-"""Digest of the id, the id, and the digest of the trajectory."""
 
 
 @dataclass

@@ -32,6 +32,11 @@ from skillweave.schema.result import FAILURE_CLASSES
 
 LONGEST_CELL = 80
 _GAP = "  "
+_FIGURES = ("tasks", "scored", "rate", "with errors", "reward", "nothing/chance", "pass^1", "pass^k")
+StyledLine = tuple[int, str, str]
+"""How far it stands in, its style on a terminal, and its text; it may have several lines."""
+_DONE = {"insert": "inserted in", "update": "updated in", "delete": "deleted from"}
+_STEP = "  "
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -72,9 +77,6 @@ def _print_rich(title: str, columns: Sequence[str], cells: Sequence[Sequence[str
         # Text is not read as markup, and not made into links or emoji.
         table.add_row(*map(Text, row))
     Console(highlight=False).print(table)
-
-
-_FIGURES = ("tasks", "scored", "rate", "with errors", "reward", "nothing/chance", "pass^1", "pass^k")
 
 
 def show_summary(summary: EvaluationSummary) -> None:
@@ -212,12 +214,6 @@ def show_ladder(ladder: Ladder) -> None:
 
 def _share(step: PassCount | None) -> str:
     return "-" if step is None or not step.tasks else f"{step.rate:.1%}"
-
-
-StyledLine = tuple[int, str, str]
-"""How far it stands in, its style on a terminal, and its text; it may have several lines."""
-_DONE = {"insert": "inserted in", "update": "updated in", "delete": "deleted from"}
-_STEP = "  "
 
 
 def show_conversation(conversation: ShownConversation, out: TextIO | None = None) -> None:

@@ -31,12 +31,19 @@ from skillweave.schema.trajectory import Message, UserTurn
 
 NEAREST_YEAR = timedelta(days=366)
 """How far from today a date may be that is given without its year."""
-
 _WORD = re.compile(r"[^\W_]+")
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::\d\d)?)?")
 _BEFORE_HOUR = ("at ", "from ", "by ", "until ", "till ", "@ ", "to ", "- ", "for ")
 """What stands before a bare number that is a time of day."""
 _CENTS = ("cent", "ct")
+LARGEST_FREE_NUMBER = 10
+"""Whole numbers up to this say nothing that a user would have to know."""
+SHORTEST_TELLING_WORD = 4
+"""Letters of a word by which a value in several words is known."""
+PHONE_DIGITS = 9
+"""Digits at the end of a phone number that make it the same, with and without the country's."""
+_PHRASES = re.compile(r"\b(?:24/7|50/50|24 hours?|100 ?%)", re.IGNORECASE)
+"""Figures of speech."""
 
 
 def states_value(
@@ -181,16 +188,6 @@ def _amounts(cents: float) -> list[str]:
 
 def _distinct(*texts: str) -> list[str]:
     return list(dict.fromkeys(texts))
-
-
-LARGEST_FREE_NUMBER = 10
-"""Whole numbers up to this say nothing that a user would have to know."""
-SHORTEST_TELLING_WORD = 4
-"""Letters of a word by which a value in several words is known."""
-PHONE_DIGITS = 9
-"""Digits at the end of a phone number that make it the same, with and without the country's."""
-_PHRASES = re.compile(r"\b(?:24/7|50/50|24 hours?|100 ?%)", re.IGNORECASE)
-"""Figures of speech."""
 
 
 class UserKnowledge:

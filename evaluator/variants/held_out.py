@@ -30,14 +30,10 @@ from skillweave.world.canonical import dump
 SEED = "second set"
 MOST = 3
 """Ways of one sort that are carried out in search of one that goes through."""
-
-
 MOST_ORDERS = 5_040
 """Orders of minted ids that are tried."""
 Struck = Mapping[str, frozenset[str]]
 """Table -> columns whose values the task leaves open."""
-
-
 LONG_SUMMARY = "The customer described the matter at length. " * 12
 
 

@@ -151,14 +151,14 @@ def _ways(tool: Tool, combination: Combination, call: GoldenCall, fixed: Collect
 
 
 def _choices(parameter: Parameter, arguments: Mapping[str, Json], now: str) -> list[Json]:
-    found: list[Json] = [] if parameter.required else [None]
+    choices: list[Json] = [] if parameter.required else [None]
     if parameter.name in arguments:
-        found.append(arguments[parameter.name])
+        choices.append(arguments[parameter.name])
     if parameter.enum:
-        found += [value for value in parameter.enum if value not in found]
+        choices += [value for value in parameter.enum if value not in choices]
     elif parameter.type == "boolean":
-        found += [True, False]
+        choices += [True, False]
     elif parameter.type == "date":
         today = date.fromisoformat(now[:10])
-        found += [(today + timedelta(weeks=week)).isoformat() for week in range(-1, WEEKS)]
-    return found
+        choices += [(today + timedelta(weeks=week)).isoformat() for week in range(-1, WEEKS)]
+    return choices
