@@ -73,11 +73,11 @@ def check_clarification(
 
 def no_clarification_reason(world: World, combination: Combination) -> str | None:
     """The reason why what a combination leaves out has not to be asked for; None where it has."""
-    made = run_golden(world, combination)
-    if not made.succeeded:
+    run = run_golden(world, combination)
+    if not run.succeeded:
         return "golden call fails"
     try:
-        check_clarification(world, combination, criteria_of(world, combination, made))
+        check_clarification(world, combination, criteria_of(world, combination, run))
     except Rejected as rejected:
         return rejected.reason
     return None
@@ -90,11 +90,11 @@ def readings(
     ends: set[str] = set()
     for value in islice(_others(world, combination, left_out, said), TRIED):
         meant = _meant(world, combination, left_out, value)
-        made = run_golden(world, combination, instead=meant) if meant else None
-        if made is None or not _is_carried_out(world, combination, made):
+        run = run_golden(world, combination, instead=meant) if meant else None
+        if run is None or not _is_carried_out(world, combination, run):
             continue
-        end = dump([change.model_dump(mode="json") for change in made.changes])
-        if end not in ends and check_state(criteria, made.changes, world.comparison).score != 1:
+        end = dump([change.model_dump(mode="json") for change in run.changes])
+        if end not in ends and check_state(criteria, run.changes, world.comparison).score != 1:
             ends.add(end)
             yield meant
 
@@ -117,8 +117,8 @@ def _others(
         make_calls(session, combination.golden[: left_out.call])
         random = Random(f"{combination.id}/{left_out.call}/{parameter.name}/withheld")
         search = argument_search(session, tool, random, fixed, nodes=100)
-        found = dict.fromkeys(arguments.get(parameter.name) for arguments in islice(search.meeting(), TRIED * 4))
-        others = [value for value in found if value not in (None, call.arguments[parameter.name])]
+        candidates = dict.fromkeys(arguments.get(parameter.name) for arguments in islice(search.meeting(), TRIED * 4))
+        others = [value for value in candidates if value not in (None, call.arguments[parameter.name])]
         if others and parameter.refers_to:
             source = result_reference(call.grounding.get(parameter.name, ""))
             lookup = combination.golden[source.call] if source else None
@@ -138,10 +138,10 @@ def _shown(
     world = session.world
     reads = [tool for tool in world.blueprint.tools if tool.kind == "read"]
     names = {name for tool in reads for name in keys_shown(world.blueprint, tool).get(entity, ())}
-    found = {known.value for known in known_from_reads(session, reads, said) if known.name in names}
+    keys = {known.value for known in known_from_reads(session, reads, said) if known.name in names}
     for row in all_shown_rows(world, session, combination, lookup) if lookup else ():
-        found |= {value for name, value in row.items() if name in names and isinstance(value, str)}
-    return found
+        keys |= {value for name, value in row.items() if name in names and isinstance(value, str)}
+    return keys
 
 
 def _meant(world: World, combination: Combination, left_out: OmittedSlot, value: Value) -> Meant:
@@ -151,14 +151,14 @@ def _meant(world: World, combination: Combination, left_out: OmittedSlot, value:
     if not parameter.refers_to:
         return {(left_out.call, parameter.name): value}
     key = golden[left_out.call].arguments[parameter.name]
-    found: Meant = {
+    reading: Meant = {
         (place, name): value
         for place, call in enumerate(golden)
         for name, argument in call.arguments.items()
         if argument == key and world.blueprint.tool(call.tool).parameter(name).refers_to == parameter.refers_to
     }
     try:
-        return found | _beside(world, combination, parameter, value, found)
+        return reading | _beside(world, combination, parameter, value, reading)
     except LookupError:
         return {}
 
@@ -167,15 +167,15 @@ def _beside(world: World, combination: Combination, parameter: Parameter, key: V
     """What else the golden calls take from the row, as it is in the row of that key; LookupError where not shown."""
     golden = combination.golden
     rows = {_place(golden[place].grounding.get(name, "")) for place, name in named} - {None}
-    found: Meant = {}
+    beside: Meant = {}
     for place, call in enumerate(golden):
         for name, grounding in call.grounding.items():
             source = result_reference(grounding)
             if source is None or (place, name) in named or _place(grounding) not in rows:
                 continue
             value = _seen(world, combination, source, parameter, key)[source.path.rpartition(".")[2]]
-            found[place, name] = str(value)[:10] if source.as_date else value
-    return found
+            beside[place, name] = str(value)[:10] if source.as_date else value
+    return beside
 
 
 def _seen(
@@ -188,10 +188,10 @@ def _seen(
     with open_session(world, combination) as session:
         make_calls(session, combination.golden[: source.call])
         shown = all_shown_rows(world, session, combination, call)
-        found = next((row for row in shown if any(row.get(name) == key for name in names)), None)
-    if found is None:
+        meant = next((row for row in shown if any(row.get(name) == key for name in names)), None)
+    if meant is None:
         raise LookupError(key)
-    return found
+    return meant
 
 
 def _row_of(combination: Combination, left_out: OmittedSlot) -> tuple[int, str] | None:
@@ -205,11 +205,11 @@ def _place(grounding: str) -> tuple[int, str] | None:
     return (source.call, row) if source and row else None
 
 
-def _is_carried_out(world: World, combination: Combination, made: GoldenRun) -> bool:
+def _is_carried_out(world: World, combination: Combination, run: GoldenRun) -> bool:
     """Whether all that matters went through lawfully; a look-up that finds nothing is no obstacle."""
     kinds = [world.blueprint.tool(call.tool).kind for call in combination.golden]
-    needed = (result.ok for place, result in enumerate(made.results) if kinds[place] != "read")
-    return made.lawful and all(needed)
+    needed = (result.ok for place, result in enumerate(run.results) if kinds[place] != "read")
+    return run.lawful and all(needed)
 
 
 def _scalar(value: Json) -> Value:

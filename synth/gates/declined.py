@@ -78,8 +78,8 @@ def check_declined(world: World, combination: Combination) -> dict[str, Json]:
         if guard.enforced_by == "tool":
             _check_refused(session, combination, tool, arguments)
             return {"declined": figure}
-        made = _made_unlawfully(session, combination, tool, arguments)
-        others = sum(1 for _ in _others(session, combination, tool, arguments, made))
+        changes = _made_unlawfully(session, combination, tool, arguments)
+        others = sum(1 for _ in _others(session, combination, tool, arguments, changes))
     _check_known(world, combination, tool, guard)
     return {
         "declined": {**figure, "shown_by": [*sorted(calls_showing_reason(world, combination))], "other_ways": others}
@@ -167,7 +167,7 @@ def _others(
     combination: Combination,
     tool: Tool,
     arguments: Mapping[str, Json],
-    made: Sequence[RowChange],
+    forbidden_changes: Sequence[RowChange],
 ) -> Iterator[GoldenCall]:
     """Lawful calls of other writes about the same rows; Rejected where one comes to the same."""
     rows = {p.refers_to: arguments[p.name] for p in tool.parameters if p.refers_to and p.name in arguments}
@@ -176,14 +176,14 @@ def _others(
             continue
         fixed = {p.name: _scalar(rows[p.refers_to]) for p in other.parameters if p.refers_to in rows}
         search = argument_search(session, other, Random(f"{combination.id}/{other.name}"), fixed, nodes=40)
-        for found in [*islice(search.meeting(), TRIES)]:
+        for candidate in [*islice(search.meeting(), TRIES)]:
             mark = session.mark()
-            result = session.call(other.name, found)
+            result = session.call(other.name, candidate)
             changes = canonical(session.diff(), session.minted)
             session.forget(mark)
-            if result.ok and compare(made, changes, session.comparison).is_empty:
+            if result.ok and compare(forbidden_changes, changes, session.comparison).is_empty:
                 raise Rejected("lawful another way", f"{other.name} does the same as {tool.name}")
-            yield GoldenCall(tool=other.name, arguments=dict(found))
+            yield GoldenCall(tool=other.name, arguments=dict(candidate))
 
 
 def _scalar(value: Json) -> Value:

@@ -96,11 +96,11 @@ class _Ways:
         self._check_parts()
         for tool in self._world.blueprint.tools:
             if tool.kind == "write" and tool.name not in self._hidden:
-                found = [*self._calls(tool)]
-                for arguments in found:
+                calls = [*self._calls(tool)]
+                for arguments in calls:
                     yield tool.name
                     self._check_after(tool, arguments)
-                self._check_after_all(tool, found)
+                self._check_after_all(tool, calls)
 
     def _calls(self, tool: Tool) -> Iterator[Arguments]:
         """Lawful calls of a tool: first of those about the rows that are asked about, then of any."""
@@ -118,8 +118,8 @@ class _Ways:
 
     def _check_after(self, first: Tool, arguments: Arguments) -> None:
         mark = self._session.mark()
-        made = self._session.call(first.name, dict(arguments))
-        if made.ok and not made.violations:
+        result = self._session.call(first.name, dict(arguments))
+        if result.ok and not result.violations:
             if self._gone():
                 self._check_anew(first)
             elif self._tool.name not in self._hidden and self._is_lawful(self._tool, self._asked):
@@ -131,8 +131,8 @@ class _Ways:
         mark = self._session.mark()
         for arguments in calls:
             before = self._session.mark()
-            made = self._session.call(tool.name, dict(arguments))
-            if not made.ok or made.violations or self._gone():
+            result = self._session.call(tool.name, dict(arguments))
+            if not result.ok or result.violations or self._gone():
                 self._session.forget(before)
         if self._tool.name not in self._hidden and self._is_lawful(self._tool, self._asked):
             raise Rejected("lawful after another call", f"calls of {tool.name} open the way for {self._tool.name}")
@@ -180,8 +180,8 @@ class _Ways:
             if name.rpartition("_")[2] not in _AMOUNTS or not isinstance(whole, int) or self._tool.name in self._hidden:
                 continue
             rest = {other: value for other, value in self._asked.items() if other != name}
-            found = [*islice(self._meeting(self._tool, rest), TRIES)]
-            sizes = [size for one in found if isinstance(size := one.get(name), int) and 0 < size < whole]
+            calls = [*islice(self._meeting(self._tool, rest), TRIES)]
+            sizes = [size for call in calls if isinstance(size := call.get(name), int) and 0 < size < whole]
             if any(self._is_lawful_in_parts(name, size, whole) for size in sorted({*sizes})):
                 raise Rejected("lawful in parts", f"{self._tool.name} with parts of {whole}")
 
@@ -189,8 +189,8 @@ class _Ways:
         """Whether calls with an amount of that size, and one with the rest, are lawful one after the other."""
         mark, left = self._session.mark(), whole
         for part in [*[size] * min(PARTS, (whole - 1) // size), None]:
-            made = self._session.call(self._tool.name, {**self._asked, name: part or left})
-            if not made.ok or made.violations:
+            result = self._session.call(self._tool.name, {**self._asked, name: part or left})
+            if not result.ok or result.violations:
                 break
             left -= part or left
         self._session.forget(mark)

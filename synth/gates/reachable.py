@@ -186,8 +186,8 @@ def _unknown(problem: PlanningProblem, session: ContractSession, combination: Co
         if tool is None or (tool.kind == "write" and session.caller is None):
             return f"{call.tool}: cannot be called"
         if tool.kind == "write":
-            made = [ShownResult(problem, result) for result in session.results if result.ok]
-            known = Knowledge(problem, [*looking.look(session, made, {}, None).values()], made)
+            results = [ShownResult(problem, result) for result in session.results if result.ok]
+            known = Knowledge(problem, [*looking.look(session, results, {}, None).values()], results)
             for name, value in call.arguments.items():
                 if value not in known.values(slots(tool)[name]):
                     return f"{call.tool}.{name}: nobody says {value!r}, and no read shows it"

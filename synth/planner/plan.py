@@ -176,10 +176,10 @@ class PlanSearchResult(NamedTuple):
     @property
     def distinct(self) -> dict[tuple[PlannedWrite, ...], WritePlan]:
         """One order of each set of calls."""
-        found: dict[tuple[PlannedWrite, ...], WritePlan] = {}
+        by_calls: dict[tuple[PlannedWrite, ...], WritePlan] = {}
         for plan in self.plans:
-            found.setdefault(tuple(sorted(plan, key=repr)), plan)
-        return found
+            by_calls.setdefault(tuple(sorted(plan, key=repr)), plan)
+        return by_calls
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class Planner:
     def search(self) -> PlanSearchResult:
         """All shortest plans, as far as the bounds go."""
         mark = self._session.mark()
-        depth, found = 0, frozenset[WritePlan]()
+        depth, plans = 0, frozenset[WritePlan]()
         status: PlanStatus = "not_reached"
         try:
             self.first = self._looking.look(self._session, self._given, {}, None)
@@ -236,14 +236,14 @@ class Planner:
             rounds = range(0) if least is None else range(least, self.bounds.calls + 1)
             for depth in rounds if any(self._problem.ends) else rounds[:1]:
                 self._dead_ends = 0
-                found = self._below(node, depth)
-                if found:
+                plans = self._below(node, depth)
+                if plans:
                     status = "proved"
                     break
         except BudgetExhausted:
-            status, found = "undecided", frozenset()
+            status, plans = "undecided", frozenset()
         self._session.forget(mark)
-        return PlanSearchResult(status, sorted(found, key=repr), self._dead_ends, self._budget.used, depth)
+        return PlanSearchResult(status, sorted(plans, key=repr), self._dead_ends, self._budget.used, depth)
 
     def _below(self, node: _Node, left: int) -> frozenset[WritePlan]:
         """The plans of `left` writes from here."""
@@ -253,13 +253,13 @@ class Planner:
         if self._memo is not None and key in self._memo:
             return self._memo[key]
         known = Knowledge(self._problem, [*self.first.values(), *node.shown.values()], node.results)
-        found: set[WritePlan] = set()
+        plans: set[WritePlan] = set()
         for name, tool in self._moves.tools.items():
             if self._distance.leads(name, node.wants, left):
                 # All of them before any is made: they are sought in the state as it is here.
                 for arguments in list(self._moves.calls(self._session, tool, known, last=left == 1)):
-                    found |= self._through(node, name, dict(arguments), left - 1)
-        kept = frozenset(sorted(found, key=repr)[:MOST_PLANS])
+                    plans |= self._through(node, name, dict(arguments), left - 1)
+        kept = frozenset(sorted(plans, key=repr)[:MOST_PLANS])
         if self._memo is not None:
             self._memo[key] = kept
         return kept
@@ -276,9 +276,9 @@ class Planner:
             for number, minted in enumerate(result.minted):
                 self._minted[minted] = MintedArgument(move, number)
             after = self._after(node, move, result, left)
-            found = {(move, *plan) for plan in self._below(after, left)} if after else set()
-            self._dead_ends += not found
-            return found
+            plans = {(move, *plan) for plan in self._below(after, left)} if after else set()
+            self._dead_ends += not plans
+            return plans
         finally:
             self._session.forget(mark)
 

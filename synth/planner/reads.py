@@ -50,34 +50,34 @@ class ReadExplorer:
             if changed is None
             else {key: reading for key, reading in before.items() if tables[key[0]].isdisjoint(changed)}
         )
-        found: ResultsByCall = dict(kept)
+        shown: ResultsByCall = dict(kept)
         failed: set[tuple[str, str]] = set()
         for _ in range(ROUNDS):
-            known = Knowledge(self._problem, [*before.values(), *found.values()], results)
-            new = [self._made(session, tool, arguments, found, failed) for tool, arguments in self._calls(known)]
+            known = Knowledge(self._problem, [*before.values(), *shown.values()], results)
+            new = [self._made(session, tool, arguments, shown, failed) for tool, arguments in self._calls(known)]
             if not any(new):
                 break
-        return found
+        return shown
 
     def _made(
         self,
         session: ContractSession,
         tool: Tool,
         arguments: dict[str, Json],
-        found: ResultsByCall,
+        shown: ResultsByCall,
         failed: set[tuple[str, str]],
     ) -> bool:
         """Whether the call has shown something new."""
         key = tool.name, dump(arguments)
-        if key in found or key in failed:
+        if key in shown or key in failed:
             return False
         self._budget.spend()
         result = session.call(tool.name, arguments)
         if not result.ok or result.violations:
             failed.add(key)
             return False
-        found[key] = ShownResult(self._problem, result)
-        return bool(found[key].rows)
+        shown[key] = ShownResult(self._problem, result)
+        return bool(shown[key].rows)
 
     def _calls(self, known: Knowledge) -> Iterator[tuple[Tool, dict[str, Json]]]:
         for tool in self._reads:

@@ -96,14 +96,14 @@ def step_truths(
 ) -> list[StepTruth]:
     """The truth of each task that has an end state to plan for and no planted faults."""
     world = World(blueprint, database, now=now)
-    proved = {one.combination.id: one for one in validated}
-    found = []
+    proved = {validated_task.combination.id: validated_task for validated_task in validated}
+    truths = []
     for task in tasks:
         kept = proved[task.lineage.combo]
         truth = step_truth(world, kept.combination, kept.criteria, task.id, bounds) if task.noise is None else None
-        found += [truth] if truth else []
+        truths += [truth] if truth else []
     world.close()
-    return found
+    return truths
 
 
 def step_truth(
@@ -113,13 +113,13 @@ def step_truth(
     if not SCORED_KINDS[combination.kind].is_carried_out:
         return None
     problem = problem_of(world, combination, criteria)
-    steps = [_step(problem, combination, made, bounds) for made in range(len(combination.golden) + 1)]
+    steps = [_step(problem, combination, place, bounds) for place in range(len(combination.golden) + 1)]
     return StepTruth(task_id=identity, steps=steps)
 
 
-def _step(problem: PlanningProblem, combination: Combination, made: int, bounds: PlannerBounds) -> GoldenStep:
+def _step(problem: PlanningProblem, combination: Combination, place: int, bounds: PlannerBounds) -> GoldenStep:
     with problem.open() as session:
-        for call in combination.golden[:made]:
+        for call in combination.golden[:place]:
             session.call(call.tool, rebound(call, session.results))
         before = [result for result in session.results if result.ok]
         signing_in = sign_in(session, problem) if session.caller is None else []
@@ -127,14 +127,14 @@ def _step(problem: PlanningProblem, combination: Combination, made: int, bounds:
         planner = Planner(problem, session, bounds, given=given)
         plans = planner.search()
         solutions = solutions_of(problem, session, planner, plans, given, orders=True)
-        found = [one for one in solutions if one.calls is not None]
-    cost = min((one.calls for one in found if one.calls is not None), default=None)
+        known = [one for one in solutions if one.calls is not None]
+    cost = min((one.calls for one in known if one.calls is not None), default=None)
     if plans.status != "proved" or cost is None:
         status = "undecided" if plans.status == "proved" else plans.status
-        return GoldenStep(step=made, status=status, optimal=[], cost_to_go=None)
-    best = [one for one in found if one.calls == cost]
+        return GoldenStep(step=place, status=status, optimal=[], cost_to_go=None)
+    best = [one for one in known if one.calls == cost]
     optimal = [result.call for result in signing_in] or _distinct([call for one in best for call in _next(one)])
-    return GoldenStep(step=made, status="proved", optimal=optimal, cost_to_go=cost + len(signing_in))
+    return GoldenStep(step=place, status="proved", optimal=optimal, cost_to_go=cost + len(signing_in))
 
 
 def _next(solution: Solution) -> Iterator[Call]:

@@ -140,7 +140,7 @@ def ambiguous_reads(
         Read -> a complaint for its author, with other columns that would help. Columns that hold ids are not proposed.
     """
     world = World(blueprint, database, now=now)
-    found = {}
+    complaints = {}
     with world.session() as session:
         callers = [str(row[blueprint.core.key]) for row in session.rows(blueprint.core.table)]
         for name, columns in referred_by.items():
@@ -155,18 +155,18 @@ def ambiguous_reads(
                     rows += len(listed)
                     for place in range(len(listed)):
                         if distinguishing_columns(listed, place, columns, random) is None:
-                            said = distinguishing_columns(listed, place, [*columns, *others], random)
-                            alike += said is not None
-                            helpful.update(column for column in said or () if column not in columns)
+                            words = distinguishing_columns(listed, place, [*columns, *others], random)
+                            alike += words is not None
+                            helpful.update(column for column in words or () if column not in columns)
             if rows and alike >= AMBIGUOUS_SHARE * rows:
                 said_now = ", ".join(columns) or "nothing"
                 others_shown = ", ".join(column for column, _ in helpful.most_common(MOST_PROPOSED))
-                found[name] = (
+                complaints[name] = (
                     f"{name}: of the {rows} rows in {len(persons)} persons' lists together, {alike} cannot be told "
                     f"apart from others of the same list by {said_now}; add what people would say of a row, such as "
                     f"{others_shown}"
                 )
-    return found
+    return complaints
 
 
 def listed_rows(session: ContractSession, read: Tool, random: Random) -> Iterator[list[Row]]:

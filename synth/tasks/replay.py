@@ -74,7 +74,15 @@ def make_calls(
     without: Collection[int] = (),
     instead: Mapping[tuple[int, str], Json] | None = None,
 ) -> list[CallResult]:
-    """Make the calls in a session, as `attempt` says."""
+    """Make golden calls in a session; what came from earlier results is taken from these results again.
+
+    Args:
+        without: Places of calls that are left out.
+        instead: (place, parameter) -> a value that replaces or adds an argument.
+
+    Returns:
+        One result for each call; a call that was left out, or could not be made any more, counts as failed.
+    """
     results: list[CallResult] = []
     for place, call in enumerate(calls):
         results.append(_made(session, place, call, results, without, instead or {}))
@@ -143,14 +151,14 @@ def _ways(tool: Tool, combination: Combination, call: GoldenCall, fixed: Collect
 
 
 def _choices(parameter: Parameter, arguments: Mapping[str, Json], now: str) -> list[Json]:
-    found: list[Json] = [] if parameter.required else [None]
+    choices: list[Json] = [] if parameter.required else [None]
     if parameter.name in arguments:
-        found.append(arguments[parameter.name])
+        choices.append(arguments[parameter.name])
     if parameter.enum:
-        found += [value for value in parameter.enum if value not in found]
+        choices += [value for value in parameter.enum if value not in choices]
     elif parameter.type == "boolean":
-        found += [True, False]
+        choices += [True, False]
     elif parameter.type == "date":
         today = date.fromisoformat(now[:10])
-        found += [(today + timedelta(weeks=week)).isoformat() for week in range(-1, WEEKS)]
-    return found
+        choices += [(today + timedelta(weeks=week)).isoformat() for week in range(-1, WEEKS)]
+    return choices

@@ -45,10 +45,10 @@ def faults_of(dataset: Dataset, world_name: str, line: bytes, records: WorldReco
         return [f"{id_in(line)}: the line is no task: {'.'.join(map(str, first['loc']))}: {first['msg']}"]
     if task.world != world_name:
         return [f"{task.id}: is of the world {task.world!r}"]
-    found = [*_until_rejected(_faults(dataset, task))]
+    faults = [*_until_rejected(_faults(dataset, task))]
     if records is not None:
-        found += _until_rejected(records.faults(task))
-    return [f"{task.id}: {fault}" for fault in found]
+        faults += _until_rejected(records.faults(task))
+    return [f"{task.id}: {fault}" for fault in faults]
 
 
 def _until_rejected(faults: Iterator[str]) -> Iterator[str]:
@@ -163,7 +163,7 @@ def _combination(world: World, task: Task) -> Combination:
 def _open_columns(world: World, task: Task) -> dict[str, list[str]]:
     """Columns of optional arguments that are left out, where the user has not said to leave them out."""
     unwanted = {fact.id for fact in task.scenario.facts if fact.value is None}
-    found: dict[str, list[str]] = {}
+    open_columns: dict[str, list[str]] = {}
     for call in task.golden:
         if call.tool in SESSION_TOOLS:
             continue
@@ -171,8 +171,8 @@ def _open_columns(world: World, task: Task) -> dict[str, list[str]]:
         for parameter in tool.parameters if tool.kind == "write" else ():
             if parameter.name not in call.arguments and f"{word}.{parameter.name}" not in unwanted:
                 for table, columns in (columns_filled_by(tool, parameter.name) or {}).items():
-                    found.setdefault(table, []).extend(columns)
-    return found
+                    open_columns.setdefault(table, []).extend(columns)
+    return open_columns
 
 
 def id_in(line: bytes) -> str:
