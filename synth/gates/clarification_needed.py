@@ -24,15 +24,21 @@ from synth.search.arguments import argument_search
 from synth.tasks.criteria import criteria_of
 from synth.tasks.kinds import KINDS
 from synth.tasks.knowledge import KnownValue, known_from_reads, said_by_user
-from synth.tasks.replay import GoldenRun, Rejected, all_shown_rows, make_calls, open_session, run_golden
+from synth.tasks.replay import (
+    GoldenRun,
+    Rejected,
+    ReplacedArguments,
+    all_shown_rows,
+    make_calls,
+    open_session,
+    run_golden,
+    scalar,
+)
 
 OTHERS = 4
 """Other readings that are counted; there may be more."""
 TRIED = 40
 """Other values that are tried."""
-
-Meant = dict[tuple[int, str], Json]
-"""Call and parameter to the value that the argument has in another reading."""
 
 
 GATE = Gate(
@@ -85,7 +91,7 @@ def no_clarification_reason(world: World, combination: Combination) -> str | Non
 
 def readings(
     world: World, combination: Combination, criteria: Criteria, left_out: OmittedSlot, said: Sequence[KnownValue]
-) -> Iterator[Meant]:
+) -> Iterator[ReplacedArguments]:
     """Other lawful readings of a request without what is left out, each with an end state of its own."""
     ends: set[str] = set()
     for value in islice(_others(world, combination, left_out, said), TRIED):
@@ -109,7 +115,7 @@ def _others(
     row = _row_of(combination, left_out)
     open_too = {name for name, source in call.grounding.items() if row and _place(source) == row}
     fixed: dict[str, Value] = {
-        other.name: _scalar(call.arguments.get(other.name))
+        other.name: scalar(call.arguments.get(other.name))
         for other in tool.parameters
         if other.name not in open_too | {parameter.name}
     }
@@ -144,14 +150,14 @@ def _shown(
     return keys
 
 
-def _meant(world: World, combination: Combination, left_out: OmittedSlot, value: Value) -> Meant:
+def _meant(world: World, combination: Combination, left_out: OmittedSlot, value: Value) -> ReplacedArguments:
     """The arguments if that value is meant; empty where something else that is taken from the row is not to be had."""
     golden = combination.golden
     parameter = world.blueprint.tool(golden[left_out.call].tool).parameter(left_out.parameter)
     if not parameter.refers_to:
         return {(left_out.call, parameter.name): value}
     key = golden[left_out.call].arguments[parameter.name]
-    reading: Meant = {
+    reading: ReplacedArguments = {
         (place, name): value
         for place, call in enumerate(golden)
         for name, argument in call.arguments.items()
@@ -163,11 +169,13 @@ def _meant(world: World, combination: Combination, left_out: OmittedSlot, value:
         return {}
 
 
-def _beside(world: World, combination: Combination, parameter: Parameter, key: Value, named: Meant) -> Meant:
+def _beside(
+    world: World, combination: Combination, parameter: Parameter, key: Value, named: ReplacedArguments
+) -> ReplacedArguments:
     """What else the golden calls take from the row, as it is in the row of that key; LookupError where not shown."""
     golden = combination.golden
     rows = {_place(golden[place].grounding.get(name, "")) for place, name in named} - {None}
-    beside: Meant = {}
+    beside: ReplacedArguments = {}
     for place, call in enumerate(golden):
         for name, grounding in call.grounding.items():
             source = result_reference(grounding)
@@ -210,7 +218,3 @@ def _is_carried_out(world: World, combination: Combination, run: GoldenRun) -> b
     kinds = [world.blueprint.tool(call.tool).kind for call in combination.golden]
     needed = (result.ok for place, result in enumerate(run.results) if kinds[place] != "read")
     return run.lawful and all(needed)
-
-
-def _scalar(value: Json) -> Value:
-    return None if isinstance(value, (list, dict)) else value

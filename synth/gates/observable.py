@@ -20,7 +20,7 @@ from skillweave.world.world import World
 from synth.contracts.dependencies import columns_filled_by
 from synth.gates.gate import Gate
 from synth.search.arguments import argument_search
-from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, run_golden
+from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, run_golden, scalar
 
 OTHERS = 3
 """Other values of one argument that are tried."""
@@ -82,7 +82,7 @@ def _others(world: World, combination: Combination, place: int, name: str) -> It
     with open_session(world, combination) as session:
         results = make_calls(session, combination.golden[:place])
         del results
-        fixed = {other: _scalar(value) for other, value in call.arguments.items() if other != name}
+        fixed = {other: scalar(value) for other, value in call.arguments.items() if other != name}
         fixed |= {p.name: None for p in tool.parameters if p.name not in call.arguments}
         random = Random(f"{combination.id}/{place}/{name}")
         search = argument_search(session, tool, random, fixed, nodes=40)
@@ -95,7 +95,3 @@ def _fills_only_free(world: World, tool: Tool, name: str) -> bool:
     return filled is not None and all(
         world.comparison(table, column) == "free" for table, columns in filled.items() for column in columns
     )
-
-
-def _scalar(value: Json) -> Value:
-    return None if isinstance(value, (list, dict)) else value

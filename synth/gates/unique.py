@@ -25,7 +25,15 @@ from synth.gates.declined import rules_broken
 from synth.gates.gate import Gate
 from synth.tasks.kinds import is_declined, is_transferred
 from synth.tasks.knowledge import known_from_reads, said_by_user
-from synth.tasks.replay import GoldenRun, Rejected, all_shown_rows, make_calls, open_session, run_golden
+from synth.tasks.replay import (
+    GoldenRun,
+    Rejected,
+    ReplacedArguments,
+    all_shown_rows,
+    make_calls,
+    open_session,
+    run_golden,
+)
 
 MOST_ROWS = 400
 """Rows of one table that are looked at."""
@@ -138,9 +146,6 @@ def _agrees(said: Mapping[str, Json], row: Mapping[str, Json], columns: Sequence
 MOST_READINGS = 300
 """Sets of other rows that are tried; where there are more, the words say too little."""
 
-Meant = dict[tuple[int, str], Json]
-"""Call and parameter to the value that the argument has if another row is meant."""
-
 
 GATE = Gate(
     name="unique",
@@ -198,7 +203,7 @@ def check_unique(
     }
 
 
-def _check_ban(world: World, combination: Combination, meant: Meant) -> None:
+def _check_ban(world: World, combination: Combination, meant: ReplacedArguments) -> None:
     """Whatever is meant, the same rule has to forbid it, as far as the caller is shown what else could be meant."""
     broken = rules_broken(world, combination, meant)
     if broken is None or broken[:1] == combination.forbidden[:1]:
@@ -218,7 +223,9 @@ def _by_row(combination: Combination) -> list[list[MentionedRow]]:
     return list(groups.values())
 
 
-def _readings(right: Sequence[Sequence[Meant]], wrong: Sequence[Sequence[Meant]]) -> Iterator[Meant]:
+def _readings(
+    right: Sequence[Sequence[ReplacedArguments]], wrong: Sequence[Sequence[ReplacedArguments]]
+) -> Iterator[ReplacedArguments]:
     """Every choice of rows but the right one: first one row is taken for another, then two at once, and so on."""
     for size in range(1, len(right) + 1):
         for places in combinations(range(len(right)), size):
@@ -229,7 +236,7 @@ def _readings(right: Sequence[Sequence[Meant]], wrong: Sequence[Sequence[Meant]]
 
 def _misread(
     world: World, combination: Combination, said: Sequence[MentionedRow], keys: Sequence[str]
-) -> Iterator[Meant]:
+) -> Iterator[ReplacedArguments]:
     """The arguments, for each other row that could be meant."""
     shown: set[Json] | None = None
     for key in keys:
@@ -262,9 +269,9 @@ def _shown(world: World, combination: Combination, said: MentionedRow) -> set[Js
         }
 
 
-def _meant(world: World, combination: Combination, said: Sequence[MentionedRow], key: str | None) -> Meant:
+def _meant(world: World, combination: Combination, said: Sequence[MentionedRow], key: str | None) -> ReplacedArguments:
     """The arguments if `key` is the row that is meant; None: as the golden calls have them."""
-    reading: Meant = {}
+    reading: ReplacedArguments = {}
     for row in said:
         name = row.parameter or ""
         value = combination.calls[row.call].arguments[name]

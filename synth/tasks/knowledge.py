@@ -18,11 +18,11 @@ from synth.contracts.visibility import keys_shown
 from synth.contracts.wording import value_type
 from synth.tasks.replay import WEEKS, rows_of
 
-SMALL = 100
-"""Bare numbers below this are everywhere."""
-WAYS = 60
+SMALL_NUMBER = 100
+"""Bare numbers below this are everywhere, so that equal ones say nothing."""
+MOST_CALLS = 60
 """Ways in which one read is called."""
-KEYS = 12
+MOST_KEYS = 12
 """Rows of one kind that reads are asked about."""
 ROUNDS = 2
 """How often reads are asked again about what they have shown."""
@@ -49,7 +49,7 @@ def _is_same(wanted: KnownValue, known: KnownValue) -> bool:
             return False
         if _is_money(wanted) or _is_money(known):
             return _is_money(wanted) and _is_money(known)
-        return abs(one) >= SMALL or wanted.name == known.name
+        return abs(one) >= SMALL_NUMBER or wanted.name == known.name
     if not isinstance(one, str) or not isinstance(other, str):
         return False
     if value_type(one) == "date":
@@ -88,7 +88,7 @@ def known_from_reads(
     for _ in range(ROUNDS):
         for tool in reads:
             choices = [_choices(parameter, keys, said, session.now) for parameter in tool.parameters]
-            for values in islice(product(*choices), WAYS):
+            for values in islice(product(*choices), MOST_CALLS):
                 arguments: dict[str, Json] = {
                     p.name: v for p, v in zip(tool.parameters, values, strict=True) if v is not None
                 }
@@ -114,7 +114,7 @@ def _choices(
 ) -> Collection[Json]:
     choices: list[Json] = [] if parameter.required else [None]
     if parameter.refers_to:
-        return [*choices, *islice(keys.get(parameter.refers_to.partition(".")[0], {}), KEYS)]
+        return [*choices, *islice(keys.get(parameter.refers_to.partition(".")[0], {}), MOST_KEYS)]
     if parameter.enum:
         return [*choices, *parameter.enum]
     match parameter.type:

@@ -4,7 +4,7 @@ Nothing that a task says of itself is believed: the golden calls are replayed an
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -32,6 +32,8 @@ from synth.verification.wording import answer_faults, policy_faults, tool_faults
 
 _NUMBER = re.compile(r"_\d+$")
 """Of a second fact of the same name."""
+FIRST_GATES = ("golden", "lawful")
+"""Gates that come before the criteria: these say nothing if the golden calls fail or break a rule."""
 MOST_CHARACTERS = 200
 """Characters of an error that a fault quotes."""
 
@@ -78,19 +80,23 @@ def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
         recorded=calm.criteria,
         noisy=task if is_noisy else None,
     )
+    first, others = (
+        [gate for name, gate in GATES.items() if isinstance(gate, TaskGate) and (name in FIRST_GATES) == is_first]
+        for is_first in (True, False)
+    )
+    yield from _repeated_gates(first, judged, task.gates)
     yield from criteria_faults(world, judged.combination, calm, criteria_of(world, judged.combination, judged.golden))
     yield from answer_faults(calm, judged.golden)
-    yield from _repeated_gates(judged, task.gates)
-
-
-def _repeated_gates(judged: JudgedTask, recorded: Gates) -> Iterator[str]:
-    """Figures of gates that come out otherwise than on the task's record. Raises Rejected."""
-    for name in recorded.own:
+    yield from _repeated_gates(others, judged, task.gates)
+    for name in task.gates.own:
         if name not in GATES:
             yield f"the gate {name!r} is not known here; name the module that registers it in `plugins`"
-    for gate in GATES.values():
-        if isinstance(gate, TaskGate):
-            yield from figure_faults(recorded, gate.check(judged), "comes out as")
+
+
+def _repeated_gates(gates: Sequence[TaskGate], judged: JudgedTask, recorded: Gates) -> Iterator[str]:
+    """Figures of gates that come out otherwise than on the task's record. Raises Rejected."""
+    for gate in gates:
+        yield from figure_faults(recorded, gate.check(judged), "comes out as")
 
 
 def criteria_faults(world: World, combination: Combination, task: Task, criteria: Criteria) -> Iterator[str]:
