@@ -66,7 +66,7 @@ written them. Either way each server has to prove itself equal to its contract.
 | `offline/author` | none | the catalogue; for an unknown seed the error lists the known ones |
 | `openai/<model>` | `OPENAI_API_KEY` | OpenAI's Responses API; at a `base_url` its chat API, or what `api` says |
 | `anthropic/<model>` | `ANTHROPIC_API_KEY` | the Messages API, of Anthropic or at a `base_url` |
-| `vllm/<model>` | none | a vLLM server, by default at `http://127.0.0.1:8000/v1`; decoding is guided by the answer's JSON schema |
+| `vllm/<model>` | none | a vLLM server, by default at `http://127.0.0.1:8000/v1`; guided decoding |
 | `replay/<cassette>` | none | a recording; no network |
 | `module:Class/<model>` | its own | a [backend of your own](extending.md#a-question-and-a-backend-that-answers) |
 
@@ -162,7 +162,7 @@ separately; the budget holds for all of them together.
 
 | what you see | what to do |
 | --- | --- |
-| many `form` complaints in `synth status` | read in `logs/` how replies began; use a larger model or raise `max_tokens` |
+| many `form` complaints in `synth status` | see in `logs/` how replies began; use a larger model or raise `max_tokens` |
 | `cut` | raise the author's `max_tokens`; an answer is continued `llm.continuations` times |
 | `check` | read the complaint that the author got in `logs/<step>.log`; raise `steps.<step>.repairs` |
 | `refused`, `withheld` | give that step another author, or a `fallback` |
