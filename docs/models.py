@@ -162,7 +162,7 @@ separately; the budget holds for all of them together.
 
 | what you see | what to do |
 | --- | --- |
-| many `form` complaints in `synth status` | see in `logs/` how replies began; use a larger model or raise `max_tokens` |
+| many `form` complaints in `synth status` | see in `logs/` how replies began; use a larger model, raise `max_tokens` |
 | `cut` | raise the author's `max_tokens`; an answer is continued `llm.continuations` times |
 | `check` | read the complaint that the author got in `logs/<step>.log`; raise `steps.<step>.repairs` |
 | `refused`, `withheld` | give that step another author, or a `fallback` |
