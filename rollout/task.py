@@ -100,7 +100,7 @@ class RolloutTask(ABC):
     world: str = "general"
     """The world; its trajectories are appended to `<world>.jsonl`."""
     domains: Sequence[str] = ()
-    """The domains of its world; empty for tasks without a world."""
+    """The domains that the task belongs to; empty for a task without a world."""
     digest: str = ""
     """SHA-256 of the task's content, which shows a change of the task."""
 
