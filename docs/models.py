@@ -21,21 +21,22 @@ TEXT = """\
 
 Made by `python -m docs.generate`; its words and figures come from `docs/models.py`.
 
-Every text that a run needs from outside (domains, contracts, policies, stories, code) is the answer to a question, and
-who answers is an **author**, named `provider/model`. Three roles have one each: `llm.textual` for meaning, `llm.coding`
-for code, `llm.judge` for opinions. The built-in offline author answers the first two from a catalogue of services, for
-nothing. A model answers for any service, and its answers pass the very same gates. A judge has no default: where none
-is named nothing is judged, and the run and the dataset's card say so. With one, s04 has cases at the limit of each rule
-decided from its sentence, and the evaluator can rate conversations on request.
+A run needs texts from outside: domains, contracts, policies, stories, code. Each of them answers a question, and
+whoever answers is an **author**, named `provider/model`. There are three roles: `llm.textual` answers questions about
+meaning, `llm.coding` writes code, and `llm.judge` gives opinions. The built-in offline author answers for the first two
+from a catalogue of services, at no cost. A model can answer for any service, and its answers pass the same gates. A
+judge has no default. Without one, nothing is judged, and the run and the dataset's card say so. With one, s04 asks it
+to decide cases at the limit of each rule from the rule's sentence alone, and the evaluator can rate conversations on
+request.
 
 ```sh
 export OPENAI_API_KEY=...
-python -m synth run --dry-run --set llm.textual=openai/gpt-5      # what it would ask, and cost; nothing is sent
+python -m synth run --dry-run --set llm.textual=openai/gpt-5      # shows questions and cost; sends nothing
 python -m synth run --set llm.textual=openai/gpt-5 --set 'domains.seeds=[bicycle repair, lending library]'
 ```
 
-Seeds are expanded to their neighbours, up to 12 domains in all, and domains that serve the same persons are joined.
-`--set steps.s01_domain_expansion.target_domains=2` keeps to two, `--set task_mode=single` joins none.
+s01 expands the seeds to related domains, up to 12 in all, and domains that serve the same persons are joined.
+`--set steps.s01_domain_expansion.target_domains=2` makes only two; `--set task_mode=single` joins none.
 
 For a first look:
 
@@ -43,8 +44,8 @@ For a first look:
 python -m synth preview "bicycle repair" --set llm.textual=openai/gpt-5
 ```
 
-shows the company, its tools and rules, six tasks, what they took, what a whole domain would cost, and the command that
-makes it. Nothing is kept but the answers, which that command finds again.
+It shows the company, its tools and rules, six tasks, what they cost, what a whole domain would cost, and the command
+that makes it. It keeps only the answers, and that command finds them again.
 
 ## Start here: a model for meaning, the offline author for code
 
@@ -54,22 +55,24 @@ llm:
   coding: {model: offline/author}
 ```
 
-The offline author writes generators and servers from whatever contract there is, without a fault and without a cent,
-so a model is paid only for what it alone can do. Let a model write the code, too, when you want servers as different
-from each other as people would write them: each has to prove itself equal to its contract either way.
+The offline author writes correct generators and servers for any contract, at no cost, so you pay a model only for what
+the offline author cannot do. Let a model write the code too if you want servers that differ as if different people had
+written them. Either way each server has to prove itself equal to its contract.
 
 ## Providers
 
 | author | key | answers come from |
 | --- | --- | --- |
-| `offline/author` | none | the catalogue; unknown seeds are named with what is known |
+| `offline/author` | none | the catalogue; for an unknown seed the error lists the known ones |
 | `openai/<model>` | `OPENAI_API_KEY` | OpenAI's Responses API; at a `base_url` its chat API, or what `api` says |
-| `anthropic/<model>` | `ANTHROPIC_API_KEY` | the messages API, of Anthropic or at a `base_url` |
-| `vllm/<model>` | none | a vLLM server, `http://127.0.0.1:8000/v1` by default, decoded by their JSON schema |
-| `replay/<cassette>` | none | what was recorded; no network |
+| `anthropic/<model>` | `ANTHROPIC_API_KEY` | the Messages API, of Anthropic or at a `base_url` |
+| `vllm/<model>` | none | a vLLM server, by default at `http://127.0.0.1:8000/v1`; guided decoding |
+| `replay/<cassette>` | none | a recording; no network |
 | `module:Class/<model>` | its own | a [backend of your own](extending.md#a-question-and-a-backend-that-answers) |
 
-Anything that speaks OpenAI's chat protocol is an `openai` author with a `base_url`:
+**vLLM** is a provider of its own name (`vllm/MODEL`) on the backend for OpenAI's protocol. It adds guided decoding and,
+in rollouts, `serve`, which starts the server. Reach any other server of that protocol as `openai/MODEL` with a
+`base_url`:
 
 ```yaml
 llm:
@@ -78,17 +81,17 @@ llm:
   judge: {model: openai/some-model, base_url: "https://gateway.example/v1", api_key_env: GATEWAY_KEY}
 ```
 
-`api_key_env` *names* the environment variable that holds a key; keys come from nowhere else and are written nowhere.
-An endpoint with a `base_url` of its own is sent a key only where you name one, and there is a warning where that is
-the usual key of another provider.
+`api_key_env` is the *name* of the environment variable that holds a key. Keys come from nowhere else and are never
+written to disk. An endpoint with its own `base_url` gets a key only if you name one; if that is the usual key of
+another provider, you get a warning.
 
-Keys of an author: `temperature`, `top_p`, `max_tokens`, `seed`, `reasoning_effort`, `structured` (send the schema of
-the answer along), `stream`, `extra` (further fields of the body). What a model does not take (a temperature, where it
-reasons) is left out when its endpoint says so, and the log tells. Without `structured`, or where an endpoint refuses
-the schema, answers are read from text by a tolerant parser.
+An author has these further keys: `temperature`, `top_p`, `max_tokens`, `seed`, `reasoning_effort`, `structured` (send
+the schema of the answer), `stream`, and `extra` (more fields of the request's body). If an endpoint reports that it
+does not support a field (for example `temperature` for a reasoning model), the field is left out and the log says so.
+Without `structured`, or if an endpoint refuses the schema, a tolerant parser reads the answer from text.
 
-A step can have authors of its own, and each role can have others that follow where one fails (it is down, refuses, or
-gives no usable answer):
+A step can have its own authors. Each role can have fallbacks, which are asked if the author is unreachable, refuses, or
+gives no usable answer:
 
 ```yaml
 llm:
@@ -102,43 +105,43 @@ steps:
 
 ## What it costs
 
-`--dry-run` says, for each step, how many questions there would be, how many tokens, and what they would cost by your
-`llm.prices`. It goes by what this outputs folder has asked before, else by the sizes below. Prices change, so none are
-built in: without one a cost is *unknown*, never nought.
+`--dry-run` shows for each step the number of questions and tokens, and their cost by your `llm.prices`. It estimates
+from what this outputs folder asked before, or else from the sizes below. Prices change, so none are built in: a model
+without a price has an *unknown* cost, never zero.
 
 ```yaml
 llm:
   prices:
-    openai/gpt-5: {input: 1.25, output: 10.0, cached_input: 0.125}      # US dollars for a million tokens; look them up
+    openai/gpt-5: {input: 1.25, output: 10.0, cached_input: 0.125}      # US dollars per million tokens; look them up
   budget_usd: 20
 ```
 
-With a budget the run stops before more is spent, all runs on one outputs folder together: the most that a request can
-cost is reserved before it is sent, so what is under way can never pass the limit, and a request whose reply was lost
-counts as charged. Everything that was answered is kept; raise the budget and run the same command to go on. A model
-without a price is refused then. A run that asked models ends with a row for each question, and `synth status` shows
-the same of all runs: how often it was asked, accepted first, repaired or given up, why, and what it took. Where nobody
-reports tokens they are taken from characters, and marked `~`.
+The run stops before it would exceed `llm.budget_usd`; all runs on one outputs folder share the budget. The highest
+possible cost of a request is reserved before it is sent, so requests under way can never exceed the limit. A request
+whose reply was lost counts as charged. All answers are kept: raise the budget and run the same command to continue.
+With a budget, a model without a price is refused. A run that asked models ends with one row for each question: how
+often it was asked, accepted at once, repaired or given up, why, and what it cost. `python -m synth status` shows the
+same for all runs. If an endpoint reports no tokens, they are estimated from characters and marked `~`.
 
 {domain}
 
 {sizes}
 ## Nothing is paid for twice
 
-Every answer is stored on disk before anybody reads it, in one SQLite file that all runs share (`llm.cache`: by default
-`skillweave/replies.sqlite` in your cache folder). It is found by what was asked, of which model at which endpoint, with
-which sampling, for which item, at which attempt. So a run that was killed, or that is made again in another folder,
-pays only for what is new: change one prompt, and exactly its questions are asked again.
+Every answer is stored on disk before it is used, in one SQLite file that all runs share (`llm.cache`; by default
+`skillweave/replies.sqlite` in your cache folder). The lookup key is the question, the model and its endpoint, the
+sampling, the item and the attempt. So a run that was killed, or that is repeated in another folder, pays only for new
+questions: if you change one prompt, only its questions are asked again.
 
-That also holds for answers that were rejected. `python -m synth run --retry-rejected` asks anew about the rejected
-items, and about nothing else. Where the fault lies in what an earlier step made (a contract without which no row can be
-drawn), the reason goes back to that step's author, who mends it: what was answered before is not asked again. What was
-mended stays until it is made from other inputs; what was mended in vain is asked anew from its first question. A run
-proposes the command only where another answer can come of it, and says what it would ask.
+This also holds for rejected answers. `python -m synth run --retry-rejected` asks again about the rejected items, and
+about nothing else. If the fault lies in the result of an earlier step (a contract for which no row can be drawn), the
+reason goes back to that step's author, who repairs it; earlier answers are not asked for again. A repair stays valid
+until its inputs change. After a repair without success, the item is asked again from its first question. A run proposes
+this command only if it can lead to another answer, and says what it would ask.
 
-`llm.record: run.jsonl` adds every reply to a cassette as well; `--set llm.textual=replay/run.jsonl` (and `coding`)
-answers from it, anywhere, without a key; what was asked anew with `--retry-rejected` is found by the same commands in
-the same order. Neither holds keys, or anything of a question but its rendered words.
+`llm.record: run.jsonl` also adds every reply to a cassette. `--set llm.textual=replay/run.jsonl` (and `coding`) answers
+from it anywhere, without a key. Answers that `--retry-rejected` asked for are found by the same commands in the same
+order. Neither the file nor the cassette holds keys, and of a question they hold only the rendered words.
 
 ## Limits of an endpoint
 
@@ -151,35 +154,35 @@ llm:
     "http://127.0.0.1:8000/v1": {max_concurrency: 64}
 ```
 
-`Retry-After` is obeyed for the whole endpoint. One that is down is left alone, but for a look now and then, and waited
-for up to `llm.outage_s`; then the run stops with everything saved. With Dask or Ray each worker process keeps these
-limits by itself; the budget holds over all of them.
+The run obeys `Retry-After` for the whole endpoint. If an endpoint is down, the run probes it now and then, waits up to
+`llm.outage_s`, and then stops with everything saved. With Dask or Ray each worker process applies these limits
+separately; the budget holds for all of them together.
 
 ## When answers fail
 
 | what you see | what to do |
 | --- | --- |
-| many `form` complaints in `synth status` | see in `logs/` how replies began; a larger model or `max_tokens` |
+| many `form` complaints in `synth status` | see in `logs/` how replies began; use a larger model, raise `max_tokens` |
 | `cut` | raise the author's `max_tokens`; an answer is continued `llm.continuations` times |
-| `check` | the gate's complaint is in `logs/<step>.log`, as the author was told it; raise `steps.<step>.repairs` |
-| `refused`, `withheld` | another author for that step, or a `fallback` |
-| `too_long` | a model with a larger context window for that step |
-| `unreached` | the endpoint's limits above; the same command goes on |
-| a domain rejected | `python -m synth run --retry-rejected`, where the run proposes it; all else is kept |
+| `check` | read the complaint that the author got in `logs/<step>.log`; raise `steps.<step>.repairs` |
+| `refused`, `withheld` | give that step another author, or a `fallback` |
+| `too_long` | give that step a model with a larger context window |
+| `unreached` | check the endpoint and the limits above; the same command continues |
+| a domain rejected | `python -m synth run --retry-rejected`, if the run proposes it; everything else is kept |
 
-Code that a model wrote runs in the [sandbox](sandbox.md); `sandbox.minimum: namespaces` refuses to run it on a machine
-that offers less.
+Code that a model wrote runs in the [sandbox](sandbox.md). `sandbox.minimum: namespaces` refuses to run it on a machine
+with a weaker sandbox.
 """
 
 
 SIZES = """\
-The default run (12 domains, 14 sets of them joined), with every answer accepted at the first try, at four
-characters a token:
+The default run (12 domains, 14 sets of them joined), if every answer is accepted at the first try, at four characters a
+token:
 
 {table}
-Repairs come on top: an answer that is sent back costs its prompt again, and what it said; of a list that is judged
-element by element, only the faulty ones are written again. The longest prompts (s04's contracts, s13's policies) repeat
-most of their words, which stand first, so that providers' prompt caches help.
+Repairs come on top. An answer that is sent back costs its prompt and its own tokens again; in a list that is judged
+element by element, only the faulty elements are written again. The longest prompts (s04's contracts, s13's policies)
+begin with text that repeats, so providers can cache it.
 """
 
 
@@ -194,10 +197,10 @@ def _domain() -> str:
     meaning, code = (_thousands(pipeline.steps, role) for role in ("textual", "coding"))
     previewed = _thousands([step for step in needed(pipeline) if step.name != TASK_STEP], "textual")
     return fill(
-        f"One domain by itself takes {meaning:,} thousand tokens of a model for meaning, prompts and answers together, "
-        f"and {code:,} thousand of one for code; a preview takes {previewed:,} thousand and its few tasks' words. A "
-        "veterinary clinic of 17 tools and 58 tasks that a model wrote, all but the code, took 22 questions and 103 "
-        "thousand.",
+        f"A single domain takes {meaning:,} thousand tokens of the textual model, prompts and answers together, and "
+        f"{code:,} thousand of the coding model. A preview takes {previewed:,} thousand and its few tasks' words. "
+        "A model wrote a veterinary clinic of 17 tools and 58 tasks, all but the code, with 22 questions and 103 "
+        "thousand tokens.",
         120,
     )
 

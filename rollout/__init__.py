@@ -1,1 +1,1 @@
-"""Agents and simulated users hold conversations in worlds, which are written down as trajectories."""
+"""Rollouts: agents talk with simulated users in worlds, and each conversation is recorded as a trajectory."""

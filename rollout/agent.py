@@ -1,7 +1,7 @@
 """Agent: a model that can call tools. It keeps the history, asks its backend, and reads the reply.
 
-Whatever a model sends is taken as it is: arguments that are no JSON object, names that no tool has, ids that repeat.
-The history stays valid for every endpoint: each call in it has an id of its own and, once observed, one result.
+The agent accepts whatever a model sends: arguments that are not a JSON object, names of unknown tools, repeated ids.
+The history stays valid for every endpoint: each call in it has a unique id and, once observed, one result.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from skillweave.world.tools import AgentCall, read_call, valid_text
 
 QUESTION = "rollout.agent"
 LONGEST_ID = 64
+"""Characters of a call's id."""
 
 
 class AgentStep(NamedTuple):
@@ -27,7 +28,7 @@ class AgentStep(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What it says to the user."""
+        """What the agent says to the user; empty if it says nothing."""
         return self.message.content or ""
 
 
@@ -35,13 +36,13 @@ class AgentStep(NamedTuple):
 class AgentSettings:
     sampling: Sampling = field(default_factory=Sampling)
     replay_reasoning: bool = False
-    """Whether the model gets its own earlier reasoning back."""
+    """Whether later requests include the model's earlier reasoning."""
     calls_first: int = 0
-    """How many replies at the beginning must be tool calls, where the endpoint can hold its model to it."""
+    """Number of first replies that must be tool calls, on endpoints that can enforce it."""
 
 
 class Agent:
-    """Native tool calls. `ReactAgent` writes them as text."""
+    """An agent that makes native tool calls. `ReactAgent` writes them as text."""
 
     def __init__(
         self,
@@ -52,7 +53,15 @@ class Agent:
         key: str,
         settings: AgentSettings,
     ) -> None:
-        """`key` is the trajectory's id."""
+        """Create an agent for one trajectory.
+
+        Args:
+            backend: The model that is asked.
+            instruction: The first messages of the history.
+            tools: The tools that the model may call.
+            key: The trajectory's id.
+            settings: Sampling and other settings of the requests.
+        """
         self.backend = backend
         self.tools = list(tools)
         self.history = list(instruction)
@@ -65,7 +74,7 @@ class Agent:
 
     @property
     def participant(self) -> Participant:
-        """Who this is, for the record."""
+        """The agent's backend, model and sampling, for the record."""
         return Participant(
             backend=self.backend.name,
             model=self.model or self.backend.name.partition("/")[2],
@@ -73,9 +82,10 @@ class Agent:
         )
 
     async def step(self) -> AgentStep:
-        """The next reply. It is added to the history, unless there is nothing in it or it was withheld.
+        """Ask the model for the next reply and add it to the history, unless it is empty or was withheld.
 
-        Raises ProviderError.
+        Raises:
+            ProviderError: The backend gave no reply.
         """
         reply = await self.backend.complete(self._request())
         self._requests += 1
@@ -91,7 +101,7 @@ class Agent:
         self.history.append(Message(role="tool", tool_call_id=call.id, content=valid_text(content)))
 
     def hear(self, message: Message) -> None:
-        """Add what the user says."""
+        """Add the user's message to the history."""
         self.history.append(message.model_copy(update={"content": valid_text(message.content or "")}))
 
     def _request(self) -> Request:
@@ -107,36 +117,36 @@ class Agent:
         )
 
     def _read(self, reply: Reply) -> AgentStep:
-        given = [_as_given(call, self._fresh_id(call.id)) for call in reply.tool_calls]
+        calls = [_with_id(call, self._unique_id(call.id)) for call in reply.tool_calls]
         message = Message.model_validate(
             {
                 "role": "assistant",
                 "content": valid_text(reply.text) or None,
-                "tool_calls": given or None,
+                "tool_calls": calls or None,
                 "reasoning_content": reply.reasoning and valid_text(reply.reasoning),
                 **_extras(reply),
             }
         )
-        return AgentStep(message, [read_call(call) for call in given], reply)
+        return AgentStep(message, [read_call(call) for call in calls], reply)
 
-    def _fresh_id(self, given: str) -> str:
-        """The id as it was given, or another where it is none or was there before."""
-        found = given
-        while not found or len(found) > LONGEST_ID or found in self._ids:
-            found = f"call_{len(self._ids)}" if found != f"call_{len(self._ids)}" else f"call_{len(self._ids)}_"
-        self._ids.add(found)
-        return found
+    def _unique_id(self, original: str) -> str:
+        """The original id, or another one if it is empty, too long or already used."""
+        id = original
+        while not id or len(id) > LONGEST_ID or id in self._ids:
+            id = f"call_{len(self._ids)}" if id != f"call_{len(self._ids)}" else f"call_{len(self._ids)}_"
+        self._ids.add(id)
+        return id
 
 
-def _as_given(call: ToolCall, id: str) -> ToolCall:
-    """The call under that id."""
+def _with_id(call: ToolCall, id: str) -> ToolCall:
+    """The call under that id, with valid text."""
     name, arguments = call.function.name, call.function.arguments
-    kept = valid_text(arguments) if isinstance(arguments, str) else arguments
-    return ToolCall(id=id, function=FunctionCall(name=valid_text(name), arguments=kept))
+    valid = valid_text(arguments) if isinstance(arguments, str) else arguments
+    return ToolCall(id=id, function=FunctionCall(name=valid_text(name), arguments=valid))
 
 
 def added(usage: SpeakerUsage, reply: Reply) -> SpeakerUsage:
-    """The usage with a reply's; an unknown cost makes the sum unknown."""
+    """Add a reply's usage to the sum. An unknown cost makes the sum's cost unknown."""
     known = usage.cost_usd is not None and reply.cost_usd is not None
     return SpeakerUsage(
         input_tokens=usage.input_tokens + reply.input_tokens,
@@ -150,14 +160,14 @@ def _without_reasoning(message: Message) -> Message:
 
 
 def _extras(reply: Reply) -> dict[str, Json]:
-    """What the record keeps beside the words, where there is any."""
-    found: dict[str, Json] = {}
+    """What the record keeps of a reply besides its words and calls."""
+    extras: dict[str, Json] = {}
     if reply.tokens is not None:
-        found["token_ids"] = list(reply.tokens.token_ids)
-        found["prompt_token_ids"] = list(reply.tokens.prompt_token_ids)
-        found["logprobs"] = list(reply.tokens.logprobs)
+        extras["token_ids"] = list(reply.tokens.token_ids)
+        extras["prompt_token_ids"] = list(reply.tokens.prompt_token_ids)
+        extras["logprobs"] = list(reply.tokens.logprobs)
     if reply.blocks:
-        found["thinking_blocks"] = [dict(block) for block in reply.blocks]
+        extras["thinking_blocks"] = [dict(block) for block in reply.blocks]
     if reply.refusal:
-        found["refusal"] = reply.refusal
-    return found
+        extras["refusal"] = reply.refusal
+    return extras

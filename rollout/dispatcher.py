@@ -1,4 +1,4 @@
-"""How trajectories of a run are taken through their stages: one after another, or many at a time."""
+"""Dispatchers take a run's trajectories through their stages: chunk by chunk, or as a pipeline."""
 
 import asyncio
 import gc
@@ -20,7 +20,7 @@ Finished = Callable[[Trajectory], None]
 
 @dataclass(frozen=True)
 class Width:
-    """How many trajectories may be in each stage at once (`max_parallel_agents`)."""
+    """The most trajectories in each stage at once (`rollout.max_parallel_agents`)."""
 
     initialize: int = 8
     generate: int = 8
@@ -28,27 +28,35 @@ class Width:
 
 
 class Dispatcher(ABC):
-    """Bring your own by subclassing; see `docs/extending.md`."""
+    """Takes trajectories through their stages. Subclass it to write your own; see `docs/extending.md`."""
 
     def __init__(self, width: Width) -> None:
         self.width = width
 
     @abstractmethod
     async def dispatch(self, trajectories: Iterable[Trajectory], finished: Finished) -> None:
-        """Run all to their end. StopError once nothing is under way any more, where the budget was spent."""
+        """Run all trajectories to their end.
+
+        Args:
+            trajectories: The trajectories, made one by one as they are drawn.
+            finished: Called with each trajectory that has a result.
+
+        Raises:
+            StopError: The budget is spent; nothing is under way any more.
+        """
 
 
 class BatchDispatcher(Dispatcher):
-    """Stage after stage: a chunk of `width.generate` trajectories at a time, each stage for all of them."""
+    """Takes a chunk of `width.generate` trajectories at a time through one stage after the other."""
 
     async def dispatch(self, trajectories: Iterable[Trajectory], finished: Finished) -> None:
-        """Run all to their end, chunk by chunk."""
+        """Run all trajectories to their end, chunk by chunk."""
         drawn = iter(trajectories)
         while chunk := list(islice(drawn, self.width.generate)):
             try:
                 await _each(chunk, self.width.initialize, Trajectory.initialize_trajectory)
                 spent = await _each(chunk, self.width.generate, Trajectory.generate_trajectory)
-                # What was paid for before the budget was spent is kept.
+                # Trajectories that were paid for before the budget was spent are kept.
                 done = [trajectory for trajectory in chunk if trajectory.result is not None]
                 await _each(done, self.width.evaluate, Trajectory.evaluate_trajectory)
             finally:
@@ -61,15 +69,15 @@ class BatchDispatcher(Dispatcher):
 
 
 class PipelinedDispatcher(Dispatcher):
-    """Each stage has its queue and its workers, so that a long conversation holds nobody else up."""
+    """Gives each stage a queue and workers, so that a long conversation delays no other."""
 
     async def dispatch(self, trajectories: Iterable[Trajectory], finished: Finished) -> None:
-        """Run all to their end. None is drawn before there is room for it."""
+        """Run all trajectories to their end. None is drawn before a worker is free for it."""
         await _Pipeline(iter(trajectories), self.width, finished).run()
 
 
 class _Pipeline:
-    """One batch on its way: drawn -> initialized -> generated -> finished. None in a queue ends a worker."""
+    """The pipeline of one batch: drawn -> initialized -> generated -> finished. None in a queue ends a worker."""
 
     def __init__(self, drawn: Iterator[Trajectory], width: Width, finished: Finished) -> None:
         self._drawn = drawn
@@ -84,7 +92,7 @@ class _Pipeline:
         try:
             await self._work()
         except ExceptionGroup as group:
-            # Whoever waits for a batch expects the error, with its own cause, not the workers that it passed through.
+            # The caller expects the error itself with its cause, not the group of the workers.
             broken = group.exceptions[0]
         finally:
             while not self._initialized.empty():
@@ -112,7 +120,7 @@ class _Pipeline:
             async with _held(trajectory):
                 await trajectory.initialize_trajectory()
                 await self._initialized.put(trajectory)
-            # A runtime may open without waiting for anything: let those that are open speak before the next one is.
+            # A runtime may open without ever waiting; let open conversations proceed before the next one is opened.
             await asyncio.sleep(0)
 
     async def _generate(self) -> None:
@@ -135,7 +143,7 @@ class _Pipeline:
 
 
 async def _end(workers: Sequence[asyncio.Task[None]], queue: "asyncio.Queue[Trajectory | None]", readers: int) -> None:
-    """Once a stage's workers are through, tell those of the next that nothing follows."""
+    """Wait for a stage's workers to finish, then tell the next stage's workers that nothing follows."""
     await asyncio.wait(workers)
     for _ in range(readers):
         await queue.put(None)
@@ -143,7 +151,7 @@ async def _end(workers: Sequence[asyncio.Task[None]], queue: "asyncio.Queue[Traj
 
 @asynccontextmanager
 async def _held(trajectory: Trajectory) -> AsyncIterator[None]:
-    """A trajectory that is given up where its stage is broken off."""
+    """Abandon the trajectory if its stage is interrupted."""
     try:
         yield
     except BaseException:
@@ -154,28 +162,33 @@ async def _held(trajectory: Trajectory) -> AsyncIterator[None]:
 async def _each(
     chunk: Sequence[Trajectory], width: int, stage: Callable[[Trajectory], Awaitable[None]]
 ) -> StopError | None:
-    """One stage of all, `width` at a time; whether the budget was spent in it. Errors are raised at the end."""
+    """Run one stage for all trajectories of a chunk, `width` at a time. Errors are raised at the end.
+
+    Returns:
+        The error of the spent budget; None if the budget was not spent.
+    """
     free = asyncio.Semaphore(width)
 
     async def go(trajectory: Trajectory) -> None:
         async with free:
             await stage(trajectory)
 
-    found = await asyncio.gather(*map(go, chunk), return_exceptions=True)
-    spent = next((one for one in found if isinstance(one, StopError)), None)
-    for one in found:
-        if isinstance(one, BaseException) and not isinstance(one, StopError):
-            raise one
+    errors = await asyncio.gather(*map(go, chunk), return_exceptions=True)
+    spent = next((error for error in errors if isinstance(error, StopError)), None)
+    for error in errors:
+        if isinstance(error, BaseException) and not isinstance(error, StopError):
+            raise error
     return spent
 
 
 Written = Callable[[TrajectoryRecord], None]
+"""Called with each finished record."""
 TrajectoryClass = Callable[[RolloutTask, int, int, RolloutSettings], Trajectory]
-"""Called as `Trajectory` is; another one takes the same arguments."""
+"""`Trajectory`, or a class that takes the same arguments."""
 
 
 class AgentRunner:
-    """Runs batches with one agent, one dispatcher and one setting."""
+    """Runs batches of tasks with one agent, one dispatcher and one set of settings."""
 
     def __init__(
         self,
@@ -185,14 +198,26 @@ class AgentRunner:
         seed: int = 0,
         trajectory_class: TrajectoryClass = Trajectory,
     ) -> None:
+        """Create a runner.
+
+        Args:
+            setting: What all trajectories share, the agent's backend among them.
+            dispatcher: What takes the trajectories through their stages.
+            seed: The run's seed, from which each trajectory's seed follows.
+            trajectory_class: The class of the trajectories.
+        """
         self._setting = setting
         self._dispatcher = dispatcher
         self._seed = seed
         self._trajectory_class = trajectory_class
 
     async def run(self, batch: Iterable[tuple[RolloutTask, int]]) -> list[TrajectoryRecord]:
-        """The trajectories of a batch of (task, trial), in the order of the batch."""
-        found: dict[str, TrajectoryRecord] = {}
+        """Run a batch of (task, trial); the records, in the order of the batch.
+
+        Raises:
+            StopError: The budget is spent; nothing is under way any more.
+        """
+        records: dict[str, TrajectoryRecord] = {}
         order: list[str] = []
 
         def noted() -> Iterator[tuple[RolloutTask, int]]:
@@ -200,11 +225,15 @@ class AgentRunner:
                 order.append(f"{task.id}#{trial}")
                 yield task, trial
 
-        await self.stream(noted(), lambda record: found.update({record.id: record}))
-        return [found[id] for id in order]
+        await self.stream(noted(), lambda record: records.update({record.id: record}))
+        return [records[id] for id in order]
 
     async def stream(self, batch: Iterable[tuple[RolloutTask, int]], written: Written) -> None:
-        """Hand each trajectory over as it ends. StopError once nothing is under way, where the budget was spent."""
+        """Run a batch of (task, trial) and pass on each record as its trajectory ends.
+
+        Raises:
+            StopError: The budget is spent; nothing is under way any more.
+        """
 
         def finished(trajectory: Trajectory) -> None:
             if trajectory.result is not None:
@@ -219,9 +248,9 @@ class AgentRunner:
 
 @contextmanager
 def _seldom_collected() -> Iterator[None]:
-    """Let the garbage collector look less often at the thousands of messages that open conversations hold.
+    """Make the garbage collector run less often, because open conversations hold thousands of messages.
 
-    At its usual pace it takes a fifth of the time; what it looks for, cycles, hardly arises.
+    At its usual rate it takes a fifth of the time, and it finds hardly any cycles.
     """
     usual = gc.get_threshold()
     gc.set_threshold(100_000, 20, 20)

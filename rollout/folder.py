@@ -1,4 +1,4 @@
-"""A rollouts folder: append-only lines, one trajectory each, and the figures of what it holds."""
+"""A rollouts folder: append-only files with one trajectory a line, and the figures of a run."""
 
 import json
 import os
@@ -20,21 +20,23 @@ from skillweave.schema.trajectory import RETRIED_ERRORS, SpeakerUsage, Trajector
 from skillweave.world.tools import valid_text
 
 USER_SHARE = 0.02
-"""A larger share of trajectories lost to the user is worth a warning."""
+"""The run warns if a larger share of its trajectories is lost to the user."""
 
 
 @dataclass
 class RunFigures:
+    """The figures of the trajectories that a run has finished."""
+
     done: int = 0
     passed: int = 0
     scored: int = 0
     stops: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
-    """By kind."""
+    """Number of errors by kind."""
     first_errors: dict[str, str] = field(default_factory=dict)
-    """Kind -> the first one, with its trajectory."""
+    """Kind -> the first error, with its trajectory's id."""
     unreadable: list[str] = field(default_factory=list)
-    """Trajectories whose task could not be read, each with the reason."""
+    """Id of each trajectory whose task could not be read, with the reason."""
     agents: set[str] = field(default_factory=set)
     users: set[str] = field(default_factory=set)
     sent_back: int = 0
@@ -49,7 +51,7 @@ class RunFigures:
     """None once something without a known price was used."""
 
     def add(self, record: TrajectoryRecord) -> None:
-        """Count one."""
+        """Count a trajectory."""
         self.done += 1
         self.stops[record.stop_reason] += 1
         self.agents.add(record.agent.backend)
@@ -70,12 +72,12 @@ class RunFigures:
 
     @property
     def owed(self) -> int:
-        """Trajectories that the next run tries anew."""
+        """Number of trajectories that the next run tries again."""
         return sum(self.errors[kind] for kind in RETRIED_ERRORS)
 
     @property
     def user_share(self) -> float:
-        """The share lost to the simulated user."""
+        """The share of trajectories that is lost to the simulated user."""
         return self.errors["user"] / self.done if self.done else 0.0
 
     def _add_usage(self, usage: SpeakerUsage) -> None:
@@ -91,33 +93,38 @@ def _whole(value: object) -> int:
 
 RUN = "run.json"
 SHOWN = 120
-"""Characters of a value that an error shows."""
+"""Characters of a value that an error message shows."""
 NEEDED = ("id", "task_id", "trial", "messages", "stop_reason")
-"""Keys without which a line is no trajectory."""
+"""Keys that every trajectory's line has."""
 
 
 class FolderState(NamedTuple):
     """What a folder holds already."""
 
     done: frozenset[str]
-    """Ids of trajectories that are there and count."""
+    """Ids of the trajectories that are finished and not owed."""
     passed: int
-    """How many of them passed, by their own score."""
+    """Number of those that passed, by their recorded score."""
     scored: int
     torn: tuple[str, ...]
-    """Places of lines that cannot be read."""
+    """File and number of each line that cannot be read."""
 
 
 class RolloutFolder:
-    """One folder, one run."""
+    """A folder with the trajectories of one run."""
 
     def __init__(self, root: Path) -> None:
         self.store = Store(root, "rollouts")
 
     def fix(self, run: dict[str, Json]) -> None:
-        """Write `run.json`, or compare it with the one that is there. ConfigError names both values of a difference.
+        """Write `run.json`, or compare it with the existing one.
 
-        Keys under `asked` say what was asked for last, and may change.
+        Args:
+            run: The description of the run. The values under `asked` are the last request and may change.
+
+        Raises:
+            ConfigError: The folder belongs to another run, or holds trajectories without a description.
+            ArtifactError: The existing `run.json` cannot be read.
         """
         if self.store.exists(RUN):
             _refuse_change(self._run(), run, self.store.root)
@@ -129,7 +136,7 @@ class RolloutFolder:
         self.store.write(RUN, _pretty(run))
 
     def held(self) -> FolderState:
-        """What is there."""
+        """Read what the folder holds."""
         counted: dict[str, bool | None] = {}
         torn: list[str] = []
         for path in self._files():
@@ -142,8 +149,11 @@ class RolloutFolder:
         return FolderState(frozenset(counted), sum(scored), len(scored), tuple(torn))
 
     def append(self, record: TrajectoryRecord) -> None:
-        """Add a trajectory: the line is in the system's hands when this returns. ConfigError where its file would not
-        be found again."""
+        """Append a trajectory to its world's file. The operating system has the line when this returns.
+
+        Raises:
+            ConfigError: The world's name is not usable as the name of a file.
+        """
         if not record.world or record.world.startswith(".") or "/" in record.world:
             raise ConfigError(
                 f"task {record.task_id!r} is of the world {record.world!r}, which names a file of trajectories; "
@@ -153,7 +163,7 @@ class RolloutFolder:
 
     @contextmanager
     def temporary_files(self) -> Iterator[None]:
-        """Have temporary files made in this folder, where the next run finds and removes those of a killed one."""
+        """Make temporary files inside this folder, so that the next run can remove those of a killed run."""
         folder = (self.store.root / TEMPORARY / str(os.getpid())).resolve()
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(exist_ok=True)
@@ -170,12 +180,12 @@ class RolloutFolder:
 
     def _run(self) -> dict[str, Json]:
         try:
-            found = from_json(self.store.read(RUN))
+            run = from_json(self.store.read(RUN))
         except ValueError as error:
             raise ArtifactError(f"{RUN} of {str(self.store.root)!r} is not JSON: {error}") from error
-        if not isinstance(found, dict):
+        if not isinstance(run, dict):
             raise ArtifactError(f"{RUN} of {str(self.store.root)!r} is no object; give another --rollouts-dir")
-        return found
+        return run
 
 
 def _refuse_change(old: dict[str, Json], new: dict[str, Json], root: Path) -> None:
@@ -188,14 +198,14 @@ def _refuse_change(old: dict[str, Json], new: dict[str, Json], root: Path) -> No
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Json] | None]]:
-    """Number and record of each line; None for what is no record."""
+    """Number and record of each line; None for a line that is not a trajectory."""
     with path.open("rb") as stream:
         for number, line in enumerate(stream, start=1):
             try:
-                found = from_json(line)
+                record = from_json(line)
             except ValueError:
-                found = None
-            yield number, found if isinstance(found, dict) and _is_trajectory(found) else None
+                record = None
+            yield number, record if isinstance(record, dict) and _is_trajectory(record) else None
 
 
 def _is_trajectory(record: dict[str, Json]) -> bool:
@@ -206,7 +216,7 @@ def _line(record: TrajectoryRecord) -> bytes:
     try:
         return record.model_dump_json().encode()
     except PydanticSerializationError:
-        # Halves of characters that an endpoint sent, or what a user's own task put into its notes.
+        # An endpoint sent lone surrogates, or a user's own task put objects into its notes that are not JSON.
         return valid_text(json.dumps(record.model_dump(), ensure_ascii=False, default=repr)).encode()
 
 

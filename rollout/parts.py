@@ -1,6 +1,6 @@
-"""Parts: the classes that a configuration names, be they ours, an installed package's or the user's own.
+"""Parts: the classes that `rollout.parts` in the configuration names.
 
-A name is one of ours, that of an entry point of the group `skillweave.rollout.<kind>`, or `module:Class`.
+A name is a built-in one, an entry point of the group `skillweave.rollout.<kind>`, or `module:Class`.
 """
 
 import importlib
@@ -28,17 +28,18 @@ OURS: dict[str, dict[str, str]] = {
     "backend": {},
     "tasks": {"world": "rollout.world.source:world_tasks", "react": "rollout.react.task:react_tasks"},
 }
-"""Kind of part -> name -> where it is."""
+"""Kind of part -> built-in name -> `module:attribute`."""
 
 
 @dataclass(frozen=True)
 class SourceContext:
-    """What a task source is made from; it is called with this and gives a `TaskSource`."""
+    """The argument of a task source's factory, which returns a `TaskSource`."""
 
     config: Config
     outputs: Path
+    """The outputs folder of the dataset."""
     user: Backend
-    """Who plays the user, ready to be asked."""
+    """The backend that plays the user."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -47,7 +48,18 @@ class SourceContext:
 
 
 def part(kind: str, name: str) -> Any:
-    """The class or function of that name. Raises ConfigError."""
+    """Load a part.
+
+    Args:
+        kind: The kind of part, a key of `OURS`.
+        name: A built-in name, an entry point's name, or `module:Class`.
+
+    Returns:
+        The class or function.
+
+    Raises:
+        ConfigError: The name is unknown or cannot be loaded.
+    """
     place = OURS[kind].get(name) or _installed(kind, name) or (name if ":" in name else None)
     if place is None:
         raise ConfigError(f"unknown rollout.parts.{kind} {name!r}; {nearest(name, list(OURS[kind]))}, or module:Class")
@@ -59,7 +71,11 @@ def part(kind: str, name: str) -> Any:
 
 
 def made(kind: str, name: str, *given: Any, **named: Any) -> Any:
-    """What the part of that name gives for these arguments. Raises ConfigError."""
+    """Load a part and call it with the other arguments.
+
+    Raises:
+        ConfigError: The part cannot be loaded, or it fails.
+    """
     make = part(kind, name)
     with blamed(kind, name):
         return make(*given, **named)
@@ -67,7 +83,11 @@ def made(kind: str, name: str, *given: Any, **named: Any) -> Any:
 
 @contextmanager
 def blamed(kind: str, name: str) -> Iterator[None]:
-    """What a user's own part raises is a ConfigError that says which part, and where in it."""
+    """Turn an exception of a user's own part into an error that names the part and the line.
+
+    Raises:
+        ConfigError: The part raised an exception that is not a SkillweaveError.
+    """
     try:
         yield
     except SkillweaveError:
@@ -77,13 +97,13 @@ def blamed(kind: str, name: str) -> Iterator[None]:
 
 
 def said(error: Exception) -> str:
-    """What was raised, and where."""
+    """The type, message and place of an exception."""
     frames = traceback.extract_tb(error.__traceback__)
-    where = f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {error}{where}"
+    place = f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"
 
 
 def _installed(kind: str, name: str) -> str | None:
-    """Where the entry point of that name is, if a package has one."""
-    found = entry_points(group=f"skillweave.rollout.{kind}", name=name)
-    return next((entry.value for entry in found), None)
+    """`module:attribute` of an installed entry point; None if there is none."""
+    entries = entry_points(group=f"skillweave.rollout.{kind}", name=name)
+    return next((entry.value for entry in entries), None)

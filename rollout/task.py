@@ -1,7 +1,7 @@
-"""Task: what an agent is to do, in which runtime, and what came of it. Bring your own by subclassing.
+"""Task: what an agent has to do, the runtime for it, and its score. Subclass `RolloutTask` to write your own.
 
-A task object is for one trajectory. Its runtime carries out tool calls, and answers the agent's words: with a user's
-next message, or with the end.
+A task object belongs to one trajectory. Its runtime carries out tool calls and answers the agent's words, with a user's
+next message or with the end of the conversation.
 """
 
 from abc import ABC, abstractmethod
@@ -25,26 +25,26 @@ Definition = dict[str, Json]
 
 
 class Answer(NamedTuple):
-    """What a tool call came to, as the agent reads it."""
+    """The result of a tool call, as the agent reads it."""
 
     content: str
     ok: bool = True
-    """False: the tool answered with an error."""
+    """False if the tool answered with an error."""
     ends: StopReason | None = None
-    """Set where the call ends the conversation."""
+    """Set if the call ends the conversation."""
 
 
 class Response(NamedTuple):
-    """What follows the agent's words."""
+    """The answer to the agent's words."""
 
     message: Message | None = None
-    """The user's; None where nobody answers."""
+    """The user's next message; None if nobody answers."""
     ends: StopReason | None = None
-    """Set where nothing follows."""
+    """Set if the conversation ends here."""
 
 
 class RolloutError(SkillweaveError):
-    """The trajectory cannot go on, and whose fault that is."""
+    """The trajectory cannot continue; `kind` says where the fault lies."""
 
     def __init__(self, kind: ErrorKind, message: str) -> None:
         super().__init__(message)
@@ -61,24 +61,35 @@ class Runtime(Protocol):
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
         """Carry out a call. A wrong call is answered with an error.
 
+        Args:
+            tool: The tool's name, as the agent wrote it.
+            arguments: The arguments by name.
+
         Raises:
             RolloutError: The runtime itself broke down.
         """
 
     async def respond(self, messages: Sequence[Message]) -> Response:
-        """What follows the agent's last words. RolloutError where the user cannot go on."""
+        """Answer the agent's last words.
+
+        Args:
+            messages: The whole conversation so far.
+
+        Raises:
+            RolloutError: The user gives no usable answer.
+        """
 
     async def close(self) -> None:
-        """Give everything up. It may be called twice."""
+        """Release everything. It may be called twice."""
 
 
 class RolloutOutcome(NamedTuple):
-    """What a trajectory came to, for its evaluation."""
+    """The outcome of a trajectory, for its evaluation."""
 
     messages: list[Message]
     stop_reason: StopReason
     result: dict[str, Json]
-    """What `complete_runtime` gave."""
+    """What `complete_runtime` returned."""
 
 
 class RolloutTask(ABC):
@@ -87,80 +98,88 @@ class RolloutTask(ABC):
     id: str
     """Unique in its source; the trajectory's id is `<id>#<trial>`."""
     world: str = "general"
-    """Names the file that its trajectories are appended to."""
+    """The world; its trajectories are appended to `<world>.jsonl`."""
     domains: Sequence[str] = ()
-    """Servers whose domains it lies in; none for tasks without worlds."""
+    """The domains that the task belongs to; empty for a task without a world."""
     digest: str = ""
-    """sha256 of what the task says, so that a changed task is noticed."""
+    """SHA-256 of the task's content, which shows a change of the task."""
 
     @property
     def user(self) -> Participant | None:
-        """Who plays the user; None where nobody does."""
+        """The user's backend and model, for the record; None if there is no user."""
         return None
 
     @property
     def user_usage(self) -> SpeakerUsage:
-        """What the user's requests took so far."""
+        """Tokens and cost of the user's requests so far."""
         return SpeakerUsage(cost_usd=0.0)
 
     @property
     def user_turns(self) -> list[UserTurn] | None:
-        """What the user recorded of each of its messages; None where nobody records it."""
+        """The user's record of each of its messages; None if there are no records."""
         return None
 
     @property
     def notes(self) -> dict[str, Json]:
-        """What goes into the record's metadata."""
+        """Values to add to the record's metadata."""
         return {}
 
     @abstractmethod
     async def initialize_runtime(self) -> Runtime:
-        """A fresh runtime. RolloutError, WorldError where there is none."""
+        """Open a fresh runtime.
+
+        Raises:
+            RolloutError, WorldError: It cannot be opened.
+        """
 
     @abstractmethod
     def get_instruction(self, runtime: Runtime) -> list[Message]:
-        """How the conversation begins, in OpenAI's message format."""
+        """The first messages of the conversation, in OpenAI's message format."""
 
     async def complete_runtime(self, runtime: Runtime, messages: Sequence[Message]) -> dict[str, Json]:
-        """Take from the runtime what the evaluation needs, before it is closed."""
+        """Take from the runtime what the evaluation needs, before the runtime is closed."""
         return {}
 
     @abstractmethod
     async def evaluate_result(self, outcome: RolloutOutcome) -> RolloutScore | None:
-        """The score; None where nothing can be said."""
+        """Score the outcome; None if there is no score."""
 
 
 class TaskSource(Protocol):
-    """Where a run's tasks come from."""
+    """The source of a run's tasks."""
 
     @property
     def digest(self) -> str:
-        """Of all that trajectories depend on; a folder of rollouts holds those of one."""
+        """Digest of everything that trajectories depend on. A rollouts folder holds trajectories of one digest."""
 
     def ids(self) -> list[str]:
         """Ids of all tasks, in a stable order."""
 
     def task(self, id: str, trial: int) -> RolloutTask:
-        """That task, for that trial. Raises SkillweaveError where it cannot be read."""
+        """The task with that id, for a trial.
+
+        Raises:
+            SkillweaveError: The task cannot be read.
+        """
 
     async def close(self) -> None:
-        """Give everything up."""
+        """Release everything."""
 
 
 class TaskList:
-    """A source of tasks that are made one by one: id -> how to make it for a trial."""
+    """A source of tasks from functions: task id -> function that makes a new task object."""
 
     def __init__(self, digest: str, makers: Mapping[str, Callable[[], RolloutTask]]) -> None:
         self.digest = digest
         self._makers = makers
 
     def ids(self) -> list[str]:
-        """As they were given."""
+        """Ids of all tasks, in the given order."""
         return list(self._makers)
 
     def task(self, id: str, trial: int) -> RolloutTask:
-        """A new task object."""
+        """Make a new task object."""
         return self._makers[id]()
 
     async def close(self) -> None:
-        """There is nothing to give up."""
+        """Do nothing; there is nothing to release."""

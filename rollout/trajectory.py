@@ -1,7 +1,7 @@
 """Trajectory: one conversation, from opening its runtime to its score. Everything ends up in `.result`.
 
-However a conversation ends, it ends as a record: an agent's failure is scored on what was reached, and what was the
-provider's, the user's or the world's doing is said to be so.
+Every conversation ends as a record. If the agent failed, the record is scored on what was reached. If the provider, the
+user, the world or the machine failed, the record says so and has no score.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from skillweave.world.tools import AgentCall, valid_text
 
 T = TypeVar("T")
 AgentClass = Callable[..., Agent]
-"""Called as `Agent` is; another agent takes the same arguments."""
+"""`Agent`, or a class that takes the same arguments."""
 
 
 @dataclass(frozen=True)
@@ -41,21 +41,21 @@ class RolloutLimits:
     max_turns: int = 40
     """Replies in which the agent speaks to the user."""
     max_calls: int = 60
-    """Tool calls, those that fail too; a reply's calls are all made or none."""
+    """Tool calls, failed ones included. All calls of a reply are made, even beyond this limit."""
     timeout_s: float = 600.0
-    """Wall clock for the whole conversation."""
+    """Seconds of wall clock for the whole conversation."""
     max_malformed: int = 3
-    """Replies in a row that hold nothing that can be read."""
+    """Unreadable replies in a row that end the conversation."""
     infrastructure_retries: int = 1
-    """How often a conversation is begun again where its runtime broke down."""
+    """How often a conversation is started again after its runtime broke down."""
 
 
 @dataclass(frozen=True)
 class RolloutSettings:
-    """What all trajectories of a run share."""
+    """The settings that all trajectories of a run share."""
 
     backend: Backend
-    """Who plays the agent."""
+    """The backend that plays the agent."""
     dataset: str = ""
     """Digest of the task source."""
     limits: RolloutLimits = RolloutLimits()
@@ -72,6 +72,14 @@ class Trajectory:
     """One trial of one task."""
 
     def __init__(self, task: RolloutTask, trial: int, seed: int, setting: RolloutSettings) -> None:
+        """Create a trajectory. Its id is `<task id>#<trial>`.
+
+        Args:
+            task: A task object of this trajectory alone.
+            trial: The number of the trial, from 0.
+            seed: The trajectory's seed, for the record.
+            setting: What all trajectories of the run share.
+        """
         self.task = task
         self.trial = trial
         self.seed = seed
@@ -84,10 +92,10 @@ class Trajectory:
         self._failed: TrajectoryError | None = None
         self._counts: Counter[str] = Counter()
         self._earlier: list[RolloutUsage] = []
-        """What attempts took that were begun again."""
+        """Usage of the attempts that were started again."""
 
     async def initialize_trajectory(self) -> None:
-        """Open the runtime and put the task before an agent. What goes wrong here ends up in the result."""
+        """Open the runtime and give the task to an agent. An error here ends up in the result."""
         self._agent = self._failed = None
         self._counts.clear()
         try:
@@ -100,22 +108,30 @@ class Trajectory:
             self._failed = _error_of(error)
 
     async def generate_trajectory(self) -> None:
-        """Hold the conversation; afterwards `.result` is the record, without a score."""
+        """Hold the conversation. Afterwards `.result` is the record, without a score.
+
+        Raises:
+            StopError: The budget is spent.
+        """
         started, clock = datetime.now(UTC), time.monotonic()
-        ended, found = await self._attempt()
+        ended, result = await self._attempt()
         for _ in range(self.setting.limits.infrastructure_retries):
-            if not _may_pass(ended):
+            if not _is_worth_retrying(ended):
                 break
             self._earlier.append(self._usage())
             await self.initialize_trajectory()
-            ended, found = await self._attempt()
+            ended, result = await self._attempt()
         self.result = self._record(ended, started, time.monotonic() - clock)
-        self.outcome = RolloutOutcome(self.result.messages, self.result.stop_reason, found)
+        self.outcome = RolloutOutcome(self.result.messages, self.result.stop_reason, result)
 
     async def evaluate_trajectory(self) -> None:
-        """Fill in the score, where what was reached is the agent's doing."""
+        """Fill in the score, unless the conversation ended with an error that is not the agent's.
+
+        Raises:
+            RuntimeError: The conversation has not been held yet.
+        """
         if self.result is None or self.outcome is None:
-            raise RuntimeError(f"trajectory {self.id!r} is evaluated after it was generated")
+            raise RuntimeError(f"trajectory {self.id!r} has no conversation yet; call generate_trajectory first")
         if self.result.error is not None and self.result.error.kind != "agent":
             return
         try:
@@ -128,11 +144,11 @@ class Trajectory:
         self.result = self.result.model_copy(update={"score": score})
 
     async def abandon(self) -> None:
-        """Give the runtime up; a trajectory without a result is owed."""
+        """Close the runtime. A trajectory without a result is owed."""
         await self._close()
 
     async def _attempt(self) -> tuple["_Ended", dict[str, Json]]:
-        """The conversation, and what its runtime leaves for the evaluation; afterwards the runtime is closed."""
+        """Hold the conversation and close the runtime; how it ended, and what the runtime leaves for the evaluation."""
         try:
             ended = await self._hold()
             if self._runtime is None or self._agent is None or _is_broken(ended):
@@ -146,7 +162,7 @@ class Trajectory:
             await self._close()
 
     async def _hold(self) -> "_Ended":
-        """The conversation to its end, whatever that is."""
+        """Hold the conversation to its end, whatever the end is."""
         if self._failed is not None or self._agent is None or self._runtime is None:
             return _Ended(
                 "error", self._failed or _error_of(RolloutError("infrastructure", "it was never initialized"))
@@ -172,7 +188,7 @@ class Trajectory:
                 return _Ended("error", TrajectoryError(kind="agent", message=valid_text(_refused(step))))
             malformed = 0 if _is_readable(step) else malformed + 1
             is_full = step.reply.stop == "context_window"
-            # Calls are made in any case: what is in the record was done.
+            # Even the calls of a last reply are made: every call in the record has been carried out.
             ended = await self._follow(agent, runtime, step) if step.calls or not is_full else None
             if ended is not None:
                 return ended
@@ -182,10 +198,10 @@ class Trajectory:
                 return _Ended("error", TrajectoryError(kind="agent", message=_unreadable(step, malformed)))
 
     async def _follow(self, agent: Agent, runtime: Runtime, step: AgentStep) -> "_Ended | None":
-        """What follows a step: its calls are made, or its words answered."""
+        """Make the calls of a step, or get an answer to its words; how the conversation ended, None if it goes on."""
         ends: StopReason | None = None
         for call in step.calls:
-            answer = await self._made(runtime, call)
+            answer = await self._carry_out(runtime, call)
             agent.observe(call, answer.content)
             ends = ends or answer.ends
         if ends is None and self._counts["calls"] >= self.setting.limits.max_calls:
@@ -201,7 +217,7 @@ class Trajectory:
             ends = "max_turns"
         return _Ended(ends) if ends else None
 
-    async def _made(self, runtime: Runtime, call: AgentCall) -> Answer:
+    async def _carry_out(self, runtime: Runtime, call: AgentCall) -> Answer:
         self._counts["calls"] += 1
         if call.arguments is None:
             self._counts["malformed"] += 1
@@ -212,7 +228,11 @@ class Trajectory:
         return answer
 
     async def _bounded(self, work: Awaitable[T]) -> T:
-        """A task's own work, which is not waited for longer than for a conversation."""
+        """Wait for a task's own work, at most as long as for a conversation.
+
+        Raises:
+            RolloutError: The work took too long.
+        """
         limit = self.setting.limits.timeout_s
         try:
             async with asyncio.timeout(limit) as clock:
@@ -225,12 +245,12 @@ class Trajectory:
     async def _close(self) -> None:
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
-            # What was said and done is there already; a runtime that cannot let go takes nothing of it away.
+            # The conversation is complete by now, so an error while closing must not spoil it.
             with suppress(Exception):
                 await self._bounded(runtime.close())
 
     def _record(self, ended: "_Ended", started: datetime, seconds: float) -> TrajectoryRecord:
-        held = TrajectoryRecord(
+        record = TrajectoryRecord(
             id=self.id,
             task_id=self.task.id,
             trial=self.trial,
@@ -255,31 +275,31 @@ class Trajectory:
             },
         )
         try:
-            return TrajectoryRecord.model_validate({**dict(held), **self._told(held)})
+            return TrajectoryRecord.model_validate({**dict(record), **self._reported(record)})
         except Exception as error:  # of a user's own agent or task
-            return held.model_copy(update={"stop_reason": "error", "error": ended.error or _error_of(error)})
+            return record.model_copy(update={"stop_reason": "error", "error": ended.error or _error_of(error)})
 
     def _usage(self) -> RolloutUsage:
         agent = self._agent.usage if self._agent is not None else SpeakerUsage(cost_usd=0.0)
         return RolloutUsage(agent=agent, user=self.task.user_usage)
 
-    def _told(self, held: TrajectoryRecord) -> dict[str, object]:
-        """What agent and task say of themselves, for the record."""
-        found: dict[str, object] = {
+    def _reported(self, record: TrajectoryRecord) -> dict[str, object]:
+        """The fields of the record that the agent and the task report."""
+        fields: dict[str, object] = {
             "user": self.task.user,
             "user_turns": self.task.user_turns,
-            "metadata": {**held.metadata, **self.task.notes},
+            "metadata": {**record.metadata, **self.task.notes},
         }
         if self._agent is None:
-            return found
+            return fields
         parts = [*self._earlier, self._usage()]
         usage = RolloutUsage(agent=_sum(part.agent for part in parts), user=_sum(part.user for part in parts))
         messages, tools = list(self._agent.history), list(self._agent.tools)
-        return found | {"messages": messages, "tools": tools, "agent": self._agent.participant, "usage": usage}
+        return fields | {"messages": messages, "tools": tools, "agent": self._agent.participant, "usage": usage}
 
 
 def refusal(code: str, message: str) -> str:
-    """A tool error of ours, in the form in which worlds give theirs."""
+    """The text of a tool error, in the same form as a world's errors."""
     return json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False)
 
 
@@ -307,12 +327,12 @@ def _unreadable(step: AgentStep, times: int) -> str:
 
 
 def _is_broken(ended: "_Ended") -> bool:
-    """Whether the runtime has nothing to say any more."""
+    """Whether the runtime has no state left to evaluate."""
     return ended.error is not None and ended.error.kind != "agent"
 
 
-def _may_pass(ended: "_Ended") -> bool:
-    """Whether a fresh runtime may do better."""
+def _is_worth_retrying(ended: "_Ended") -> bool:
+    """Whether a fresh runtime may succeed."""
     return ended.stop_reason == "error" and ended.error is not None and ended.error.kind == "infrastructure"
 
 
@@ -324,5 +344,5 @@ def _error_of(error: Exception) -> TrajectoryError:
         kind = "provider"
     elif isinstance(error, WorldError | ArtifactError):
         kind = "world"
-    words = str(error) if isinstance(error, SkillweaveError) else f"{type(error).__name__}: {error}"
-    return TrajectoryError(kind=kind, message=valid_text(words))
+    message = str(error) if isinstance(error, SkillweaveError) else f"{type(error).__name__}: {error}"
+    return TrajectoryError(kind=kind, message=valid_text(message))

@@ -26,12 +26,20 @@ from skillweave.schema.task import Task
 from skillweave.world.replay import spoiled_calls
 
 SHOWN = 3
-"""Ids that an error names."""
+"""Most ids that an error names."""
 PRUNED = "pruned.jsonl"
 
 
 def run_show(options: EvaluationOptions, id: str, *, agent: str | None = None, user: str | None = None) -> int:
-    """The exit status: 1 where it cannot be scored. Raises ConfigError, ArtifactError."""
+    """Show a trajectory, or all trajectories of a task.
+
+    Returns:
+        The exit status: 1 where one cannot be scored.
+
+    Raises:
+        ConfigError: There is no such trajectory.
+        ArtifactError: The dataset or the rollouts cannot be read.
+    """
     options.load_plugins()
     rollouts = find_rollouts(options.rollouts)
     named = sorted(key for key, place in rollouts.places.items() if id in (key.id, place.task_id))

@@ -27,15 +27,15 @@ from skillweave.world.world import World
 Raw = dict[str, Any]
 LONGEST_ID = 512
 MOST_CALLS = 2_000
-"""Calls of one trajectory that are made again."""
+"""Most calls of a trajectory that is replayed."""
 
 
 class UnreadableTrajectoryError(Exception):
-    """A line that is no trajectory; in words."""
+    """A line is no trajectory; the message says why."""
 
 
 class _Lean(BaseModel):
-    """Takes what it needs, and lets be what it does not know."""
+    """Ignores unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", protected_namespaces=())
 
@@ -50,7 +50,7 @@ class RecordedError(_Lean):
 
 
 class RecordedTrajectory(_Lean):
-    """What is read of a trajectory."""
+    """The fields of a trajectory that scoring needs."""
 
     id: str = Field(min_length=1, max_length=LONGEST_ID)
     task_id: str = Field(default="", max_length=LONGEST_ID)
@@ -64,7 +64,7 @@ class RecordedTrajectory(_Lean):
     error: RecordedError | None = None
     agent: RecordedSpeaker | None = None
     model: str | None = None
-    """Who the agent was, where `agent` does not say."""
+    """The agent's name where `agent` does not give it."""
     user: RecordedSpeaker | None = None
     usage: RolloutUsage | None = None
     user_turns: list[UserTurn] | None = None
@@ -77,7 +77,7 @@ class RecordedTrajectory(_Lean):
 
     @property
     def calls(self) -> int:
-        """How many calls it holds."""
+        """Number of calls."""
         return sum(len(message.tool_calls or ()) for message in self.messages if message.role == "assistant")
 
 
@@ -124,7 +124,7 @@ class ReplayedTrial(Trial):
 
 @dataclass(frozen=True)
 class ScoredTrial:
-    """A trial with what the checks say of it."""
+    """A trial with its checks and its reward."""
 
     trial: ReplayedTrial
     checks: Checks
@@ -133,7 +133,7 @@ class ScoredTrial:
 
     @property
     def passed(self) -> bool | None:
-        """The reward is 1; None where it could not be said."""
+        """Whether the reward is 1; None where there is no reward."""
         return None if self.reward is None else self.reward == 1
 
 
@@ -166,7 +166,7 @@ def replayed_trial(
 
 
 def replayed_messages(trial: ReplayedTrial) -> list[Message]:
-    """The conversation, each call followed by what the replay answered; what is recorded of results is left out."""
+    """The conversation with the results of the replay in place of the recorded ones."""
     steps = iter(trial.execution.calls)
     found: list[Message] = []
     for message in trial.messages:
@@ -182,7 +182,7 @@ _RECORDED = TypeAdapter(RecordedTrajectory)
 
 
 def read_trajectory(line: bytes) -> RecordedTrajectory:
-    """The trajectory in a line. Raises UnreadableError."""
+    """Read a trajectory from a line of JSON. Raises UnreadableTrajectoryError."""
     try:
         found = _RECORDED.validate_json(line)
     except ValidationError:
@@ -199,7 +199,7 @@ def read_trajectory(line: bytes) -> RecordedTrajectory:
 
 
 def _read_leniently(line: bytes) -> RecordedTrajectory:
-    """What other programs write in other ways, written as we do; what is of no use to a score is let go."""
+    """Read a line in another program's form; fields of no use are dropped."""
     try:
         record = from_json(line, allow_inf_nan=False)
     except ValueError as error:
@@ -224,7 +224,7 @@ def _read_leniently(line: bytes) -> RecordedTrajectory:
 
 
 def _kept(name: str, value: Any) -> Any:
-    """The value where it is one that can be used."""
+    """The value of a field if it is valid, else the default."""
     try:
         return RecordedTrajectory.__pydantic_validator__.validate_python({"id": "x", name: value}).model_dump()[name]
     except ValidationError:
@@ -232,7 +232,7 @@ def _kept(name: str, value: Any) -> Any:
 
 
 def _turns(records: list[Any]) -> list[Any]:
-    """The user's records that can be used: a bad one takes no other with it."""
+    """The valid records of the user's turns, without the others."""
     return [kept for one in records for kept in _kept("user_turns", [one]) or ()]
 
 
@@ -244,7 +244,7 @@ def _first(error: Exception) -> str:
 
 
 def ids_of(record: dict[str, Any]) -> tuple[str, str]:
-    """The ids of a trajectory and of its task, where one of them says the other; empty where nothing does."""
+    """Ids of a trajectory and of its task; each is derived from the other if it is missing. Empty: unknown."""
     id, task_id, trial = record.get("id"), record.get("task_id"), record.get("trial")
     task_id = task_id if isinstance(task_id, str) else ""
     if not isinstance(id, str) or not id:
@@ -253,14 +253,14 @@ def ids_of(record: dict[str, Any]) -> tuple[str, str]:
 
 
 def agent_of(record: dict[str, Any]) -> str | None:
-    """`provider/model` of the agent, as the record says it: in `agent.backend`, or in `agent` or `model` as a text."""
+    """`provider/model` of the agent, from `agent.backend`, or from `agent` or `model` as a text."""
     agent = record.get("agent")
     name = (agent.get("backend") if isinstance(agent, dict) else agent) or record.get("model")
     return name if isinstance(name, str) else None
 
 
 def in_openai_form(messages: list[Any]) -> list[Any]:
-    """The messages with texts in one piece, tool calls where we look for them, and ids where calls have none."""
+    """Messages in OpenAI's form: content as one text, tool calls in `tool_calls`, an id for each call."""
     found = [made for message in messages for made in _made(message)]
     for place, message in enumerate(found):
         calls = message.get("tool_calls") if isinstance(message, dict) else None
@@ -271,7 +271,7 @@ def in_openai_form(messages: list[Any]) -> list[Any]:
 
 
 def _made(message: Any) -> Iterator[Any]:
-    """What a message is for us: itself, or also the results that it carries."""
+    """A message in OpenAI's form, after the tool results that it carries."""
     if not isinstance(message, dict):
         yield message
         return
@@ -303,7 +303,7 @@ def _texts(parts: list[Any]) -> Iterator[str]:
 
 
 def _results(parts: list[Any]) -> Iterator[Raw]:
-    """Results of tools that stand in a user's message, as Anthropic has them."""
+    """Tool results inside a user's message, which is Anthropic's form."""
     for part in parts:
         if isinstance(part, dict) and part.get("type") == "tool_result":
             content = part.get("content")

@@ -1,6 +1,4 @@
-"""A conversation for people to read:
-turn by turn, with what each call changed, the golden calls, and each check's findings.
-"""
+"""A conversation for people to read: turn by turn, with row changes, the golden calls, and each check's findings."""
 
 import json
 import unicodedata
@@ -21,28 +19,28 @@ _KEPT = ("Zs", "Co", "Cn")
 
 @dataclass(frozen=True)
 class ShownCall:
-    """A call, golden or made."""
+    """A call, golden or the agent's."""
 
     place: int
     """Position among the calls of its side, from 0."""
     tool: str
-    """Without a namespace."""
+    """Name without a namespace."""
     arguments: dict[str, Json]
     """Empty where they cannot be read."""
     written: str | None
     """The arguments as they stand in the trajectory, where they cannot be read."""
     value: Json
-    """What the replay gave."""
+    """Result of the replay."""
     error: str | None
-    """Why it was not carried out: code and words."""
+    """Error code and message; None where the call succeeded."""
     changes: list[RowChange]
-    """What it changed."""
+    """Row changes of the call."""
     broken: list[str]
-    """Rules that only the agent holds, and that it broke."""
+    """Broken rules that no tool enforces."""
     partner: int | None
-    """The call of the other side that it stands for."""
+    """Position of its partner on the other side."""
     recorded: str | None = None
-    """What the trajectory gives as its result, where that differs."""
+    """The recorded result where it differs from the replay."""
     is_demanded: bool = True
     """False for a golden call that changes nothing in the outcome."""
 
@@ -56,23 +54,23 @@ class ShownTurn:
     role: str
     text: str
     reasoning: str
-    """What the model thought aloud; empty where nothing is recorded."""
+    """The model's recorded reasoning; may be empty."""
     calls: list[ShownCall]
     record: str = ""
-    """What a message of the user's comes to: whether it agrees, what it tells."""
+    """What the user recorded of a message: whether it agrees, which facts it tells."""
 
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """One check."""
+    """What one check found."""
 
     check: str
     score: float | None
-    """None for a check that notes and does not judge."""
+    """None for a check without a score."""
     counts: bool
-    """Whether the reward rests on it."""
+    """Whether the reward counts it."""
     notes: list[str]
-    """What is to be said, a line each; empty where all is well."""
+    """Faults and notes, a line each."""
     missing: list[RowChange] = field(default_factory=list)
     """Changes that are demanded and did not happen."""
     unexpected: list[RowChange] = field(default_factory=list)
@@ -91,12 +89,12 @@ class ShownConversation:
 
     @property
     def divergence(self) -> Divergence | None:
-        """Where it left the golden path; None where it did not fail."""
+        """The point where it left the golden path; None where it did not fail."""
         return self.result.failure.first_divergence if self.result.failure else None
 
 
 def conversation_of(scored: ScoredTrial, result: Result) -> ShownConversation:
-    """What is to be shown of a trial. Results of tools stand with their calls, and are those of the replay."""
+    """A trial as people see it. Tool results stand with their calls and are those of the replay."""
     trial = scored.trial
     matched = scored.checks.actions.matched if scored.checks.actions else []
     return ShownConversation(
@@ -162,7 +160,7 @@ def _of_agent(messages: Sequence[Message]) -> list[Message]:
 
 
 def _conversation_answers(messages: Sequence[Message]) -> dict[int, int]:
-    """Call -> the message that is recorded as its result: the first of its id behind it."""
+    """Position of a call -> position of the message with its recorded result."""
     found: dict[int, int] = {}
     open_calls: dict[str, int] = {}
     count = 0
@@ -288,7 +286,7 @@ def _json(value: Json) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with control and format characters as escapes; its lines and spaces stay."""
+    """The text with control and format characters as escapes; line breaks and spaces stay."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(character if _is_seen(character) else _escaped(character) for character in text)

@@ -27,14 +27,14 @@ from skillweave.schema.result import FAILURE_CLASSES, Divergence, Result
 LONGEST_TEXT = 20_000
 """Characters of one text that are shown."""
 MOST_CHARACTERS = 400_000
-"""Characters of one trajectory that are shown: the page stays small whatever it is given."""
+"""Most characters of one trajectory, so that the page stays small."""
 OVERHEAD = 32
-"""Characters that each turn, call, row and cell takes beside its text."""
+"""Characters counted for each turn, call, row and cell beside its text."""
 _DANGEROUS = re.compile(r"[<>&]")
 _GAP = "\n\n"
 T = TypeVar("T")
 SHOWN = 500
-"""Trajectories that a page shows, where nothing else is said."""
+"""Default number of trajectories that a page shows."""
 LONGEST_EXAMPLE = 300
 """Characters of an example that a table quotes."""
 
@@ -121,7 +121,7 @@ def _source(content: str) -> str:
 
 
 class Embedder:
-    """Writes trajectories down, one after the other; of what it has written it holds digests."""
+    """Writes trajectories as JSON, each text once: it keeps digests of the texts written."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
@@ -184,14 +184,14 @@ class _TrajectoryWriter:
         return {"message": divergence.message, "call": divergence.call, **words}
 
     def cut(self, text: str) -> str:
-        """As much of the text as may be shown."""
+        """The text, cut to what may be shown."""
         length = max(0, min(LONGEST_TEXT, self._left))
         self._left -= min(len(text), length)
         rest = len(text) - length
         return visible(text[:length]) + (f"\n[{rest} more characters]" if rest > 0 else "")
 
     def _some(self, parts: Sequence[T]) -> Iterator[T]:
-        """As many of the parts as may be shown."""
+        """The parts, cut to what may be shown."""
         for part in parts:
             if self._left <= 0:
                 return

@@ -32,15 +32,15 @@ from skillweave.world.session import ContractSession
 
 Sort = Literal["extra_write", "undone", "broken_rule"]
 _MOST_TRIES = 16
-"""Calls of one tool that are tried."""
+"""Most calls of one tool that are tried."""
 _ROUNDS = 8
-"""How often an agent in a loop makes its call."""
+"""Number of equal calls in a loop."""
 _WORDS = "Thank you for getting in touch. I hope that this helps you."
 _NO = "I am sorry, but a rule does not allow that."
 _HAND_OVER = {"reason": "user_request", "summary": "The customer needs help."}
 _DECLINED: frozenset[FailureClass] = frozenset({"wrongly_declined"})
 _MOST_BESIDE = 2
-"""Rivals that may be told beside the value without spoiling it."""
+"""Most rivals that may be told beside the value."""
 _UNTOLD: frozenset[FailureClass] = frozenset({"did_not_tell"})
 _WRONG: frozenset[FailureClass] = frozenset({"told_wrong"})
 
@@ -85,7 +85,7 @@ def _demanded_left_out(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _half_batches(executor: VariantExecutor) -> Iterator[Variant]:
-    """Of several writes of one tool the later half is left out."""
+    """The later half of several writes of one tool is left out."""
     by_tool: dict[str, list[int]] = {}
     for place in executor.writes:
         by_tool.setdefault(executor.task.golden[place].tool, []).append(place)
@@ -96,7 +96,7 @@ def _half_batches(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _swapped(executor: VariantExecutor) -> Iterator[Variant]:
-    """Writes in another order, where that leads elsewhere, or breaks a rule that only the policy holds."""
+    """Writes in another order, if that leads to another state or breaks a rule that only the policy holds."""
     for calls in reorderings(executor):
         execution = executor.execute(calls)
         is_against_policy = not execution.is_lawful and "policy" in executor.task.criteria.reward_basis
@@ -105,7 +105,7 @@ def _swapped(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _written_twice(executor: VariantExecutor) -> Iterator[Variant]:
-    """Each write once more at the end, where the tool carries it out again and that leads elsewhere."""
+    """Each write once more at the end, if the tool accepts it and the end state is another."""
     for place in executor.writes:
         step = executor.golden.steps[place]
         execution = executor.execute([*executor.calls, VariantCall(step.call.tool, step.arguments)])
@@ -118,7 +118,7 @@ def _without(executor: VariantExecutor, places: set[int]) -> list[VariantCall]:
 
 
 def _deletes(executor: VariantExecutor, place: int) -> bool:
-    """Whether a golden call removes a row that was there at the start."""
+    """Whether a golden call deletes a row that existed at the start."""
     with executor.session(place) as session:
         before = sum(change.op == "delete" for change in session.diff())
         step = executor.golden.steps[place]
@@ -129,14 +129,15 @@ def _deletes(executor: VariantExecutor, place: int) -> bool:
 def _failing(
     executor: VariantExecutor, name: str, execution: VariantExecution, classes: Iterable[FailureClass]
 ) -> Variant:
-    """A rule broken on the way may be what it is called for."""
+    """A failing variant. A broken rule is accepted as its failure class too."""
     broken: set[FailureClass] = set() if execution.is_lawful else {"policy_violation"}
     words = [all_facts(executor.task.criteria.communicate)]
     return failing(name, transcript(executor.task, execution.steps, words), {*classes, *broken})
 
 
 def further_writes(executor: VariantExecutor, sorts: Sequence[Sort]) -> Iterator[Variant]:
-    """One of each of these sorts, after the golden calls. One that spoils is an extra write where no other is."""
+    """One additional write of each sort, after the golden calls. If there is no plain extra write, one that undoes
+    a golden change counts as one."""
     found = found_writes(executor, sorts)
     if "undone" in found:
         found.setdefault("extra_write", found["undone"])
@@ -167,14 +168,14 @@ def found_writes(executor: VariantExecutor, sorts: Collection[Sort]) -> dict[Sor
 
 
 def _is_possible(sort: Sort, tool: Tool, touched: Collection[str]) -> bool:
-    """Whether a tool can break a rule that the agent alone holds, or there is something to undo."""
+    """Whether a tool may give a write of this sort."""
     if sort == "broken_rule":
         return any(guard.enforced_by == "agent" for guard in tool.guards)
     return sort != "undone" or bool(touched)
 
 
 def _classes(executor: VariantExecutor, sort: Sort) -> set[FailureClass]:
-    """Breaking a rule is one where the policy counts; elsewhere the write is too much all the same."""
+    """The failure classes of a sort; a broken rule is an extra write where the policy does not count."""
     if sort != "broken_rule":
         return {"extra_write"}
     return (
@@ -190,7 +191,7 @@ def _calls(executor: VariantExecutor, tool: Tool) -> Iterator[VariantCall]:
 def _sort_of(
     executor: VariantExecutor, session: ContractSession, call: VariantCall, before: list[RowChange], touched: set[str]
 ) -> Sort | None:
-    """What a write is, made now; nothing of it stays. None where it fails or changes nothing that counts."""
+    """The sort of a write made now and rolled back; None where it fails or reaches the goal."""
     mark = session.mark()
     try:
         result = session.call(call.tool, call.arguments)
@@ -211,7 +212,7 @@ def _row(change: RowChange) -> str:
 
 
 def unfinished(executor: VariantExecutor) -> Iterator[Variant]:
-    """Each that applies to the task."""
+    """The variants that apply to the task."""
     yield from declined_needlessly(executor)
     if executor.reaches_goal([]) and not executor.task.criteria.communicate:
         return
@@ -230,7 +231,7 @@ def unfinished(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def declined_needlessly(executor: VariantExecutor) -> Iterator[Variant]:
-    """A request that can be carried out is recorded as declined: instead, beside it, and by every rule there is."""
+    """A request that can be carried out is declined: instead of the work, beside it, and by every rule."""
     rules = executor.world.blueprint.rules
     if not rules:
         return
@@ -247,17 +248,17 @@ def declined_needlessly(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def decline_calls(rules: list[str]) -> list[VariantCall]:
-    """A record for each rule."""
+    """A decline for each rule."""
     return [VariantCall(DECLINE, {"rule": rule}) for rule in rules]
 
 
 def _open(executor: VariantExecutor, execution: VariantExecution) -> VariantConversation:
-    """A conversation that breaks off after a call."""
+    """A conversation that ends after a call."""
     return transcript(executor.task, execution.steps, [])
 
 
 def _unreadable(executor: VariantExecutor) -> Variant:
-    """Every write is tried with arguments that nobody can read."""
+    """Every write is made with unreadable arguments."""
     writes = {*executor.writes, *executor.delayed_writes}
     calls = [
         call._replace(golden=None, is_malformed=True) if call.golden in writes else call for call in executor.calls
@@ -268,7 +269,7 @@ def _unreadable(executor: VariantExecutor) -> Variant:
 
 
 def untold(executor: VariantExecutor) -> Iterator[Variant]:
-    """Nothing is told to the user, or at a time when nobody could know it."""
+    """The facts are not told to the user, or before anybody could know them."""
     facts, steps = executor.task.criteria.communicate, executor.golden.steps
     if not facts:
         return
@@ -291,7 +292,7 @@ def untold(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def told_wrongly(executor: VariantExecutor) -> Iterator[Variant]:
-    """Another value is told; of several facts one at a time."""
+    """A wrong value is told; of several facts one at a time."""
     facts = executor.task.criteria.communicate
     for fact in facts:
         rest = [all_facts([other for other in facts if other is not fact])] if len(facts) > 1 else []

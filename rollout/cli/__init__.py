@@ -1,1 +1,1 @@
-"""The command line: `python -m rollout run`."""
+"""The command line: `python -m rollout run` and `python -m rollout ladder`."""

@@ -10,7 +10,7 @@ from skillweave.base.command import run_command
 
 app = typer.Typer(
     name="rollout",
-    help="Agents meet simulated users in the worlds.",
+    help="Agents talk with simulated users in the worlds.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -19,7 +19,7 @@ app = typer.Typer(
 
 @app.callback()
 def _program() -> None:
-    """Agents meet simulated users in the worlds."""
+    """Agents talk with simulated users in the worlds."""
 
 
 @app.command()
@@ -28,7 +28,7 @@ def run(
     outputs_dir: Annotated[
         str | None, typer.Option("--outputs-dir", "--outputs", help="The dataset, instead of the configuration's.")
     ] = None,
-    rollouts_dir: Annotated[Path, typer.Option("--rollouts-dir", help="Where trajectories are written.")] = Path(
+    rollouts_dir: Annotated[Path, typer.Option("--rollouts-dir", help="The folder for trajectories.")] = Path(
         "rollouts"
     ),
     tasks: Annotated[
@@ -37,7 +37,7 @@ def run(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many tasks, spread over the worlds.")] = None,
     trials: Annotated[int | None, typer.Option(help="Conversations of each task.")] = None,
-    personas: Annotated[int | None, typer.Option(help="Users of each task, who take turns in its trials.")] = None,
+    personas: Annotated[int | None, typer.Option(help="Users of each task; its trials take turns among them.")] = None,
     agent: Annotated[str | None, typer.Option(metavar="PROVIDER/MODEL", help="Who plays the agent.")] = None,
     user: Annotated[str | None, typer.Option(metavar="PROVIDER/MODEL", help="Who plays the user.")] = None,
     max_concurrency: Annotated[int | None, typer.Option(help="Requests under way at once.")] = None,
@@ -48,7 +48,7 @@ def run(
         typer.Option("--set", help="Override a key: dotted.path=YAML value. Repeats.", metavar="KEY=VALUE"),
     ] = None,
 ) -> None:
-    """Hold a conversation for every task; what is there already is not held again."""
+    """Hold a conversation for every task. A finished conversation is not repeated."""
     from rollout.cli.run import run_rollouts
 
     options = RolloutOptions(
@@ -87,7 +87,7 @@ def ladder(
         typer.Option("--set", help="Override a key: dotted.path=YAML value. Repeats.", metavar="KEY=VALUE"),
     ] = None,
 ) -> None:
-    """Hold the scripted agents against each other: who knows more must get further. 1 where the order does not hold."""
+    """Check the order of the scripted agents: one that knows more must pass more. Exit status 1: the order is wrong."""
     from rollout.cli.ladder import run_ladder
 
     options = RolloutOptions(
@@ -100,5 +100,8 @@ def ladder(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The whole program. Ends the process: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted."""
+    """Run the program and end the process.
+
+    Exit status: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted.
+    """
     run_command(lambda: app(args=arguments))

@@ -1,6 +1,6 @@
 """The ladder of scripted agents: an agent that knows more must pass more of the same tasks.
 
-If the order does not hold, tasks can be passed without understanding them, or cannot be passed by doing them right.
+If the order does not hold, an agent can pass tasks without understanding them, or cannot pass them by doing them right.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from skillweave.schema.trajectory import TrajectoryRecord
 from skillweave.world.dataset import Dataset
 
 AGENTS = ("nothing", "random", "careless", "policy_blind", "oracle")
-"""From the lowest rung to the highest."""
+"""The agents, from the lowest rung to the highest."""
 ORDER = (
     ("nothing", "<=", "random"),
     ("random", "<=", "careless"),
@@ -43,9 +43,9 @@ ORDER = (
     ("policy_blind", "<", "oracle"),
 )
 SHARD = 50
-"""Conversations that one process holds at a time."""
+"""Conversations that a process gets at a time."""
 SHOWN = 5
-"""Ids that a sentence names."""
+"""Ids that a message names."""
 
 
 class LadderScore(NamedTuple):
@@ -53,32 +53,49 @@ class LadderScore(NamedTuple):
     task: str
     kind: Kind
     passed: bool | None
-    """None: not scored."""
+    """None if the conversation was not scored."""
     reward: float
     error: str | None
 
 
 def tasks_for_ladder(config: Config, sample: int | None) -> list[Task]:
-    """The tasks that every agent is given. Raises ConfigError, ArtifactError."""
+    """The tasks that every agent gets.
+
+    Args:
+        config: The configuration, with the outputs folder and the seed.
+        sample: The most tasks of each world; None for all.
+
+    Raises:
+        ConfigError: There are no tasks.
+        ArtifactError: The dataset cannot be read.
+    """
     dataset = Dataset(Path(config.outputs_dir))
-    found = sampled(dataset, sample, config.seed)
-    if not found:
+    tasks = sampled(dataset, sample, config.seed)
+    if not tasks:
         raise ConfigError(f"there are no tasks in {config.outputs_dir!r}; write some with: python -m synth run")
-    return found
+    return tasks
 
 
 def ladder_of(
     config: Config, tasks: Sequence[Task], sample: int | None, workers: int, advanced: Callable[[int, str], None]
 ) -> Ladder:
-    """Hold and score all conversations; `advanced` hears how many are done, and whose."""
+    """Hold and score all conversations of all agents.
+
+    Args:
+        config: The configuration, with the outputs folder, the seed and the limits.
+        tasks: The tasks that every agent gets.
+        sample: The most tasks of each world, for the record; None for all.
+        workers: The number of processes.
+        advanced: Called after each shard with the number of finished conversations and the agent's name.
+    """
     dataset = Dataset(Path(config.outputs_dir))
     decided = sorted(task.id for task in tasks if is_decided(dataset, task))
     ids = [task.id for task in tasks]
     shards = [(config, agent, ids[at : at + SHARD]) for agent in AGENTS for at in range(0, len(ids), SHARD)]
     scores: list[LadderScore] = []
-    for found in _all_held(shards, workers):
-        scores.extend(found)
-        advanced(len(scores), found[-1].agent)
+    for shard_scores in _all_held(shards, workers):
+        scores.extend(shard_scores)
+        advanced(len(scores), shard_scores[-1].agent)
     rungs = [_rung(agent, [score for score in scores if score.agent == agent]) for agent in AGENTS]
     return Ladder(
         dataset=dataset.digest,
@@ -93,8 +110,8 @@ def ladder_of(
 
 
 def sampled(dataset: Dataset, sample: int | None, seed: int) -> list[Task]:
-    """That many tasks of each world, its kinds taking turns, another one first in each world; drawn by the seed."""
-    found: list[Task] = []
+    """Draw at most `sample` tasks of each world by the seed. Kinds take turns; each world starts with another kind."""
+    drawn: list[Task] = []
     for place, world in enumerate(dataset.tasks.worlds):
         by_kind: dict[Kind, list[Task]] = {}
         for task in dataset.tasks.of(world):
@@ -105,8 +122,8 @@ def sampled(dataset: Dataset, sample: int | None, seed: int) -> list[Task]:
         start = place % len(kinds)
         by_turns = zip_longest(*(by_kind[kind] for kind in [*kinds[start:], *kinds[:start]]))
         turns = [task for turn in by_turns for task in turn if task]
-        found.extend(turns[:sample])
-    return found
+        drawn.extend(turns[:sample])
+    return drawn
 
 
 def is_decided(dataset: Dataset, task: Task) -> bool:
@@ -119,16 +136,19 @@ def is_decided(dataset: Dataset, task: Task) -> bool:
 
 
 def out_of_order(rungs: Sequence[Rung], is_any_decided: bool) -> list[str]:
-    """The pairs that do not stand as `ORDER` has it, in words. Where no rule decides, heeding none is no loss."""
+    """One message for each pair that breaks `ORDER`.
+
+    If no rule decides any task, `policy_blind` may equal `oracle`, since ignoring the policy costs nothing.
+    """
     by_agent = {rung.agent: rung.overall for rung in rungs}
-    found = []
+    messages = []
     for low, sign, high in ORDER:
         left, right = by_agent[low], by_agent[high]
         is_strict = sign == "<" and (low != "policy_blind" or is_any_decided)
         if left.rate > right.rate or (is_strict and left.rate == right.rate):
             passed = f"{left.passed} of {left.tasks} passed, and {right.passed} of {right.tasks}"
-            found.append(f"{low} {sign} {high} does not hold: {passed}")
-    return found
+            messages.append(f"{low} {sign} {high} does not hold: {passed}")
+    return messages
 
 
 def _blind_passes(scores: Iterable[LadderScore], decided: Sequence[str]) -> list[str]:
@@ -145,9 +165,9 @@ def _lost(scores: Iterable[LadderScore]) -> Iterator[str]:
     for score in scores:
         if score.passed is None:
             lost.setdefault(score.agent, []).append(score)
-    for agent, found in sorted(lost.items()):
-        tasks = _some(sorted(score.task for score in found))
-        yield f"{len(found)} conversations of {agent} could not be scored: {tasks}; the first: {found[0].error}"
+    for agent, unscored in sorted(lost.items()):
+        tasks = _some(sorted(score.task for score in unscored))
+        yield f"{len(unscored)} conversations of {agent} could not be scored: {tasks}; the first: {unscored[0].error}"
 
 
 def _some(ids: Sequence[str]) -> str:
@@ -181,7 +201,7 @@ def _all_held(shards: Sequence[tuple[Config, str, list[str]]], workers: int) -> 
 
 
 def _held(config: Config, agent: str, ids: Sequence[str]) -> list[LadderScore]:
-    """Conversations of one agent, held and scored."""
+    """Hold and score one agent's conversations."""
     dataset, evaluator = _opened(config.outputs_dir)
     rollout = config.rollout
     user = offline_user(config.seed)
@@ -212,7 +232,19 @@ def _opened(outputs: str) -> tuple[Dataset, Evaluator]:
 
 
 def run_ladder(options: RolloutOptions, sample: int | None) -> int:
-    """The exit status: 1 where the agents do not stand in order. Raises ConfigError, ArtifactError."""
+    """Run the ladder, write it and print it.
+
+    Args:
+        options: The command line's options.
+        sample: The most tasks of each world; None for all.
+
+    Returns:
+        The exit status: 1 if the ladder found something wrong.
+
+    Raises:
+        ConfigError: The configuration is wrong, or there are no tasks.
+        ArtifactError: The dataset cannot be read.
+    """
     config = options.load()
     tasks = tasks_for_ladder(config, sample)
     evaluation = Path(config.outputs_dir, "evaluation")

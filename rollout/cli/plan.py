@@ -1,4 +1,4 @@
-"""The plan of a run: which trajectories are asked for, in which order, and what the folder is to hold."""
+"""The plan of a run: the trajectories that are requested, their order, and the description of the run."""
 
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -16,23 +16,32 @@ from skillweave.llm.models import sampling_of
 from skillweave.schema.record import Json
 
 SHOWN = 3
+"""Ids that an error names as examples."""
 
 
 def selected(source: TaskSource, globs: Sequence[str], limit: int | None) -> list[str]:
-    """Ids of the tasks asked for: those that match one of the globs, worlds taking turns, the first `limit` of them.
+    """Select the tasks of a run. Worlds take turns, so that a limit is spread over them.
 
-    `@FILE` stands for the lines of a file. A larger limit takes more, never others. Raises ConfigError where nothing
-    matches.
+    Args:
+        source: All tasks.
+        globs: Ids, patterns of ids, or `@FILE` for a file with one of these a line. None given: all tasks match.
+        limit: The most tasks to take. A larger limit adds tasks and replaces none.
+
+    Returns:
+        Ids of the first `limit` matching tasks.
+
+    Raises:
+        ConfigError: No task matches, or a file cannot be read.
     """
-    every = source.ids()
+    ids = source.ids()
     wanted = [line for glob in globs for line in (_lines_of(glob[1:]) if glob.startswith("@") else [glob])]
     names, patterns = frozenset(wanted), [glob for glob in wanted if set(glob) & set("*?[")]
-    matching = [id for id in every if not globs or id in names or any(fnmatchcase(id, glob) for glob in patterns)]
+    matching = [id for id in ids if not globs or id in names or any(fnmatchcase(id, glob) for glob in patterns)]
     if not matching:
-        such = ", ".join(every[:SHOWN])
+        examples = ", ".join(ids[:SHOWN])
         raise ConfigError(
-            f"no task matches --tasks {' '.join(globs)!r}; there are {len(every)}, such as {such}"
-            if every
+            f"no task matches --tasks {' '.join(globs)!r}; there are {len(ids)}, such as {examples}"
+            if ids
             else "there are no tasks; write some with: python -m synth run"
         )
     groups: dict[str, list[str]] = {}
@@ -50,12 +59,12 @@ def _lines_of(file: str) -> list[str]:
 
 
 def owed(ids: Sequence[str], trials: int, done: frozenset[str]) -> Iterator[tuple[str, int]]:
-    """What is not done yet, trial by trial."""
+    """Task id and trial of each trajectory that is not done yet, trial by trial."""
     return ((id, trial) for trial in range(trials) for id in ids if f"{id}#{trial}" not in done)
 
 
 def run_record(config: Config, source: TaskSource, globs: Sequence[str], limit: int | None) -> dict[str, Json]:
-    """What `run.json` says: whatever changes a trajectory, and, under `asked`, what was asked for last."""
+    """The content of `run.json`: all settings that change a trajectory, and under `asked` the last request."""
     rollout = config.rollout
     parts: dict[str, Any] = rollout.parts.model_dump(mode="json")
     return {
@@ -75,14 +84,14 @@ def run_record(config: Config, source: TaskSource, globs: Sequence[str], limit: 
 
 
 def _digest(source: TaskSource) -> str:
-    found = source.digest
-    if not isinstance(found, str):
-        raise ConfigError(f"the digest of the task source is {found!r}; it must be a text")
-    return found
+    digest = source.digest
+    if not isinstance(digest, str):
+        raise ConfigError(f"the digest of the task source is {digest!r}; it must be a text")
+    return digest
 
 
 def settings_of(config: Config) -> AgentSettings:
-    """What the agent is told beside its task."""
+    """The settings of the agent."""
     agent = config.rollout.agent
     return AgentSettings(sampling=sampling_of(agent), replay_reasoning=agent.replay_reasoning)
 

@@ -25,11 +25,11 @@ class Display:
         self._started = 0
 
     def started(self) -> None:
-        """One more conversation is under way."""
+        """Count a conversation that begins."""
         self._started += 1
 
     def ended(self, tally: RunFigures) -> None:
-        """One of them ended; the tally counts it already."""
+        """Show that a conversation ended. The tally counts it already."""
         self._shown.advance(tally.done, self._note(tally))
 
     def _note(self, tally: RunFigures) -> str:
@@ -49,21 +49,38 @@ class Display:
 
 @contextmanager
 def display(total: int, ledger: Ledger) -> Iterator[Display]:
-    """The display that standard output is fit for."""
+    """Show progress in the form that standard output supports.
+
+    Args:
+        total: The number of conversations to hold.
+        ledger: The run's usage and cost.
+    """
     with progress("conversations", total) as shown:
         yield Display(shown, ledger)
 
 
 MOST = 5
-"""Tasks that cannot be read, or torn lines, that are shown."""
+"""The most unreadable tasks, and the most torn lines, that are shown."""
 SHOWN = 300
-"""Characters of an error."""
+"""Characters of an error that are shown."""
 
 
 def show_report(
     config: Config, options: RolloutOptions, held: FolderState, asked: int, tally: RunFigures, spent: StopError | None
 ) -> int:
-    """Print it; the exit status."""
+    """Print the summary of a run.
+
+    Args:
+        config: The configuration of the run.
+        options: The command line's options.
+        held: What the folder held before the run.
+        asked: The number of trajectories that were owed at the start.
+        tally: The figures of this run.
+        spent: Why the run stopped early; None if it did not.
+
+    Returns:
+        The exit status: 1 if trajectories are owed or lost to defects of the dataset.
+    """
     for place in held.torn[:MOST]:
         print(f"{one_line(str(options.rollouts / place))}: torn, counts for nothing")
     if len(held.torn) > MOST:

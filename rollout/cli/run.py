@@ -1,4 +1,4 @@
-"""`run`: the trajectories that are owed, under the folder's lock, with a display; then what came of it."""
+"""`run`: hold the conversations that are owed, under the folder's lock, and report the result."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -25,7 +25,7 @@ from skillweave.schema.trajectory import TrajectoryRecord
 from skillweave.world.dataset import Dataset
 
 HOPELESS = 20
-"""So many conversations, and not one that was not broken off by a provider: the endpoint is down or misnamed."""
+"""If the first conversations, this many, all end with an error of the provider, the endpoint is down or misnamed."""
 
 
 class _Cast(NamedTuple):
@@ -34,7 +34,15 @@ class _Cast(NamedTuple):
 
 
 def run_rollouts(options: RolloutOptions) -> int:
-    """The exit status. Raises ConfigError, ArtifactError."""
+    """Hold the conversations that the options request.
+
+    Returns:
+        The exit status: 1 if trajectories are owed or lost to defects of the dataset.
+
+    Raises:
+        ConfigError: The configuration is wrong, or the folder belongs to another run.
+        ArtifactError: The dataset or the folder cannot be read.
+    """
     config = options.load()
     folder = RolloutFolder(options.rollouts)
     folder.store.refuse_other_than_folder()
@@ -67,7 +75,7 @@ async def _run(config: Config, options: RolloutOptions, folder: RolloutFolder) -
 async def _stream(
     config: Config, cast: _Cast, batch: Iterator[tuple[RolloutTask, int]], count: int, write: Written
 ) -> None:
-    """Hold them; there are no more workers than the `count` of them could keep busy."""
+    """Hold the conversations of a batch, with at most `count` workers for each stage."""
     rollout = config.rollout
     parts, asked = rollout.parts, rollout.max_parallel_agents
     width = Width(*(min(wide, max(count, 1)) for wide in (asked.initialize, asked.generate, asked.evaluate)))
@@ -92,13 +100,13 @@ async def _stream(
 def _batch(
     source: TaskSource, pairs: list[tuple[str, int]], tally: RunFigures, shown: Display
 ) -> Iterator[tuple[RolloutTask, int]]:
-    """The tasks one by one; one that cannot be read is counted, and the others go on."""
+    """The tasks one by one. A task that cannot be read is counted and left out."""
     for id, trial in pairs:
         try:
             task = source.task(id, trial)
         except Exception as error:
-            words = str(error) if isinstance(error, SkillweaveError) else f"{type(error).__name__}: {error}"
-            tally.unreadable.append(f"{id}#{trial}: {words}")
+            reason = str(error) if isinstance(error, SkillweaveError) else f"{type(error).__name__}: {error}"
+            tally.unreadable.append(f"{id}#{trial}: {reason}")
             continue
         shown.started()
         yield task, trial
@@ -120,7 +128,7 @@ def _writer(folder: RolloutFolder, tally: RunFigures, shown: Display) -> Written
 
 @asynccontextmanager
 async def _cast(config: Config, speakers: BackendFactory, options: RolloutOptions) -> AsyncIterator[_Cast]:
-    """Agent, user and tasks, with the servers that the run starts for them."""
+    """The agent and the task source, with the user and the servers that the run starts for them."""
     rollout = config.rollout
     async with AsyncExitStack() as stack:
         warning = user_warning(rollout)
@@ -129,7 +137,7 @@ async def _cast(config: Config, speakers: BackendFactory, options: RolloutOption
         agents_server = await _served(stack, rollout.agent, options.rollouts, "agent")
         agent = speakers.agent(agents_server)
         stack.push_async_callback(agent.close)
-        # A user that nobody named is at home where the agent is.
+        # A user that nobody named is the agent's own model, on the agent's server.
         own = rollout.user is not None or rollout.parts.backend is not None
         users_server = await _served(stack, user_config(rollout), options.rollouts, "user") if own else agents_server
         user = speakers.user(users_server)
@@ -140,13 +148,13 @@ async def _cast(config: Config, speakers: BackendFactory, options: RolloutOption
 
 
 async def _let_go(source: TaskSource) -> None:
-    """All is written by then; a user's own source that cannot let go takes nothing of it away."""
+    """Close the source. All is written by now, so an error of a user's own source must not end the run."""
     with suppress(Exception):
         await source.close()
 
 
 async def _served(stack: AsyncExitStack, speaker: SpeakerConfig, rollouts: Path, role: str) -> str | None:
-    """The address of the server that is started for a speaker; None where none is."""
+    """Start a speaker's own server; its address, or None if the speaker needs no server."""
     serve = speaker.serve
     if serve is None:
         return None

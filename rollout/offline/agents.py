@@ -1,4 +1,4 @@
-"""Scripted agents: backends that play the agent without a model, from doing nothing to following the golden calls."""
+"""Scripted agents: backends that play the agent without a model. They range from `nothing` to `oracle`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
@@ -18,10 +18,13 @@ from skillweave.world.dataset import Dataset
 STEPS = (3, 9)
 """Fewest and most replies of `random` before it says that it is done."""
 SPEAKS = 0.25
+"""Probability that `random` speaks instead of making calls."""
 OPTIONAL = 0.3
+"""Probability that it fills in an optional argument."""
 BORROWS = 0.7
-"""How often a value comes from the conversation, where one of the name is there."""
+"""Probability that it takes a value from an earlier result, if one has a column of the parameter's name."""
 TODAY = "Today is "
+"""What stands before the date in the system prompt."""
 _WORDS = (
     "Thank you for your message.",
     "I hear you, and thank you for your patience.",
@@ -33,12 +36,12 @@ _WORDS = (
 
 
 def nothing(request: Request, seed: int) -> Reply:
-    """Polite words, and no more."""
+    """Reply with polite words and do nothing."""
     return Reply(text=Random(f"{seed}/{request.key}/{len(request.messages)}/nothing").choice(_WORDS), model="nothing")
 
 
 def chance(request: Request, seed: int) -> Reply:
-    """A call of chance, or words."""
+    """Reply with random calls, or with words."""
     transcript = transcript_of(request)
     turn = transcript.turn
     random = Random(f"{seed}/{request.key}/{turn}/random")
@@ -74,24 +77,24 @@ def _filled(tool: Mapping[str, Any], transcript: Transcript, random: Random) -> 
 
 
 def _value(name: str, given: Mapping[str, Any], transcript: Transcript, random: Random) -> Json:
-    """A value of the right type."""
+    """A random value of the right type."""
     allowed: list[Json] = [value for value in given.get("enum") or [] if value is not None]
     if allowed:
         return random.choice(allowed)
-    seen = [value for made in transcript.made for value in column_of(made.value, name)]
+    seen = [value for call in transcript.made for value in column_of(call.value, name)]
     if seen and random.random() < BORROWS:
         return random.choice(seen)
     types = given.get("type")
     of_type: dict[str, Json] = {"boolean": random.random() < 0.5, "array": [], "object": {}}
     of_type |= dict.fromkeys(("integer", "number"), random.randint(1, 100))
-    type = next((one for one in (types if isinstance(types, list) else [types]) if one != "null"), "string")
+    type = next((name for name in (types if isinstance(types, list) else [types]) if name != "null"), "string")
     if type in of_type:
         return of_type[type]
     return random.choice(list(_texts(str(given.get("description")), transcript, random)))
 
 
 def _texts(description: str, transcript: Transcript, random: Random) -> Iterator[Json]:
-    """Texts that a parameter of that description could have."""
+    """Texts that could fit a parameter with that description."""
     if "YYYY-MM-DD" in description:
         _, _, behind = transcript.system.partition(TODAY)
         day = behind.partition(", ")[2][: len("2025-01-24")] or "2025-01-01"
@@ -105,7 +108,16 @@ OFFLINE_AGENTS: tuple[str, ...] = ("oracle", "careless", "policy_blind", "random
 
 
 def offline_agent(name: str, dataset: Dataset, seed: int) -> Backend:
-    """The backend of that name. ConfigError where there is none."""
+    """Create the backend of a scripted agent.
+
+    Args:
+        name: One of `OFFLINE_AGENTS`.
+        dataset: The tasks, whose golden calls some agents follow.
+        seed: Draws words, mistakes and random calls.
+
+    Raises:
+        ConfigError: There is no agent of that name.
+    """
     if name in _FREE:
         free = _FREE[name]
         return OfflineBackend(lambda request: free(request, seed), name)
@@ -117,24 +129,24 @@ def offline_agent(name: str, dataset: Dataset, seed: int) -> Backend:
 
 
 class PolicyBlind(AgentBehaviour):
-    """Heeds no rule that the tools do not enforce, and so proposes nothing either."""
+    """Ignores every rule that the tools do not enforce, and so asks for no confirmation."""
 
     proposes = False
 
 
 def oracle(request: Request, script: Script, seed: int) -> Reply:
-    """The golden trajectory, in conversation."""
+    """Follow the golden calls, in conversation."""
     return _scripted(request, script, AgentBehaviour(), seed, "oracle")
 
 
 def careless(request: Request, script: Script, seed: int) -> Reply:
-    """The oracle with mistakes."""
+    """Act like the oracle, but with a mistake in some conversations."""
     behaviour = Careless(script, mistake_of(seed, request.key, script.kind), f"{seed}/{request.key}/careless")
     return _scripted(request, behaviour.followed, behaviour, seed, "careless")
 
 
 def policy_blind(request: Request, script: Script, seed: int) -> Reply:
-    """The oracle that carries out what only the policy forbids, and does nothing for a bridge rule's sake."""
+    """Act like the oracle, but do what only the policy forbids, and leave out what only a bridge rule demands."""
     followed = script.without_policy() if script.declines else script.undemanded()
     return _scripted(request, followed, PolicyBlind(), seed, "policy_blind")
 

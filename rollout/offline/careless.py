@@ -1,6 +1,6 @@
 """The careless agent: the oracle with a seeded mistake in some conversations, which it does not notice.
 
-Which mistakes are possible depends on the kind of task (`evaluator.kinds`).
+The kind of task decides which mistakes are possible (`evaluator.kinds`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,22 +18,40 @@ from skillweave.schema.task import Fact, FactToTell, Kind
 from skillweave.world.replay import result_reference
 
 SHARE = 0.6
-"""Conversations with a mistake."""
+"""Share of the conversations with a mistake."""
 EXTRA_TRIES = 6
+"""The most attempts at a write that nobody asked for."""
 _INVENTED = ("quick_{}", "{}_now", "auto_{}", "{}_v2", "force_{}")
 _LONGEST = 64
 """Characters of a tool's name."""
 
 
 def mistake_of(seed: int, key: str, kind: Kind) -> Mistake | None:
-    """The mistake of a conversation; None where there is none."""
+    """Draw the mistake of a conversation.
+
+    Args:
+        seed: The run's seed.
+        key: The trajectory's id.
+        kind: The kind of task.
+
+    Returns:
+        The mistake; None if the conversation has none.
+    """
     random = Random(f"{seed}/{key}/careless")
     return random.choice(KINDS[kind].mistakes) if random.random() < SHARE else None
 
 
 class Careless(AgentBehaviour):
+    """Follows a script with one mistake."""
+
     def __init__(self, script: Script, mistake: Mistake | None, source: str) -> None:
-        """`source` seeds what is drawn."""
+        """Create the behaviour.
+
+        Args:
+            script: The script to follow.
+            mistake: The mistake to make; None for none.
+            source: The prefix of all seeds that are drawn from.
+        """
         self._script = script
         self._mistake = mistake
         self._source = source
@@ -46,7 +64,7 @@ class Careless(AgentBehaviour):
 
     @property
     def followed(self) -> Script:
-        """The script with the rule that it takes for the deciding one."""
+        """The script to follow, with the rule that the agent believes to be the deciding one."""
         others = sorted(self._script.rules.keys() - self._script.accepted)
         if self._mistake != "wrong_rule" or not others:
             return self._script
@@ -60,7 +78,7 @@ class Careless(AgentBehaviour):
     def call(
         self, position: int, planned: PlannedCall, bound: NextCall, results: Mapping[int, Json]
     ) -> NextCall | None:
-        """The call, or what is made of it."""
+        """The call, with the mistake if it belongs here."""
         if self._mistake == "wrong_reason" and planned.tool == TRANSFER:
             return NextCall(planned.tool, {**bound.arguments, "reason": "cannot_verify"})
         if self._mistake == "nothing_recorded" and planned.tool == DECLINE:
@@ -77,7 +95,7 @@ class Careless(AgentBehaviour):
         return bound
 
     def extra(self, results: Mapping[int, Json], made: int, succeeded: bool) -> NextCall | None:
-        """A write that nobody asked for: some are tried, until one is carried out."""
+        """A write that nobody asked for, until one succeeds or the attempts are used up."""
         writes = [tool for tool in self._script.tools if tool.kind == "write"]
         if self._mistake != "extra_write" or succeeded or made >= EXTRA_TRIES or not writes:
             return None
@@ -87,23 +105,23 @@ class Careless(AgentBehaviour):
         return NextCall(tool.name, {parameter.name: self._any(parameter, results, random) for parameter in needed})
 
     def asks_for(self, fact: Fact) -> bool:
-        """What was left out it would rather guess."""
+        """Whether it asks for a fact; an agent that guesses does not."""
         return self._mistake != "guesses" or not any(fact.id in ids for ids in self._script.left_out.values())
 
     def waits(self, position: int) -> bool:
-        """It does not say what it guesses."""
+        """Whether it proposes a call; it does not propose a guess."""
         return self._mistake != "guesses" or position != self._at
 
     def ignores_error(self, position: int) -> bool:
-        """It does not look at what came of its mistake."""
+        """Whether it ignores an error; it ignores the result of its mistake."""
         return self._mistake in ("wrong_argument", "invented_tool", "guesses") and position == self._at
 
     def gives_up(self, position: int) -> bool:
-        """It loses heart where something is to be done."""
+        """Whether it gives up before a call that it should make."""
         return self._mistake == "gives_up" and position == self._at
 
     def value(self, told: FactToTell) -> Json:
-        """Another value, where nothing else could be got wrong; None where it never looked."""
+        """The value to tell: a wrong one if the task has no writes to get wrong, None if it never looked it up."""
         right = told.values[0]
         if self._has_writes or self._mistake is None:
             return right
@@ -131,7 +149,7 @@ class Careless(AgentBehaviour):
         return arguments
 
     def _any(self, parameter: Parameter, results: Mapping[int, Json], random: Random) -> Json:
-        """Some value of a parameter: a row's key, a value that was used, an example."""
+        """A random value for a parameter: an enum's, a result's, one that the script uses, or an example."""
         column = parameter.refers_to.rpartition(".")[2] if parameter.refers_to else parameter.name
         seen = [value for result in results.values() for value in column_of(result, column)]
         used = [call.arguments[column] for call in self._script.calls if column in call.arguments]
@@ -143,14 +161,14 @@ class Careless(AgentBehaviour):
 
 
 def column_of(result: Json, name: str) -> Iterator[Json]:
-    """The values of that column in a result."""
+    """The values of a column in a result, without nulls."""
     for row in result if isinstance(result, list) else [result]:
         if isinstance(row, dict) and row.get(name) is not None:
             yield row[name]
 
 
 def _others(planned: PlannedCall, name: str, value: Json, results: Mapping[int, Json]) -> list[Json]:
-    """Other values that may stand in an argument's place: of other rows of the same result, or of the same list."""
+    """Other possible values of an argument: from other rows of the same result, or from the same enum."""
     source, parameter = result_reference(planned.grounding.get(name, "")), planned.parameters.get(name)
     if source is not None and isinstance(results.get(source.call), list):
         others = list(column_of(results[source.call], source.path.rpartition(".")[2]))
@@ -159,7 +177,7 @@ def _others(planned: PlannedCall, name: str, value: Json, results: Mapping[int, 
 
 
 def _shifted(value: Json, random: Random) -> Json:
-    """A number, a day or a text of digits beside it; None for anything else."""
+    """A nearby value of a number, a date or a text of digits; None for anything else."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):

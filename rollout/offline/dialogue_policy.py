@@ -1,7 +1,7 @@
-"""The dialogue policy of scripted agents: from the conversation so far to what the agent does next.
+"""The dialogue policy of scripted agents: it decides from the conversation so far what the agent does next.
 
-The agent keeps nothing between replies. Its own earlier replies are decided again from the conversation before them,
-so that the past tells not only what was said but why. `AgentBehaviour` is where an agent departs from its script.
+The agent keeps no state between replies. The policy decides each earlier reply again from the conversation before it,
+and so knows why the agent made it. An `AgentBehaviour` says where an agent departs from its script.
 """
 
 from collections import Counter
@@ -17,112 +17,127 @@ from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, FactToTell
 
 ASKINGS = 3
-"""How often a fact is asked for."""
+"""The most times that the agent asks for a fact."""
 PROPOSALS = 2
-"""How often a call is proposed."""
+"""The most times that the agent proposes a call."""
 MAKINGS = 4
-"""How often a call is made again that was not carried out, or not in full."""
+"""The most times that the agent makes a call whose result says that it should be repeated."""
 
 
 class NextCall(NamedTuple):
-    """A call as it is really made."""
+    """A call as the agent makes it."""
 
     tool: str
     arguments: dict[str, Json]
 
 
 class SayPhrases(NamedTuple):
-    """Words, in the agent's phrases: kind and slots of each."""
+    """Say phrases, each given by its kind and slots."""
 
     phrases: tuple[tuple[Kind, dict[str, str]], ...]
     asks: tuple[str, ...] = ()
-    """Ids of the facts that it asks for."""
+    """Ids of the facts that the agent asks for."""
     proposes: int | None = None
-    """Position of the call that it proposes."""
+    """Position of the call that the agent proposes; None if it proposes none."""
 
     def words(self, random: Random) -> str:
-        """One line for each phrase."""
+        """The text, one line for each phrase."""
         return "\n".join(said(kind, random, **slots) for kind, slots in self.phrases)
 
 
 class MakeCalls(NamedTuple):
-    """Calls."""
+    """Make calls."""
 
     positions: tuple[int, ...]
-    """Of the script; empty where the call is none of it."""
+    """Positions in the script; empty if the call is not in the script."""
     calls: tuple[NextCall, ...]
 
 
 class AgentBehaviour:
-    """How an agent follows its script: to the letter. Others override what they do otherwise."""
+    """How an agent follows its script: exactly. Subclasses override what they do differently."""
 
     proposes: bool = True
-    """Whether it waits for a yes."""
+    """Whether the agent waits for a yes before calls that need one."""
 
     def call(
         self, position: int, planned: PlannedCall, bound: NextCall, results: Mapping[int, Json]
     ) -> NextCall | None:
-        """What is called in a planned call's place; None: nothing is."""
+        """The call to make in place of a planned one.
+
+        Args:
+            position: The call's position in the script.
+            planned: The call as the script has it.
+            bound: The call with the arguments of this conversation.
+            results: Results of earlier calls, by position.
+
+        Returns:
+            The call; None to leave it out.
+        """
         return bound
 
     def extra(self, results: Mapping[int, Json], made: int, succeeded: bool) -> NextCall | None:
-        """A call beyond the script once that is through; `made` is how many there were, and whether the last one was
-        carried out."""
+        """A call after the end of the script; None for no further call.
+
+        Args:
+            results: Results of the script's calls, by position.
+            made: The number of extra calls so far.
+            succeeded: Whether the last of them succeeded.
+        """
         return None
 
     def asks_for(self, fact: Fact) -> bool:
-        """Whether it asks for what the user has not said."""
+        """Whether the agent asks for a fact that the user has not told."""
         return True
 
     def waits(self, position: int) -> bool:
-        """Whether it proposes that call before it makes it."""
+        """Whether the agent proposes a call before it makes it."""
         return self.proposes
 
     def ignores_error(self, position: int) -> bool:
-        """Whether it goes on as if the call had succeeded."""
+        """Whether the agent continues as if a failed call had succeeded."""
         return False
 
     def gives_up(self, position: int) -> bool:
-        """Whether it gives up before that call."""
+        """Whether the agent gives up before a call."""
         return False
 
     def value(self, told: FactToTell) -> Json:
-        """What it says in the place of a fact's value; None: nothing."""
+        """The value to tell the user for a fact; None to tell nothing."""
         return told.values[0]
 
 
 class DialogueState:
-    """What the conversation so far comes to, as the agent sees it."""
+    """The state of the conversation, as the agent sees it."""
 
     def __init__(self) -> None:
         self.position = 0
-        """The script's call that comes next."""
+        """Position of the script's next call."""
         self.results: dict[int, Json] = {}
         """Results by position in the script."""
         self.carried_out: list[int] = []
-        """Positions of the writes that were carried out, or that the agent takes for carried out."""
+        """Positions of the writes that succeeded, or that the agent believes to have succeeded."""
         self.refused: set[int] = set()
-        """Positions of the writes that the user did not agree to."""
+        """Positions of the calls that the user refused."""
         self.agreed: set[int] = set()
         """Positions of the calls that the user agreed to."""
         self.complaint: str | None = None
-        """Why the agent cannot go on; None while it can."""
+        """Why the agent cannot continue; None while it can."""
         self.user_texts: list[str] = []
         self.has_greeted = self.has_concluded = False
         self.asked: Counter[str] = Counter()
-        """How often each fact was asked for."""
+        """Number of times that the agent asked for each fact."""
         self.proposed: Counter[int] = Counter()
-        """How often each call was proposed."""
+        """Number of times that the agent proposed each call."""
         self.tries: Counter[int] = Counter()
-        """How often each call was made."""
+        """Number of times that the agent made each call."""
         self.extra_calls = 0
-        """Calls beyond the script."""
+        """Number of calls after the end of the script."""
         self.extra_succeeded = False
-        """Whether the last of them was carried out."""
+        """Whether the last of these calls succeeded."""
         self._last: SayPhrases | None = None
 
     def hear(self, text: str) -> None:
-        """Take in a text of the user's; a yes agrees to what was proposed last."""
+        """Take in a message of the user. A yes agrees to the last proposal."""
         self.user_texts.append(text)
         last, self._last = self._last, None
         if last is not None and last.proposes is not None:
@@ -132,7 +147,7 @@ class DialogueState:
                 self.refused.add(last.proposes)
 
     def spoke(self, act: SayPhrases) -> None:
-        """Take in words of the agent's own."""
+        """Take in what the agent said itself."""
         self._last = act
         kinds = {kind for kind, _ in act.phrases}
         self.has_greeted = self.has_greeted or "greet" in kinds
@@ -148,7 +163,7 @@ class DialogueState:
 
 
 class DialoguePolicy:
-    """Decides what an agent with a script does next."""
+    """Decides what an agent with a script does next. Each object is used for one reply."""
 
     def __init__(self, script: Script, behaviour: AgentBehaviour) -> None:
         self.script = script
@@ -156,7 +171,7 @@ class DialoguePolicy:
         self.state = DialogueState()
 
     def follow(self, transcript: Transcript) -> "DialoguePolicy":
-        """Take in the conversation so far."""
+        """Take in the conversation so far; returns this policy."""
         for event in transcript.events:
             if isinstance(event, Heard):
                 self.state.hear(event.text)
@@ -165,7 +180,7 @@ class DialoguePolicy:
         return self
 
     def decide(self) -> SayPhrases | MakeCalls:
-        """What to do now."""
+        """Decide what the agent does now."""
         state = self.state
         if state.complaint is not None:
             return SayPhrases((("give_up", {"complaint": state.complaint}),))
@@ -179,7 +194,7 @@ class DialoguePolicy:
         )
 
     def _next_calls(self) -> SayPhrases | MakeCalls | None:
-        """The next calls of the script, or what has to be said before them; None once all are made."""
+        """The script's next calls, or the words that must come before them; None after the last call."""
         while self.state.position < len(self.script.calls):
             act = self._act_at(self.state.position)
             if act is not None:
@@ -189,7 +204,7 @@ class DialoguePolicy:
         return None
 
     def _act_at(self, position: int) -> SayPhrases | MakeCalls | None:
-        """What the call at a position needs; None where it is to be left out."""
+        """The call at a position, or the words that must come before it; None to leave the call out."""
         planned, state = self.script.calls[position], self.state
         if position in state.results or position in state.refused:
             return None
@@ -203,21 +218,21 @@ class DialoguePolicy:
         call = self._bound_call(position)
         if call is None:
             return None
-        # Nobody has asked for what a rule demands: the user has to agree to it, whatever the tool.
+        # The user did not ask for a call that a rule demands, so the user must agree to it whatever the tool is.
         needs_agreement = planned.kind == "write" and (planned.confirm or planned.demanded_by is not None)
         if needs_agreement and self.behaviour.waits(position) and position not in state.agreed:
             return self._proposal(position, planned)
         return self._reads_from(position) if planned.is_read else MakeCalls((position,), (call,))
 
     def _skip(self, position: int) -> None:
-        """Go on behind a call. A write that was left out by mistake is reported like the rest."""
+        """Pass over a call. A write that the agent leaves out by mistake is reported like the others."""
         planned, state = self.script.calls[position], self.state
         is_possible = planned.takes_from <= state.results.keys()
         if planned.kind == "write" and is_possible and position not in {*state.results, *state.refused}:
             state.carried_out.append(position)
 
     def _reads_from(self, position: int) -> MakeCalls:
-        """This read, with the reads behind it that wait for no result."""
+        """This read, together with the following reads that need no result."""
         positions: list[int] = []
         calls: list[NextCall] = []
         for at in range(position, len(self.script.calls)):
@@ -240,7 +255,7 @@ class DialoguePolicy:
         return self.behaviour.call(position, planned, bound, self.state.results)
 
     def _question(self, facts: Sequence[Fact]) -> SayPhrases | None:
-        """A question for those of the facts that the user has not told; None where there are none."""
+        """A question for the facts that the user has not told; None if none is missing."""
         missing = [fact for fact in facts if self.behaviour.asks_for(fact) and self._is_missing(fact)]
         if not missing:
             return None
@@ -269,7 +284,7 @@ class DialoguePolicy:
         return MakeCalls((), (extra,)) if extra is not None else None
 
     def _conclusion(self) -> SayPhrases:
-        """Report what was done and tell the facts, or decline; then say goodbye."""
+        """Report what was done and tell the facts, or decline. After that, say goodbye."""
         if self.state.has_concluded:
             return SayPhrases((("part", {}),))
         if self.script.declines:
@@ -284,7 +299,7 @@ class DialoguePolicy:
         return SayPhrases(tuple(phrases or [("give_up", {"complaint": ""})]))
 
     def _record(self, act: SayPhrases | MakeCalls, reaction: Reacted) -> None:
-        """Take in what was decided then and what came of it. Calls in the place of words: nothing was said."""
+        """Take in an earlier decision and the agent's actual reply. If it made calls instead, it said nothing."""
         if isinstance(act, MakeCalls):
             self._record_calls(act, reaction.calls)
         elif not reaction.calls:
@@ -308,11 +323,11 @@ class DialoguePolicy:
 
 
 def _form(fact: Fact) -> str:
-    """A fact's value as it is written."""
+    """A fact's value as text."""
     unit = "cents" if fact.id.endswith("_cents") else None
     return value_forms(fact.value, None, unit)[0]
 
 
 def hands_over(act: SayPhrases | MakeCalls) -> bool:
-    """Whether the conversation ends with it."""
+    """Whether the agent transfers the user, which ends the conversation."""
     return isinstance(act, MakeCalls) and any(call.tool == TRANSFER for call in act.calls)

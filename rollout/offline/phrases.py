@@ -1,6 +1,6 @@
-"""The phrases of the scripted sides: the agents build them from templates, and the user knows them again by these.
+"""The phrases of scripted agents and users: agents fill in templates, and the user recognizes the same templates.
 
-A line of a message is one phrase. What is said beside them is not understood.
+Each line of a message is one phrase. The user does not understand any other text.
 """
 
 import re
@@ -57,9 +57,9 @@ AGENT: Mapping[Kind, Sequence[str]] = {
         "Glad I could help. Goodbye!",
     ),
 }
-"""What agents say. The slots of a phrase are filled by `said`."""
+"""The templates of what agents say, by kind. `said` fills in the slots."""
 YES = "Yes"
-"""A user's agreement begins with it."""
+"""Each of a user's agreements begins with this word."""
 AGREE = ("Yes, please go ahead.", "Yes, that is right, please do.", "Yes, please.")
 REFUSE = ("No, that is not what I want.", "No, please don't. That is not right.")
 THANK = ("Thank you, that is all.", "Thanks for your help, goodbye!", "Perfect, thank you. That was everything.")
@@ -76,34 +76,40 @@ _PAIRS = re.compile(r"; (?=[^;:]+: )")
 
 
 class Phrase(NamedTuple):
-    """A line that was understood."""
+    """A line that was recognized."""
 
     kind: Kind
     slots: Mapping[str, str]
 
     @property
     def labels(self) -> list[str]:
-        """Of `ask`: what is asked for."""
+        """For `ask`: the labels of the facts that are asked for."""
         return self.slots["labels"].split("; ")
 
     @property
     def pairs(self) -> dict[str, str]:
-        """Of `propose`: label -> value."""
+        """For `propose`: label -> value."""
         pairs = _PAIRS.split(self.slots.get("pairs", ""))
         return {label: value for label, _, value in (pair.partition(": ") for pair in pairs) if value}
 
 
 def said(kind: Kind, random: Random, **slots: str) -> str:
-    """A phrase of that kind. Slots that are empty are as good as left out."""
+    """Draw a phrase and fill in its slots.
+
+    Args:
+        kind: The kind of phrase.
+        random: Draws the template.
+        slots: Value of each slot. An empty slot counts as left out.
+    """
     filled = {name: " ".join(value.split()) for name, value in slots.items() if value.strip()}
-    fitting = [template for template in AGENT[kind] if {*_SLOT.findall(template)} == {*filled}]
-    if not fitting:  # of `give_up` without a complaint
-        fitting = [template for template in AGENT[kind] if {*filled} <= {*_SLOT.findall(template)}]
-    return random.choice(fitting).format_map({**dict.fromkeys(slots, ""), **filled}).strip()
+    templates = [template for template in AGENT[kind] if {*_SLOT.findall(template)} == {*filled}]
+    if not templates:  # `give_up` without a complaint
+        templates = [template for template in AGENT[kind] if {*filled} <= {*_SLOT.findall(template)}]
+    return random.choice(templates).format_map({**dict.fromkeys(slots, ""), **filled}).strip()
 
 
 def understood(text: str) -> list[Phrase]:
-    """The phrases in a message; lines that are none are left out."""
+    """The phrases in a message. Lines that are not phrases are left out."""
     return [phrase for line in text.splitlines() if (phrase := _phrase(line.strip())) is not None]
 
 
@@ -116,33 +122,33 @@ def label(fact: str) -> str:
 
 
 def deed(tool: str) -> str:
-    """What a tool does, by its name: `cancel_booking` is `cancel the booking`."""
+    """What a tool does, in words from its name: `cancel_booking` is `cancel the booking`."""
     verb, *rest = tool.split("_")
     the = [] if not rest or rest[0] in _PARTICLES else ["the"]
     return " ".join([verb, *the, *rest])
 
 
 def listed(parts: Iterable[str]) -> str:
-    """Labels, deeds or pairs, as one slot."""
+    """Join labels, deeds or pairs to the text of one slot."""
     return "; ".join(parts)
 
 
 def _phrase(line: str) -> Phrase | None:
     for kind, pattern in _patterns():
-        found = pattern.fullmatch(line)
-        if found is not None:
-            return Phrase(kind, found.groupdict())
+        match = pattern.fullmatch(line)
+        if match is not None:
+            return Phrase(kind, match.groupdict())
     return None
 
 
 @cache
 def _patterns() -> list[tuple[Kind, re.Pattern[str]]]:
-    """Templates as patterns, those with more slots first."""
-    made: list[tuple[int, Kind, re.Pattern[str]]] = []
+    """All templates as patterns, those with more slots first."""
+    patterns: list[tuple[int, Kind, re.Pattern[str]]] = []
     for kind, templates in AGENT.items():
         for template in templates:
             parts = _SLOT.split(template)
             text = "".join(f"(?P<{part}>.*?)" if at % 2 else re.escape(part) for at, part in enumerate(parts))
             text = text.replace(r"\ (?P<complaint>.*?)", r"(?:\ (?P<complaint>.*?))?")
-            made.append((len(parts), kind, re.compile(text)))
-    return [(kind, pattern) for _, kind, pattern in sorted(made, key=lambda one: -one[0])]
+            patterns.append((len(parts), kind, re.compile(text)))
+    return [(kind, pattern) for _, kind, pattern in sorted(patterns, key=lambda entry: -entry[0])]

@@ -1,4 +1,4 @@
-"""What a scripted agent works from: its script (planned calls and facts to tell), and the conversation so far."""
+"""The input of a scripted agent: its script (planned calls and facts to tell), and the conversation so far."""
 
 import json
 import re
@@ -23,23 +23,23 @@ _FOR_NOW = frozenset(error.code for error in ERRORS.values())
 
 
 class PastCall(NamedTuple):
-    """A call of the past and what it came to."""
+    """An earlier call and its result."""
 
     tool: str
     value: Json
-    """The result; None where it failed."""
+    """The result; None if the call failed."""
     error: Mapping[str, Json] | None
-    """`code`, `message`, `rule`."""
+    """`code`, `message` and `rule` of the error; None if the call succeeded."""
 
     @property
     def is_to_be_repeated(self) -> bool:
-        """Whether the tool says that the call may be made again: it was not carried out, or its rows are not all."""
+        """Whether the call should be made again: a passing error stopped it, or it returned only part of the rows."""
         is_part = isinstance(self.value, dict) and "rows" in self.value and self.value.get("partial") is True
         return is_part or (self.error is not None and self.error.get("code") in _FOR_NOW)
 
 
 class Heard(NamedTuple):
-    """What the user said."""
+    """A message of the user."""
 
     text: str
 
@@ -51,22 +51,25 @@ class Reacted(NamedTuple):
 
 
 class Transcript(NamedTuple):
+    """A conversation as a scripted agent reads it."""
+
     system: str
+    """The system prompts."""
     events: tuple[Heard | Reacted, ...]
 
     @property
     def heard(self) -> list[str]:
-        """All that the user said."""
+        """The texts of all messages of the user."""
         return [event.text for event in self.events if isinstance(event, Heard)]
 
     @property
     def made(self) -> list[PastCall]:
-        """All calls."""
-        return [made for event in self.events if isinstance(event, Reacted) for made in event.calls]
+        """All calls, in order."""
+        return [call for event in self.events if isinstance(event, Reacted) for call in event.calls]
 
     @property
     def turn(self) -> int:
-        """Replies of the agent so far."""
+        """Number of the agent's replies so far."""
         return sum(isinstance(event, Reacted) for event in self.events)
 
 
@@ -79,11 +82,11 @@ def transcript_of(request: Request) -> Transcript:
             events.append(Heard(message.content or ""))
         elif message.role == "assistant":
             calls = message.tool_calls or []
-            events.append(Reacted(tuple(_made(call.function.name, results.get(call.id, "")) for call in calls)))
+            events.append(Reacted(tuple(_past_call(call.function.name, results.get(call.id, "")) for call in calls)))
     return Transcript("\n".join(m.content or "" for m in request.messages if m.role == "system"), tuple(events))
 
 
-def _made(tool: str, result: str) -> PastCall:
+def _past_call(tool: str, result: str) -> PastCall:
     try:
         value: Json = json.loads(result)
     except ValueError:
@@ -93,13 +96,15 @@ def _made(tool: str, result: str) -> PastCall:
 
 
 KEPT = 2_048
-"""Scripts that are remembered."""
+"""Scripts that are kept in memory."""
 _NUMBER = re.compile(r"_\d+$")
-"""What tells a fact's id from another of the same name: `method_2`."""
+"""The suffix that makes a fact's id unique: `method_2`."""
 
 
 @dataclass(frozen=True)
 class PlannedCall:
+    """A golden call, as a scripted agent makes it."""
+
     tool: str
     plain: str
     """The tool's own name, without a namespace."""
@@ -109,31 +114,38 @@ class PlannedCall:
     grounding: Mapping[str, str]
     parameters: Mapping[str, Parameter]
     company: str = ""
-    """Whose tool it is, in a world of several companies."""
+    """The company that owns the tool, in a world of several companies."""
     demanded_by: str | None = None
-    """The bridge rule for whose sake alone it is made ..."""
+    """The bridge rule that alone demands the call; None if the user asked for it."""
     goal: str = ""
-    """... and what the rule holds up, in words."""
+    """The later call that this rule blocks, in words; empty if there is none."""
     is_demanded: bool = False
-    """Whether a bridge rule is broken without it, be it asked for or not."""
+    """Whether a bridge rule is broken without this call, even if the user asked for it."""
 
     @property
     def deed(self) -> str:
-        """What it does, in words."""
+        """What the call does, in words."""
         return deed(self.plain)
 
     @property
     def is_read(self) -> bool:
-        """Whether it only looks something up in the world."""
+        """Whether the call only reads from the world."""
         return self.kind == "read" and self.tool not in SESSION_TOOLS
 
     @property
     def takes_from(self) -> frozenset[int]:
-        """Positions of the calls from whose results it takes arguments."""
+        """Positions of the calls whose results give it arguments."""
         return frozenset(source.call for source in map(result_reference, self.grounding.values()) if source is not None)
 
     def bound(self, results: Mapping[int, Json]) -> dict[str, Json]:
-        """The arguments, those from results bound again. LookupError where one is not there."""
+        """The arguments, with those from results taken from the actual results.
+
+        Args:
+            results: Results of the session's calls, by position in the script.
+
+        Raises:
+            LookupError: A result or a value in it is missing.
+        """
         arguments = dict(self.arguments)
         for name, text in self.grounding.items():
             source = result_reference(text)
@@ -145,48 +157,51 @@ class PlannedCall:
 
 @dataclass(frozen=True)
 class Script:
+    """A task as a scripted agent follows it."""
+
     kind: Kind
     opening: str
     """The user's request, as the task has it."""
     now: str
+    """The session's clock."""
     calls: tuple[PlannedCall, ...]
     known: tuple[Fact, ...]
-    """What the user knows."""
+    """The facts that the user knows."""
     told: tuple[FactToTell, ...]
-    """What the user has to hear."""
+    """The facts that the user has to be told."""
     accepted: frozenset[str]
-    """Rules by which the request may be declined."""
+    """The rules that may be recorded for declining the request."""
     left_out: Mapping[str, frozenset[str]]
-    """Tool -> ids of the facts that have to be asked for before it is called."""
+    """Tool -> ids of the facts that the agent must ask for before it calls the tool."""
     rules: Mapping[str, str]
-    """Rule -> its sentence, of all rules of the world."""
+    """Rule -> its sentence, for all rules of the world."""
     tools: tuple[Tool, ...]
-    """The tools that are offered."""
+    """The tools that the session offers."""
     asked: PlannedCall | None = None
-    """The call that the request comes to, where it must not be made."""
+    """The call that the user requests, if it must not be made."""
 
     @property
     def declines(self) -> bool:
-        """Whether the request is to be declined."""
+        """Whether the request must be declined."""
         return any(call.tool == DECLINE for call in self.calls)
 
     @property
     def asks_before_acting(self) -> bool:
-        """Whether details matter: a request that is handed over is not asked about."""
+        """Whether the agent asks for details; it does not if it transfers the request."""
         return all(call.tool != TRANSFER for call in self.calls)
 
     def sign_in_facts(self) -> list[Fact]:
-        """What the user has to say to be identified."""
-        given = [value for call in self.calls if call.kind == "auth" for value in call.arguments.values()]
-        return [fact for fact in self.known if fact.tell == "asked" and fact.value in given]
+        """The facts that identify the user."""
+        credentials = [value for call in self.calls if call.kind == "auth" for value in call.arguments.values()]
+        return [fact for fact in self.known if fact.tell == "asked" and fact.value in credentials]
 
     def other_facts(self) -> list[Fact]:
-        """What else the user says when it is asked."""
+        """The other facts that the user tells when asked."""
         sign_in = self.sign_in_facts()
         return [fact for fact in self.known if fact.tell == "asked" and fact.value is not None and fact not in sign_in]
 
     def pairs(self, call: PlannedCall, results: Mapping[int, Json]) -> dict[str, Fact]:
-        """The user's facts that a call is about: those of its arguments, and of the rows that these name."""
+        """The user's facts about a call, by label: those of its arguments and of the rows that these identify."""
         rows = [_row(source, results) for source in call.grounding.values()]
         others = {name for other in self.calls for name in (other.tool, other.plain)} - {call.tool, call.plain}
         about: dict[str, Fact] = {}
@@ -201,21 +216,21 @@ class Script:
         return about
 
     def without_policy(self) -> "Script":
-        """The request of a task that a rule forbids, carried out like any other."""
+        """The script for an agent that carries out a forbidden request like any other."""
         calls = tuple(call for call in self.calls if call.tool != DECLINE)
         return replace(self, calls=(*calls, *([self.asked] if self.asked else [])))
 
     def undemanded(self) -> "Script":
-        """Without the calls that bridge rules demand, and without the reads whose results only those use.
+        """The script without the calls that bridge rules demand, and without the reads that only those calls use.
 
-        What a call took from a result that is left out it has as it was in the golden trajectory.
+        An argument from a result that is left out keeps its value of the golden trajectory.
         """
-        left = {at for at, call in enumerate(self.calls) if call.is_demanded}
+        left_out = {at for at, call in enumerate(self.calls) if call.is_demanded}
         for at in range(len(self.calls) - 1, -1, -1):
             users = {user for user, call in enumerate(self.calls) if at in call.takes_from}
-            if self.calls[at].is_read and users and users <= left:
-                left.add(at)
-        kept = [at for at in range(len(self.calls)) if at not in left]
+            if self.calls[at].is_read and users and users <= left_out:
+                left_out.add(at)
+        kept = [at for at in range(len(self.calls)) if at not in left_out]
         return replace(self, calls=tuple(_renumbered(self.calls[at], kept) for at in kept))
 
 
@@ -236,7 +251,7 @@ def scripts_of(dataset: Dataset) -> Scripts:
 
 
 def script_of(task: Task, blueprint: Blueprint) -> Script:
-    """The script of one task. Of planted faults it knows nothing."""
+    """The script of one task. It ignores the faults that are planted in the task."""
     task = without_noise(task)
     members = blueprint.members if isinstance(blueprint, FusedBlueprint) else []
     titles = {member.server: member.title for member in members}
@@ -268,7 +283,7 @@ def script_of(task: Task, blueprint: Blueprint) -> Script:
 
 
 def _planned(call: GoldenCall, tool: Tool, titles: Mapping[str, str]) -> PlannedCall:
-    """`titles`: names of the companies by server, in a world of several."""
+    """The planned call of a golden call; `titles` are the companies' names by server."""
     return PlannedCall(
         tool=call.tool,
         plain=_plain(tool),
@@ -292,14 +307,14 @@ def _is_under(tool: Tool, rule: str | None) -> bool:
 
 
 def _demanded(task: Task) -> set[Json]:
-    """Positions of the golden calls of which the interlock gate has shown that a bridge rule is broken without them."""
+    """Positions of the golden calls that a bridge rule demands, as the interlock gate has proved."""
     by_rule = task.gates.interlock.get("demanded")
     calls = by_rule.values() if isinstance(by_rule, dict) else []
     return {place for places in calls if isinstance(places, list) for place in places if isinstance(place, int)}
 
 
 def _row(grounding: str, results: Mapping[int, Json]) -> Mapping[str, Json]:
-    """The row of a result from which an argument comes; empty where it comes from none."""
+    """The row of a result that an argument comes from; empty if it comes from no result."""
     source = result_reference(grounding)
     if source is None or source.call not in results:
         return {}
@@ -312,7 +327,7 @@ def _row(grounding: str, results: Mapping[int, Json]) -> Mapping[str, Json]:
 
 
 def _renumbered(call: PlannedCall, kept: list[int]) -> PlannedCall:
-    """The call among those that are kept: its sources by their new positions."""
+    """The call with its sources renumbered to their positions among the kept calls."""
     grounding = {}
     for name, text in call.grounding.items():
         source = result_reference(text)

@@ -1,8 +1,8 @@
-"""The offline user: answers the phrases of the scripted agents from its role, and understands nothing else.
+"""The offline user: it answers the phrases of the scripted agents from its role, and understands nothing else.
 
-It is a function of the request: its role and the agent's words, never the golden calls or the criteria. It tells the
-facts that it is asked for, agrees to a proposal unless that contradicts one of its facts, and leaves after a report, a
-refusal, or when its patience is out.
+Its answer depends only on the request: its role and the agent's words, never the golden calls or the criteria. It tells
+the facts that it is asked for. It agrees to a proposal unless that contradicts one of its facts. It leaves after a
+report or a refusal, or when it has lost patience.
 """
 
 from collections.abc import Sequence
@@ -29,20 +29,20 @@ from skillweave.schema.trajectory import Message
 
 
 def offline_user(seed: int = 0) -> Backend:
-    """A user that needs no model; the seed draws its phrases."""
+    """Create a user that needs no model; the seed draws its phrases."""
 
     def answer(request: Request) -> str:
         role = request.variables.get("role")
         if not isinstance(role, UserRole):
             raise AuthorError("the offline user plays roles of world tasks; the request's variables hold none")
-        heard = heard_by(request.messages)
-        return reply(role, heard, Random(f"{seed}/{request.key}/{request.attempt}/{len(heard)}")).written
+        texts = heard_by(request.messages)
+        return reply(role, texts, Random(f"{seed}/{request.key}/{request.attempt}/{len(texts)}")).written
 
     return OfflineBackend(answer, "user")
 
 
 def heard_by(messages: Sequence[Message]) -> list[str]:
-    """The agent's messages in a request to the user."""
+    """The texts of the agent's messages in a request to the user."""
     return [
         message.content or ""
         for message in messages
@@ -51,7 +51,13 @@ def heard_by(messages: Sequence[Message]) -> list[str]:
 
 
 def reply(role: UserRole, heard: Sequence[str], random: Random) -> UserAnswer:
-    """The answer to the last of the agent's messages."""
+    """Answer the agent's last message.
+
+    Args:
+        role: The user's role.
+        heard: The texts of all messages of the agent.
+        random: Draws the phrases.
+    """
     phrases = {phrase.kind: phrase for phrase in understood(heard[-1])} if heard else {}
     if "propose" in phrases:
         return _to_proposal(role, phrases["propose"], random)

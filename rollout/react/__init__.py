@@ -1,1 +1,1 @@
-"""Models without native tool calls, and questions without a world."""
+"""An agent for models without native tool calls, and tasks without a world."""

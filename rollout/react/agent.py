@@ -1,4 +1,4 @@
-"""An agent for models without native tool calls: it reads tool calls from text in the ReAct form."""
+"""ReactAgent: an agent for models without native tool calls. It reads tool calls from text in the ReAct form."""
 
 import json
 import re
@@ -46,25 +46,25 @@ _AROUND = " \t`*_'\"[]()."
 
 
 class ReactText(NamedTuple):
-    """A reply, read."""
+    """The parts of a reply."""
 
     thought: str
     tool: str | None
-    """The tool to call; None where none is."""
+    """The tool to call; None for no call."""
     arguments: str
-    """As they are written; JSON, if the model kept to the form."""
+    """The arguments as written; JSON if the model kept to the form."""
     words: str
-    """What is said to the user."""
+    """The words to the user."""
 
 
 class _TextPart(NamedTuple):
     mark: str
-    """Empty for what stands before the first mark."""
+    """The mark before the text; empty for the text before the first mark."""
     text: str
 
 
 def read_text(text: str) -> ReactText:
-    """What a reply says. Without any mark it is an answer."""
+    """Read a reply. A reply without any mark is an answer."""
     thinking = _THINKING.match(text)
     thoughts = [thinking[1].strip()] if thinking else []
     rest = text[thinking.end() :] if thinking else text
@@ -80,20 +80,20 @@ def read_text(text: str) -> ReactText:
 
 
 def _parts(text: str) -> list[_TextPart]:
-    """The reply cut at its marks, up to the first Observation."""
+    """Split a reply at its marks, up to the first Observation."""
     before, *rest = _MARK.split(text)
-    found = [_TextPart("", before.strip())]
-    for mark, said in zip(rest[::2], rest[1::2], strict=True):
+    parts = [_TextPart("", before.strip())]
+    for mark, part in zip(rest[::2], rest[1::2], strict=True):
         if mark == "Observation":
             break
-        found.append(_TextPart(mark.removeprefix("Final "), said.strip()))
-    return found
+        parts.append(_TextPart(mark.removeprefix("Final "), part.strip()))
+    return parts
 
 
 def _action(parts: Sequence[_TextPart]) -> tuple[str | None, str, str]:
     """Tool, arguments and words: the first Action that names a tool, and an Answer before it.
 
-    Behind an Answer an Action is one only with its input, since answers have lines of all kinds.
+    After an Answer, an Action counts only with its input, because an answer may contain any kind of line.
     """
     words = ""
     for number, (mark, text) in enumerate(parts):
@@ -108,7 +108,7 @@ def _action(parts: Sequence[_TextPart]) -> tuple[str | None, str, str]:
 
 
 def _named(text: str) -> tuple[str, str]:
-    """The tool's name, and arguments that stand on its line, as in `name({...})`."""
+    """The tool's name, and arguments on the same line, as in `name({...})`."""
     inline = _INLINE.match(text.strip("`*_ "))
     if inline:
         return inline[1], _arguments(inline[2])
@@ -116,7 +116,7 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def _arguments(text: str) -> str:
-    """The JSON at the beginning, without fences and what follows it; the text itself where it is no JSON."""
+    """The JSON at the beginning, without fences and later text; the whole text if it is not JSON."""
     opened = _FENCE.match(text)
     bare = text[opened.end() :] if opened else text
     bare = bare.strip().removesuffix("```").strip() if opened or bare.endswith("```") else bare.strip()
@@ -129,21 +129,21 @@ def _arguments(text: str) -> str:
 
 
 def _unfenced(text: str) -> str:
-    """The text without a fence around the whole of it."""
+    """The text without a code fence around all of it."""
     fenced = _FENCED.fullmatch(text.strip())
     return fenced[1] if fenced and _MARK.search(fenced[1]) else text
 
 
 def described(tools: Sequence[Definition]) -> str:
-    """Tools as a model reads them, a line a tool and a line a parameter."""
+    """The tools as text for a model, with one line for each tool and each parameter."""
     return "\n".join(_tool(tool["function"]) for tool in tools if isinstance(tool.get("function"), dict)) or NO_TOOLS
 
 
 def _tool(function: Json) -> str:
     assert isinstance(function, dict)
     schema = function.get("parameters")
-    found = schema if isinstance(schema, dict) else {}
-    properties, required = found.get("properties"), found.get("required")
+    parameters = schema if isinstance(schema, dict) else {}
+    properties, required = parameters.get("properties"), parameters.get("required")
     shown = properties if isinstance(properties, dict) else {}
     needed = required if isinstance(required, list) else []
     head = f"- {function.get('name')}" + _after(": ", function.get("description"))
@@ -167,20 +167,21 @@ def _json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def rendered(said: Iterable[tuple[Message, str]]) -> list[Message]:
-    """Messages, each with the agent's thought, as a conversation in which calls and results are text.
+def rendered(messages: Iterable[tuple[Message, str]]) -> list[Message]:
+    """Write a conversation with calls and results as text. Consecutive messages of one side become one message.
 
-    What one side says in a row is one message.
+    Args:
+        messages: The messages, each with the agent's thought or an empty text.
     """
-    found: list[Message] = []
-    for message, thought in said:
+    texts: list[Message] = []
+    for message, thought in messages:
         role = "user" if message.role == "tool" else message.role
         text = _written(message, thought)
-        if found and found[-1].role == role:
-            found[-1] = Message(role=role, content=f"{found[-1].content}\n\n{text}")
+        if texts and texts[-1].role == role:
+            texts[-1] = Message(role=role, content=f"{texts[-1].content}\n\n{text}")
         else:
-            found.append(Message.model_validate({"role": role, "content": text}))
-    return found
+            texts.append(Message.model_validate({"role": role, "content": text}))
+    return texts
 
 
 def _written(message: Message, thought: str) -> str:
@@ -200,7 +201,7 @@ def _written(message: Message, thought: str) -> str:
 
 
 class ReactAgent(Agent):
-    """Thought, Action, Action Input, Observation, Answer. The model is always given its own thoughts back."""
+    """An agent that writes Thought, Action, Action Input and Answer. The model always sees its own earlier thoughts."""
 
     def __init__(
         self,
@@ -217,27 +218,27 @@ class ReactAgent(Agent):
         self._unreadable = ""
 
     def _request(self) -> Request:
-        said = [(message, self._thoughts.get(number, "")) for number, message in enumerate(self.history)]
-        systems = sum(message.role == "system" for message, _ in said[:1])
-        said.insert(systems, (self._format, ""))
-        messages = (*rendered(said), *_complaint(self._unreadable))
+        history = [(message, self._thoughts.get(number, "")) for number, message in enumerate(self.history)]
+        systems = sum(message.role == "system" for message, _ in history[:1])
+        history.insert(systems, (self._format, ""))
+        messages = (*rendered(history), *_complaint(self._unreadable))
         return replace(super()._request(), messages=messages, tools=(), tool_choice="auto")
 
     def _read(self, reply: Reply) -> AgentStep:
         read = read_text(reply.text)
-        called = (
+        calls = (
             ()
             if read.tool is None
             else (ToolCall(id="", function=FunctionCall(name=read.tool, arguments=read.arguments)),)
         )
         reasoning = "\n\n".join(filter(None, [reply.reasoning, read.thought])) or None
         self._thoughts[len(self.history)] = read.thought
-        self._unreadable = "" if called or read.words.strip() else reply.text
-        return super()._read(replace(reply, text=read.words, tool_calls=called, reasoning=reasoning))
+        self._unreadable = "" if calls or read.words.strip() else reply.text
+        return super()._read(replace(reply, text=read.words, tool_calls=calls, reasoning=reasoning))
 
 
 def _complaint(unreadable: str) -> list[Message]:
-    """What a model is told that wrote neither form; the reply itself is no part of the record."""
+    """Messages for a model that wrote neither form. The unreadable reply itself is not part of the record."""
     if not unreadable.strip():
         return []
     return [Message(role="assistant", content=unreadable), Message(role="user", content=f"Observation: {UNREADABLE}")]
