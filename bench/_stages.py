@@ -40,7 +40,7 @@ class Bench:
         places = sorted(index.places.items())[:: -(-len(index.places) // most)]
         self._jobs = [EvaluationJob(id, index.files[place.file], place, "") for id, place in places]
 
-    def desk(self, *, cache: bool, prune: bool = True) -> DatasetEvaluator:
+    def evaluator(self, *, cache: bool, prune: bool = True) -> DatasetEvaluator:
         """Create an evaluator.
 
         Args:
@@ -50,17 +50,17 @@ class Bench:
         return DatasetEvaluator(EvaluationSetup(self._outputs, self._outputs, CheckSettings(cache=cache, prune=prune)))
 
     def per_second(self) -> dict[str, float]:
-        """Rates per second of this process's CPU time. An evaluation goes from a place in a file to a line of results."""
+        """Rates per second of CPU time. An evaluation goes from a place in a file to a line of results."""
         return {
             "golden_replays": _rate(self._replays()),
-            "evaluations_golden_anew": _rate(self._evaluations(self.desk(cache=False, prune=False))),
-            "evaluations_golden_anew_and_pruned": _rate(self._evaluations(self.desk(cache=False))),
-            "evaluations_golden_cached": _rate(self._evaluations(self.desk(cache=True))),
+            "evaluations_golden_anew": _rate(self._evaluations(self.evaluator(cache=False, prune=False))),
+            "evaluations_golden_anew_and_pruned": _rate(self._evaluations(self.evaluator(cache=False))),
+            "evaluations_golden_cached": _rate(self._evaluations(self.evaluator(cache=True))),
         }
 
     def outcomes(self) -> dict[str, int]:
         """The number of passed and failed trajectories, and of each class of failure and kind of error."""
-        evaluator = self.desk(cache=True)
+        evaluator = self.evaluator(cache=True)
         results = [evaluator.result(job) for job in self._jobs]
         counts = Counter("passed" if result.passed else "failed" for result in results if result.error is None)
         counts.update(f"failed: {result.failure.class_}" for result in results if result.failure)
@@ -72,18 +72,18 @@ class Bench:
 
         `rest` is the time outside the stages: lookups, and the result as a record and as a line.
         """
-        stages = self._median(_stages, self.desk(cache=True))
-        whole = self._median(_whole, self.desk(cache=False))["whole"]
+        stages = self._median(_stages, self.evaluator(cache=True))
+        whole = self._median(_whole, self.evaluator(cache=False))["whole"]
         return {**stages, "rest": round(whole - sum(stages.values()), 1), "whole": whole}
 
     def _median(
-        self, run: Callable[[DatasetEvaluator, Sequence[EvaluationJob]], Counter[str]], desk: DatasetEvaluator
+        self, run: Callable[[DatasetEvaluator, Sequence[EvaluationJob]], Counter[str]], evaluator: DatasetEvaluator
     ) -> dict[str, float]:
-        rounds = [run(desk, self._jobs) for _ in range(ROUNDS + 1)][1:]
+        rounds = [run(evaluator, self._jobs) for _ in range(ROUNDS + 1)][1:]
         return {name: round(median(spent[name] for spent in rounds) / 1e3 / len(self._jobs), 1) for name in rounds[0]}
 
     def _replays(self) -> Callable[[], int]:
-        dataset = self.desk(cache=False).tasks
+        dataset = self.evaluator(cache=False).tasks
         tasks = [(dataset.world(task), task) for task in dataset.tasks.values()]
 
         def run() -> int:
@@ -94,10 +94,10 @@ class Bench:
 
         return run
 
-    def _evaluations(self, desk: DatasetEvaluator) -> Callable[[], int]:
+    def _evaluations(self, evaluator: DatasetEvaluator) -> Callable[[], int]:
         def run() -> int:
             for job in self._jobs:
-                finished_job(job, desk.result(job))
+                finished_job(job, evaluator.result(job))
             return len(self._jobs)
 
         return run
@@ -126,21 +126,21 @@ class _Clock:
         self.spent[name] += time.process_time_ns() - begun
 
 
-def _whole(desk: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str]:
+def _whole(evaluator: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str]:
     clock = _Clock()
     with clock.stage("whole"):
         for job in jobs:
-            finished_job(job, desk.result(job))
+            finished_job(job, evaluator.result(job))
     return clock.spent
 
 
-def _stages(desk: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str]:
+def _stages(evaluator: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str]:
     """Time each stage by itself. Results of earlier stages come from the cache."""
     clock = _Clock()
     for job in jobs:
         with clock.stage("read"):
-            recorded = desk.recorded(job)
-        trial = desk.evaluator.trial(recorded)
+            recorded = evaluator.recorded(job)
+        trial = evaluator.evaluator.trial(recorded)
         task, world = trial.task, trial.world
         with clock.stage("golden"):
             golden_execution_of(world, task, prune=False)
