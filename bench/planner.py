@@ -69,7 +69,7 @@ def _made(outputs: Path) -> Path:
 
 
 def worlds(outputs: Path) -> Iterator[tuple[World, list[ValidatedTask]]]:
-    """Each world of a dataset with its validated tasks, in the order of their names. A world is closed after its turn."""
+    """Each world of a dataset with its validated tasks, by name. A world is closed when the next one is taken."""
     blueprints = json.loads((outputs / "blueprints.json").read_text("utf-8"))
     single = {blueprint["server"]: blueprint for blueprint in blueprints}
     for file in sorted((outputs / "validated_tasks").glob("*.jsonl")):

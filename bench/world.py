@@ -1,7 +1,7 @@
 """Measures the speed of worlds: sessions, calls, differences and replays.
 
-Run it from the repository's root: `python -m bench.world`. It measures the small clinic of the tests and prints one JSON
-document.
+Run it from the repository's root: `python -m bench.world`. It measures the small clinic of the tests and prints one
+JSON document.
 """
 
 import json

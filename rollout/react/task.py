@@ -193,7 +193,7 @@ def _function(name: object) -> Function:
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"tool {name!r} of rollout.parts.options cannot be loaded: {error}") from error
     if not callable(value):
-        raise ConfigError(f"tool {name!r} of rollout.parts.options is no function; give module:function")
+        raise ConfigError(f"tool {name!r} of rollout.parts.options is not a function; give module:function")
     function: Function = value
     return function
 

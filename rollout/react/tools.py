@@ -166,8 +166,8 @@ def _model_of(function: Function) -> type[BaseModel]:
         untyped = parameter.annotation is parameter.empty
         if untyped or parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise ConfigError(
-                f"tool {_called(function)!r}: parameter {name!r} has no type hint or is no named one; "
-                "give it one, or give the tool's definition"
+                f"tool {_called(function)!r}: parameter {name!r} has no type hint or cannot be passed by name; "
+                "change it, or give the tool's definition"
             )
         fields[name] = (parameter.annotation, ... if parameter.default is parameter.empty else parameter.default)
     return create_model(_called(function), __config__=ConfigDict(extra="forbid"), **fields)

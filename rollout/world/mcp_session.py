@@ -67,9 +67,9 @@ class McpOpener:
             script = self._dataset.store.file(f"mcp_servers/{task.world}.py")
         except ArtifactError as error:
             raise WorldError(f"the world {task.world!r} has no server to run on: {error}") from error
-        held = HeldServer(task, world, script.resolve(), self._at_work, self._call_timeout_s)
-        await held.open(self._open_timeout_s)
-        return held
+        server = HeldServer(task, world, script.resolve(), self._at_work, self._call_timeout_s)
+        await server.open(self._open_timeout_s)
+        return server
 
 
 class _AnsweredCall(NamedTuple):
@@ -130,7 +130,7 @@ class HeldServer:
             result = await self._within(self._call_timeout_s, self._client.call(tool, sent), called)
         text = _text_of(result)
         if text is None:
-            raise self._broken(f"answered a call of {tool!r} with something else than one text")
+            raise self._broken(f"answered a call of {tool!r} with anything but one text")
         self._calls.append(_AnsweredCall(tool, sent, text))
         return Answer(text, not result.is_error, "transfer" if tool == TRANSFER and not result.is_error else None)
 
